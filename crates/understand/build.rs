@@ -1,7 +1,7 @@
 //! Compiles the phrase lists of `lexicon/*.toml` into Rust constants, one module for each file.
 //!
-//! Fails if a list has no comment above it, holds a phrase twice, or holds a phrase that no text can match. Nothing of
-//! the TOML is read at run time.
+//! Fails if a list has no comment above it, contains a phrase twice, or contains a phrase that no text can match. The
+//! TOML files are not read at run time.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the phrases of a list in their order.
+/// Returns the phrases of a list in order. Fails if the value is not a list of distinct lower-case phrases.
 fn phrases(value: &Value) -> Result<Vec<&str>, String> {
     let list = value.as_array().ok_or("not a list")?;
     let mut seen = BTreeSet::new();
@@ -56,7 +56,7 @@ fn phrases(value: &Value) -> Result<Vec<&str>, String> {
     Ok(phrases)
 }
 
-/// Returns the comment directly above a list.
+/// Returns the comment above a list, or `None` if it has no comment.
 fn comment<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let head = format!("{name} = ");
     let mut above = None;

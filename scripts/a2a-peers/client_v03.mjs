@@ -2,7 +2,7 @@
 //
 //     node client_v03.mjs PEERS URL jsonrpc|rest|grpc all|SCENARIO [TOKEN]
 //
-// PEERS is where `setup` put the SDK. It cannot list tasks, so it says nothing about that.
+// PEERS is where `setup` put the SDK. This SDK cannot list tasks.
 
 import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
@@ -164,5 +164,5 @@ for (const [scenario, act] of Object.entries(scenarios)) {
   const late = new Promise((_, fail) => setTimeout(() => fail(new Error("it took too long")), 30_000).unref());
   await Promise.race([act(), late]).catch((error) => tell("failed", { scenario, error: `${error.name}: ${error.message}` }));
 }
-// Connections that are still open have nothing more to say.
+// Open connections are not needed any more.
 process.exit(0);

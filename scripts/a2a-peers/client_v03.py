@@ -69,7 +69,7 @@ def message(kind, parts=None, **more):
 
 
 async def drain(stream):
-    """What came, before the client adds more to it."""
+    """Returns a copy of the event before the client modifies it."""
     seen = []
     async for event in stream:
         it = event if isinstance(event, Message) else event[1] or event[0]
@@ -90,7 +90,7 @@ async def failure(act):
         done = await act
     except grpc.aio.AioRpcError as error:
         return error.code().name
-    except Exception as error:  # noqa: BLE001: which one it is, is what is told
+    except Exception as error:  # noqa: BLE001: the error is the result
         code = getattr(getattr(error, "error", None), "code", None) or getattr(error, "status_code", None)
         return str(code or f"{type(error).__name__}: {error}")
     return f"none: {done}"
@@ -222,10 +222,10 @@ async def main():
             continue
         try:
             await asyncio.wait_for(scenario(), 30)
-        except Exception as error:  # noqa: BLE001: the others are tried all the same
+        except Exception as error:  # noqa: BLE001: the remaining checks still run
             tell("failed", scenario=scenario.__name__, error=f"{type(error).__name__}: {error}")
     await http.aclose()
-    # Channels that are still open have nothing more to say.
+    # Open channels are not needed any more.
     sys.stdout.flush()
     os._exit(0)
 

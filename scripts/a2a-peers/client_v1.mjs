@@ -175,5 +175,5 @@ for (const [scenario, act] of Object.entries(scenarios)) {
   const late = new Promise((_, fail) => setTimeout(() => fail(new Error("it took too long")), 30_000).unref());
   await Promise.race([act(), late]).catch((error) => tell("failed", { scenario, error: `${error.name}: ${error.message}` }));
 }
-// Connections that are still open have nothing more to say.
+// Open connections are not needed any more.
 process.exit(0);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Drives an A2A agent with Python's a2a-sdk 1.3.0 and prints one JSON object a line for what it saw.
+"""Drives an A2A agent with Python's a2a-sdk 1.3.0 and prints one JSON object per line for each observation.
 
     client_v1.py URL jsonrpc|rest|grpc all|SCENARIO [TOKEN]
 
@@ -65,7 +65,7 @@ async def send(kind, at_once=False, **message):
 async def failure(act):
     try:
         done = await act
-    except Exception as error:  # noqa: BLE001: which one it is, is what is told
+    except Exception as error:  # noqa: BLE001: the error is the result
         return type(error).__name__
     return f"none: {done}"
 
@@ -205,10 +205,10 @@ async def main():
             continue
         try:
             await asyncio.wait_for(scenario(), 30)
-        except Exception as error:  # noqa: BLE001: the others are tried all the same
+        except Exception as error:  # noqa: BLE001: the remaining checks still run
             tell("failed", scenario=scenario.__name__, error=f"{type(error).__name__}: {error}")
     await http.aclose()
-    # Channels that are still open have nothing more to say.
+    # Open channels are not needed any more.
     sys.stdout.flush()
     os._exit(0)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the A2A benchmark measures us against: an agent made with a2a-sdk 1.3.0 that repeats what it hears, in memory.
+"""The peer of the A2A benchmark: an in-memory echo agent made with a2a-sdk 1.3.0.
 
     echo.py PORT
 

@@ -19,7 +19,7 @@ from acp.schema import PermissionOption, ToolCallUpdate
 
 
 class Scripted(Agent):
-    """Thinks, asks whether it may edit, and says what it was told; on "wait" it waits to be cancelled."""
+    """Thinks, requests permission to edit, and echoes the prompt. On "wait" it waits for a cancellation."""
 
     def __init__(self):
         self.client = None

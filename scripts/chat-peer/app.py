@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the benchmark of conversations measures us against: FastAPI, openai-agents and FastMCP, as durable as ours.
+"""The peer of the conversation benchmark: FastAPI, openai-agents and FastMCP with the same durability.
 
     OPENAI_BASE_URL=http://…/v1 OPENAI_API_KEY=… app.py DIR
 

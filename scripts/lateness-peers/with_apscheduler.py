@@ -1,4 +1,4 @@
-"""What crates/scheduler/examples/lateness.rs measures, with APScheduler: with_apscheduler.py SCHEDULES SECONDS [memory|sqlite]
+"""The measurement of crates/scheduler/examples/lateness.rs with APScheduler: with_apscheduler.py SCHEDULES SECONDS [memory|sqlite]
 
 The jobs of `memory` are lost with the process; those of `sqlite` are kept, as ours are. A job only notes when it was started:
 nothing is put into a queue, nothing is written down. `scripts/measure-lateness` runs it and reads its last line.

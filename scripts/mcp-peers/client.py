@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Drives an MCP server the way a client application would and prints what it saw as one JSON object.
+"""Drives an MCP server like a client application and prints its observations as one JSON object.
 
     client.py mcp|fastmcp modern|legacy accept|decline|unable|untold http URL [TOKEN]
     client.py mcp|fastmcp modern|legacy accept|decline|unable|untold stdio PROGRAM [ARGUMENT ...]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the MCP benchmark measures us against: the same tool with FastMCP and SQLite, as durable as ours.
+"""The peer of the MCP benchmark: the same tool with FastMCP and SQLite, with the same durability.
 
     fastmcp-server.py PORT DATABASE
 """

@@ -1,28 +1,29 @@
-//! What can go wrong, and what each binding of each version calls it: one table.
+//! Protocol errors, and one table of their codes in every binding and version.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use crate::Version;
 
-/// Of whom the reasons are.
-pub const DOMAIN: &str = "a2a-protocol.org";
+/// The domain of the reasons in `google.rpc.ErrorInfo`.
+pub const ERROR_DOMAIN: &str = "a2a-protocol.org";
 
-/// Why a request has no answer.
+/// A protocol error: the reason why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
-    pub kind: Kind,
-    /// For people.
+    pub kind: ErrorKind,
+    /// The text for people.
     pub message: String,
-    /// More about it, for programs.
+    /// Additional values for programs.
     pub metadata: BTreeMap<String, String>,
-    /// Which fields are wrong and why, where that is it.
+    /// The invalid fields, each with its reason. Empty for other errors.
     pub violations: Vec<(String, String)>,
 }
 
+/// The kind of a protocol error. It determines the codes in every binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ErrorKind {
     TaskNotFound,
     TaskNotCancelable,
     PushNotificationNotSupported,
@@ -36,19 +37,19 @@ pub enum Kind {
     InvalidRequest,
     MethodNotFound,
     InvalidParams,
-    /// Something other than a task is not there.
+    /// An object other than a task does not exist.
     NotFound,
-    /// Not now: there is no place for more.
+    /// The server has no capacity at the moment. The caller may retry later.
     Busy,
     Internal,
 }
 
-/// A row: JSON-RPC, HTTP, gRPC, the reason.
-struct Row(i32, u16, Status, &'static str);
+/// The codes of one error kind: JSON-RPC code, HTTP status, gRPC code, reason.
+struct ErrorCodes(i32, u16, GrpcCode, &'static str);
 
-/// The codes of gRPC that occur here.
+/// The gRPC status codes that this crate uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum GrpcCode {
     InvalidArgument = 3,
     NotFound = 5,
     PermissionDenied = 7,
@@ -59,7 +60,8 @@ pub enum Status {
     Unauthenticated = 16,
 }
 
-impl Status {
+impl GrpcCode {
+    /// Returns the name of the code, such as `NOT_FOUND`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::InvalidArgument => "INVALID_ARGUMENT",
@@ -74,55 +76,56 @@ impl Status {
     }
 }
 
-impl Kind {
-    fn row(self) -> Row {
-        use Status::{FailedPrecondition, Internal, InvalidArgument, NotFound, Unimplemented};
+impl ErrorKind {
+    /// Returns the codes of the kind. `NotFound` shares its JSON-RPC code with `TaskNotFound`.
+    fn codes(self) -> ErrorCodes {
+        use GrpcCode::{FailedPrecondition, Internal, InvalidArgument, NotFound, Unimplemented};
         match self {
-            Self::TaskNotFound => Row(-32001, 404, NotFound, "TASK_NOT_FOUND"),
-            Self::TaskNotCancelable => Row(-32002, 400, FailedPrecondition, "TASK_NOT_CANCELABLE"),
+            Self::TaskNotFound => ErrorCodes(-32001, 404, NotFound, "TASK_NOT_FOUND"),
+            Self::TaskNotCancelable => ErrorCodes(-32002, 400, FailedPrecondition, "TASK_NOT_CANCELABLE"),
             Self::PushNotificationNotSupported => {
-                Row(-32003, 400, FailedPrecondition, "PUSH_NOTIFICATION_NOT_SUPPORTED")
+                ErrorCodes(-32003, 400, FailedPrecondition, "PUSH_NOTIFICATION_NOT_SUPPORTED")
             }
-            Self::UnsupportedOperation => Row(-32004, 400, FailedPrecondition, "UNSUPPORTED_OPERATION"),
-            Self::ContentTypeNotSupported => Row(-32005, 400, InvalidArgument, "CONTENT_TYPE_NOT_SUPPORTED"),
-            Self::InvalidAgentResponse => Row(-32006, 500, Internal, "INVALID_AGENT_RESPONSE"),
+            Self::UnsupportedOperation => ErrorCodes(-32004, 400, FailedPrecondition, "UNSUPPORTED_OPERATION"),
+            Self::ContentTypeNotSupported => ErrorCodes(-32005, 400, InvalidArgument, "CONTENT_TYPE_NOT_SUPPORTED"),
+            Self::InvalidAgentResponse => ErrorCodes(-32006, 500, Internal, "INVALID_AGENT_RESPONSE"),
             Self::ExtendedCardNotConfigured => {
-                Row(-32007, 400, FailedPrecondition, "EXTENDED_AGENT_CARD_NOT_CONFIGURED")
+                ErrorCodes(-32007, 400, FailedPrecondition, "EXTENDED_AGENT_CARD_NOT_CONFIGURED")
             }
-            Self::ExtensionSupportRequired => Row(-32008, 400, FailedPrecondition, "EXTENSION_SUPPORT_REQUIRED"),
-            Self::VersionNotSupported => Row(-32009, 400, FailedPrecondition, "VERSION_NOT_SUPPORTED"),
-            Self::Parse => Row(-32700, 400, InvalidArgument, "PARSE_ERROR"),
-            Self::InvalidRequest => Row(-32600, 400, InvalidArgument, "INVALID_REQUEST"),
-            Self::MethodNotFound => Row(-32601, 404, Unimplemented, "METHOD_NOT_FOUND"),
-            Self::InvalidParams => Row(-32602, 400, InvalidArgument, "INVALID_PARAMS"),
-            Self::NotFound => Row(-32001, 404, NotFound, "NOT_FOUND"),
-            Self::Busy => Row(-32000, 429, Status::ResourceExhausted, "BUSY"),
-            Self::Internal => Row(-32603, 500, Internal, "INTERNAL_ERROR"),
+            Self::ExtensionSupportRequired => ErrorCodes(-32008, 400, FailedPrecondition, "EXTENSION_SUPPORT_REQUIRED"),
+            Self::VersionNotSupported => ErrorCodes(-32009, 400, FailedPrecondition, "VERSION_NOT_SUPPORTED"),
+            Self::Parse => ErrorCodes(-32700, 400, InvalidArgument, "PARSE_ERROR"),
+            Self::InvalidRequest => ErrorCodes(-32600, 400, InvalidArgument, "INVALID_REQUEST"),
+            Self::MethodNotFound => ErrorCodes(-32601, 404, Unimplemented, "METHOD_NOT_FOUND"),
+            Self::InvalidParams => ErrorCodes(-32602, 400, InvalidArgument, "INVALID_PARAMS"),
+            Self::NotFound => ErrorCodes(-32001, 404, NotFound, "NOT_FOUND"),
+            Self::Busy => ErrorCodes(-32000, 429, GrpcCode::ResourceExhausted, "BUSY"),
+            Self::Internal => ErrorCodes(-32603, 500, Internal, "INTERNAL_ERROR"),
         }
     }
 
-    /// The code in JSON-RPC.
-    pub fn code(self) -> i32 {
-        self.row().0
+    /// Returns the code in JSON-RPC.
+    pub fn json_rpc_code(self) -> i32 {
+        self.codes().0
     }
 
-    /// The status in HTTP+JSON.
-    pub fn http(self) -> u16 {
-        self.row().1
+    /// Returns the status in HTTP+JSON.
+    pub fn http_status(self) -> u16 {
+        self.codes().1
     }
 
-    /// The status in gRPC.
-    pub fn grpc(self) -> Status {
-        self.row().2
+    /// Returns the status code in gRPC.
+    pub fn grpc_code(self) -> GrpcCode {
+        self.codes().2
     }
 
-    /// What it is called in an `ErrorInfo`.
+    /// Returns the reason in `google.rpc.ErrorInfo`.
     pub fn reason(self) -> &'static str {
-        self.row().3
+        self.codes().3
     }
 
-    /// Returns the name of the error in the SDKs of 0.3: the message of a status of gRPC begins with it.
-    pub fn name(self) -> &'static str {
+    /// Returns the name of the error in the SDKs of 0.3. The message of a gRPC status starts with it.
+    pub fn v03_name(self) -> &'static str {
         match self {
             Self::TaskNotFound | Self::NotFound => "TaskNotFoundError",
             Self::TaskNotCancelable => "TaskNotCancelableError",
@@ -141,7 +144,7 @@ impl Kind {
         }
     }
 
-    /// Every kind there is.
+    /// All kinds.
     pub const ALL: [Self; 16] = [
         Self::TaskNotFound,
         Self::TaskNotCancelable,
@@ -161,18 +164,18 @@ impl Kind {
         Self::Internal,
     ];
 
-    /// The kind of which an `ErrorInfo` tells.
-    pub fn of_reason(reason: &str) -> Option<Self> {
+    /// Returns the kind with this reason in `google.rpc.ErrorInfo`, or `None` if the reason is unknown.
+    pub fn from_reason(reason: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.reason() == reason)
     }
 
-    /// The kind of which JSON-RPC tells.
-    pub fn of_code(code: i32) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.code() == code)
+    /// Returns the first kind with this JSON-RPC code, or `None` if the code is unknown.
+    pub fn from_json_rpc_code(code: i32) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.json_rpc_code() == code)
     }
 
-    /// What 0.3 has no word for is said as it would have said it.
-    pub fn spoken_in(self, version: Version) -> Self {
+    /// Returns the kind to report in this version. Kinds that 0.3 does not define become the closest one that it defines.
+    pub fn for_version(self, version: Version) -> Self {
         match (version, self) {
             (Version::V03, Self::ExtensionSupportRequired | Self::VersionNotSupported) => Self::UnsupportedOperation,
             _ => self,
@@ -180,7 +183,7 @@ impl Kind {
     }
 }
 
-/// Some conversions cannot fail.
+/// Allows infallible conversions where a fallible one is expected.
 impl From<Infallible> for Error {
     fn from(never: Infallible) -> Self {
         match never {}
@@ -188,22 +191,23 @@ impl From<Infallible> for Error {
 }
 
 impl Error {
-    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+    /// Returns an error without metadata and violations.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), metadata: BTreeMap::new(), violations: Vec::new() }
     }
 
-    /// One field that is wrong.
+    /// Returns an error about one invalid field.
     pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
         let field = field.into();
         let message = message.into();
-        let mut error = Self::new(Kind::InvalidParams, format!("{field}: {message}"));
+        let mut error = Self::new(ErrorKind::InvalidParams, format!("{field}: {message}"));
         error.violations.push((field, message));
         error
     }
 
-    /// Returns the same error about something further in: its fields are those of `field`. An empty name is the field
-    /// itself.
-    pub fn inside(mut self, field: &str) -> Self {
+    /// Returns the same error with every field name prefixed by `field`. An empty field name becomes `field` itself.
+    /// The message becomes that of the last violation. An error without violations is unchanged.
+    pub fn nested_in(mut self, field: &str) -> Self {
         for (name, message) in &mut self.violations {
             let is_joined = name.is_empty() || name.starts_with('[');
             *name = if is_joined { format!("{field}{name}") } else { format!("{field}.{name}") };
@@ -212,8 +216,9 @@ impl Error {
         self
     }
 
+    /// Returns the error for a task that does not exist, with its id in the metadata.
     pub fn task_not_found(id: &str) -> Self {
-        let mut error = Self::new(Kind::TaskNotFound, "the task was not found");
+        let mut error = Self::new(ErrorKind::TaskNotFound, "the task was not found");
         error.metadata.insert("taskId".to_owned(), id.to_owned());
         error
     }

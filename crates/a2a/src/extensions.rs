@@ -1,32 +1,35 @@
-//! Which extensions a caller wants, and which of them take part.
+//! The headers that negotiate extensions.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::Version;
 
-/// More than these are not looked at.
-const MOST: usize = 50;
+/// The maximum number of requested extensions. Further ones are ignored.
+const MAX_EXTENSIONS: usize = 50;
 
-/// The header is named with an X in 0.3; either is read in either version.
-const NAMES: [HeaderName; 2] = [HeaderName::from_static("a2a-extensions"), HeaderName::from_static("x-a2a-extensions")];
+/// The name of the header in 1.x and in 0.3. Both are read in both versions.
+const HEADER_NAMES: [HeaderName; 2] =
+    [HeaderName::from_static("a2a-extensions"), HeaderName::from_static("x-a2a-extensions")];
 
-/// Names between commas, in one header or several; each counts once.
-pub fn wanted(headers: &HeaderMap) -> Vec<String> {
-    let mut wanted = Vec::new();
-    for name in &NAMES {
+/// Returns the URIs of the requested extensions without duplicates, at most 50. Several headers and comma-separated
+/// lists are read. Values that are not text are ignored.
+pub fn requested(headers: &HeaderMap) -> Vec<String> {
+    let mut requested = Vec::new();
+    for name in &HEADER_NAMES {
         let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
         for uri in values.flat_map(|value| value.split(',')).map(str::trim).filter(|uri| !uri.is_empty()) {
-            if wanted.len() < MOST && !wanted.iter().any(|known| known == uri) {
-                wanted.push(uri.to_owned());
+            if requested.len() < MAX_EXTENSIONS && !requested.iter().any(|known| known == uri) {
+                requested.push(uri.to_owned());
             }
         }
     }
-    wanted
+    requested
 }
 
-/// The header of an answer: those that take part, if any does.
-pub fn header(version: Version, active: &[String]) -> Option<(HeaderName, HeaderValue)> {
-    let [name, name_03] = NAMES;
+/// Returns the header that lists extensions: the active ones in a response, the requested ones in a request. Returns
+/// `None` if the list is empty or not a valid header value.
+pub fn response_header(version: Version, active: &[String]) -> Option<(HeaderName, HeaderValue)> {
+    let [name, name_03] = HEADER_NAMES;
     let value = HeaderValue::from_str(&active.join(", ")).ok().filter(|_| !active.is_empty())?;
     Some((if version == Version::V03 { name_03 } else { name }, value))
 }
@@ -36,14 +39,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_come_from_both_headers_once() {
+    fn both_headers_are_merged_without_duplicates() {
         let mut headers = HeaderMap::new();
         headers.append("A2A-Extensions", HeaderValue::from_static("https://a, https://b"));
         headers.append("A2A-Extensions", HeaderValue::from_static(" ,https://c"));
         headers.append("X-A2A-Extensions", HeaderValue::from_static("https://b,https://d"));
-        assert_eq!(wanted(&headers), ["https://a", "https://b", "https://c", "https://d"]);
-        assert_eq!(header(Version::V10, &[]), None);
-        let (name, value) = header(Version::V03, &["https://a".to_owned(), "https://b".to_owned()]).unwrap();
+        assert_eq!(requested(&headers), ["https://a", "https://b", "https://c", "https://d"]);
+        assert_eq!(response_header(Version::V10, &[]), None);
+        let (name, value) = response_header(Version::V03, &["https://a".to_owned(), "https://b".to_owned()]).unwrap();
         assert_eq!((name.as_str(), value.to_str().unwrap()), ("x-a2a-extensions", "https://a, https://b"));
     }
 }

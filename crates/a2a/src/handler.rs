@@ -1,4 +1,4 @@
-//! What stands behind every binding: one handler, one kind of request, one kind of answer.
+//! The interface between the bindings and the application: the handler, its requests and its responses.
 
 use std::future::Future;
 use std::time::Duration;
@@ -14,47 +14,53 @@ use http::{Extensions, HeaderMap};
 
 use crate::{Error, Version};
 
-/// What happens to a task, until there is nothing more to tell.
-pub type Updates = BoxStream<'static, Result<StreamResponse, Error>>;
+/// The updates of a task. The stream ends with the last update or with an error.
+pub type UpdateStream = BoxStream<'static, Result<StreamResponse, Error>>;
 
-/// Whoever answers for the agents.
-pub trait Handler: Clone + Send + Sync + 'static {
-    /// Who calls, and whom.
+/// Handles the requests of all bindings for all agents.
+pub trait AgentHandler: Clone + Send + Sync + 'static {
+    /// The authorized caller and the agent that is called.
     type Caller: Send + 'static;
 
-    /// Whether this call may be made at all. Nothing of its content is believed before.
-    fn admit(&self, call: &Call) -> impl Future<Output = Result<Self::Caller, Denied>> + Send;
+    /// Authorizes a call before its content is decoded. Fails if the caller may not make it.
+    fn authorize(&self, call: &CallContext) -> impl Future<Output = Result<Self::Caller, CallRejection>> + Send;
 
-    fn handle(&self, caller: Self::Caller, request: Request) -> impl Future<Output = Result<Answer, Error>> + Send;
+    /// Handles a valid request of an authorized caller and returns its response. Fails with the error to report.
+    fn handle(
+        &self,
+        caller: Self::Caller,
+        request: OperationRequest,
+    ) -> impl Future<Output = Result<OperationResponse, Error>> + Send;
 
-    /// The card that everyone may see.
-    fn card(&self, call: &Call) -> impl Future<Output = Result<Card, Denied>> + Send;
+    /// Returns the public card of an agent. Fails if the agent is unknown.
+    fn card(&self, call: &CallContext) -> impl Future<Output = Result<PublishedCard, CallRejection>> + Send;
 
-    /// Which of the extensions that the caller wants take part; nobody is asked where none is wanted.
-    fn activates(&self, _call: &Call) -> Vec<String> {
+    /// Returns the requested extensions that are active for this call. It is not called if none are requested.
+    fn active_extensions(&self, _call: &CallContext) -> Vec<String> {
         Vec::new()
     }
 
-    /// How large a request may be, in bytes.
-    fn max_request(&self) -> usize;
+    /// Returns the maximum size of a request, in bytes.
+    fn max_request_bytes(&self) -> usize;
 }
 
-/// The circumstances of a request.
+/// The properties of a call that are known before its content is decoded.
 #[derive(Debug)]
-pub struct Call {
-    /// As the path, the tenant or the metadata name it; `None`: nobody in particular.
+pub struct CallContext {
+    /// The agent that the path, the tenant or the metadata names. `None` means the default agent.
     pub agent: Option<String>,
     pub binding: Binding,
     pub version: Version,
-    /// The tenant that a path names beside the agent. Requests carry one of their own, too.
+    /// The tenant in the path, if it names one beside the agent. Requests also have their own tenant field.
     pub tenant: Option<String>,
-    /// The extensions that the caller would like to use.
-    pub extensions_wanted: Vec<String>,
+    /// The URIs of the extensions that the caller requests.
+    pub requested_extensions: Vec<String>,
     pub headers: HeaderMap,
-    /// What layers further out have noted about the request.
+    /// The values that outer layers attached to the request.
     pub extensions: Extensions,
 }
 
+/// An encoding of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Binding {
     JsonRpc,
@@ -63,9 +69,10 @@ pub enum Binding {
 }
 
 impl Binding {
+    /// All bindings.
     pub const ALL: [Self; 3] = [Self::JsonRpc, Self::HttpJson, Self::Grpc];
 
-    /// As cards call it.
+    /// Returns the name of the binding in agent cards.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::JsonRpc => "JSONRPC",
@@ -75,26 +82,26 @@ impl Binding {
     }
 }
 
-/// Why a call is not answered, in words of HTTP and gRPC rather than of the protocol.
+/// The reason why a call is rejected. It is reported by the means of HTTP and gRPC, not by a protocol error.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Denied {
-    /// There is no such agent, or not for this caller.
-    NoAgent,
-    /// `challenge` is what `WWW-Authenticate` says.
+pub enum CallRejection {
+    /// The agent does not exist, or this caller may not see it.
+    UnknownAgent,
+    /// The credentials are missing or invalid. `challenge` is the value of `WWW-Authenticate`.
     Unauthenticated {
         challenge: String,
     },
     Forbidden(String),
-    TooMany {
+    RateLimited {
         retry_after: Duration,
     },
-    /// The caller is known, what is asked for is not offered.
-    Refused(Error),
+    /// The caller is authorized, but the agent does not offer this call. Reported as a protocol error.
+    NotOffered(Error),
 }
 
-/// What is asked for.
+/// A decoded request of any binding and version.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Request {
+pub enum OperationRequest {
     Send(SendMessageRequest),
     Stream(SendMessageRequest),
     Get(GetTaskRequest),
@@ -108,7 +115,7 @@ pub enum Request {
     ExtendedCard(GetExtendedAgentCardRequest),
 }
 
-/// The name of what is asked for.
+/// An operation of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
     Send,
@@ -125,6 +132,7 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// All operations.
     pub const ALL: [Self; 11] = [
         Self::Send,
         Self::Stream,
@@ -139,7 +147,7 @@ impl Operation {
         Self::ExtendedCard,
     ];
 
-    /// As version 1.x calls it, in JSON-RPC and gRPC alike.
+    /// Returns the name of the method in version 1.x, which is the same in JSON-RPC and gRPC.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Send => "SendMessage",
@@ -156,8 +164,8 @@ impl Operation {
         }
     }
 
-    /// As 0.3 calls it in JSON-RPC; it cannot list.
-    pub fn as_v03(self) -> Option<&'static str> {
+    /// Returns the name of the JSON-RPC method in 0.3, or `None` for listing tasks, which 0.3 does not have.
+    pub fn v03_method(self) -> Option<&'static str> {
         match self {
             Self::Send => Some("message/send"),
             Self::Stream => Some("message/stream"),
@@ -173,13 +181,14 @@ impl Operation {
         }
     }
 
-    /// Whether its answer is a stream.
-    pub fn streams(self) -> bool {
+    /// Returns whether the response is a stream.
+    pub fn is_streaming(self) -> bool {
         matches!(self, Self::Stream | Self::Subscribe)
     }
 }
 
-impl Request {
+impl OperationRequest {
+    /// Returns the operation of the request.
     pub fn operation(&self) -> Operation {
         match self {
             Self::Send(_) => Operation::Send,
@@ -197,23 +206,23 @@ impl Request {
     }
 }
 
-/// What is answered.
-pub enum Answer {
+/// The response to a request, before it is encoded.
+pub enum OperationResponse {
     Sent(SendMessageResponse),
-    Updates(Updates),
+    Updates(UpdateStream),
     Task(Task),
     Tasks(ListTasksResponse),
-    Push(TaskPushNotificationConfig),
-    Pushes(ListTaskPushNotificationConfigsResponse),
-    /// It is gone, and there is nothing to say about it.
+    PushConfig(TaskPushNotificationConfig),
+    PushConfigs(ListTaskPushNotificationConfigsResponse),
+    /// The object was deleted. The response is empty.
     Deleted,
     Card(Box<AgentCard>),
 }
 
-/// A card, and since when it says what it says.
+/// A public agent card with the time of its last change.
 #[derive(Clone, Debug)]
-pub struct Card {
+pub struct PublishedCard {
     pub card: AgentCard,
-    /// Seconds since 1970.
+    /// The time of the last change, in seconds since 1970.
     pub modified: u64,
 }

@@ -1,12 +1,13 @@
-//! The Agent2Agent protocol: versions 0.3 and 1.x, by JSON-RPC, HTTP+JSON and gRPC, for any number of agents behind one
-//! address, and the client of all of them.
+//! The Agent2Agent protocol, versions 0.3 and 1.x, over JSON-RPC, HTTP+JSON and gRPC.
 //!
-//! A binding decodes what arrives into a [`Request`], asks the one [`Handler`], and encodes its [`Answer`]. Inside, there
-//! is version 1.x alone, in the types of the official crate; what 0.3 says otherwise is a pair of pure conversions at the
-//! edge ([`v03`]). Nothing here knows what an agent is made of, who its callers are, or where tasks are kept.
+//! The server side serves any number of agents at one address. The [`client`] calls agents in every version and binding.
+//!
+//! A binding decodes a request into an [`OperationRequest`], passes it to the [`AgentHandler`], and encodes the
+//! [`OperationResponse`]. Internally only version 1.x exists, in the types of the official crate. Pure conversions
+//! translate from and to version 0.3 at the edge ([`v03`]). This crate does not run agents, authenticate callers or
+//! store tasks.
 
-pub mod bytes64;
-pub mod check;
+pub mod base64_bytes;
 pub mod client;
 pub mod error;
 pub mod extensions;
@@ -15,10 +16,14 @@ pub mod handler;
 pub mod http;
 pub mod proto;
 pub mod v03;
+pub mod validate;
 pub mod version;
 
-/// The nouns of version 1.x.
+/// The types of version 1.x.
 pub use a2a_types as types;
-pub use error::{Error, Kind};
-pub use handler::{Answer, Binding, Call, Card, Denied, Handler, Operation, Request, Updates};
+pub use error::{Error, ErrorKind};
+pub use handler::{
+    AgentHandler, Binding, CallContext, CallRejection, Operation, OperationRequest, OperationResponse, PublishedCard,
+    UpdateStream,
+};
 pub use version::Version;

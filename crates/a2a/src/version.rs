@@ -1,13 +1,13 @@
-//! Which version of the protocol a request speaks.
+//! The version of the protocol and its negotiation.
 
 use http::HeaderMap;
 
-use crate::{Error, Kind};
+use crate::{Error, ErrorKind};
 
-/// Where a request says it: a header, or a parameter of the query of the same name.
-pub const HEADER: &str = "A2A-Version";
+/// The name of the header, and of the query parameter, that selects the version.
+pub const VERSION_HEADER: &str = "A2A-Version";
 
-/// Only major and minor take part.
+/// A supported version of the protocol. Patch numbers are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
     V03,
@@ -15,6 +15,7 @@ pub enum Version {
 }
 
 impl Version {
+    /// Returns the version as `major.minor`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::V03 => "0.3",
@@ -22,18 +23,24 @@ impl Version {
         }
     }
 
-    /// The version that a header or a query names. Who names none speaks 0.3, which knew no such header.
-    pub fn of(headers: &HeaderMap, query: Option<&str>) -> Result<Self, Error> {
-        let header = headers.get(HEADER).map(|value| value.to_str().unwrap_or("?").trim());
+    /// Returns the version that the header or, if that is missing or empty, the query names. The default is 0.3, which
+    /// has no such header.
+    ///
+    /// Fails if the version is not supported.
+    pub fn from_request(headers: &HeaderMap, query: Option<&str>) -> Result<Self, Error> {
+        let header = headers.get(VERSION_HEADER).map(|value| value.to_str().unwrap_or("?").trim());
         let in_query = || {
             let pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
-            pairs.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(HEADER)).map(|(_, value)| value)
+            pairs.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(VERSION_HEADER)).map(|(_, value)| value)
         };
-        Self::named(header.filter(|version| !version.is_empty()).or_else(in_query).unwrap_or_default())
+        Self::parse(header.filter(|version| !version.is_empty()).or_else(in_query).unwrap_or_default())
     }
 
-    /// `1.0`, or `1.0.1`, of which the last does not count.
-    pub fn named(version: &str) -> Result<Self, Error> {
+    /// Parses a version such as `1.0` or `1.0.1`. Only 1.0 and 0.3 are supported, with any patch number. An empty text
+    /// is 0.3.
+    ///
+    /// Fails if the version is not supported.
+    pub fn parse(version: &str) -> Result<Self, Error> {
         let mut numbers = version.split('.');
         let fits = |patch: Option<&str>| patch.is_none_or(|patch| patch.parse::<u32>().is_ok());
         match (numbers.next(), numbers.next(), numbers.next(), numbers.next()) {
@@ -42,8 +49,8 @@ impl Version {
             (Some("1"), Some("0"), patch, None) if fits(patch) => Ok(Self::V10),
             _ => {
                 let shown: String = version.chars().take(20).collect();
-                let message = format!("version '{shown}' is not spoken here: 1.0 and 0.3 are");
-                Err(Error::new(Kind::VersionNotSupported, message))
+                let message = format!("version '{shown}' is not supported; use 1.0 or 0.3");
+                Err(Error::new(ErrorKind::VersionNotSupported, message))
             }
         }
     }
@@ -54,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_header_says_it_then_the_query_and_nothing_is_0_3() {
+    fn the_header_takes_precedence_over_the_query_and_the_default_is_0_3() {
         let header = |value: &str| HeaderMap::from_iter([("a2a-version".parse().unwrap(), value.parse().unwrap())]);
         for (headers, query, expected) in [
             (HeaderMap::new(), None, Some(Version::V03)),
@@ -68,7 +75,7 @@ mod tests {
             (header("1.0.x"), None, None),
             (header("1.1"), None, None),
         ] {
-            assert_eq!(Version::of(&headers, query).ok(), expected, "{headers:?} {query:?}");
+            assert_eq!(Version::from_request(&headers, query).ok(), expected, "{headers:?} {query:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! What a call by A2A costs: messages to an agent in the process that repeats them, over JSON-RPC at 16 connections,
-//! against the same agent made with Python's a2a-sdk, which keeps its tasks in memory while ours are durable before they are
-//! answered. The two sides alternate in one run, for tasks and for plain messages, in 1.0 and in 0.3. Then a stream of 1,000
-//! updates, each of which must arrive once. Prints calls a second and the ratio; judges nothing but the stream.
+//! Measures A2A calls: messages to an in-process echo agent, over JSON-RPC with 16 connections. The reference is the same
+//! agent with a2a-sdk for Python, which stores tasks in memory; adjutant stores them durably before it responds. The two
+//! sides alternate in one run, for tasks and for plain messages, in 1.0 and in 0.3. Then it follows a stream of 1,000
+//! updates. Prints calls per second and the ratio. Fails only if the stream loses or repeats an update.
 //!
 //! `scripts/a2a-peers/setup target/a2a-peers`, then
 //! `ADJUTANT_TEST_A2A_PEERS=$PWD/target/a2a-peers cargo bench -p adjutant --bench a2a`
@@ -28,15 +28,15 @@ const CONNECTIONS: usize = 16;
 const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_secs(3);
 const UPDATES: usize = 1000;
-/// How long the other server may take to start.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time for the reference server to start.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[tokio::main]
 async fn main() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let ours = Peer::ours().await;
     let theirs = Peer::theirs().await;
-    for (what, kind, version) in [
+    for (name, kind, version) in [
         ("SendMessage, answered by a task", "echo", "1.0"),
         ("SendMessage, answered by a message", "echo-message", "1.0"),
         ("message/send of 0.3, answered by a task", "echo", "0.3"),
@@ -50,7 +50,7 @@ async fn main() {
         let ours = median(our_rounds);
         let theirs = median(their_rounds);
         println!(
-            "{what}: adjutant {:.0}/s with {:.2} ms of CPU each, a2a-sdk {:.0}/s with {:.2} ms, {:.1} times",
+            "{name}: adjutant {:.0}/s with {:.2} ms of CPU each, a2a-sdk {:.0}/s with {:.2} ms, {:.1} times",
             ours.0,
             ours.1,
             theirs.0,
@@ -66,11 +66,11 @@ fn median(mut rounds: Vec<(f64, f64)>) -> (f64, f64) {
     rounds[rounds.len() / 2]
 }
 
-/// A server with an agent that repeats what it hears; killed when dropped.
+/// A server with an echo agent. Killed when dropped.
 struct Peer {
     child: Child,
     address: String,
-    /// Where its card says that JSON-RPC is.
+    /// The path of the JSON-RPC interface in the card.
     path: String,
 }
 
@@ -81,20 +81,20 @@ impl Peer {
         let mut line = String::new();
         std::io::BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         let address = line.split("http://").nth(1).unwrap().trim().to_owned();
-        Self { child, address, path: String::new() }.found().await
+        Self { child, address, path: String::new() }.read_card().await
     }
 
     async fn theirs() -> Self {
         let peers = std::env::var_os("ADJUTANT_TEST_A2A_PEERS").map(PathBuf::from);
         let peers = peers.expect("run scripts/a2a-peers/setup and set ADJUTANT_TEST_A2A_PEERS to its directory");
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/a2a-peers/echo.py");
-        // Free now, and taken again at once.
+        // The port may be taken by another process before the server binds it.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let child = Command::new(peers.join("v1/bin/python")).arg(script).arg(port.to_string()).spawn().unwrap();
-        Self { child, address: format!("127.0.0.1:{port}"), path: String::new() }.found().await
+        Self { child, address: format!("127.0.0.1:{port}"), path: String::new() }.read_card().await
     }
 
-    /// Seconds of CPU that it has used.
+    /// Returns the used CPU time in seconds.
     fn cpu(&self) -> f64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
@@ -102,22 +102,22 @@ impl Peer {
         ticks / 100.0
     }
 
-    /// Once it answers, and with what its card says.
-    async fn found(mut self) -> Self {
+    /// Waits until the server responds, and reads the path from its card.
+    async fn read_card(mut self) -> Self {
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         let url = format!("http://{}/.well-known/agent-card.json", self.address);
         let began = Instant::now();
-        let answer = loop {
+        let response = loop {
             match client.get(&url).send().await {
-                Ok(answer) => break answer,
-                Err(error) => assert!(began.elapsed() < PATIENCE, "{url} did not start: {error}"),
+                Ok(response) => break response,
+                Err(error) => assert!(began.elapsed() < START_TIMEOUT, "{url} did not start: {error}"),
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         };
-        let card: Value = answer.json().await.unwrap();
+        let card: Value = response.json().await.unwrap();
         let interfaces = card["supportedInterfaces"].as_array().unwrap();
-        let spoken = interfaces.iter().find(|interface| interface["protocolBinding"] == "JSONRPC").unwrap();
-        let url = spoken["url"].as_str().unwrap().trim_start_matches("http://").to_owned();
+        let json_rpc = interfaces.iter().find(|interface| interface["protocolBinding"] == "JSONRPC").unwrap();
+        let url = json_rpc["url"].as_str().unwrap().trim_start_matches("http://").to_owned();
         self.path = url.find('/').map_or("/", |at| &url[at..]).to_owned();
         self
     }
@@ -130,14 +130,14 @@ impl Drop for Peer {
     }
 }
 
-/// Calls a second, over one round, and milliseconds of CPU that each took on their side.
+/// Returns the calls per second of one round, and the CPU time of the server per call in milliseconds.
 async fn measure(peer: &Peer, kind: &str, version: &str) -> (f64, f64) {
     let stop = Arc::new(AtomicBool::new(false));
     let count = Arc::new(AtomicU64::new(0));
     let mut tasks = Vec::new();
     for _ in 0..CONNECTIONS {
         let mut connection = Connection::open(peer, kind, version).await;
-        // Before the clock starts.
+        // Warm up.
         connection.call().await;
         let stop = stop.clone();
         let count = count.clone();
@@ -169,7 +169,7 @@ fn message(id: &str, version: &str) -> Value {
     }
 }
 
-/// A client that does as little as possible: it shares the cores with the server.
+/// A client with little overhead, because it shares the cores with the server.
 struct Connection {
     stream: TcpStream,
     request: Vec<u8>,
@@ -196,15 +196,16 @@ impl Connection {
     async fn call(&mut self) {
         self.stream.write_all(&self.request).await.unwrap();
         let mut read = 0;
-        while !is_whole(&self.buffer[..read]) {
+        while !is_complete(&self.buffer[..read]) {
             let more = self.stream.read(&mut self.buffer[read..]).await.unwrap();
-            assert!(more > 0, "the server hung up");
+            assert!(more > 0, "the server closed the connection");
             read += more;
         }
-        let answer = &self.buffer[..read];
-        // What was sent, and what came back: the text is there as the agent's own.
-        let done = answer.starts_with(b"HTTP/1.1 200") && has(answer, b"\"result\"") && has(answer, b"pay rent");
-        assert!(done, "{}", String::from_utf8_lossy(answer));
+        let response = &self.buffer[..read];
+        // The response contains the text as the answer of the agent.
+        let is_valid =
+            response.starts_with(b"HTTP/1.1 200") && has(response, b"\"result\"") && has(response, b"pay rent");
+        assert!(is_valid, "{}", String::from_utf8_lossy(response));
     }
 }
 
@@ -212,31 +213,31 @@ fn has(answer: &[u8], part: &[u8]) -> bool {
     answer.windows(part.len()).any(|window| window == part)
 }
 
-fn is_whole(answer: &[u8]) -> bool {
-    let Some(head) = answer.windows(4).position(|window| window == b"\r\n\r\n") else { return false };
-    let headers = std::str::from_utf8(&answer[..head]).unwrap();
+fn is_complete(response: &[u8]) -> bool {
+    let Some(head) = response.windows(4).position(|window| window == b"\r\n\r\n") else { return false };
+    let headers = std::str::from_utf8(&response[..head]).unwrap();
     let length = headers.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
-    answer.len() >= head + 4 + length.parse::<usize>().unwrap()
+    response.len() >= head + 4 + length.parse::<usize>().unwrap()
 }
 
-/// One artifact in many pieces, to one who follows; every piece comes once, in order.
+/// Follows one artifact in many chunks. Every chunk must arrive once and in order.
 async fn stream(peer: &Peer) {
-    let client = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().unwrap();
+    let client = reqwest::Client::builder().no_proxy().timeout(START_TIMEOUT).build().unwrap();
     let message = message(&format!("tck-count-{UPDATES}-1"), "1.0");
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SendStreamingMessage", "params": {"message": message}});
     let began = Instant::now();
     let request = client.post(format!("http://{}{}", peer.address, peer.path)).header("a2a-version", "1.0").json(&body);
-    let answer = request.send().await.unwrap().text().await.unwrap();
+    let response = request.send().await.unwrap().text().await.unwrap();
     let took = began.elapsed();
-    let events = answer.lines().filter_map(|line| line.strip_prefix("data:"));
+    let events = response.lines().filter_map(|line| line.strip_prefix("data:"));
     let events = events.map(|data| serde_json::from_str::<Value>(data).unwrap());
-    let pieces = events.filter_map(|event| {
-        let piece = event["result"]["artifactUpdate"]["artifact"]["parts"][0]["text"].as_str()?.trim().to_owned();
-        (!piece.is_empty()).then_some(piece)
+    let chunks = events.filter_map(|event| {
+        let chunk = event["result"]["artifactUpdate"]["artifact"]["parts"][0]["text"].as_str()?.trim().to_owned();
+        (!chunk.is_empty()).then_some(chunk)
     });
-    let pieces = pieces.collect::<Vec<_>>();
-    let wanted = (1..=UPDATES).map(|n| n.to_string()).collect::<Vec<_>>();
-    assert_eq!(pieces, wanted, "updates were lost or doubled");
+    let chunks = chunks.collect::<Vec<_>>();
+    let expected = (1..=UPDATES).map(|n| n.to_string()).collect::<Vec<_>>();
+    assert_eq!(chunks, expected, "updates were lost or repeated");
     println!(
         "{UPDATES} updates of one task in a stream: none lost, {:.0} ms, {:.0}/s",
         took.as_secs_f64() * 1e3,

@@ -1,6 +1,6 @@
-//! What a conversation costs: new conversations over `/chat/stream`, each of them one message that adds one task, durable
-//! before `done`. A thousand at once; then 64 connections against the same rows written directly; then the wait for the
-//! first event when nobody else is there; then the memory of streams that wait for a slow model. Prints, judges nothing.
+//! Measures conversations over `/chat/stream`. Each conversation is one message that adds one task, durable before `done`.
+//! First a thousand concurrent conversations. Then 64 connections, compared with writing the same rows directly. Then the
+//! latency of the first event on an idle server. Then the memory of streams that wait for a slow model. Prints results only.
 //!
 //! `cargo bench -p adjutant --bench chat [-- --database-url postgres://…]`
 
@@ -14,11 +14,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use assistant::{ChatModel, Delta, ModelError, Models, Prompt};
+use assistant::{ChatModel, ModelChain, ModelError, Prompt, ReplyDelta};
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use model::conversation::{Id, Message, Role};
-use model::task::{Draft, Limits};
+use model::conversation::{ConversationId, Message, MessageRole};
+use model::task::{TaskDraft, TaskLimits};
 use model::{Clock, User, UserId};
 use store::{Durability, Location, Store};
 use testkit::app::Home;
@@ -26,27 +26,27 @@ use tokio::io::AsyncReadExt;
 
 use load::{Server, chat, connect, quantile, send};
 
-/// The program's own.
+/// The allocator of the program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const CONNECTIONS: usize = 64;
-const AT_ONCE: usize = 1000;
+const CONCURRENT: usize = 1000;
 const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_secs(2);
-const HOLD: &str = "--hold";
+const HOLD_FLAG: &str = "--hold";
 
 #[tokio::main]
 async fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let after = |name: &str| arguments.iter().skip_while(|argument| *argument != name).nth(1).cloned();
-    if let Some(address) = after(HOLD) {
+    if let Some(address) = after(HOLD_FLAG) {
         return hold(&address).await;
     }
-    let home = Home::new(env!("CARGO_BIN_EXE_adjutant")).with("ADJUTANT_LOG__LEVEL", "info");
+    let home = Home::new(env!("CARGO_BIN_EXE_adjutant")).with_env("ADJUTANT_LOG__LEVEL", "info");
     let postgres = after("--database-url");
     let home = match &postgres {
-        Some(url) => home.with("ADJUTANT_DATABASE__URL", url),
+        Some(url) => home.with_env("ADJUTANT_DATABASE__URL", url),
         None => home,
     };
     let server = Server::start(&home);
@@ -64,10 +64,10 @@ async fn main() {
     idle_memory().await;
 }
 
-/// A thousand conversations begin in the same moment.
+/// Starts a thousand conversations at the same time.
 async fn all_at_once(address: &str, pid: u32) {
-    let mut connections = Vec::with_capacity(AT_ONCE);
-    for _ in 0..AT_ONCE {
+    let mut connections = Vec::with_capacity(CONCURRENT);
+    for _ in 0..CONCURRENT {
         connections.push(connect(address).await);
     }
     let cpu = cpu_seconds(pid);
@@ -83,14 +83,14 @@ async fn all_at_once(address: &str, pid: u32) {
             })
         })
         .collect();
-    let mut times = Vec::with_capacity(AT_ONCE);
+    let mut times = Vec::with_capacity(CONCURRENT);
     for chat in chats {
         times.push(chat.await.unwrap());
     }
     let took = began.elapsed();
-    let cpu = (cpu_seconds(pid) - cpu) / AT_ONCE as f64;
+    let cpu = (cpu_seconds(pid) - cpu) / CONCURRENT as f64;
     println!(
-        "{AT_ONCE} at once: all ended in done after {} ms, p50 {} ms, p99 {} ms, {:.0} µs of CPU a chat",
+        "{CONCURRENT} at once: all ended in done after {} ms, p50 {} ms, p99 {} ms, {:.0} µs of CPU a chat",
         took.as_millis(),
         quantile(&mut times, 0.5).as_millis(),
         quantile(&mut times, 0.99).as_millis(),
@@ -98,7 +98,7 @@ async fn all_at_once(address: &str, pid: u32) {
     );
 }
 
-/// Chats a second over 64 connections, against the same rows written without HTTP, language and loop.
+/// Measures chats per second over 64 connections, compared with writing the same rows directly to the store.
 async fn sustained(address: &str, pid: u32, raw: &Store) {
     let mut ours = Vec::new();
     let mut theirs = Vec::new();
@@ -155,7 +155,7 @@ async fn over_http(address: &str) -> (f64, Vec<Duration>) {
     (times.len() as f64 / began.elapsed().as_secs_f64(), times)
 }
 
-/// The same rows: a task, the step that undoes it, a conversation and its two messages.
+/// Writes the same rows: a task, its undo step, a conversation and two messages. Returns the rate per second.
 async fn directly(store: &Store) -> f64 {
     let stop = Arc::new(AtomicBool::new(false));
     let began = Instant::now();
@@ -184,8 +184,8 @@ async fn directly(store: &Store) -> f64 {
 
 async fn write(store: &Store) {
     let clock = Clock::system();
-    let draft = Draft { title: "buy milk".into(), ..Draft::default() };
-    let task = draft.check(Limits::default(), &clock, &User::local(jiff::tz::TimeZone::UTC)).unwrap();
+    let draft = TaskDraft { title: "buy milk".into(), ..TaskDraft::default() };
+    let task = draft.check(TaskLimits::default(), &clock, &User::local(jiff::tz::TimeZone::UTC)).unwrap();
     let message = |role, content: &str| Message {
         id: clock.id(),
         role,
@@ -195,18 +195,18 @@ async fn write(store: &Store) {
         pending: None,
     };
     let answer = "Got it! Added 'buy milk' to your list. Anything else?";
-    let exchange = [message(Role::User, "add buy milk"), message(Role::Assistant, answer)];
-    let id: Id = clock.id().into();
+    let exchange = [message(MessageRole::User, "add buy milk"), message(MessageRole::Assistant, answer)];
+    let id: ConversationId = clock.id().into();
     let now = clock.now();
     let job = store.transaction(async move |tx| {
-        let mut step = store::undo::Step::begin(tx, UserId::LOCAL).await?;
+        let mut step = store::undo::UndoStep::begin(tx, UserId::LOCAL).await?;
         store::tasks::create(tx, &mut step, &task).await?;
         store::conversations::append(tx, UserId::LOCAL, &id, &exchange, now).await.map(drop)
     });
     job.await.unwrap();
 }
 
-/// One client, one request at a time.
+/// Measures the latency of the first event with one client.
 async fn first_event(address: &str) {
     let mut connection = connect(address).await;
     let mut times = Vec::new();
@@ -221,7 +221,7 @@ async fn first_event(address: &str) {
     println!("first event when idle: p50 {:.2} ms", quantile(&mut times, 0.5).as_secs_f64() * 1e3);
 }
 
-/// A model that never gets anywhere.
+/// A model that never replies.
 struct Slow;
 
 impl ChatModel for Slow {
@@ -229,26 +229,28 @@ impl ChatModel for Slow {
         "slow"
     }
 
-    fn reply<'a>(&'a self, _: Prompt<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {
+    fn reply<'a>(&'a self, _: Prompt<'a>) -> BoxStream<'a, Result<ReplyDelta, ModelError>> {
         futures::stream::pending().boxed()
     }
 }
 
-/// What an open stream costs that waits for its model; the clients are another process.
+/// Measures the memory of open streams that wait for their model. The clients run in another process.
 async fn idle_memory() {
     let dir = tempfile::tempdir().unwrap();
     let location = Location::Sqlite(dir.path().join("idle.db"));
     let store = Store::open(&location, Durability::Full).await.unwrap();
-    let settings = server::Settings { request_timeout: Duration::from_secs(600), ..server::Settings::default() };
-    let supervisor = supervisor::Supervisor::new(supervisor::Options::new(store, Clock::system(), dir.path()));
-    let app = server::App::new(supervisor, settings, Models::new(Arc::new(Slow), []));
+    let settings =
+        server::ServerSettings { request_timeout: Duration::from_secs(600), ..server::ServerSettings::default() };
+    let supervisor =
+        supervisor::Supervisor::new(supervisor::SupervisorOptions::new(store, Clock::system(), dir.path()));
+    let app = server::App::new(supervisor, settings, ModelChain::new(Arc::new(Slow), []));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     tokio::spawn(server::serve::serve(app, listener));
-    let held = |wanted: usize| {
+    let hold_streams = |count: usize| {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([HOLD, &address])
-            .env("STREAMS", wanted.to_string())
+            .args([HOLD_FLAG, &address])
+            .env("STREAMS", count.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -257,21 +259,21 @@ async fn idle_memory() {
         std::io::BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         child
     };
-    // The first ones pay for what is made once.
-    let mut few = tokio::task::block_in_place(|| held(50));
+    // The first streams allocate shared memory.
+    let mut few = tokio::task::block_in_place(|| hold_streams(50));
     let before = memory();
-    let mut many = tokio::task::block_in_place(|| held(AT_ONCE));
-    let each = (memory() - before) / AT_ONCE as f64;
-    println!("{AT_ONCE} open streams that wait: {:.1} kB of memory each", each / 1e3);
+    let mut many = tokio::task::block_in_place(|| hold_streams(CONCURRENT));
+    let each = (memory() - before) / CONCURRENT as f64;
+    println!("{CONCURRENT} open streams that wait: {:.1} kB of memory each", each / 1e3);
     let _ = (few.kill(), many.kill());
     let _ = (few.wait(), many.wait());
 }
 
-/// Opens streams, reads their first event, says so, and holds them until it is killed.
+/// Opens streams, reads their first events, prints `ready`, and keeps them open until it is killed.
 async fn hold(address: &str) {
-    let wanted: usize = std::env::var("STREAMS").unwrap().parse().unwrap();
-    let mut connections = Vec::with_capacity(wanted);
-    for _ in 0..wanted {
+    let count: usize = std::env::var("STREAMS").unwrap().parse().unwrap();
+    let mut connections = Vec::with_capacity(count);
+    for _ in 0..count {
         let mut connection = connect(address).await;
         send(&mut connection, "add buy milk").await;
         let mut buffer = [0; 2048];
@@ -285,7 +287,7 @@ async fn hold(address: &str) {
     std::future::pending().await
 }
 
-/// User and system time of a process.
+/// Returns the user and system time of a process in seconds.
 fn cpu_seconds(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
@@ -293,7 +295,7 @@ fn cpu_seconds(pid: u32) -> f64 {
     ticks as f64 / 100.0
 }
 
-/// Resident memory of this process, in bytes.
+/// Returns the resident memory of this process in bytes.
 fn memory() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();

@@ -1,6 +1,6 @@
-//! What HTTP costs on top of the store, and the store on top of HTTP: tasks created and read over 64 connections,
-//! against the same operations called directly, and against a request that does nothing. The two sides alternate in one
-//! run. Prints operations a second and the ratio; judges nothing.
+//! Measures the overhead of HTTP and of the store: tasks created and read over 64 connections, compared with the same
+//! operations called directly, and with a request that does nothing. The two sides alternate in one run. Prints operations
+//! per second and the ratio.
 //!
 //! `cargo bench -p adjutant --bench http [-- --database-url postgres://…]`
 
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
-use model::task::{Draft, Limits, Task};
+use model::task::{Task, TaskDraft, TaskLimits};
 use model::{Clock, User, UserId};
 use store::{Durability, Location, Store};
 use testkit::app::Home;
@@ -25,9 +25,9 @@ const ROUND: Duration = Duration::from_secs(2);
 #[tokio::main]
 async fn main() {
     let postgres = std::env::args().skip_while(|argument| argument != "--database-url").nth(1);
-    let home = Home::new(env!("CARGO_BIN_EXE_adjutant")).with("ADJUTANT_LOG__LEVEL", "info");
+    let home = Home::new(env!("CARGO_BIN_EXE_adjutant")).with_env("ADJUTANT_LOG__LEVEL", "info");
     let home = match &postgres {
-        Some(url) => home.with("ADJUTANT_DATABASE__URL", url),
+        Some(url) => home.with_env("ADJUTANT_DATABASE__URL", url),
         None => home,
     };
     let server = home.serve();
@@ -38,7 +38,7 @@ async fn main() {
         Some(url) => Location::Postgres(url),
         None => Location::Sqlite(dir.path().join("raw.db")),
     };
-    let raw = Raw { store: Store::open(&location, Durability::Full).await.unwrap(), clock: Clock::system() };
+    let raw = DirectStore { store: Store::open(&location, Durability::Full).await.unwrap(), clock: Clock::system() };
 
     let body = r#"{"title":"pay rent","due_date":"2026-01-31","priority":"high","tags":["home"]}"#;
     let create = request("POST", "/api/tasks", body);
@@ -55,28 +55,28 @@ async fn main() {
     compare("read / nothing, both http", http, || over_http(&address, live.clone())).await;
 }
 
-/// Alternates the two, so that whatever else the machine does hits both, and prints the medians.
+/// Alternates the two sides, so that other load affects both, and prints the medians.
 async fn compare<A: Future<Output = f64>, B: Future<Output = f64>>(
     name: &str,
-    one: impl Fn() -> A,
-    other: impl Fn() -> B,
+    first: impl Fn() -> A,
+    second: impl Fn() -> B,
 ) {
-    let mut ones = Vec::new();
-    let mut others = Vec::new();
+    let mut first_rates = Vec::new();
+    let mut second_rates = Vec::new();
     for _ in 0..ROUNDS {
-        ones.push(one().await);
-        others.push(other().await);
+        first_rates.push(first().await);
+        second_rates.push(second().await);
     }
     let median = |values: &mut Vec<f64>| {
         values.sort_by(f64::total_cmp);
         values[values.len() / 2]
     };
-    let one = median(&mut ones);
-    let other = median(&mut others);
-    println!("{name:26} {one:9.0}/s / {other:9.0}/s = {:.2}", one / other);
+    let first = median(&mut first_rates);
+    let second = median(&mut second_rates);
+    println!("{name:26} {first:9.0}/s / {second:9.0}/s = {:.2}", first / second);
 }
 
-/// Runs `step` on every connection for a round; operations a second.
+/// Runs each step repeatedly for a round, all concurrently. Returns the operations per second.
 async fn measure<S, F>(steps: impl Iterator<Item = S>) -> f64
 where
     S: FnMut() -> F + Send + 'static,
@@ -105,7 +105,7 @@ where
     count.load(Ordering::Relaxed) as f64 / began.elapsed().as_secs_f64()
 }
 
-/// A client that does as little as possible: it shares the two cores with the server.
+/// Sends requests with little overhead, because the client shares the cores with the server.
 async fn over_http(address: &str, request: Arc<[u8]>) -> f64 {
     let mut connections = Vec::new();
     for _ in 0..CONNECTIONS {
@@ -122,7 +122,7 @@ async fn over_http(address: &str, request: Arc<[u8]>) -> f64 {
                 let (stream, buffer) = &mut *connection.lock().await;
                 stream.write_all(&request).await.unwrap();
                 let mut read = 0;
-                while !is_whole(&buffer[..read]) {
+                while !is_complete(&buffer[..read]) {
                     read += stream.read(&mut buffer[read..]).await.unwrap();
                 }
                 assert!(buffer.starts_with(b"HTTP/1.1 20"), "{}", String::from_utf8_lossy(&buffer[..read]));
@@ -140,14 +140,14 @@ fn request(method: &str, path: &str, body: &str) -> Arc<[u8]> {
     text.into_bytes().into()
 }
 
-fn is_whole(answer: &[u8]) -> bool {
-    let Some(head) = answer.windows(4).position(|window| window == b"\r\n\r\n") else { return false };
-    let headers = std::str::from_utf8(&answer[..head]).unwrap();
+fn is_complete(response: &[u8]) -> bool {
+    let Some(head) = response.windows(4).position(|window| window == b"\r\n\r\n") else { return false };
+    let headers = std::str::from_utf8(&response[..head]).unwrap();
     let length = headers.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
-    answer.len() >= head + 4 + length.parse::<usize>().unwrap()
+    response.len() >= head + 4 + length.parse::<usize>().unwrap()
 }
 
-struct Raw {
+struct DirectStore {
     store: Store,
     clock: Clock,
 }
@@ -158,19 +158,19 @@ enum Operation {
     Read(uuid::Uuid),
 }
 
-impl Raw {
+impl DirectStore {
     async fn create(&self) -> Task {
-        let draft = Draft {
+        let draft = TaskDraft {
             title: "pay rent".into(),
             due_date: Some("2026-01-31".into()),
             priority: Some("high".into()),
             tags: Some(vec!["home".into()]),
-            ..Draft::default()
+            ..TaskDraft::default()
         };
-        let task = draft.check(Limits::default(), &self.clock, &User::local(TimeZone::UTC)).unwrap();
+        let task = draft.check(TaskLimits::default(), &self.clock, &User::local(TimeZone::UTC)).unwrap();
         let stored = task.clone();
         let write = self.store.transaction(async move |tx| {
-            let mut step = store::undo::Step::begin(tx, UserId::LOCAL).await?;
+            let mut step = store::undo::UndoStep::begin(tx, UserId::LOCAL).await?;
             store::tasks::create(tx, &mut step, &stored).await
         });
         write.await.unwrap();
@@ -183,9 +183,9 @@ impl Raw {
     }
 }
 
-async fn directly(raw: &Raw, operation: Operation) -> f64 {
+async fn directly(raw: &DirectStore, operation: Operation) -> f64 {
     let steps = (0..CONNECTIONS).map(|_| {
-        let raw = Arc::new(Raw { store: raw.store.clone(), clock: raw.clock.clone() });
+        let raw = Arc::new(DirectStore { store: raw.store.clone(), clock: raw.clock.clone() });
         move || {
             let raw = raw.clone();
             async move {

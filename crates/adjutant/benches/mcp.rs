@@ -1,6 +1,5 @@
-//! `tools/call add_task` over HTTP at 16 connections: against our program, and against the same tool made with FastMCP
-//! and SQLite, as durable as ours. The two sides alternate in one run. Prints calls a second and the ratio; judges
-//! nothing.
+//! Measures `tools/call add_task` over HTTP with 16 connections, compared with the same tool in FastMCP and SQLite with the
+//! same durability. The two sides alternate in one run. Prints calls per second and the ratio.
 //!
 //! `scripts/mcp-peers/setup target/mcp-peers`, then
 //! `ADJUTANT_TEST_MCP_PEERS=$PWD/target/mcp-peers cargo bench -p adjutant --bench mcp`
@@ -26,16 +25,16 @@ use tokio::net::TcpStream;
 const CONNECTIONS: usize = 16;
 const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_secs(3);
-/// How long the other server may take to start.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time for the FastMCP server to start.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[tokio::main]
 async fn main() {
-    let home = Home::new(env!("CARGO_BIN_EXE_adjutant")).with("ADJUTANT_LOG__LEVEL", "info");
+    let home = Home::new(env!("CARGO_BIN_EXE_adjutant")).with_env("ADJUTANT_LOG__LEVEL", "info");
     let server = home.serve();
     let ours = server.url.trim_start_matches("http://").to_owned();
     let dir = tempfile::tempdir().unwrap();
-    let other = Other::start(dir.path()).await;
+    let other = FastMcpServer::start(dir.path()).await;
     let mut our_rounds = Vec::new();
     let mut other_rounds = Vec::new();
     for _ in 0..ROUNDS {
@@ -51,46 +50,46 @@ async fn main() {
     println!("add_task over MCP: adjutant {ours:.0}/s, FastMCP {other:.0}/s, {:.1} times", ours / other);
 }
 
-/// The FastMCP server; killed when dropped.
-struct Other {
+/// The FastMCP server. Killed when dropped.
+struct FastMcpServer {
     child: Child,
     address: String,
 }
 
-impl Other {
+impl FastMcpServer {
     async fn start(dir: &Path) -> Self {
-        let clients = std::env::var_os("ADJUTANT_TEST_MCP_PEERS").map(PathBuf::from);
-        let clients = clients.expect("run scripts/mcp-peers/setup and set ADJUTANT_TEST_MCP_PEERS to its directory");
+        let peers = std::env::var_os("ADJUTANT_TEST_MCP_PEERS").map(PathBuf::from);
+        let peers = peers.expect("run scripts/mcp-peers/setup and set ADJUTANT_TEST_MCP_PEERS to its directory");
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/mcp-peers/fastmcp-server.py");
-        // Free now, and taken again at once.
+        // The port may be taken by another process before the server binds it.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut command = Command::new(clients.join("bin/python"));
+        let mut command = Command::new(peers.join("bin/python"));
         let child = command.arg(script).arg(port.to_string()).arg(dir.join("tasks.db")).spawn().unwrap();
         let other = Self { child, address: format!("127.0.0.1:{port}") };
         let began = Instant::now();
         while TcpStream::connect(&other.address).await.is_err() {
-            assert!(began.elapsed() < PATIENCE, "the FastMCP server did not start");
+            assert!(began.elapsed() < START_TIMEOUT, "the FastMCP server did not start");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         other
     }
 }
 
-impl Drop for Other {
+impl Drop for FastMcpServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Calls a second, over one round.
+/// Returns the calls per second of one round.
 async fn measure(address: &str) -> f64 {
     let stop = Arc::new(AtomicBool::new(false));
     let count = Arc::new(AtomicU64::new(0));
     let mut tasks = Vec::new();
     for _ in 0..CONNECTIONS {
         let mut connection = Connection::open(address).await;
-        // Before the clock starts.
+        // Warm up.
         connection.call().await;
         let stop = stop.clone();
         let count = count.clone();
@@ -111,7 +110,7 @@ async fn measure(address: &str) -> f64 {
     count.load(Ordering::Relaxed) as f64 / began.elapsed().as_secs_f64()
 }
 
-/// A client that does as little as possible: it shares the cores with the server.
+/// A client with little overhead, because it shares the cores with the server.
 struct Connection {
     stream: TcpStream,
     request: Vec<u8>,
@@ -144,24 +143,24 @@ impl Connection {
     async fn call(&mut self) {
         self.stream.write_all(&self.request).await.unwrap();
         let mut read = 0;
-        while !is_whole(&self.buffer[..read]) {
+        while !is_complete(&self.buffer[..read]) {
             let more = self.stream.read(&mut self.buffer[read..]).await.unwrap();
-            assert!(more > 0, "the server hung up");
+            assert!(more > 0, "the server closed the connection");
             read += more;
         }
-        let answer = &self.buffer[..read];
-        let done = answer.starts_with(b"HTTP/1.1 200") && has(answer, b"\"isError\":false");
-        assert!(done, "{}", String::from_utf8_lossy(answer));
+        let response = &self.buffer[..read];
+        let is_valid = response.starts_with(b"HTTP/1.1 200") && has(response, b"\"isError\":false");
+        assert!(is_valid, "{}", String::from_utf8_lossy(response));
     }
 }
 
-fn has(answer: &[u8], part: &[u8]) -> bool {
-    answer.windows(part.len()).any(|window| window == part)
+fn has(response: &[u8], part: &[u8]) -> bool {
+    response.windows(part.len()).any(|window| window == part)
 }
 
-fn is_whole(answer: &[u8]) -> bool {
-    let Some(head) = answer.windows(4).position(|window| window == b"\r\n\r\n") else { return false };
-    let headers = std::str::from_utf8(&answer[..head]).unwrap();
+fn is_complete(response: &[u8]) -> bool {
+    let Some(head) = response.windows(4).position(|window| window == b"\r\n\r\n") else { return false };
+    let headers = std::str::from_utf8(&response[..head]).unwrap();
     let length = headers.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
-    answer.len() >= head + 4 + length.parse::<usize>().unwrap()
+    response.len() >= head + 4 + length.parse::<usize>().unwrap()
 }

@@ -1,10 +1,9 @@
-//! What a conversation costs besides the model: new conversations over `/chat/stream` with a scripted model of OpenAI's
-//! wire that answers at once, each of them one message, one call that adds a task, and one answer, durable before `done`.
-//! At 1, 16, 64 and 256 connections; then in turn with a stack of FastAPI, openai-agents and FastMCP, where that is
-//! installed; then the memory of a thousand streams that wait for a slow model. Program, model and clients are three
-//! processes. Prints, judges nothing.
+//! Measures the overhead of conversations over `/chat/stream`. A scripted model replies immediately in the protocol of
+//! OpenAI. Each conversation is one message, one tool call that adds a task, and one reply, durable before `done`. First on
+//! 1, 16, 64 and 256 connections. Then alternately with a stack of FastAPI, openai-agents and FastMCP, if it is installed.
+//! Then the memory of a thousand streams that wait for a slow model. Server, model and clients are three processes.
 //!
-//! `cargo bench -p adjutant --bench models [-- --seconds 5] [--program PATH]`; for the other stack before that
+//! `cargo bench -p adjutant --bench models [-- --seconds 5] [--program PATH]`; for the reference stack first run
 //! `scripts/python-peer chat-peer target/chat-peer` and `export ADJUTANT_TEST_CHAT_PEER=$PWD/target/chat-peer`
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that cannot run has failed; it prints")]
@@ -20,12 +19,12 @@ use testkit::app::Home;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-const CONCURRENT: [usize; 4] = [1, 16, 64, 256];
-const OPEN: usize = 1000;
+const CONNECTIONS: [usize; 4] = [1, 16, 64, 256];
+const OPEN_STREAMS: usize = 1000;
 const WARM_UP: Duration = Duration::from_secs(1);
 const ROUNDS: usize = 3;
-/// How long the slow model waits: longer than anything here takes.
-const PAUSE_MS: &str = "600000";
+/// The delay of the slow model, longer than the benchmark.
+const SLOW_MODEL_DELAY_MS: &str = "600000";
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
@@ -38,10 +37,10 @@ async fn main() {
     let model = Process::start(Command::new(&llm), "model: ");
     let server = serve(&program, &model.address);
     let mut number = 0;
-    load(&server.process.address, CONCURRENT[1], WARM_UP, &mut number).await;
-    for connections in CONCURRENT {
+    load(&server.process.address, CONNECTIONS[1], WARM_UP, &mut number).await;
+    for connections in CONNECTIONS {
         let cpu = server.process.cpu();
-        let of_model = model.cpu();
+        let model_cpu = model.cpu();
         let (rate, mut times) =
             load(&server.process.address, connections, Duration::from_secs(seconds), &mut number).await;
         let chats = times.len() as f64;
@@ -50,54 +49,57 @@ async fn main() {
             quantile(&mut times, 0.5).as_secs_f64() * 1e3,
             quantile(&mut times, 0.99).as_secs_f64() * 1e3,
             (server.process.cpu() - cpu) / chats * 1e6,
-            (model.cpu() - of_model) / chats * 1e6,
+            (model.cpu() - model_cpu) / chats * 1e6,
         );
     }
     println!("memory after {number} chats: {:.1} MB", server.process.memory() / 1e6);
     match std::env::var_os("ADJUTANT_TEST_CHAT_PEER") {
         Some(dir) => compare(&server.process, Path::new(&dir), &model.address, seconds, &mut number).await,
         None => {
-            println!("the other stack is not installed: scripts/python-peer chat-peer DIR, ADJUTANT_TEST_CHAT_PEER=DIR")
+            println!(
+                "the reference stack is not installed: scripts/python-peer chat-peer DIR, ADJUTANT_TEST_CHAT_PEER=DIR"
+            )
         }
     }
     drop((server, model));
 
     let mut command = Command::new(&llm);
-    command.args(["--delay-ms", PAUSE_MS]);
+    command.args(["--delay-ms", SLOW_MODEL_DELAY_MS]);
     let model = Process::start(command, "model: ");
     let server = serve(&program, &model.address);
-    waiting(&server.process).await;
+    waiting_streams(&server.process).await;
 }
 
-/// The scripted model is a program of another package: cargo builds it into the directory that this one came from.
+/// Builds the scripted model, a program of another package, and returns its path.
 fn build_llm() -> std::path::PathBuf {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let built = Command::new(cargo)
         .args(["build", "--release", "--quiet", "-p", "adjutant", "-p", "testkit", "--bin", "llm"])
         .status()
         .unwrap();
-    assert!(built.success(), "the scripted model cannot be built");
+    assert!(built.success(), "failed to build the scripted model");
     Path::new(env!("CARGO_BIN_EXE_adjutant")).with_file_name("llm")
 }
 
-/// A program that says where it is.
+/// A program that prints its address.
 struct Process {
     child: Child,
     address: String,
 }
 
 impl Process {
-    fn start(mut command: Command, before: &str) -> Self {
+    fn start(mut command: Command, prefix: &str) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         std::io::BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let address = line.split(&format!("{before}http://")).nth(1).unwrap().trim().to_owned();
+        let address = line.split(&format!("{prefix}http://")).nth(1).unwrap().trim().to_owned();
         Self { child, address }
     }
 
-    /// User and system time of the program and of those that it started, in seconds.
+    /// Returns the user and system time of the process and its descendants in seconds.
     fn cpu(&self) -> f64 {
-        let all: Vec<_> = std::fs::read_dir("/proc").unwrap().filter_map(|entry| times(&entry.ok()?.path())).collect();
+        let all: Vec<_> =
+            std::fs::read_dir("/proc").unwrap().filter_map(|entry| process_times(&entry.ok()?.path())).collect();
         let mut family = vec![u64::from(self.child.id())];
         let mut ticks = 0;
         while let Some(id) = family.pop() {
@@ -107,7 +109,7 @@ impl Process {
         ticks as f64 / 100.0
     }
 
-    /// Resident, in bytes.
+    /// Returns the resident memory in bytes.
     fn memory(&self) -> f64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -122,8 +124,8 @@ impl Drop for Process {
     }
 }
 
-/// A process, its parent, and its time in ticks.
-fn times(process: &Path) -> Option<(u64, u64, u64)> {
+/// Returns the id of a process, the id of its parent, and its CPU time in ticks.
+fn process_times(process: &Path) -> Option<(u64, u64, u64)> {
     let id = process.file_name()?.to_str()?.parse().ok()?;
     let stat = std::fs::read_to_string(process.join("stat")).ok()?;
     let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -136,35 +138,35 @@ struct Server {
     _home: Home,
 }
 
-/// The program with its log in a file: reading it would cost the benchmark more than writing it costs the program.
+/// Starts the server with its log in a file, because reading the log would cost the benchmark too much CPU.
 fn serve(program: &str, model: &str) -> Server {
     let home = Home::new(program)
-        .with("ADJUTANT_LOG__LEVEL", "info")
-        .with("ADJUTANT_SERVER__REQUEST_TIMEOUT_SECONDS", "600")
-        .with("OPENAI_API_KEY", "sk-of-nobody")
-        .with("OPENAI_BASE_URL", &format!("http://{model}/v1"));
+        .with_env("ADJUTANT_LOG__LEVEL", "info")
+        .with_env("ADJUTANT_SERVER__REQUEST_TIMEOUT_SECONDS", "600")
+        .with_env("OPENAI_API_KEY", "sk-test")
+        .with_env("OPENAI_BASE_URL", &format!("http://{model}/v1"));
     let log = std::fs::File::create(home.path().join("log")).unwrap();
     let mut command = home.command(&["serve", "--listen", "127.0.0.1:0"]);
     command.stderr(log);
     Server { process: Process::start(command, ""), _home: home }
 }
 
-/// The other stack with the same model and the same clients, in turn with ours: what else the machine does, it does to both.
+/// Alternates with the reference stack, with the same model and clients, so that other load affects both.
 async fn compare(ours: &Process, installed: &Path, model: &str, seconds: u64, number: &mut usize) {
     let dir = tempfile::tempdir().unwrap();
-    let connections = CONCURRENT[1];
+    let connections = CONNECTIONS[1];
     let mut command = Command::new(installed.join("bin/python"));
     command
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/chat-peer/app.py"))
         .arg(dir.path())
         .env_clear()
         .env("PATH", std::env::var("PATH").unwrap_or_default())
-        .env("OPENAI_API_KEY", "sk-of-nobody")
+        .env("OPENAI_API_KEY", "sk-test")
         .env("OPENAI_BASE_URL", format!("http://{model}/v1"));
     let peer = Process::start(command, "");
-    // Its first chats cost more.
+    // The first chats are slower.
     load(&peer.address, connections, 3 * WARM_UP, number).await;
-    let mut measured = [("adjutant", ours, Vec::new()), ("the other stack", &peer, Vec::new())];
+    let mut measured = [("adjutant", ours, Vec::new()), ("the reference stack", &peer, Vec::new())];
     for _ in 0..ROUNDS {
         for (_, process, rounds) in &mut measured {
             let cpu = process.cpu();
@@ -183,8 +185,8 @@ async fn compare(ours: &Process, installed: &Path, model: &str, seconds: u64, nu
     println!("{:.1} times as many chats, {:.1} times less CPU", ours.0 / peers.0, peers.1 / ours.1);
 }
 
-/// Chats one after the other on so many connections, for so long.
-async fn load(address: &str, connections: usize, long: Duration, number: &mut usize) -> (f64, Vec<Duration>) {
+/// Runs consecutive chats on each connection for `duration`. Returns the chats per second and the time of each.
+async fn load(address: &str, connections: usize, duration: Duration, number: &mut usize) -> (f64, Vec<Duration>) {
     let stop = Arc::new(AtomicBool::new(false));
     let next = Arc::new(AtomicUsize::new(*number));
     let mut open = Vec::with_capacity(connections);
@@ -205,16 +207,16 @@ async fn load(address: &str, connections: usize, long: Duration, number: &mut us
                     send(&mut connection, next.fetch_add(1, Ordering::Relaxed)).await;
                     receive(&mut connection, &mut buffer, b"\r\n0\r\n\r\n").await;
                     times.push(began.elapsed());
-                    let whole = String::from_utf8_lossy(&buffer);
+                    let response = String::from_utf8_lossy(&buffer);
                     let added =
                         ["\"tools_called\":[\"add_task\"]", "Done, it is on your list.", "\"model\":\"openai:gpt-4o\""];
-                    assert!(added.iter().all(|part| whole.contains(part)), "{whole}");
+                    assert!(added.iter().all(|part| response.contains(part)), "{response}");
                 }
                 times
             })
         })
         .collect();
-    tokio::time::sleep(long).await;
+    tokio::time::sleep(duration).await;
     stop.store(true, Ordering::Relaxed);
     let mut times = Vec::new();
     for chat in chats {
@@ -224,24 +226,24 @@ async fn load(address: &str, connections: usize, long: Duration, number: &mut us
     (times.len() as f64 / began.elapsed().as_secs_f64(), times)
 }
 
-/// What an open stream costs that waits for its model.
-async fn waiting(server: &Process) {
-    let mut open = Vec::with_capacity(OPEN);
+/// Measures the memory of open streams that wait for their model.
+async fn waiting_streams(server: &Process) {
+    let mut open = Vec::with_capacity(OPEN_STREAMS);
     let mut buffer = Vec::with_capacity(4096);
     let before = server.memory();
-    for number in 0..OPEN {
+    for number in 0..OPEN_STREAMS {
         let mut connection = connect(&server.address).await;
         send(&mut connection, number).await;
         receive(&mut connection, &mut buffer, b"\n\n\r\n").await;
         assert!(String::from_utf8_lossy(&buffer).contains("event: thinking"));
         open.push(connection);
     }
-    // The model has been asked by then.
+    // All requests to the model are sent by then.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let memory = server.memory();
-    let each = (memory - before) / OPEN as f64;
+    let each = (memory - before) / OPEN_STREAMS as f64;
     println!(
-        "{OPEN} open streams that wait for the model: {:.1} MB, at rest {:.1} MB, {:.1} kB each",
+        "{OPEN_STREAMS} open streams that wait for the model: {:.1} MB, at rest {:.1} MB, {:.1} kB each",
         memory / 1e6,
         before / 1e6,
         each / 1e3
@@ -263,12 +265,12 @@ async fn send(connection: &mut TcpStream, number: usize) {
     connection.write_all(request.as_bytes()).await.unwrap();
 }
 
-/// Reads until the answer ends like this.
+/// Reads until the response ends with `end`.
 async fn receive(connection: &mut TcpStream, buffer: &mut Vec<u8>, end: &[u8]) {
     buffer.clear();
     while !buffer.ends_with(end) {
         let read = connection.read_buf(buffer).await.unwrap();
-        assert!(read > 0, "the connection was cut: {}", String::from_utf8_lossy(buffer));
+        assert!(read > 0, "the connection was closed: {}", String::from_utf8_lossy(buffer));
     }
 }
 

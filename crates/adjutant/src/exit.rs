@@ -1,4 +1,4 @@
-//! How a command ends: the exit code that scripts rely on, and a sentence for people.
+//! Exit codes for scripts and error messages for users.
 
 use std::path::Path;
 use std::{fmt, io};
@@ -6,7 +6,7 @@ use std::{fmt, io};
 /// Exit codes other than 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Code {
+pub(crate) enum ExitStatus {
     Failed = 1,
     Usage = 2,
     NotFound = 3,
@@ -20,13 +20,15 @@ pub(crate) enum Code {
     Interrupted = 130,
 }
 
-impl Code {
-    /// What an HTTP status, with the kind of problem that its body names, means for a script.
-    pub(crate) fn of_problem(status: u16, kind: &str) -> Self {
+impl ExitStatus {
+    /// Returns the exit code for an HTTP status and the type of the problem in its body. The type counts only for 409
+    /// and 429: it separates `Busy`, which can be retried, from `Refused`. A status without its own code is `Usage` if
+    /// it is 4xx, otherwise `Failed`.
+    pub(crate) fn from_problem(status: u16, kind: &str) -> Self {
         match (status, kind) {
             (401 | 403, _) => Self::NotAuthorised,
             (404, _) => Self::NotFound,
-            // A full queue is worth another try, a limit is not.
+            // A full queue can be retried, a rate limit is final.
             (429, "busy") => Self::Busy,
             (409, "configured" | "built-in" | "disabled" | "taken" | "state" | "not-kept") => Self::Refused,
             (409, _) => Self::Busy,
@@ -38,44 +40,45 @@ impl Code {
     }
 }
 
-/// An end that was expected to happen: it needs a sentence, not a stack of causes.
+/// An expected failure: one message without a chain of causes.
 #[derive(Debug)]
-pub(crate) struct Exit {
-    pub(crate) code: Code,
+pub(crate) struct ExitError {
+    pub(crate) code: ExitStatus,
     pub(crate) message: String,
 }
 
-impl Exit {
-    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+impl ExitError {
+    pub(crate) fn new(code: ExitStatus, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 }
 
-/// Returns the error of a file that cannot be read.
-pub(crate) fn unreadable(file: &Path, error: &io::Error) -> Exit {
-    let code = if error.kind() == io::ErrorKind::NotFound { Code::NotFound } else { Code::Failed };
-    Exit::new(code, format!("failed to read {}: {error}", file.display()))
+/// Returns the error for a file that cannot be read: `NotFound` if it does not exist, else `Failed`.
+pub(crate) fn read_error(file: &Path, error: &io::Error) -> ExitError {
+    let code = if error.kind() == io::ErrorKind::NotFound { ExitStatus::NotFound } else { ExitStatus::Failed };
+    ExitError::new(code, format!("failed to read {}: {error}", file.display()))
 }
 
-impl fmt::Display for Exit {
+impl fmt::Display for ExitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Exit {}
+impl std::error::Error for ExitError {}
 
-/// The end of a command that went wrong somewhere below.
-pub(crate) fn code_of(error: &anyhow::Error) -> Code {
-    if let Some(exit) = error.downcast_ref::<Exit>() {
+/// Returns the exit code for the error of a command: the code of an [`ExitError`], else the code for a known store
+/// error, else `Failed`.
+pub(crate) fn exit_status(error: &anyhow::Error) -> ExitStatus {
+    if let Some(exit) = error.downcast_ref::<ExitError>() {
         return exit.code;
     }
     match error.downcast_ref::<store::Error>() {
-        Some(store::Error::InUse { .. }) => Code::Busy,
-        Some(store::Error::Url(_)) => Code::Usage,
-        Some(store::Error::Unavailable(_)) => Code::Unreachable,
-        Some(store::Error::NotFound) => Code::NotFound,
-        _ => Code::Failed,
+        Some(store::Error::InUse { .. }) => ExitStatus::Busy,
+        Some(store::Error::InvalidUrl(_)) => ExitStatus::Usage,
+        Some(store::Error::Unavailable(_)) => ExitStatus::Unreachable,
+        Some(store::Error::NotFound) => ExitStatus::NotFound,
+        _ => ExitStatus::Failed,
     }
 }
 
@@ -84,21 +87,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_pass_is_busy_and_what_will_not_is_refused() {
+    fn transient_problems_are_busy_and_permanent_ones_are_refused() {
         for (status, kind, code) in [
-            (429, "busy", Code::Busy),
-            (429, "rate-limit", Code::Refused),
-            (409, "idempotency-key-busy", Code::Busy),
-            (409, "configured", Code::Refused),
-            (409, "state", Code::Refused),
-            (403, "forbidden", Code::NotAuthorised),
-            (404, "not-found", Code::NotFound),
-            (413, "too-large", Code::Refused),
-            (422, "validation", Code::Usage),
-            (504, "timeout", Code::Timeout),
-            (500, "internal", Code::Failed),
+            (429, "busy", ExitStatus::Busy),
+            (429, "rate-limit", ExitStatus::Refused),
+            (409, "idempotency-key-busy", ExitStatus::Busy),
+            (409, "configured", ExitStatus::Refused),
+            (409, "state", ExitStatus::Refused),
+            (403, "forbidden", ExitStatus::NotAuthorised),
+            (404, "not-found", ExitStatus::NotFound),
+            (413, "too-large", ExitStatus::Refused),
+            (422, "validation", ExitStatus::Usage),
+            (504, "timeout", ExitStatus::Timeout),
+            (500, "internal", ExitStatus::Failed),
         ] {
-            assert_eq!(Code::of_problem(status, kind), code, "{status} {kind}");
+            assert_eq!(ExitStatus::from_problem(status, kind), code, "{status} {kind}");
         }
     }
 }

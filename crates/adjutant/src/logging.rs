@@ -1,6 +1,6 @@
-//! The log on standard error: S0's JSON entries for programs, short lines for a terminal (OPS-1).
+//! The log on standard error: JSON entries as in S0 for programs, short lines for a terminal (OPS-1).
 //!
-//! Every line passes the redactor before it is written.
+//! Every line is redacted before it is written.
 
 use std::fmt::{Display, Write as _};
 use std::io::{IsTerminal, Write as _};
@@ -21,96 +21,102 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Registry, reload};
 
 use crate::config::Config;
-use crate::config::form::LogFormat;
+use crate::config::values::LogFormat;
 use crate::telemetry;
 
-/// Changes the level while the program runs.
-pub(crate) struct Handle {
+/// Changes the log level at runtime.
+pub(crate) struct LogHandle {
     level: reload::Handle<Targets, Registry>,
 }
 
-impl Handle {
+impl LogHandle {
+    /// Sets the level for the crates of the workspace.
     pub(crate) fn set_level(&self, level: LevelFilter) {
-        // Fails only when the subscriber is gone, and then nobody listens.
+        // Fails only if the subscriber was dropped.
         let _ = self.level.reload(targets(level));
     }
 }
 
-/// Starts logging, and traces where they are configured.
-pub(crate) fn start(config: &Config, traces: Option<&telemetry::Traces>) -> Handle {
+/// Starts logging, and traces if `traces` is given. Returns the handle of the log level. If logging was started before,
+/// nothing changes and the handle has no effect.
+pub(crate) fn start(config: &Config, traces: Option<&telemetry::TraceExporter>) -> LogHandle {
     let text = match config.settings.log.format {
         LogFormat::Auto => std::io::stderr().is_terminal(),
         LogFormat::Json => false,
         LogFormat::Text => true,
     };
     let (filter, level) = reload::Layer::new(targets(config.settings.log.level));
-    let log = Log { text }.with_filter(filter);
+    let log = LogLayer { text }.with_filter(filter);
     let traces = traces.map(|traces| traces.layer().with_filter(targets(LevelFilter::INFO)));
     // Fails only if logging was started before.
     let _ = tracing_subscriber::registry().with(log).with(traces).try_init();
-    Handle { level }
+    LogHandle { level }
 }
 
-/// The crates of the workspace, as `build.rs` finds them, with spaces between them.
+/// The crates of the workspace, separated by spaces. Set by `build.rs`.
 const CRATES: &str = env!("ADJUTANT_CRATES");
 
-/// Returns the filter for a level: it holds for our own crates, and others write warnings at most.
+/// Returns the filter for a level. The level applies to the crates of the workspace. Dependencies log warnings and
+/// errors at most, `rmcp` only errors.
 fn targets(level: LevelFilter) -> Targets {
     let ours = CRATES.split(' ').map(|name| (name, level));
-    // It warns of what clients do wrong, in their words.
+    // Its warnings repeat invalid input of clients.
     let mcp = ("rmcp", level.min(LevelFilter::ERROR));
     Targets::new().with_default(level.min(LevelFilter::WARN)).with_targets(ours).with_targets([mcp])
 }
 
-/// A panic becomes one entry like any other, instead of lines that no program can read.
+/// Logs panics as entries instead of plain lines. Replaces the panic hook of the process.
 pub(crate) fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let location = panic.location().map(ToString::to_string).unwrap_or_default();
         let message = panic.payload_as_str().unwrap_or("no message");
-        let error_message = format!("{message} at {place}");
+        let error_message = format!("{message} at {location}");
         tracing::error!(event = "error_occurred", error_type = "panic", error_message, recoverable = true);
     }));
 }
 
-struct Log {
+/// Writes each event as one redacted line to standard error.
+struct LogLayer {
+    /// True for plain text, false for JSON.
     text: bool,
 }
 
-impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Log {
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogLayer {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         if let Some(span) = context.span(id) {
-            let mut about = About::default();
-            attributes.record(&mut about);
-            span.extensions_mut().insert(about);
+            let mut request = RequestContext::default();
+            attributes.record(&mut request);
+            span.extensions_mut().insert(request);
         }
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
         if let Some(span) = context.span(id)
-            && let Some(about) = span.extensions_mut().get_mut::<About>()
+            && let Some(request) = span.extensions_mut().get_mut::<RequestContext>()
         {
-            values.record(about);
+            values.record(request);
         }
     }
 
+    /// Writes the event. Each id is taken from the innermost span that has it. Failures to write are ignored.
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let mut fields = Fields { text: self.text, ..Fields::default() };
+        let mut fields = LogFields { text: self.text, ..LogFields::default() };
         event.record(&mut fields);
-        let mut about = About::default();
+        let mut request = RequestContext::default();
         for span in context.event_scope(event).into_iter().flatten() {
-            if let Some(of_span) = span.extensions().get::<About>() {
-                about.fill_from(of_span);
+            if let Some(inner) = span.extensions().get::<RequestContext>() {
+                request.fill_from(inner);
             }
         }
         let level = level_name(*event.metadata().level());
         let now = model::Clock::system().now();
-        let line = if self.text { fields.line(now, level, &about) } else { fields.json(now, level, &about) };
-        // A log that cannot be written has nowhere to complain.
+        let line = if self.text { fields.line(now, level, &request) } else { fields.json(now, level, &request) };
+        // A failed write to the log cannot be logged.
         let _ = std::io::stderr().lock().write_all(redact(&line).as_bytes());
     }
 }
 
-/// S0's names.
+/// Returns the name of a level in S0.
 fn level_name(level: Level) -> &'static str {
     match level {
         Level::ERROR => "ERROR",
@@ -120,22 +126,23 @@ fn level_name(level: Level) -> &'static str {
     }
 }
 
-/// What a span says about the request that its events belong to.
+/// The ids of the request that the events of a span belong to.
 #[derive(Clone, Default)]
-struct About {
+struct RequestContext {
     request_id: Option<Arc<str>>,
     user_id: Option<Arc<str>>,
     conversation_id: Option<Arc<str>>,
 }
 
-impl About {
-    /// Inner spans come first and win.
+impl RequestContext {
+    /// Fills in missing ids. Inner spans take precedence.
     fn fill_from(&mut self, outer: &Self) {
         self.request_id = self.request_id.take().or_else(|| outer.request_id.clone());
         self.user_id = self.user_id.take().or_else(|| outer.user_id.clone());
         self.conversation_id = self.conversation_id.take().or_else(|| outer.conversation_id.clone());
     }
 
+    /// Sets the id with this name. Ignores other names.
     fn set(&mut self, name: &str, value: impl FnOnce() -> Arc<str>) {
         match name {
             "request_id" => self.request_id = Some(value()),
@@ -146,7 +153,7 @@ impl About {
     }
 }
 
-impl Visit for About {
+impl Visit for RequestContext {
     fn record_str(&mut self, field: &Field, value: &str) {
         self.set(field.name(), || value.into());
     }
@@ -156,68 +163,75 @@ impl Visit for About {
     }
 }
 
-/// The fields of one entry, written down as they are read: many are, in every request. A name that ends in `.json` holds
-/// JSON as text.
+/// The fields of one entry. Fields are encoded while they are visited, because every request logs many. A field with a
+/// name that ends in `.json` contains JSON as text.
 #[derive(Default)]
-struct Fields {
-    /// For people, and not as JSON.
+struct LogFields {
+    /// True for plain text, false for JSON.
     text: bool,
     event: Option<String>,
     duration_ms: Option<u64>,
-    /// For people it comes first.
+    /// Set for plain text only, where it comes first.
     message: Option<String>,
+    /// The encoded fields: ` name=value` in plain text, or an unclosed JSON object.
     details: Vec<u8>,
 }
 
-impl Fields {
-    fn json(&self, now: Timestamp, level: &str, about: &About) -> String {
+impl LogFields {
+    /// Returns the entry as one line of JSON. The event is `message` if the entry has none; absent ids and durations
+    /// are left out.
+    fn json(&self, now: Timestamp, level: &str, request: &RequestContext) -> String {
         let mut line = Vec::with_capacity(self.details.len() + 320);
-        // Writing to memory does not fail.
+        // Writing to memory cannot fail.
         let _ = write!(line, "{{\"timestamp\":\"{now:.3}\",\"level\":\"{level}\"");
-        optional(&mut line, "request_id", about.request_id.as_deref());
+        optional(&mut line, "request_id", request.request_id.as_deref());
         member(&mut line, "event", self.event.as_deref().unwrap_or("message"));
         optional(&mut line, "duration_ms", self.duration_ms.as_ref());
         line.extend_from_slice(b",\"details\":{");
         line.extend_from_slice(self.details.strip_prefix(b"{").unwrap_or_default());
         line.push(b'}');
-        optional(&mut line, "user_id", about.user_id.as_deref());
-        optional(&mut line, "conversation_id", about.conversation_id.as_deref());
+        optional(&mut line, "user_id", request.user_id.as_deref());
+        optional(&mut line, "conversation_id", request.conversation_id.as_deref());
         line.extend_from_slice(b"}\n");
         String::from_utf8(line).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }
 
-    fn line(&self, now: Timestamp, level: &str, about: &About) -> String {
+    /// Returns the entry as one line of text. Control characters are replaced.
+    fn line(&self, now: Timestamp, level: &str, request: &RequestContext) -> String {
         let mut line = format!("{now:.3} {level:7}");
         for part in [&self.event, &self.message].into_iter().flatten() {
             line.push(' ');
             line.push_str(part);
         }
         line.push_str(&String::from_utf8_lossy(&self.details));
-        if let Some(id) = &about.request_id {
+        if let Some(id) = &request.request_id {
             let _ = write!(line, " [{id}]");
         }
-        // Whatever a client sends must not move the cursor of whoever reads the log.
+        // Input of clients must not contain control sequences for the terminal.
         let mut line: String =
             line.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect();
         line.push('\n');
         line
     }
 
+    /// Appends a field to the details in the format of the entry.
     fn put(&mut self, name: &str, value: &(impl Serialize + Display + ?Sized)) {
         if self.text {
-            // Writing to memory does not fail.
+            // Writing to memory cannot fail.
             let _ = write!(self.details, " {name}={value}");
         } else {
             member(&mut self.details, name, value);
         }
     }
 
+    /// Stores `event`, and `message` in plain text, separately, and appends every other field to the details. A `.json`
+    /// field with valid JSON on one line is embedded; otherwise it is a string.
     fn put_text(&mut self, field: &Field, text: &str) {
         match (field.name(), field.name().strip_suffix(".json")) {
             ("event", _) => self.event = Some(text.to_owned()),
             ("message", _) if self.text => self.message = Some(text.to_owned()),
             (_, Some(name)) => match serde_json::from_str::<&RawValue>(text) {
-                // An entry is one line.
+                // An entry must stay on one line.
                 Ok(json) if !text.contains('\n') => self.put(name, json),
                 _ => self.put(name, text),
             },
@@ -226,22 +240,23 @@ impl Fields {
     }
 }
 
-/// Adds to an object that is open; the first opens it. Names are words of ours and need no escaping.
+/// Appends a member to a JSON object. The first member opens the object. Names are ours and need no escaping.
 fn member(object: &mut Vec<u8>, name: &str, value: &(impl Serialize + ?Sized)) {
     object.extend_from_slice(if object.is_empty() { b"{\"" } else { b",\"" });
     object.extend_from_slice(name.as_bytes());
     object.extend_from_slice(b"\":");
-    // Writing to memory does not fail, and nothing that is logged cannot be written.
+    // Writing to memory cannot fail, and all logged types can be serialised.
     let _ = serde_json::to_writer(object, value);
 }
 
+/// Appends a member, if the value is present.
 fn optional(object: &mut Vec<u8>, name: &str, value: Option<&(impl Serialize + ?Sized)>) {
     if let Some(value) = value {
         member(object, name, value);
     }
 }
 
-impl Visit for Fields {
+impl Visit for LogFields {
     fn record_str(&mut self, field: &Field, value: &str) {
         self.put_text(field, value);
     }
@@ -280,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_crate_of_the_workspace_writes_at_the_level_that_is_configured() {
+    fn the_configured_level_applies_to_every_crate_of_the_workspace() {
         // OPS-1
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut count = 0;
@@ -293,13 +308,13 @@ mod tests {
             count += 1;
         }
         assert!(count > 10, "{count}");
-        for (foreign, level, written) in [
+        for (dependency, level, written) in [
             ("hyper::proto", Level::INFO, false),
             ("hyper::proto", Level::WARN, true),
             ("rmcp::service", Level::WARN, false),
             ("rmcp::service", Level::ERROR, true),
         ] {
-            assert_eq!(targets(LevelFilter::TRACE).would_enable(foreign, &level), written, "{foreign} {level}");
+            assert_eq!(targets(LevelFilter::TRACE).would_enable(dependency, &level), written, "{dependency} {level}");
         }
     }
 }

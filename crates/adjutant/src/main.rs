@@ -1,4 +1,4 @@
-//! The program `adjutant`: reads the command line and the configuration, wires the parts together, runs one command.
+//! The program `adjutant`: parses the command line and runs one command.
 
 mod cli;
 mod client;
@@ -16,19 +16,20 @@ use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches};
 
 use cli::{Cli, Command};
-use commands::serve::Role;
+use commands::serve::NodeRole;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Runs one command and prints its error. Exits with the code for that error.
 fn main() -> ExitCode {
-    // Before anything else: this program is also the guardian of the agents it runs.
+    // Must come first: this executable is also the guardian process of its agents.
     if let Some(code) = supervisor::guardian::intercept() {
         return code;
     }
-    // What people wrote down for themselves is not for other accounts of the machine.
+    // Files that adjutant creates are readable by their owner only.
     nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
-    // Fails only where a provider is installed already, which is as good.
+    // Fails only if a provider is already installed, which is not an error.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let matches = Cli::command().get_matches();
     let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
@@ -36,31 +37,32 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            output::complain(&format!("{error:#}"));
-            ExitCode::from(exit::code_of(&error) as u8)
+            output::print_error(&format!("{error:#}"));
+            ExitCode::from(exit::exit_status(&error) as u8)
         }
     }
 }
 
+/// Runs the command. Commands that handle signals or block start their own runtime.
 fn run(cli: Cli) -> anyhow::Result<()> {
     let Cli { global, command } = cli;
     match command {
         Command::Serve { listen, no_work } => {
-            let role = if no_work { Role::Serve } else { Role::Both };
+            let role = if no_work { NodeRole::Serve } else { NodeRole::Both };
             commands::serve::run(&global, listen.as_deref(), role)
         }
-        Command::Work { listen } => commands::serve::run(&global, listen.as_deref(), Role::Work),
+        Command::Work { listen } => commands::serve::run(&global, listen.as_deref(), NodeRole::Work),
         Command::Config(command) => commands::config::run(&global, &command),
         Command::Chat { message, conversation } => commands::chat::run(&global, message, conversation.as_deref()),
-        Command::Run(order) => commands::run::run(&global, &order),
+        Command::Run(args) => commands::run::run(&global, &args),
         Command::Executions(command) => commands::executions::run(&global, command),
         Command::Schedules(command) => commands::schedules::run(&global, command),
         Command::Mcp { user } => commands::mcp::run(&global, user.as_deref()),
         Command::Understand { text, now } => commands::understand::run(&global, now.as_deref(), text.as_deref()),
         Command::Completions { shell } => commands::manual::completions(shell),
         Command::Man { dir } => commands::manual::man(dir.as_deref()),
-        Command::A2a(command) => wire::small_runtime()?.block_on(commands::a2a::run(&global, command)),
-        Command::Doctor => wire::small_runtime()?.block_on(commands::doctor::run(&global)),
-        command => wire::small_runtime()?.block_on(commands::client(&global, command)),
+        Command::A2a(command) => wire::command_runtime()?.block_on(commands::a2a::run(&global, command)),
+        Command::Doctor => wire::command_runtime()?.block_on(commands::doctor::run(&global)),
+        command => wire::command_runtime()?.block_on(commands::run_with_client(&global, command)),
     }
 }

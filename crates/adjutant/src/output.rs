@@ -1,55 +1,56 @@
-//! What people see: data on standard output, complaints on standard error, tables and colour on a terminal only.
+//! Terminal output: data on standard output, notes and errors on standard error. Tables and colours on a terminal only.
 
 use std::io::{self, IsTerminal, Write};
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Cell, ContentArrangement, Table};
 
-use crate::exit::{Code, Exit};
+use crate::exit::{ExitError, ExitStatus};
 
-/// A line of data. A reader that went away (`| head`) is no failure.
-pub(crate) fn say(line: &str) -> anyhow::Result<()> {
-    put(format!("{line}\n").as_bytes())
+/// Prints a line of data. Ends the process successfully if the reader has closed the pipe (`| head`).
+pub(crate) fn print_line(line: &str) -> anyhow::Result<()> {
+    print(format!("{line}\n").as_bytes())
 }
 
-/// Data as it is.
-pub(crate) fn put(bytes: &[u8]) -> anyhow::Result<()> {
-    if try_put(bytes)? { Ok(()) } else { std::process::exit(0) }
+/// Prints data unchanged. Ends the process successfully if the reader has closed the pipe.
+pub(crate) fn print(bytes: &[u8]) -> anyhow::Result<()> {
+    if try_print(bytes)? { Ok(()) } else { std::process::exit(0) }
 }
 
-/// Data as it is; whether somebody still reads it.
-pub(crate) fn try_put(bytes: &[u8]) -> anyhow::Result<bool> {
+/// Prints data unchanged. Returns false if the reader has closed the pipe.
+pub(crate) fn try_print(bytes: &[u8]) -> anyhow::Result<bool> {
     let mut out = io::stdout().lock();
     let written = out.write_all(bytes).and_then(|()| out.flush());
-    Ok(!has_gone(written)?)
+    Ok(!is_closed(written)?)
 }
 
-/// What somebody else said beside the data, as it is.
-pub(crate) fn put_err(bytes: &[u8]) {
+/// Prints bytes unchanged to standard error.
+pub(crate) fn print_stderr(bytes: &[u8]) {
     let _ = io::stderr().lock().write_all(bytes);
 }
 
-/// Whether nobody reads standard output any more.
-pub(crate) fn has_gone(written: io::Result<()>) -> io::Result<bool> {
+/// Returns true if the reader has closed the pipe. Fails on any other error.
+pub(crate) fn is_closed(written: io::Result<()>) -> io::Result<bool> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(true),
         written => written.map(|()| false),
     }
 }
 
-/// A remark that is not data.
+/// Prints a note to standard error.
 pub(crate) fn note(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Something that goes on, for whoever watches.
-pub(crate) fn aside(text: &str) {
-    let dim = io::stderr().is_terminal() && colours();
+/// Prints a progress message to standard error, dimmed on a terminal.
+pub(crate) fn progress(text: &str) {
+    let dim = io::stderr().is_terminal() && use_colours();
     let _ = if dim { writeln!(io::stderr(), "\x1b[2m· {text}\x1b[0m") } else { writeln!(io::stderr(), "· {text}") };
 }
 
-pub(crate) fn complain(message: &str) {
-    let red = io::stderr().is_terminal() && colours();
+/// Prints an error to standard error.
+pub(crate) fn print_error(message: &str) {
+    let red = io::stderr().is_terminal() && use_colours();
     let _ = if red {
         writeln!(io::stderr(), "\x1b[31merror:\x1b[0m {message}")
     } else {
@@ -57,34 +58,37 @@ pub(crate) fn complain(message: &str) {
     };
 }
 
-/// Aligned columns with a heading on a terminal, tab-separated values elsewhere.
-pub(crate) fn table(heading: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
+/// Prints aligned columns with a heading on a terminal. Otherwise prints tab-separated values without a heading, and
+/// nothing without rows.
+pub(crate) fn print_table(heading: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
     if !io::stdout().is_terminal() {
         let lines: Vec<_> = rows.iter().map(|row| row.join("\t")).collect();
-        return if lines.is_empty() { Ok(()) } else { say(&lines.join("\n")) };
+        return if lines.is_empty() { Ok(()) } else { print_line(&lines.join("\n")) };
     }
     let mut table = Table::new();
     table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    let bold = colours();
+    let bold = use_colours();
     table.set_header(heading.iter().map(|name| {
         let cell = Cell::new(name);
         if bold { cell.add_attribute(Attribute::Bold) } else { cell }
     }));
     table.add_rows(rows);
-    say(&table.to_string())
+    print_line(&table.to_string())
 }
 
-fn colours() -> bool {
+/// Returns false if `NO_COLOR` is set and not empty.
+fn use_colours() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Asks on a terminal; elsewhere nobody is there to ask, and only `--yes` will do.
+/// Asks `question` on a terminal, unless `yes` is set. Fails with [`ExitStatus::ConfirmationNeeded`] for any reply but
+/// "y" or "yes", and without asking if standard input is not a terminal.
 pub(crate) fn confirm(question: &str, yes: bool) -> anyhow::Result<()> {
     if yes {
         return Ok(());
     }
     if !io::stdin().is_terminal() {
-        return Err(Exit::new(Code::ConfirmationNeeded, format!("{question} Confirm with --yes.")).into());
+        return Err(ExitError::new(ExitStatus::ConfirmationNeeded, format!("{question} Confirm with --yes.")).into());
     }
     let mut err = io::stderr();
     write!(err, "{question} [y/N] ")?;
@@ -93,6 +97,6 @@ pub(crate) fn confirm(question: &str, yes: bool) -> anyhow::Result<()> {
     io::stdin().read_line(&mut answer)?;
     match answer.trim().to_lowercase().as_str() {
         "y" | "yes" => Ok(()),
-        _ => Err(Exit::new(Code::ConfirmationNeeded, "nothing was changed").into()),
+        _ => Err(ExitError::new(ExitStatus::ConfirmationNeeded, "not confirmed; nothing was changed").into()),
     }
 }

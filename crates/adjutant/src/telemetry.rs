@@ -1,4 +1,4 @@
-//! OpenTelemetry traces, sent by OTLP where an endpoint is configured (OPS-2).
+//! OpenTelemetry traces, exported by OTLP if an endpoint is configured (OPS-2).
 
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_otlp::{SpanExporter, WithExportConfig};
@@ -8,15 +8,16 @@ use tracing_opentelemetry::OpenTelemetryLayer;
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::config::Config;
-use crate::config::form::WebOrigin;
+use crate::config::values::WebOrigin;
 
-/// Where spans go. What is not sent yet is sent by [`Traces::finish`].
-pub(crate) struct Traces {
+/// Exports spans in batches. [`TraceExporter::finish`] sends the last batch.
+pub(crate) struct TraceExporter {
     provider: SdkTracerProvider,
 }
 
-impl Traces {
-    /// Nothing where no endpoint is configured. Must run inside the runtime that will do the sending.
+impl TraceExporter {
+    /// Starts the exporter. Returns none if no endpoint is configured. Must run inside the runtime that sends the spans.
+    /// Fails if the endpoint is not valid.
     pub(crate) fn start(config: &Config) -> anyhow::Result<Option<Self>> {
         let Some(WebOrigin(endpoint)) = &config.settings.telemetry.otlp_endpoint else { return Ok(None) };
         let exporter = SpanExporter::builder().with_tonic().with_endpoint(endpoint).build()?;
@@ -25,6 +26,7 @@ impl Traces {
         Ok(Some(Self { provider }))
     }
 
+    /// Returns the layer that records spans.
     pub(crate) fn layer<S>(&self) -> OpenTelemetryLayer<S, Tracer>
     where
         S: tracing::Subscriber + for<'a> LookupSpan<'a>,
@@ -32,10 +34,10 @@ impl Traces {
         tracing_opentelemetry::layer().with_tracer(self.provider.tracer("adjutant"))
     }
 
-    /// Waits for the exporter's own thread, so not to be called from the runtime's.
+    /// Sends the remaining spans. Blocks on the thread of the exporter, so it must not run on a thread of the runtime.
     pub(crate) fn finish(self) {
         if let Err(error) = self.provider.shutdown() {
-            tracing::warn!(error = %error, "the last traces were not sent");
+            tracing::warn!(error = %error, "failed to send the last traces");
         }
     }
 }

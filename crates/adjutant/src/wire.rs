@@ -1,50 +1,52 @@
-//! Puts the parts together: configuration → store → app. The only place that knows all of them.
+//! Builds the application from the configuration: store, supervisor, models and MCP servers.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use assistant::offline::Offline;
-use assistant::{ChatModel, Models};
+use assistant::offline::OfflineModel;
+use assistant::{ChatModel, ModelChain};
 use model::Clock;
 use model::breaker::Breakers;
 use server::App;
-use server::app::Equipment;
+use server::app::Backends;
 use store::Store;
-use store::lock::Lock;
+use store::lock::DataDirLock;
 use supervisor::Supervisor;
 use tokio::runtime::{Builder, Runtime};
-use tools::foreign::Servers;
+use tools::mcp_client::McpServers;
 
 use crate::config::Config;
-use crate::exit::Code;
+use crate::exit::ExitStatus;
 
-const LOCK_PATIENCE: Duration = Duration::from_secs(5);
+/// The time to wait for another short command.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// For commands that make a few requests and end. Its one thread listens for Ctrl-C, also while the command waits for
-/// an answer at the keyboard.
-pub(crate) fn small_runtime() -> anyhow::Result<Runtime> {
-    let runtime = own_runtime()?;
+/// Returns a runtime for short commands. Its thread ends the process on Ctrl-C, also while the command waits for a
+/// confirmation at the keyboard.
+pub(crate) fn command_runtime() -> anyhow::Result<Runtime> {
+    let runtime = single_thread_runtime()?;
     runtime.spawn(async {
         if tokio::signal::ctrl_c().await.is_ok() {
-            std::process::exit(Code::Interrupted as i32);
+            std::process::exit(ExitStatus::Interrupted as i32);
         }
     });
     Ok(runtime)
 }
 
-/// For commands that decide themselves what Ctrl-C means.
-pub(crate) fn own_runtime() -> anyhow::Result<Runtime> {
-    Builder::new_multi_thread().worker_threads(1).enable_all().build().context("failed to start")
+/// Returns a runtime for commands that handle Ctrl-C themselves.
+pub(crate) fn single_thread_runtime() -> anyhow::Result<Runtime> {
+    Builder::new_multi_thread().worker_threads(1).enable_all().build().context("failed to start the runtime")
 }
 
-/// The lock of the data directory, for which a short command of somebody else is waited.
-pub(crate) async fn lock(dir: &Path) -> store::Result<Lock> {
-    let give_up = Instant::now() + LOCK_PATIENCE;
+/// Locks the data directory. Waits up to [`LOCK_TIMEOUT`] for a process without a published address, such as a short
+/// command. Fails at once if a server with an address holds the lock, and after the wait if the process still holds it.
+pub(crate) async fn lock_data_dir(dir: &Path) -> store::Result<DataDirLock> {
+    let deadline = Instant::now() + LOCK_TIMEOUT;
     loop {
-        match Lock::take(dir) {
-            Err(store::Error::InUse { at: None, .. }) if Instant::now() < give_up => {
+        match DataDirLock::acquire(dir) {
+            Err(store::Error::InUse { address: None, .. }) if Instant::now() < deadline => {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
             result => return result,
@@ -52,75 +54,82 @@ pub(crate) async fn lock(dir: &Path) -> store::Result<Lock> {
     }
 }
 
-/// For the server.
-pub(crate) fn runtime() -> anyhow::Result<Runtime> {
-    Builder::new_multi_thread().enable_all().build().context("failed to start")
+/// Returns the runtime of the server, with one thread per core.
+pub(crate) fn server_runtime() -> anyhow::Result<Runtime> {
+    Builder::new_multi_thread().enable_all().build().context("failed to start the runtime")
 }
 
-/// The application on the configured database. Whoever calls this holds the lock of the data directory. Nothing is run
-/// before the supervisor is told to work.
-pub(crate) async fn app(config: &Config, settings: server::Settings, equipment: Equipment) -> anyhow::Result<App> {
+/// Builds the application on the configured database and loads agents, channels and revoked tokens. The caller must
+/// hold the lock of the data directory. Agents do not run before the supervisor is started. Fails if the database
+/// cannot be opened or read.
+pub(crate) async fn build_app(
+    config: &Config,
+    settings: server::ServerSettings,
+    backends: Backends,
+) -> anyhow::Result<App> {
     let store = Store::open(&config.location(), config.settings.database.durability)
         .await
         .context("failed to open the database")?;
-    let supervisor = Supervisor::new(supervisor::Options {
+    let supervisor = Supervisor::new(supervisor::SupervisorOptions {
         variables: Arc::new(|name| std::env::var(name).ok()),
         admission: config.admission.clone(),
         agents: config.agents.clone(),
-        ..supervisor::Options::new(store, Clock::system(), &config.data_dir)
+        ..supervisor::SupervisorOptions::new(store, Clock::system(), &config.data_dir)
     });
-    supervisor.refresh().await?;
-    let app = App::new(supervisor, settings, equipment);
+    supervisor.refresh_agents().await?;
+    let app = App::new(supervisor, settings, backends);
     app.notifier().reload(config.notify.clone());
     app.refresh_revocations().await?;
     Ok(app)
 }
 
-/// Brings the schedules of the configuration into the table.
-pub(crate) async fn sync(app: &App, schedules: Vec<scheduler::Checked>) -> store::Result<()> {
+/// Writes the schedules of the configuration to the database. A schedule with the name of a schedule of the API is
+/// skipped with a warning in the log. Fails if the database fails.
+pub(crate) async fn sync_schedules(app: &App, schedules: Vec<scheduler::CheckedSchedule>) -> store::Result<()> {
     let synced = app.scheduler().sync(schedules).await?;
-    for name in synced.taken {
-        let message = "a schedule made over the API has the name of one in the configuration, which is left out";
+    for name in synced.name_conflicts {
+        let message = "a schedule of the API has the same name; the schedule of the configuration is ignored";
         tracing::warn!(event = "schedule_name_taken", name, message);
     }
     Ok(())
 }
 
-/// What lives outside of the program and is used by the assistant: models and MCP servers. What is known about their
-/// health outlives a change of the configuration.
-pub(crate) struct Outside {
+/// The models and MCP servers of the assistant. The state of their circuit breakers survives a reload of the
+/// configuration.
+pub(crate) struct ExternalServices {
     breakers: Breakers,
-    servers: Servers,
+    servers: McpServers,
 }
 
-impl Outside {
-    /// Begins to start the MCP servers; nobody waits for them.
+impl ExternalServices {
+    /// Starts the MCP servers in the background.
     pub(crate) fn start(config: &Config) -> Self {
-        let breakers = Breakers::new(Clock::system(), tools::record::breaker);
-        let servers = Servers::start(config.mcp_servers.clone(), &breakers);
+        let breakers = Breakers::new(Clock::system(), tools::call_log::log_breaker_change);
+        let servers = McpServers::start(config.mcp_servers.clone(), &breakers);
         Self { breakers, servers }
     }
 
-    /// For this configuration, to which the MCP servers are brought too.
-    pub(crate) fn equipment(&self, config: &Config) -> anyhow::Result<Equipment> {
-        let models = assistant::models::all(config.models.choices.clone(), &self.breakers, &Clock::system())
-            .context("failed to prepare the models")?;
+    /// Returns the models of a configuration, and the MCP servers if it has any. Fails if a model cannot be set up.
+    pub(crate) fn backends(&self, config: &Config) -> anyhow::Result<Backends> {
+        let models = assistant::models::from_configs(config.models.configs.clone(), &self.breakers, &Clock::system())
+            .context("failed to set up the models")?;
         let servers = Some(self.servers.clone()).filter(|_| !config.mcp_servers.is_empty());
-        Ok(Equipment { models, servers })
+        Ok(Backends { models, servers })
     }
 
-    pub(crate) fn servers(&self) -> &Servers {
+    /// Returns the MCP servers.
+    pub(crate) fn servers(&self) -> &McpServers {
         &self.servers
     }
 
-    /// The programs that were started are gone when it returns.
+    /// Stops the MCP servers. Their processes have ended when it returns.
     pub(crate) async fn stop(&self) {
         self.servers.stop().await;
     }
 }
 
-/// For commands that ask nobody: the built-in model, our own tools.
-pub(crate) fn alone() -> Equipment {
-    let offline: Arc<dyn ChatModel> = Arc::new(Offline);
-    Models::from(offline).into()
+/// Returns the offline model and the built-in tools, for commands that use no models.
+pub(crate) fn offline_backends() -> Backends {
+    let offline: Arc<dyn ChatModel> = Arc::new(OfflineModel);
+    ModelChain::from(offline).into()
 }

@@ -1,32 +1,32 @@
 //! `/api/agents`.
 
 use jiff::Timestamp;
-use model::agent::{self, AccessType, InputPattern, Mode, OutputPattern, Seconds};
-pub use model::agent::{Draft as AgentDraft, Source};
+use model::agent::{self, AccessType, AgentMode, InputPattern, OutputPattern, Seconds};
+pub use model::agent::{AgentDraft, AgentSource};
 use model::execution::StateName;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-/// An agent with all of its configuration. Administrators see this.
+/// An agent with its whole configuration, for operators.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct AgentConfiguration {
     #[serde(flatten)]
     pub agent: agent::Agent,
-    pub source: Source,
+    pub source: AgentSource,
     pub created_at: Option<Timestamp>,
     pub updated_at: Option<Timestamp>,
 }
 
-/// An agent as users see it who are not administrators.
+/// The part of an agent that every user may see.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AgentSummary {
     pub id: String,
     pub name: String,
     pub description: String,
     pub agent_type: String,
-    pub mode: Mode,
+    pub mode: AgentMode,
     pub input_pattern: InputPattern,
     pub output_pattern: OutputPattern,
     pub access_type: AccessType,
@@ -34,10 +34,10 @@ pub struct AgentSummary {
     pub timeout: Seconds,
     pub max_input_size: u64,
     pub enabled: bool,
-    pub source: Source,
+    pub source: AgentSource,
 }
 
-/// An agent, as far as the user may see it.
+/// An agent, with the details that the user may see.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum Agent {
@@ -46,6 +46,7 @@ pub enum Agent {
 }
 
 impl Agent {
+    /// Returns the id of the agent.
     pub fn id(&self) -> &str {
         match self {
             Self::Configuration(whole) => &whole.agent.id,
@@ -53,6 +54,7 @@ impl Agent {
         }
     }
 
+    /// Returns the name of the agent.
     pub fn name(&self) -> &str {
         match self {
             Self::Configuration(whole) => &whole.agent.name,
@@ -60,14 +62,15 @@ impl Agent {
         }
     }
 
-    pub fn source(&self) -> Source {
+    /// Returns the origin of the configuration.
+    pub fn source(&self) -> AgentSource {
         match self {
             Self::Configuration(whole) => whole.source,
             Self::Summary(summary) => summary.source,
         }
     }
 
-    /// Returns the configuration, which only administrators see.
+    /// Returns the configuration, `None` if the user is not an operator.
     pub fn configuration(&self) -> Option<&agent::Agent> {
         match self {
             Self::Configuration(whole) => Some(&whole.agent),
@@ -75,7 +78,7 @@ impl Agent {
         }
     }
 
-    /// Returns what every user may see.
+    /// Returns the part that every user may see.
     pub fn summary(&self) -> AgentSummary {
         match self {
             Self::Configuration(whole) => AgentSummary::new(&whole.agent, whole.source),
@@ -84,27 +87,29 @@ impl Agent {
     }
 }
 
-/// Not derived: a flattened struct cannot have maps with numbers as keys.
+/// Not derived, because a flattened struct cannot have maps with numeric keys.
 impl<'de> Deserialize<'de> for AgentConfiguration {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Origin {
-            source: Source,
+        struct AgentOrigin {
+            source: AgentSource,
             created_at: Option<Timestamp>,
             updated_at: Option<Timestamp>,
         }
 
         let fields = Value::deserialize(deserializer)?;
-        let Origin { source, created_at, updated_at } = Origin::deserialize(&fields).map_err(D::Error::custom)?;
+        let AgentOrigin { source, created_at, updated_at } =
+            AgentOrigin::deserialize(&fields).map_err(D::Error::custom)?;
         let agent = serde_json::from_value(fields).map_err(D::Error::custom)?;
         Ok(Self { agent, source, created_at, updated_at })
     }
 }
 
 impl<'de> Deserialize<'de> for Agent {
+    /// Deserializes a configuration if `executable_path` is present, otherwise a summary.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let fields = Value::deserialize(deserializer)?;
-        // Only the configuration names a program.
+        // Only a configuration has this field.
         let agent = match fields.get("executable_path") {
             Some(_) => serde_json::from_value(fields).map(Self::Configuration),
             None => serde_json::from_value(fields).map(Self::Summary),
@@ -114,7 +119,8 @@ impl<'de> Deserialize<'de> for Agent {
 }
 
 impl AgentSummary {
-    pub fn new(agent: &agent::Agent, source: Source) -> Self {
+    /// Returns the summary of an agent.
+    pub fn new(agent: &agent::Agent, source: AgentSource) -> Self {
         Self {
             id: agent.id.clone(),
             name: agent.name.clone(),
@@ -152,10 +158,11 @@ pub struct AgentStatus {
     pub running: i64,
     pub queue_length: i64,
     pub pool: ResourcePoolMetrics,
-    /// The reason why nothing new starts at the moment, if there is one.
+    /// The reason why no execution can start at the moment, if there is one.
     pub held_back: Option<String>,
 }
 
+/// The use of the execution slots of an agent.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ResourcePoolMetrics {
     pub limit: u32,
@@ -165,18 +172,19 @@ pub struct ResourcePoolMetrics {
     pub utilisation: f64,
 }
 
-/// Selects when the status is returned.
+/// Selects the time of the response.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct AwaitStatus {
-    /// `idle`: as soon as the agent has nothing running and nothing waiting.
+pub struct AgentStatusParams {
+    /// `idle`: responds as soon as the agent has no running and no queued execution.
     #[param(value_type = Option<String>)]
-    pub wait: Option<Await>,
+    pub wait: Option<AwaitedState>,
 }
 
+/// The state of an agent to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Await {
+pub enum AwaitedState {
     Idle,
 }

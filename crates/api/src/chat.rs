@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use model::conversation::{Id, Role, ToolCall};
+use model::conversation::{ConversationId, MessageRole, ToolCall};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -13,12 +13,12 @@ use utoipa::ToSchema;
 pub struct ChatRequest {
     #[schema(min_length = 1, max_length = 5000, examples("Remind me to buy eggs tomorrow at 3pm"))]
     pub input: String,
-    /// The conversation of the message: a UUID, or `conv_` and letters and digits. Without it, or with an id that is not in
-    /// use, a new conversation begins.
+    /// The conversation of the message: a UUID, or `conv_` followed by letters and digits. Without it, or with an
+    /// unknown id, a new conversation is created.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(examples("conv_123abc"))]
     pub conversation_id: Option<String>,
-    /// Must be the token's user. Ignored without authentication.
+    /// Must be the user of the token. Ignored without authentication.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
 }
@@ -26,26 +26,26 @@ pub struct ChatRequest {
 /// One event of the stream (S0).
 #[derive(ToSchema)]
 #[schema(as = StreamEvent)]
-#[expect(dead_code, reason = "describes a stream of text")]
+#[expect(dead_code, reason = "only describes the stream in the API description")]
 pub struct StreamEvent {
-    /// Counts from 1.
+    /// The number of the event, starting at 1.
     id: String,
-    /// `thinking`, `tool_call`, `response_delta`, `error`, and at the end `done`.
+    /// `thinking`, `tool_call`, `response_delta` or `error`. The last event is `done`.
     #[schema(examples("response_delta"))]
     event: String,
     /// A JSON object.
     data: String,
 }
 
-/// The data of an event. The name of the event selects the variant.
+/// The data of an event. The event name determines the variant.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
-pub enum EventData<'a> {
+pub enum ChatEventData<'a> {
     Thinking(Thinking<'a>),
     ToolCall(ToolCallProgress<'a>),
     ResponseDelta(ResponseDelta<'a>),
     Error(TurnError<'a>),
-    Done(Done<'a>),
+    Done(TurnDone<'a>),
 }
 
 /// The data of a `thinking` event.
@@ -63,7 +63,7 @@ pub struct ToolCallProgress<'a> {
 }
 
 impl ToolCallProgress<'_> {
-    /// Returns true when the call begins.
+    /// Returns `true` while the tool is running.
     pub fn is_in_progress(&self) -> bool {
         self.status == "in_progress"
     }
@@ -81,17 +81,17 @@ pub struct ResponseDelta<'a> {
 pub struct TurnError<'a> {
     pub error_type: Cow<'a, str>,
     pub message: Cow<'a, str>,
-    /// The turn goes on without what failed.
+    /// `true` if the turn continues after the error.
     pub recoverable: bool,
 }
 
 /// The data of the `done` event.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Done<'a> {
+pub struct TurnDone<'a> {
     pub final_output: Cow<'a, str>,
     pub tools_called: Vec<Cow<'a, str>>,
     pub success: bool,
-    pub conversation_id: Option<Cow<'a, Id>>,
+    pub conversation_id: Option<Cow<'a, ConversationId>>,
     /// The reply that confirms a pending action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmation_phrase: Option<Cow<'a, str>>,
@@ -100,11 +100,11 @@ pub struct Done<'a> {
     pub usage: Option<TokenUsage>,
 }
 
-/// Tokens used by outside models.
+/// Tokens used by models of providers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 pub struct TokenUsage {
     pub input_tokens: u64,
-    /// Includes reasoning.
+    /// Includes reasoning tokens.
     pub output_tokens: u64,
     pub reasoning_tokens: u64,
     pub total_tokens: u64,
@@ -115,11 +115,11 @@ pub struct TokenUsage {
 pub struct ChatResponse<'a> {
     pub response: Cow<'a, str>,
     #[schema(value_type = Option<String>)]
-    pub conversation_id: Option<Cow<'a, Id>>,
+    pub conversation_id: Option<Cow<'a, ConversationId>>,
     pub success: bool,
     #[schema(value_type = Vec<ToolCall>)]
     pub tool_calls: Cow<'a, [ToolCall]>,
-    /// In words for the user.
+    /// The error message for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,42 +133,43 @@ pub struct ChatResponse<'a> {
     pub model: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<TokenUsage>,
-    /// Warnings for the user about a turn that has succeeded.
+    /// Warnings for the user about a successful turn.
     #[serde(default, skip_serializing_if = "<[String]>::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub warnings: Cow<'a, [String]>,
 }
 
-/// A message, and the conversation it follows (S4).
+/// A message and the conversation before it (S4).
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentRequest {
-    /// Must be the token's user. Ignored without authentication.
+    /// Must be the user of the token. Ignored without authentication.
     #[schema(format = Uuid)]
     pub user_id: Option<String>,
     #[schema(min_length = 1, max_length = 2000, examples("remind me to buy milk"))]
     pub message: String,
-    /// Oldest first; the last 50 count.
+    /// Oldest first. Only the last 50 messages are used.
     #[serde(default)]
     pub conversation_history: Vec<HistoryMessage>,
     pub metadata: Option<RequestMetadata>,
 }
 
+/// One message of the conversation so far.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HistoryMessage {
-    #[schema(value_type = Role)]
+    #[schema(value_type = MessageRole)]
     pub role: String,
     #[schema(min_length = 1)]
     pub content: String,
-    /// ISO 8601; for display only.
+    /// ISO 8601, for display only.
     pub timestamp: Option<String>,
     pub tool_calls: Option<Vec<HistoryCall>>,
     #[schema(value_type = Option<Object>)]
     pub pending: Option<Value>,
 }
 
-/// A record of a call, as far as the caller has kept it.
+/// A tool call, with the details that the caller has stored.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct HistoryCall {
     pub tool_name: String,
@@ -189,15 +190,16 @@ impl From<HistoryCall> for ToolCall {
     }
 }
 
+/// The metadata of a request.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RequestMetadata {
-    /// `metadata.pending` of the answer before.
+    /// `metadata.pending` of the previous response.
     #[schema(value_type = Option<Object>)]
     pub pending: Option<Value>,
 }
 
-/// The answer to a message and how it was understood (S4).
+/// The answer to a message, with its intent and tool calls (S4).
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AgentResponse<'a> {
     pub response_text: Cow<'a, str>,
@@ -205,6 +207,7 @@ pub struct AgentResponse<'a> {
     pub metadata: ResponseMetadata<'a>,
 }
 
+/// A tool call and its result.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ToolInvocation<'a> {
     pub tool_name: Cow<'a, str>,
@@ -216,12 +219,13 @@ pub struct ToolInvocation<'a> {
     pub duration_ms: u64,
 }
 
+/// The metadata of a response.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ResponseMetadata<'a> {
     #[schema(examples("create_task"))]
     pub intent: Cow<'a, str>,
     pub confidence: f64,
-    /// The parameters that the message names.
+    /// The parameters in the message.
     #[schema(value_type = Object)]
     pub extracted_params: Value,
     #[schema(value_type = Option<String>)]
@@ -232,7 +236,7 @@ pub struct ResponseMetadata<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(examples("ValidationError"))]
     pub error_type: Option<Cow<'a, str>>,
-    /// The action that waits for a confirmation: to be sent back in `metadata.pending` with the next message.
+    /// The tool call that waits for a confirmation. Send it back in `metadata.pending` with the next message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub pending: Option<Value>,

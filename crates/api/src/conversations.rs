@@ -1,10 +1,10 @@
 //! `/api/conversations`.
 
-pub use model::conversation::{Conversation, Message, Role, ToolCall};
+pub use model::conversation::{Conversation, Message, MessageRole, ToolCall};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::Page;
+use crate::ListPage;
 
 page! {
     /// Conversations.
@@ -32,7 +32,7 @@ pub struct Transcript {
     pub next_cursor: Option<String>,
 }
 
-impl Page for Transcript {
+impl ListPage for Transcript {
     type Item = Message;
 
     fn into_parts(self) -> (Vec<Message>, Option<String>) {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use model::agent::Seconds;
 pub use model::execution::{
-    Artifact, Attempt, ExecutionRecord as Execution, ExecutionResult, ResourceUsage, StateName, Status, Transition,
+    Artifact, ExecutionRecord as Execution, ExecutionResult, ExecutionStatus, PreviousAttempt, ResourceUsage,
+    StateName, Transition,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -21,13 +22,13 @@ list! {
     /// Selects executions.
     ListExecutions -> Executions {
         agent_id: String,
-        #[serde(deserialize_with = "crate::page::id")]
+        #[serde(deserialize_with = "crate::page::deserialize_uuid")]
         schedule_id: Uuid,
-        #[serde(deserialize_with = "crate::page::id")]
+        #[serde(deserialize_with = "crate::page::deserialize_uuid")]
         session_id: Uuid,
-        /// A state, or `active`: waiting or at work.
+        /// A state, or `active` for all executions that have not ended.
         state: String,
-        /// Beginning or end of an id.
+        /// The start or end of an id.
         #[serde(rename = "ref")]
         #[param(rename = "ref")]
         reference: String,
@@ -43,29 +44,29 @@ pub struct ExecutionDraft {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub parameters: Option<Map<String, Value>>,
-    /// For administrators, if the agent allows it.
+    /// Only for operators, and only if the agent allows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<String>,
-    /// For administrators, if the agent allows it.
+    /// Only for operators, and only if the agent allows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub envs: Option<BTreeMap<String, String>>,
-    /// In seconds; no longer than the agent's own.
+    /// In seconds, at most the timeout of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Seconds>,
-    /// `true`: responds when the execution has ended. By default an execution is not waited for, and a message in a session
-    /// is.
+    /// `true`: responds when the execution has ended. The default is `false` for an execution and `true` for a message
+    /// in a session.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = bool, required = false)]
     pub wait: Option<bool>,
 }
 
-/// An execution that was waited for, with its output.
+/// An ended execution with its output.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = Done)]
 pub struct EndedExecution {
     #[serde(flatten)]
     pub execution: Execution,
-    pub status: Status,
+    pub status: ExecutionStatus,
     pub output: String,
 }
 
@@ -73,8 +74,8 @@ pub struct EndedExecution {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct ReadEvents {
-    /// `false`: only the events so far.
+pub struct EventParams {
+    /// `false`: returns only the events so far.
     pub follow: Option<bool>,
 }
 
@@ -91,7 +92,7 @@ pub struct OutputEvent {
     /// `stdout`, `stderr` or `file`.
     pub stream: String,
     pub text: String,
-    /// Instead of a text: so much output is not available.
+    /// The size of output that is not available, instead of a text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing_bytes: Option<u64>,
     pub at: Timestamp,

@@ -1,4 +1,4 @@
-//! `/health` and what is below it.
+//! `/health` and its subpaths.
 
 use std::borrow::Cow;
 
@@ -15,6 +15,7 @@ pub struct Health {
     pub dependencies: HealthDependencies,
 }
 
+/// The state of the server or of a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HealthStatus {
@@ -23,36 +24,40 @@ pub enum HealthStatus {
     Stopping,
 }
 
+/// The state of the dependencies.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct HealthDependencies {
-    pub database: HealthOfDatabase,
+    pub database: DatabaseHealth,
     /// The models in the order in which they are tried.
-    pub models: Vec<HealthOfModel>,
-    /// The MCP servers whose tools the assistant uses.
-    pub mcp_servers: Vec<HealthOfMcpServer>,
-    /// The channels by which users are notified.
-    pub channels: Vec<HealthOfChannel>,
-    /// Push notification hosts of A2A clients that do not respond. Nothing is sent to them for a minute.
+    pub models: Vec<LanguageModelHealth>,
+    /// The MCP servers with tools for the assistant.
+    pub mcp_servers: Vec<McpServerHealth>,
+    /// The notification channels.
+    pub channels: Vec<ChannelHealth>,
+    /// The number of push notification hosts that do not respond. Nothing is sent to them for a minute.
     pub push_hosts_left_alone: usize,
 }
 
+/// The state of the database.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct HealthOfDatabase {
+#[schema(as = HealthOfDatabase)]
+pub struct DatabaseHealth {
     pub status: HealthStatus,
     /// `sqlite` or `postgres`.
     pub kind: Cow<'static, str>,
     pub latency_ms: f64,
 }
 
-/// A notification channel. Without it users are notified by the others, and in the product.
+/// The state of a notification channel. If it fails, the other channels and the product still notify users.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct HealthOfChannel {
+#[schema(as = HealthOfChannel)]
+pub struct ChannelHealth {
     pub name: String,
     #[serde(rename = "type")]
     #[schema(examples("webhook", "command", "email"))]
     pub kind: Cow<'static, str>,
     pub status: HealthStatus,
-    /// Nothing is sent there until then, because too many deliveries failed.
+    /// The channel is disabled until this time, because too many deliveries failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub disabled_until: Option<Timestamp>,
@@ -61,49 +66,53 @@ pub struct HealthOfChannel {
     pub circuit_breaker: CircuitBreaker,
 }
 
-/// An MCP server that adjutant uses. The server works without it.
+/// The state of an MCP server. It does not affect the status of the server.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct HealthOfMcpServer {
+#[schema(as = HealthOfMcpServer)]
+pub struct McpServerHealth {
     pub name: String,
     pub status: HealthStatus,
     #[schema(examples("ready", "starting", "down"))]
     pub phase: Cow<'static, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
-    /// The name and version that it reports.
+    /// The name and version that the MCP server reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub implementation: Option<String>,
     pub tools: usize,
-    /// Tools that cannot be used, and why.
+    /// Tools that cannot be used, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tools_set_aside: Vec<HealthOfTool>,
+    pub tools_set_aside: Vec<RejectedTool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
-    /// Until it is started again.
+    /// The time until the next start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_try_in_seconds: Option<u64>,
     pub circuit_breaker: CircuitBreaker,
 }
 
-/// A model. Where it fails the next one answers, so the server is healthy without it.
+/// The state of a model. If it fails, the next model is used, so it does not affect the status of the server.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct HealthOfModel {
+#[schema(as = HealthOfModel)]
+pub struct LanguageModelHealth {
     pub name: String,
     pub status: HealthStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub circuit_breaker: Option<CircuitBreaker>,
-    /// Tools that it does not accept, and why.
+    /// Tools that the model does not accept, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tools_set_aside: Vec<HealthOfTool>,
+    pub tools_set_aside: Vec<RejectedTool>,
 }
 
+/// A tool that cannot be used.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct HealthOfTool {
+#[schema(as = HealthOfTool)]
+pub struct RejectedTool {
     pub tool: String,
     pub reason: String,
 }
 
-/// S0's CircuitBreakerState.
+/// The state of a circuit breaker (S0's CircuitBreakerState).
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct CircuitBreaker {
     #[schema(examples("closed", "open", "half_open"))]
@@ -116,7 +125,7 @@ pub struct CircuitBreaker {
     pub consecutive_successes: u32,
 }
 
-/// The state alone.
+/// The state of the server only.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 pub struct HealthBrief {
     pub status: HealthStatus,

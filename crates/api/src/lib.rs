@@ -1,9 +1,9 @@
-//! The HTTP interface as types: request bodies, response bodies, list parameters and errors. The server and the command
-//! line use the same ones.
+//! The types of the HTTP interface: request bodies, response bodies, list parameters and errors. The server and the
+//! command line share them.
 //!
-//! The nouns of `model` (a task, a schedule, an agent …) are the objects of the interface; this crate adds what exists only
-//! on the wire. It does no I/O and checks no rules: [`serde`] refuses unknown fields and wrong types, and `model` checks the
-//! rest.
+//! The types of `model` (tasks, schedules, agents …) are the objects of the interface. This crate adds the types that
+//! exist only on the wire. It does no I/O and validates nothing: [`serde`] rejects unknown fields and wrong types, and
+//! `model` validates the rest.
 
 #[macro_use]
 mod page;
@@ -24,5 +24,5 @@ pub mod tasks;
 mod tests;
 pub mod tokens;
 
-pub use page::{List, MAX_LIMIT, Page};
+pub use page::{ListPage, ListParams, MAX_LIMIT};
 pub use problem::{PROBLEM_TYPE_PREFIX, Problem};

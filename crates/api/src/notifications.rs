@@ -1,6 +1,6 @@
 //! `/api/notifications`.
 
-pub use model::notification::{Kind, Notification};
+pub use model::notification::{Notification, NotificationKind};
 
 page! {
     /// Notifications.
@@ -10,7 +10,7 @@ page! {
 list! {
     /// Selects notifications.
     ListNotifications -> Notifications {
-        /// `true`: only those that were not read yet.
+        /// `true`: only unread notifications.
         unread: bool,
     }
 }

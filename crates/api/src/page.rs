@@ -4,32 +4,34 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use uuid::Uuid;
 
-/// The largest `limit` that a listing accepts.
+/// The maximum `limit` of a listing.
 pub const MAX_LIMIT: i64 = 200;
 
 /// A page of a listing: `{"tasks": […], "count": 2, "next_cursor": null}`.
-pub trait Page: DeserializeOwned {
+pub trait ListPage: DeserializeOwned {
     type Item;
 
-    /// Returns the items and the cursor of the page that follows.
+    /// Returns the items and the cursor of the next page.
     fn into_parts(self) -> (Vec<Self::Item>, Option<String>);
 }
 
 /// The parameters of a listing: its filters, `limit` and `cursor`.
-pub trait List: Serialize + Clone {
-    type Page: Page;
+pub trait ListParams: Serialize + Clone {
+    type Page: ListPage;
 
+    /// Returns the number of items per page, if it is set.
     fn limit(&self) -> Option<i64>;
 
+    /// Returns the cursor of the page, `None` for the first one.
     fn cursor(&self) -> Option<&str>;
 
     /// Returns the same parameters for another page.
     #[must_use]
-    fn at(self, limit: Option<i64>, cursor: Option<String>) -> Self;
+    fn with_page(self, limit: Option<i64>, cursor: Option<String>) -> Self;
 }
 
-/// Deserializes a filter that is an id.
-pub(crate) fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Uuid>, D::Error> {
+/// Deserializes a UUID in a filter. Fails if it is malformed.
+pub(crate) fn deserialize_uuid<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Uuid>, D::Error> {
     let text = String::deserialize(deserializer)?;
     Uuid::try_parse(&text).map(Some).map_err(|_| D::Error::custom("must be a UUID"))
 }
@@ -49,13 +51,13 @@ macro_rules! page {
         }
 
         impl $name {
-            /// Returns a page of these items. `next_cursor` selects the page that follows, if there is one.
+            /// Returns a page of these items. `next_cursor` selects the next page.
             pub fn new($items: Vec<$item>, next_cursor: Option<String>) -> Self {
                 Self { count: $items.len(), $items, next_cursor }
             }
         }
 
-        impl $crate::Page for $name {
+        impl $crate::ListPage for $name {
             type Item = $item;
 
             fn into_parts(self) -> (Vec<$item>, Option<String>) {
@@ -79,11 +81,11 @@ macro_rules! list {
             /// Items per page; 50 by default.
             #[param(minimum = 1, maximum = 200)]
             pub limit: Option<i64>,
-            /// The `next_cursor` of the page before.
+            /// The `next_cursor` of the previous page.
             pub cursor: Option<String>,
         }
 
-        impl $crate::List for $name {
+        impl $crate::ListParams for $name {
             type Page = $page;
 
             fn limit(&self) -> Option<i64> {
@@ -94,7 +96,7 @@ macro_rules! list {
                 self.cursor.as_deref()
             }
 
-            fn at(mut self, limit: Option<i64>, cursor: Option<String>) -> Self {
+            fn with_page(mut self, limit: Option<i64>, cursor: Option<String>) -> Self {
                 self.limit = limit;
                 self.cursor = cursor;
                 self

@@ -1,6 +1,6 @@
 //! `/api/reminders`.
 
-pub use model::reminder::{Draft as ReminderDraft, Reminder, Status};
+pub use model::reminder::{Reminder, ReminderDraft, ReminderStatus};
 use uuid::Uuid;
 
 page! {
@@ -13,8 +13,8 @@ list! {
     ListReminders -> Reminders {
         /// `scheduled` (default), `done`, `dropped` or `all`.
         status: String,
-        /// Those of one task.
-        #[serde(deserialize_with = "crate::page::id")]
+        /// Only reminders of this task.
+        #[serde(deserialize_with = "crate::page::deserialize_uuid")]
         task_id: Uuid,
     }
 }

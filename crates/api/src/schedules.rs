@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 pub use model::schedule::{
-    Decision, Draft as ScheduleDraft, Explanation, Kind, Patch as SchedulePatch, Schedule, Settings, Source,
+    Decision, DecisionKind, Schedule, ScheduleDraft, ScheduleExplanation, SchedulePatch, ScheduleSettings,
+    ScheduleSource,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -18,12 +19,12 @@ list! {
     /// Selects schedules.
     ListSchedules -> Schedules {
         agent_id: String,
-        /// `false`: only those that are paused.
+        /// `false`: only paused schedules.
         enabled: bool,
         /// `file` or `api`.
         #[param(value_type = Option<String>)]
-        source: Source,
-        /// The name, or beginning or end of an id.
+        source: ScheduleSource,
+        /// The name, or the start or end of an id.
         #[serde(rename = "ref")]
         #[param(rename = "ref")]
         reference: String,
@@ -36,7 +37,7 @@ list! {
 }
 
 page! {
-    /// Decisions about the times of a schedule.
+    /// Decisions about the occurrences of a schedule.
     Decisions { decisions: Decision }
 }
 
@@ -46,16 +47,16 @@ list! {
 }
 
 page! {
-    /// Times of a schedule. There is only one page.
+    /// Occurrences of a schedule. There is only one page.
     Times { times: Timestamp }
 }
 
-/// Selects the next times of a schedule.
+/// Selects the next occurrences of a schedule.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct NextTimes {
-    /// The number of times; 5 by default.
+pub struct NextTimesParams {
+    /// The number of occurrences; 5 by default.
     #[param(minimum = 1, maximum = 200)]
     pub limit: Option<i64>,
 }
@@ -64,8 +65,8 @@ pub struct NextTimes {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct ExplainAt {
-    /// RFC 3339, or a date and time in the user's zone; now by default.
+pub struct ExplainParams {
+    /// RFC 3339, or a date and time without offset in the user's time zone. The default is the current time.
     pub at: Option<String>,
 }
 

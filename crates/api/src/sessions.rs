@@ -1,6 +1,6 @@
 //! `/api/sessions`.
 
-pub use model::session::{Session, State};
+pub use model::session::{Session, SessionState};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -12,7 +12,7 @@ page! {
 list! {
     /// Selects sessions.
     ListSessions -> Sessions {
-        /// `true`: those that have ended too.
+        /// `true`: includes ended sessions.
         ended: bool,
     }
 }

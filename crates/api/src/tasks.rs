@@ -1,8 +1,6 @@
 //! `/api/tasks`.
 
-pub use model::task::{
-    ChangeKind, Changed as ChangedTask, Draft as TaskDraft, Patch as TaskPatch, Priority, Status, Task, Undone,
-};
+pub use model::task::{ChangedTask, Priority, Task, TaskChangeKind, TaskDraft, TaskPatch, TaskStatus, UndoneChange};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -18,20 +16,20 @@ list! {
         status: String,
         /// `low`, `medium` or `high`.
         priority: String,
-        /// `today`, `tomorrow`, `this_week`, `overdue`, a date, or days such as `2026-01-01..2026-01-31`.
+        /// `today`, `tomorrow`, `this_week`, `overdue`, a date, or a range such as `2026-01-01..2026-01-31`.
         due: String,
-        /// A tag, in any case.
+        /// A tag. Case is ignored.
         tag: String,
         /// Text in the title or the description.
         q: String,
-        /// Beginning or end of an id, or part of a title.
+        /// The start or end of an id, or a part of a title.
         #[serde(rename = "ref")]
         #[param(rename = "ref")]
         reference: String,
     }
 }
 
-/// Several tasks at once.
+/// The ids of several tasks.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Several)]
@@ -41,7 +39,7 @@ pub struct TaskIds {
 }
 
 page! {
-    /// Tasks that were completed. A recurring one has the task that follows it.
+    /// Completed tasks. A recurring task has its next occurrence.
     #[schema(as = Completed)]
     CompletedTasks { tasks: ChangedTask }
 }

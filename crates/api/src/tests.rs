@@ -1,23 +1,23 @@
-//! The types read what they write, in queries and in JSON.
+//! Tests that the types round-trip through query strings and JSON.
 
-use model::agent::{Agent as Configured, Draft};
+use model::agent::{Agent as ConfiguredAgent, AgentDraft};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::agents::{Agent, AgentConfiguration, AgentSummary, Source};
+use crate::agents::{Agent, AgentConfiguration, AgentSource, AgentSummary};
 use crate::executions::ListExecutions;
 use crate::tasks::{ChangedTask, ListTasks, TaskPatch};
-use crate::{List, Problem};
+use crate::{ListParams, Problem};
 
 #[test]
-fn list_parameters_survive_the_query_string() {
+fn list_parameters_round_trip_through_the_query_string() {
     let list = ListExecutions {
         agent_id: Some("a&b=c ü".to_owned()),
         schedule_id: Some(Uuid::max()),
         reference: Some("ff".to_owned()),
         ..ListExecutions::default()
     };
-    let list = list.at(Some(7), Some("2b".to_owned()));
+    let list = list.with_page(Some(7), Some("2b".to_owned()));
     let text = serde_urlencoded::to_string(&list).unwrap();
     assert!(text.contains("ref=ff") && !text.contains("session_id"), "{text}");
     assert_eq!(query::parse::<ListExecutions>(&text).unwrap(), list);
@@ -25,7 +25,7 @@ fn list_parameters_survive_the_query_string() {
 }
 
 #[test]
-fn unknown_and_malformed_parameters_are_refused_by_name() {
+fn unknown_and_malformed_parameters_are_rejected_by_name() {
     for (text, parameter) in [("stauts=all", "stauts"), ("limit=many", "limit"), ("status=a&status=b", "status")] {
         assert_eq!(query::parse::<ListTasks>(text).unwrap_err().parameter, parameter);
     }
@@ -33,26 +33,26 @@ fn unknown_and_malformed_parameters_are_refused_by_name() {
     assert_eq!(wrong.to_string(), "schedule_id must be a UUID");
 }
 
-fn agent() -> Configured {
+fn agent() -> ConfiguredAgent {
     let draft = json!({"id": "echo", "executable_path": "/bin/echo", "exit_codes": {"3": "transient"}});
-    let draft: Draft = serde_json::from_value(draft).unwrap();
+    let draft: AgentDraft = serde_json::from_value(draft).unwrap();
     draft.check().unwrap()
 }
 
 #[test]
-fn an_agent_is_read_as_far_as_it_is_shown() {
-    let source = Source::Api;
+fn a_configuration_and_a_summary_round_trip() {
+    let source = AgentSource::Api;
     let whole = AgentConfiguration { agent: agent(), source, created_at: None, updated_at: None };
     let whole = Agent::Configuration(Box::new(whole));
     let read: Agent = serde_json::from_value(serde_json::to_value(&whole).unwrap()).unwrap();
-    assert_eq!(read.configuration(), Some(&agent()), "keys of a map may be numbers");
+    assert_eq!(read.configuration(), Some(&agent()), "map keys may be numbers");
     let summary = Agent::Summary(AgentSummary::new(&agent(), source));
     let read: Agent = serde_json::from_value(serde_json::to_value(&summary).unwrap()).unwrap();
     assert_eq!((read.id(), read.source(), read.configuration()), ("echo", source, None));
 }
 
 #[test]
-fn null_and_absent_differ_in_both_directions() {
+fn null_and_absent_fields_differ() {
     let patch = TaskPatch { due_date: Some(None), title: Some("a".to_owned()), ..TaskPatch::default() };
     let text = serde_json::to_value(&patch).unwrap();
     assert_eq!(text, json!({"title": "a", "due_date": null}));

@@ -1,4 +1,4 @@
-//! What the loop asks of a model, whichever it is: the transcript in, words and tool calls out.
+//! The interface of all models: a transcript goes in, text and tool calls come out.
 
 use std::any::Any;
 use std::fmt;
@@ -7,121 +7,125 @@ use std::sync::Arc;
 use futures::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
-use tools::{Outcome, Specs};
+use tools::{ToolOutcome, ToolSpecs};
 
-use crate::{AgentContext, Request};
+use crate::{AgentContext, TurnRequest};
 
-/// A model that can talk and call tools. It keeps nothing between calls.
+/// A model that answers in text and can call tools. It has no state between calls.
 pub trait ChatModel: Send + Sync {
-    /// As shown in answers and logs.
+    /// Returns the name that appears in responses and logs.
     fn name(&self) -> &str;
 
-    /// Whether it answers without waiting for anything outside: then a whole turn can be one transaction.
+    /// Returns `true` if the model never waits for an external service. A whole turn can then be one transaction.
     fn is_immediate(&self) -> bool {
         false
     }
 
-    /// Whether its words are our own, so that what it says was done was done.
-    fn is_ours(&self) -> bool {
+    /// Returns `true` if the model composes its replies from fixed sentences. Its claims about completed actions are
+    /// then reliable.
+    fn is_built_in(&self) -> bool {
         false
     }
 
-    /// What is known about its health; nothing where it cannot fail.
-    fn health(&self) -> Option<Health> {
+    /// Returns the health of the model, or `None` if the model cannot fail.
+    fn health(&self) -> Option<ModelHealth> {
         None
     }
 
-    /// The next part of the answer. A reply without a call is the end of the turn.
-    fn reply<'a>(&'a self, prompt: Prompt<'a>) -> BoxStream<'a, Result<Delta, ModelError>>;
+    /// Streams the next reply. A reply without a tool call ends the turn. An error ends the stream.
+    fn reply<'a>(&'a self, prompt: Prompt<'a>) -> BoxStream<'a, Result<ReplyDelta, ModelError>>;
 }
 
-/// The models that are asked, one after the other until one answers. There is at least one.
+/// The models in fallback order: each is queried only if all before it failed. Contains at least one model.
 #[derive(Clone)]
-pub struct Models(Arc<[Arc<dyn ChatModel>]>);
+pub struct ModelChain(Arc<[Arc<dyn ChatModel>]>);
 
-impl Models {
+impl ModelChain {
+    /// Creates a chain of a first model and its fallbacks.
     pub fn new(first: Arc<dyn ChatModel>, fallback: impl IntoIterator<Item = Arc<dyn ChatModel>>) -> Self {
         Self(std::iter::once(first).chain(fallback).collect())
     }
 
-    /// The one that is asked first.
+    /// Returns the preferred model.
     pub fn first(&self) -> &dyn ChatModel {
         &*self.0[0]
     }
 
+    /// Returns the model at this position of the chain, starting at 0. Returns `None` after the last model.
     pub fn get(&self, at: usize) -> Option<&dyn ChatModel> {
         self.0.get(at).map(|model| &**model)
     }
 
+    /// Returns the models in fallback order.
     pub fn iter(&self) -> impl Iterator<Item = &dyn ChatModel> {
         self.0.iter().map(|model| &**model)
     }
 }
 
-impl From<Arc<dyn ChatModel>> for Models {
+impl From<Arc<dyn ChatModel>> for ModelChain {
     fn from(only: Arc<dyn ChatModel>) -> Self {
         Self::new(only, [])
     }
 }
 
-/// How a model is doing.
+/// The health of a model.
 #[derive(Clone, Debug)]
-pub struct Health {
-    pub breaker: model::breaker::Snapshot,
-    /// Tools that it does not take, each with the reason it gave.
-    pub set_aside: Vec<(String, String)>,
+pub struct ModelHealth {
+    pub breaker: model::breaker::BreakerSnapshot,
+    /// Names of the tools that the provider rejected, each with its reason.
+    pub rejected_tools: Vec<(String, String)>,
 }
 
-/// What a model is told.
+/// The input of one model call.
 #[derive(Clone, Copy)]
 pub struct Prompt<'a> {
     pub context: &'a AgentContext,
-    pub request: &'a Request,
-    pub tools: &'a Specs,
-    /// What was said and called in this turn so far.
-    pub steps: &'a [Step],
-    /// An answer that comes later is of no use.
-    pub until: Option<Instant>,
+    pub request: &'a TurnRequest,
+    pub tools: &'a ToolSpecs,
+    /// The replies with tool calls of this turn so far.
+    pub steps: &'a [ToolStep],
+    /// The time by which the reply must be complete.
+    pub deadline: Option<Instant>,
 }
 
-/// A reply that called tools, and what came of the calls.
+/// A reply that called tools, with the outcomes of the calls.
 #[derive(Clone, Debug, Default)]
-pub struct Step {
+pub struct ToolStep {
     pub text: String,
-    pub calls: Vec<(Call, Outcome)>,
-    /// What the model wants to see again.
-    pub memo: Option<Memo>,
+    pub calls: Vec<(RequestedCall, ToolOutcome)>,
+    /// State that the model needs in the next request.
+    pub provider_state: Option<ProviderState>,
 }
 
-/// A piece of a reply.
+/// A part of a streamed reply.
 #[derive(Clone, Debug)]
-pub enum Delta {
-    /// Reasoning, for those who like to watch.
+pub enum ReplyDelta {
+    /// Reasoning of the model, shown to clients as progress.
     Thinking(String),
     Text(String),
-    Call(Call),
-    Usage(Usage),
-    Memo(Memo),
+    Call(RequestedCall),
+    Usage(ModelUsage),
+    ProviderState(ProviderState),
 }
 
-/// A tool that the model wants called.
+/// A tool call that the model requested.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct RequestedCall {
     pub name: String,
-    /// A JSON object, or whatever the model took for one.
+    /// Should be a JSON object. Not validated yet.
     pub arguments: String,
 }
 
-/// What a reply cost, in tokens.
+/// The tokens that a reply used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
+pub struct ModelUsage {
     pub input: u64,
-    /// Reasoning included.
+    /// Includes the reasoning tokens.
     pub output: u64,
     pub reasoning: u64,
 }
 
-impl std::ops::AddAssign for Usage {
+impl std::ops::AddAssign for ModelUsage {
     fn add_assign(&mut self, other: Self) {
         self.input += other.input;
         self.output += other.output;
@@ -129,17 +133,17 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// What only the model that made it can read: signatures of its thoughts, the ids of its calls.
+/// Opaque data that only the model that created it can interpret: signatures of thoughts and ids of calls.
 #[derive(Clone)]
-pub struct Memo(pub Arc<dyn Any + Send + Sync>);
+pub struct ProviderState(pub Arc<dyn Any + Send + Sync>);
 
-impl fmt::Debug for Memo {
+impl fmt::Debug for ProviderState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Memo")
+        f.write_str("ProviderState")
     }
 }
 
-/// Why a model did not answer. The text is for the log.
+/// The reason why a model did not answer. The text is for the log.
 #[derive(Clone, Debug)]
 pub struct ModelError(pub String);
 

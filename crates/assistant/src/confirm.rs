@@ -1,44 +1,51 @@
-//! Releasing what was held (AGENT-7): only by the exact phrase, as the very next message, for exactly what was asked
-//! about.
+//! Recognizes confirmations of held calls (AGENT-7). A call is released only by the exact phrase, in the very next
+//! message.
 
-use model::conversation::Role;
-use tools::held::YES_DELETE;
-use tools::{Act, Held};
+use model::conversation::MessageRole;
+use tools::HeldCalls;
+use tools::held::CONFIRM_DELETE_PHRASE;
 
 use crate::{AgentContext, wording};
 
-/// What a message means for what waits.
-pub(crate) enum Reply {
-    /// It releases this.
-    Release(Held),
-    /// It is a confirmation, but only a title is left of what it confirms.
-    OfTitle(String),
-    /// It is a confirmation of something that nobody can tell any more.
-    OfSomething,
-    /// It is no confirmation; whatever waited waits no longer.
-    Other,
+/// The effect of a message on held calls.
+pub(crate) enum ConfirmationReply {
+    /// Releases these calls.
+    Release(HeldCalls),
+    /// Confirms a deletion that is known only by the title of its task.
+    ReleaseByTitle(String),
+    /// Confirms calls that can no longer be identified.
+    UnknownCalls,
+    /// Is not a confirmation. Held calls are dropped.
+    NotConfirmed,
 }
 
-pub(crate) fn read(context: &AgentContext, message: &str) -> Reply {
-    if let Some(held) = &context.held {
-        return if held.is_released_by(message) { Reply::Release(held.clone()) } else { Reply::Other };
+/// Returns the effect of `message` on the held calls of the conversation. If held calls are known, only their exact
+/// phrase releases them. Otherwise the last message counts, if the assistant wrote it and `message` is the phrase that
+/// it asked for. The task to delete is identified by its title only if the conversation is not in the store.
+pub(crate) fn read_confirmation(context: &AgentContext, message: &str) -> ConfirmationReply {
+    if let Some(held) = &context.pending {
+        return match held.is_confirmed_by(message) {
+            true => ConfirmationReply::Release(held.clone()),
+            false => ConfirmationReply::NotConfirmed,
+        };
     }
-    // A caller that keeps the conversation itself may have kept its words only.
-    let last = context.history.last().filter(|message| message.role == Role::Assistant);
-    let Some(last) = last else { return Reply::Other };
-    if !context.kept
-        && is_phrase(message, YES_DELETE)
+    // A caller that stores the conversation may have stored only the texts.
+    let last = context.history.last().filter(|message| message.role == MessageRole::Assistant);
+    let Some(last) = last else { return ConfirmationReply::NotConfirmed };
+    if !context.is_stored
+        && is_phrase(message, CONFIRM_DELETE_PHRASE)
         && let Some(title) = wording::read_confirm(&last.content)
     {
-        return Reply::OfTitle(title);
+        return ConfirmationReply::ReleaseByTitle(title);
     }
     match wording::read_phrase(&last.content) {
-        Some(phrase) if is_phrase(message, phrase) => Reply::OfSomething,
-        _ => Reply::Other,
+        Some(phrase) if is_phrase(message, phrase) => ConfirmationReply::UnknownCalls,
+        _ => ConfirmationReply::NotConfirmed,
     }
 }
 
+/// Compares like [`HeldCalls::is_confirmed_by`], which ignores case, quotes and end punctuation.
 fn is_phrase(message: &str, phrase: &str) -> bool {
-    let held = Held { phrase: phrase.to_owned(), acts: Vec::<Act>::new() };
-    held.is_released_by(message)
+    let held = HeldCalls { phrase: phrase.to_owned(), calls: Vec::new() };
+    held.is_confirmed_by(message)
 }

@@ -1,10 +1,10 @@
-//! What a run knows: who asks, what was said before, what was said now. Nothing in it changes while the run lasts.
+//! The immutable inputs of a run: the user, the history and the current message.
 
 use jiff::{Timestamp, Zoned};
 use model::User;
-use model::conversation::{Message, Role};
-use tools::Held;
-use understand::{Reader, Reading};
+use model::conversation::{Message, MessageRole};
+use tools::HeldCalls;
+use understand::{ParsedUtterance, UtteranceParser};
 
 use crate::wording;
 
@@ -14,52 +14,57 @@ pub struct AgentContext {
     pub user: User,
     /// Oldest first.
     pub history: Vec<Message>,
-    /// What waits for the user's confirmation: what the last message of the assistant asked about.
-    pub held: Option<Held>,
-    /// Whether the conversation is kept here: what waits stands beside its messages then, and the words of a message,
-    /// which may be an agent's, bring nothing about.
-    pub kept: bool,
+    /// The calls that the last message of the assistant asked the user to confirm.
+    pub pending: Option<HeldCalls>,
+    /// Set if the conversation is in the store. Held calls are then stored with the messages. The text of a message,
+    /// which an agent may have written, never identifies a held call.
+    pub is_stored: bool,
 }
 
 impl AgentContext {
-    /// What is pending is rebuilt from the conversation alone: only the very last message counts (AGENT-7).
+    /// Creates the context of a conversation that the caller stores. Held calls come only from the last message, and
+    /// only if the assistant wrote it (AGENT-7). Invalid held calls are ignored.
     pub fn new(user: User, history: Vec<Message>) -> Self {
-        let last = history.last().filter(|message| message.role == Role::Assistant);
-        let held = last.and_then(|message| message.pending.clone()).and_then(Held::from_outside);
-        Self { user, history, held, kept: false }
+        let last = history.last().filter(|message| message.role == MessageRole::Assistant);
+        let pending = last.and_then(|message| message.pending.clone()).and_then(HeldCalls::from_untrusted);
+        Self { user, history, pending, is_stored: false }
     }
 
-    /// Of a conversation that is kept here.
-    pub fn kept(user: User, history: Vec<Message>) -> Self {
-        Self { kept: true, ..Self::new(user, history) }
+    /// Creates the context of a conversation in the store.
+    pub fn stored(user: User, history: Vec<Message>) -> Self {
+        Self { is_stored: true, ..Self::new(user, history) }
     }
 
-    /// Takes what the caller says is pending, unless the conversation has gone on since it was asked about.
-    pub fn hold(&mut self, pending: serde_json::Value) {
-        let held = Held::from_outside(pending);
-        let asked = |held: &Held| match self.history.last() {
+    /// Replaces the held calls by those that the caller sent. Ignores them if they are invalid or if the last message
+    /// does not ask to confirm them. Without a history, they are accepted.
+    pub fn set_pending(&mut self, pending: serde_json::Value) {
+        let held = HeldCalls::from_untrusted(pending);
+        let was_asked = |held: &HeldCalls| match self.history.last() {
             None => true,
-            Some(last) => last.role == Role::Assistant && wording::read_phrase(&last.content) == Some(&held.phrase),
+            Some(last) => {
+                last.role == MessageRole::Assistant && wording::read_phrase(&last.content) == Some(&held.phrase)
+            }
         };
-        self.held = held.filter(asked);
+        self.pending = held.filter(was_asked);
     }
 }
 
-/// What the user says now, and what the language engine reads in it.
+/// The current message of the user, with its interpretation by the language engine.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct TurnRequest {
     pub message: String,
-    pub reading: Reading,
-    /// How it was read; whatever belongs to it is read in the same way.
-    pub reader: Reader,
+    pub utterance: ParsedUtterance,
+    /// The parser of this message. Related texts are parsed with the same settings.
+    pub parser: UtteranceParser,
     /// In the user's time zone.
     pub now: Zoned,
 }
 
-impl Request {
-    pub fn new(message: String, user: &User, reader: Reader, now: Timestamp) -> Self {
+impl TurnRequest {
+    /// Parses a message in the time zone of its user.
+    pub fn new(message: String, user: &User, parser: UtteranceParser, now: Timestamp) -> Self {
         let now = now.to_zoned(user.time_zone.clone());
-        let reading = reader.read(&message, &now);
-        Self { message, reading, reader, now }
+        let utterance = parser.parse(&message, &now);
+        Self { message, utterance, parser, now }
     }
 }

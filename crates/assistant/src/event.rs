@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::turn::TurnOutcome;
 
-/// One event of a turn. It is serialized only for the record of an idempotency key; every interface has its own format.
+/// One event of a turn. It is serialized only for the record of an idempotency key. Every interface has its own format.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnEvent {
@@ -17,30 +17,35 @@ pub enum TurnEvent {
     ToolCall {
         tool_name: String,
         arguments: Value,
-        status: Status,
+        status: ToolCallStatus,
     },
     ResponseDelta {
         delta: String,
+        /// The whole reply so far, including `delta`.
         accumulated: String,
     },
     Error {
         error_type: ErrorType,
         message: String,
+        /// `false` if the error ended the turn.
         recoverable: bool,
     },
-    /// The last event of every turn. The exchange is stored by now.
+    /// The last event of every turn. The exchange of a stored conversation has been written, unless the outcome reports
+    /// a failure.
     Done(#[serde(with = "shared")] Arc<TurnOutcome>),
 }
 
+/// The progress of a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum ToolCallStatus {
     InProgress,
     Completed,
     Failed,
 }
 
-impl Status {
+impl ToolCallStatus {
+    /// Returns the name that interfaces use.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::InProgress => "in_progress",
@@ -50,13 +55,16 @@ impl Status {
     }
 }
 
+/// The category of an error in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorType {
     Timeout,
     ToolExecutionFailed,
+    /// An external server, or the database with the tasks.
     McpUnavailable,
     ModelUnavailable,
+    /// The turn needs too many tool calls.
     LimitReached,
     Internal,
 }
@@ -79,6 +87,7 @@ mod shared {
 }
 
 impl ErrorType {
+    /// Returns the name that interfaces use.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Timeout => "timeout",

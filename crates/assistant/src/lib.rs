@@ -1,26 +1,30 @@
-//! The assistant: a person's sentence in, tools called, a friendly answer out.
+//! The assistant turns a message of a user into tool calls and a reply.
 //!
-//! [`turn::TurnEngine`] runs one turn from a message to the stored exchange. [`AgentRunner`] is the loop inside it: it asks the model, calls what the model wants called, and holds it to the limits: who the
-//! user is, how many calls, how long, what must be confirmed, what an answer may look like. Which model answers is a
-//! parameter ([`ChatModel`]); the built-in one ([`offline::Offline`]) needs no network. Nothing is kept between runs.
+//! [`turn::TurnEngine`] runs one turn, from the message to the stored exchange. [`AgentRunner`] is the loop inside a
+//! turn. It queries the model, calls the requested tools and enforces the limits: the user's identity, the number of
+//! calls, the time, confirmations, and the format of the reply. The model is a parameter ([`ChatModel`]). The built-in
+//! model ([`offline::OfflineModel`]) needs no network. No state survives a turn, except in the store.
 
 mod chat_model;
 mod confirm;
 mod context;
 mod event;
 mod log;
+mod mentions;
 pub mod models;
 pub mod offline;
 mod report;
+mod response_filter;
 mod run;
-mod screen;
-mod shown;
 pub mod turn;
 mod wording;
 
-pub use chat_model::{Call, ChatModel, Delta, Health, Memo, ModelError, Models, Prompt, Step, Usage};
-pub use context::{AgentContext, Request};
-pub use event::{ErrorType, Status, TurnEvent};
-pub use report::{Report, still_pending};
-pub use run::{AgentResult, AgentRunner, Asked, Limits};
-use wording::{stopped, timed_out, trouble};
+pub use chat_model::{
+    ChatModel, ModelChain, ModelError, ModelHealth, ModelUsage, Prompt, ProviderState, ReplyDelta, RequestedCall,
+    ToolStep,
+};
+pub use context::{AgentContext, TurnRequest};
+pub use event::{ErrorType, ToolCallStatus, TurnEvent};
+pub use report::{AgentReport, renew_confirmation};
+pub use run::{AgentResult, AgentRunner, ModelCallRecord, TurnLimits};
+use wording::{stopped, system_error, timed_out};

@@ -1,79 +1,87 @@
-//! What an agent has done, told to whoever asked for it: in words, without ids, not too long (AGENT-4, AGENT-6).
+//! Reports the result of an agent to its requester, as short text without ids (AGENT-4, AGENT-6).
 
-use model::execution::Status;
+use model::execution::ExecutionStatus;
 use serde_json::Value;
-use tools::Held;
+use tools::HeldCalls;
 
-use crate::screen::Screen;
+use crate::response_filter::ResponseFilter;
 use crate::wording;
 
-/// The news of a run that has ended.
+/// The message about an execution that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// In a few words.
+pub struct AgentReport {
+    /// A short summary.
     pub title: String,
     pub text: String,
 }
 
-impl Report {
-    /// Of the agent that people know by this name.
-    pub fn of(name: &str, status: Status, output: &str, error: Option<&str>) -> Self {
+impl AgentReport {
+    /// Describes the end of an execution. `name` is the display name of the agent. A success contains the readable part
+    /// of the output, a failure that of the error. A timeout or a cancellation has only the title.
+    pub fn new(name: &str, status: ExecutionStatus, output: &str, error: Option<&str>) -> Self {
         let title = wording::agent_ended(name, status);
-        let words = match status {
-            Status::Success => Words::of(output),
-            Status::Failure => Words::of(error.unwrap_or_default()),
-            // How it ended says all.
-            Status::Timeout | Status::Cancelled => return Self { text: format!("{title}."), title },
+        let output = match status {
+            ExecutionStatus::Success => ReadableOutput::extract(output),
+            ExecutionStatus::Failure => ReadableOutput::extract(error.unwrap_or_default()),
+            // The title is sufficient.
+            ExecutionStatus::Timeout | ExecutionStatus::Cancelled => return Self { text: format!("{title}."), title },
         };
-        let text = match words {
-            Words::None if status == Status::Success => format!("{title}. {}", wording::agent_said_nothing()),
-            Words::None => format!("{title}."),
-            Words::Hidden => format!("{title}. {}", wording::agent_said_no_words()),
-            // What has several lines begins on one of its own.
-            Words::Some(words) if words.contains('\n') => format!("{title}:\n{words}"),
-            Words::Some(words) => format!("{title}: {words}"),
+        let text = match output {
+            ReadableOutput::Empty if status == ExecutionStatus::Success => {
+                format!("{title}. {}", wording::agent_output_empty())
+            }
+            ReadableOutput::Empty => format!("{title}."),
+            ReadableOutput::Unreadable => format!("{title}. {}", wording::agent_output_unreadable()),
+            // Output with several lines starts on its own line.
+            ReadableOutput::Text(output) if output.contains('\n') => format!("{title}:\n{output}"),
+            ReadableOutput::Text(output) => format!("{title}: {output}"),
         };
         Self { title, text }
     }
 }
 
-/// What can be read out of what an agent wrote.
-enum Words {
-    None,
-    Hidden,
-    Some(String),
+/// The readable part of an agent's output.
+enum ReadableOutput {
+    Empty,
+    /// The output is not prose, for example JSON or a stack trace.
+    Unreadable,
+    Text(String),
 }
 
-impl Words {
-    fn of(text: &str) -> Self {
+impl ReadableOutput {
+    /// Filters a text like a reply. A note about the removed characters follows a text that was truncated.
+    fn extract(text: &str) -> Self {
         let text = text.trim();
-        let mut screen = Screen::default();
-        // By lines: it may be long.
+        let mut filter = ResponseFilter::default();
+        // Line by line, because the output may be long.
         for line in text.split_inclusive('\n') {
-            if screen.is_full() {
+            if filter.is_full() {
                 break;
             }
-            screen.push(line);
+            filter.push(line);
         }
-        screen.finish();
-        let shown = screen.text().trim_end();
+        filter.finish();
+        let shown = filter.text().trim_end();
         if shown.is_empty() {
-            return if text.is_empty() { Self::None } else { Self::Hidden };
+            return if text.is_empty() { Self::Empty } else { Self::Unreadable };
         }
         let mut shown = shown.to_owned();
-        if screen.is_cut() {
+        if filter.is_truncated() {
             let missing = text.chars().count().saturating_sub(shown.chars().count());
-            shown = format!("{shown}\n{}", wording::left_out(missing.max(1)));
+            shown = format!("{shown}\n{}", wording::output_truncated(missing.max(1)));
         }
-        Self::Some(shown)
+        Self::Text(shown)
     }
 }
 
-/// What waits for the user's confirmation goes on waiting when a message comes that is not theirs: what to keep with that
-/// message, and the question to end it with.
-pub fn still_pending(pending: &Value) -> Option<(Value, String)> {
-    let held = Held::from_outside(pending.clone())?;
-    let question = wording::confirm(&held.acts, &held.phrase);
+/// Renews held calls when a message of an agent is added to the conversation. Without this, only the last message
+/// counts.
+///
+/// Returns the held calls to store with the new message, and the question to append to it. Returns `None` if `pending`
+/// contains no valid held calls.
+pub fn renew_confirmation(pending: &Value) -> Option<(Value, String)> {
+    let held = HeldCalls::from_untrusted(pending.clone())?;
+    let question = wording::confirm(&held.calls, &held.phrase);
     serde_json::to_value(held).ok().map(|pending| (pending, question))
 }
 
@@ -83,49 +91,58 @@ mod tests {
 
     use super::*;
 
-    fn told(status: Status, output: &str, error: Option<&str>) -> String {
-        Report::of("Tidy", status, output, error).text
+    fn report_text(status: ExecutionStatus, output: &str, error: Option<&str>) -> String {
+        AgentReport::new("Tidy", status, output, error).text
     }
 
     #[test]
-    fn each_end_has_its_words() {
+    fn every_end_state_has_its_own_text() {
         // AGENT-6
-        assert_eq!(told(Status::Success, "All sorted.\n", None), "Tidy is done: All sorted.");
-        assert_eq!(told(Status::Success, "One.\nTwo.", None), "Tidy is done:\nOne.\nTwo.");
-        assert_eq!(told(Status::Success, " \n", None), "Tidy is done. It had nothing to say.");
+        assert_eq!(report_text(ExecutionStatus::Success, "All sorted.\n", None), "Tidy is done: All sorted.");
+        assert_eq!(report_text(ExecutionStatus::Success, "One.\nTwo.", None), "Tidy is done:\nOne.\nTwo.");
+        assert_eq!(report_text(ExecutionStatus::Success, " \n", None), "Tidy is done. It had nothing to say.");
         assert_eq!(
-            told(Status::Failure, "half", Some("it ended with exit code 3: no such file")),
+            report_text(ExecutionStatus::Failure, "half", Some("it ended with exit code 3: no such file")),
             "Tidy has failed: it ended with exit code 3: no such file"
         );
-        assert_eq!(told(Status::Failure, "", None), "Tidy has failed.");
-        assert_eq!(told(Status::Timeout, "half", Some("took longer than 1 s")), "Tidy took too long and was stopped.");
-        assert_eq!(told(Status::Cancelled, "half", Some("cancelled")), "Tidy was cancelled.");
+        assert_eq!(report_text(ExecutionStatus::Failure, "", None), "Tidy has failed.");
+        assert_eq!(
+            report_text(ExecutionStatus::Timeout, "half", Some("took longer than 1 s")),
+            "Tidy took too long and was stopped."
+        );
+        assert_eq!(report_text(ExecutionStatus::Cancelled, "half", Some("cancelled")), "Tidy was cancelled.");
     }
 
     #[test]
-    fn no_ids_no_machines_talk_and_not_too_long() {
+    fn reports_are_short_and_contain_no_ids_or_machine_output() {
         // AGENT-4, AGENT-6
         let id = "0190a6d2-7c00-7000-8000-000000000000";
-        assert_eq!(told(Status::Success, &format!("Made it (ID: {id})."), None), "Tidy is done: Made it.");
-        let data = told(Status::Success, "{\"success\": true}", None);
-        assert_eq!(data, "Tidy is done. What it wrote is nothing to read out; it is kept with its run.");
-        let long = told(Status::Success, &"This is a sentence of some length. ".repeat(300), None);
+        assert_eq!(
+            report_text(ExecutionStatus::Success, &format!("Made it (ID: {id})."), None),
+            "Tidy is done: Made it."
+        );
+        let data = report_text(ExecutionStatus::Success, "{\"success\": true}", None);
+        assert_eq!(data, "Tidy is done. Its output is not plain text; you can find it with the run.");
+        let long = report_text(ExecutionStatus::Success, &"This is a sentence of some length. ".repeat(300), None);
         assert!(long.chars().count() < 650, "{long}");
-        assert!(long.contains("some length.\n(That is not all: about 99"), "cut at a sentence, and said so: {long}");
+        assert!(
+            long.contains("some length.\n(That is not all: about 99"),
+            "truncated at a sentence, with a note: {long}"
+        );
         let list: String = (1..=33).map(|n| format!("- file {n}\n")).collect();
-        let listed = told(Status::Success, &list, None);
+        let listed = report_text(ExecutionStatus::Success, &list, None);
         assert!(listed.contains("- file 20") && !listed.contains("- file 21") && listed.contains("and 13 more"));
     }
 
     #[test]
-    fn what_waits_is_asked_about_again() {
+    fn held_calls_are_renewed_with_their_question() {
         // AGENT-7
-        let act = json!({"tool": "delete_task", "arguments": {"task_id": 7}, "targets": [{"id": 7, "title": "milk"}],
+        let call = json!({"tool": "delete_task", "arguments": {"task_id": 7}, "targets": [{"id": 7, "title": "milk"}],
             "bulk": false});
-        let pending = json!({"phrase": "ok", "acts": [act]});
-        let (kept, question) = still_pending(&pending).unwrap();
-        assert_eq!(kept["phrase"], "yes delete");
+        let pending = json!({"phrase": "ok", "acts": [call]});
+        let (renewed, question) = renew_confirmation(&pending).unwrap();
+        assert_eq!(renewed["phrase"], "yes delete");
         assert_eq!(question, "Do you really want to delete 'milk'? Reply 'yes delete' to confirm.");
-        assert_eq!(still_pending(&json!({"phrase": "yes delete", "acts": []})), None);
+        assert_eq!(renew_confirmation(&json!({"phrase": "yes delete", "acts": []})), None);
     }
 }

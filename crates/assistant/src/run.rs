@@ -1,7 +1,7 @@
-//! The loop: the model speaks, the tools it asks for are called, until it has nothing more to call. The limits are
-//! enforced here, whatever the model does.
+//! The agent loop: queries the model and calls the requested tools until the model requests no more. Enforces all
+//! limits, independent of the model.
 
-mod ask;
+mod model_reply;
 mod release;
 mod thoughts;
 
@@ -11,97 +11,104 @@ use model::conversation::ToolCall;
 use redact::redact_json;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tools::answer::{self, Failure};
-use tools::{Act, Answer, Arguments, Consent, Held, Outcome, Spec, Specs, Toolbox, record};
+use tools::answer::{self, ToolFailure};
+use tools::{
+    Consent, HeldCall, HeldCalls, ToolAnswer, ToolArguments, ToolOutcome, ToolSpec, ToolSpecs, Toolbox, call_log,
+};
 use understand::Intent;
 
-use crate::confirm::{self, Reply};
-use crate::screen::{Screen, without_ids};
-use crate::{AgentContext, Call, ErrorType, Models, Prompt, Request, Status, Step, TurnEvent, Usage, log, wording};
-use ask::{Said, reserve};
-use thoughts::Thoughts;
+use crate::confirm::{ConfirmationReply, read_confirmation};
+use crate::response_filter::{ResponseFilter, without_ids};
+use crate::{
+    AgentContext, ErrorType, ModelChain, ModelUsage, Prompt, RequestedCall, ToolCallStatus, ToolStep, TurnEvent,
+    TurnRequest, log, wording,
+};
+use model_reply::{ReplyEnd, fallback_reserve};
+use thoughts::ThoughtBuffer;
 
-/// The longest arguments that a model may send, in bytes.
-const MAX_ARGUMENTS: usize = 64 * 1024;
-/// How much later than the turn our own tools may end.
-const GRACE: Duration = Duration::from_secs(3);
-/// How many tasks of a list are kept in the record of a call.
-const RECORDED: usize = 50;
+/// The maximum size of the arguments of a tool call, in bytes.
+const MAX_ARGUMENT_BYTES: usize = 64 * 1024;
+/// Extra time after the deadline of the turn in which a built-in tool may finish.
+const BUILT_IN_TOOL_GRACE: Duration = Duration::from_secs(3);
+/// The maximum number of tasks that the record of a tool call contains.
+const MAX_RECORDED_TASKS: usize = 50;
 
-/// What a run must not exceed (AGENT-4).
+/// The limits of a turn (AGENT-4).
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct TurnLimits {
     pub max_tool_calls: usize,
-    /// For a model that answers from outside; the built-in one waits for nothing.
-    pub time: Duration,
+    /// Limits the calls of models and tools. A turn in one transaction is only limited as a whole.
+    pub time_limit: Duration,
 }
 
-impl Default for Limits {
+impl Default for TurnLimits {
     fn default() -> Self {
-        Self { max_tool_calls: 10, time: Duration::from_secs(30) }
+        Self { max_tool_calls: 10, time_limit: Duration::from_secs(30) }
     }
 }
 
 /// S1's AgentRunner.
 #[derive(Clone)]
 pub struct AgentRunner {
-    pub models: Models,
-    pub limits: Limits,
+    pub models: ModelChain,
+    pub limits: TurnLimits,
 }
 
 /// S1's AgentResult.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AgentResult {
     pub success: bool,
-    /// For the user; never empty.
+    /// The reply to the user. Never empty.
     pub response: String,
     pub tool_calls: Vec<ToolCall>,
-    /// The last failure, in words for the user.
+    /// The last failure, as text for the user.
     pub error: Option<String>,
     pub error_type: Option<ErrorType>,
-    /// The code of the tool's refusal, where it was a tool that failed.
+    /// The error code of the tool, if a tool failed.
     pub tool_error: Option<String>,
-    /// What waits for the user's next message.
-    pub held: Option<Held>,
-    /// What the user should know though the turn went well.
+    /// The calls that wait for a confirmation in the next message.
+    #[serde(rename = "held")]
+    pub pending: Option<HeldCalls>,
+    /// Problems that did not fail the turn.
     pub warnings: Vec<String>,
-    /// Every time an outside model was asked.
-    pub asked: Vec<Asked>,
-    /// The model that answered; nothing where none had to.
+    /// All calls of provider models.
+    #[serde(rename = "asked")]
+    pub model_calls: Vec<ModelCallRecord>,
+    /// The model that answered. `None` if no model was needed.
     pub answered_by: Option<String>,
-    /// What the language engine takes the message for.
+    /// The intent that the language engine found.
     pub intent: Intent,
     pub confidence: f64,
 }
 
-/// A reply of a model.
+/// The record of one model call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Asked {
+pub struct ModelCallRecord {
     pub model: String,
     pub success: bool,
-    pub usage: Usage,
+    pub usage: ModelUsage,
 }
 
 impl AgentResult {
-    /// What all replies of outside models cost together; nothing where none was asked.
-    pub fn usage(&self) -> Option<Usage> {
-        let mut sum = Usage::default();
-        self.asked.iter().for_each(|asked| sum += asked.usage);
-        Some(sum).filter(|sum| *sum != Usage::default())
+    /// Returns the total usage of all model calls, or `None` if no tokens were counted.
+    pub fn usage(&self) -> Option<ModelUsage> {
+        let mut sum = ModelUsage::default();
+        self.model_calls.iter().for_each(|call| sum += call.usage);
+        Some(sum).filter(|sum| *sum != ModelUsage::default())
     }
 
-    /// For a turn that could not be carried out at all.
-    pub fn failed(error_type: ErrorType, words: &str) -> Self {
+    /// Creates the result of a turn that could not run at all. `text` is the reply to the user.
+    pub fn failed(error_type: ErrorType, text: &str) -> Self {
         Self {
             success: false,
-            response: words.to_owned(),
+            response: text.to_owned(),
             tool_calls: Vec::new(),
-            error: Some(words.to_owned()),
+            error: Some(text.to_owned()),
             error_type: Some(error_type),
             tool_error: None,
-            held: None,
+            pending: None,
             warnings: Vec::new(),
-            asked: Vec::new(),
+            model_calls: Vec::new(),
             answered_by: None,
             intent: Intent::Unknown,
             confidence: 0.0,
@@ -110,32 +117,34 @@ impl AgentResult {
 }
 
 impl AgentRunner {
-    /// Carries out what the user says and reports events as they happen. Fails only if the database does; everything else
-    /// that can go wrong is in the result.
+    /// Runs the turn and reports events as they happen. A confirmation carries out the held calls without a model.
+    /// There is no deadline if the first model is immediate and all tools are built in. Fails only if the database
+    /// fails. All other failures are part of the result.
     pub(crate) async fn stream(
         &self,
         context: &AgentContext,
-        request: &Request,
+        request: &TurnRequest,
         toolbox: &mut Toolbox<'_>,
-        watch: &mut (dyn FnMut(TurnEvent) + Send),
+        on_event: &mut (dyn FnMut(TurnEvent) + Send),
     ) -> store::Result<AgentResult> {
-        let deadline = match self.models.first().is_immediate() && toolbox.specs().iter().all(Spec::is_ours) {
+        let deadline = match self.models.first().is_immediate() && toolbox.specs().iter().all(ToolSpec::is_built_in) {
             true => None,
-            false => tokio::time::Instant::now().checked_add(self.limits.time),
+            false => tokio::time::Instant::now().checked_add(self.limits.time_limit),
         };
-        let until = deadline.and_then(|deadline| deadline.checked_sub(reserve(self.limits.time)));
-        toolbox.end_by(until);
-        let run = Run {
+        let tool_deadline =
+            deadline.and_then(|deadline| deadline.checked_sub(fallback_reserve(self.limits.time_limit)));
+        toolbox.set_deadline(tool_deadline);
+        let run = TurnLoop {
             limits: self.limits,
-            ours: self.models.first().is_ours(),
+            is_built_in: self.models.first().is_built_in(),
             specs: toolbox.specs().clone(),
             deadline,
             context,
             request,
             toolbox,
-            watch,
-            screen: Screen::default(),
-            thoughts: Thoughts::default(),
+            on_event,
+            filter: ResponseFilter::default(),
+            thoughts: ThoughtBuffer::default(),
             records: Vec::new(),
             calls: 0,
             released: false,
@@ -143,83 +152,87 @@ impl AgentRunner {
             changed: false,
             failure: None,
             warnings: Vec::new(),
-            asked: Vec::new(),
+            model_calls: Vec::new(),
             answered_by: None,
         };
-        // Whatever is not waiting for the model is put aside: many turns wait for theirs at once, and their size counts.
-        match confirm::read(context, &request.message) {
-            Reply::Release(held) => Box::pin(run.release(held)).await,
-            Reply::OfTitle(title) => Box::pin(run.release_by_title(&title)).await,
-            Reply::OfSomething => Ok(run.answer(&wording::confirm_again())),
-            Reply::Other => run.converse(&self.models).await,
+        // Only the future that waits for the model is stored inline. Many turns wait at once, so its size matters.
+        match read_confirmation(context, &request.message) {
+            ConfirmationReply::Release(held) => Box::pin(run.release(held)).await,
+            ConfirmationReply::ReleaseByTitle(title) => Box::pin(run.release_by_title(&title)).await,
+            ConfirmationReply::UnknownCalls => Ok(run.answer(&wording::confirm_again())),
+            ConfirmationReply::NotConfirmed => run.run_models(&self.models).await,
         }
     }
 }
 
-/// One run under way.
-struct Run<'a, 'b> {
-    limits: Limits,
-    /// Whether the words of the model that is asked are our own.
-    ours: bool,
-    /// The tools as they are in this turn.
-    specs: Specs,
+/// The state of a running turn.
+struct TurnLoop<'a, 'b> {
+    limits: TurnLimits,
+    /// Set if the current model is built in.
+    is_built_in: bool,
+    /// The tools at the start of this turn.
+    specs: ToolSpecs,
     deadline: Option<tokio::time::Instant>,
     context: &'a AgentContext,
-    request: &'a Request,
+    request: &'a TurnRequest,
     toolbox: &'a mut Toolbox<'b>,
-    watch: &'a mut (dyn FnMut(TurnEvent) + Send),
-    screen: Screen,
-    thoughts: Thoughts,
+    on_event: &'a mut (dyn FnMut(TurnEvent) + Send),
+    filter: ResponseFilter,
+    thoughts: ThoughtBuffer,
     records: Vec<ToolCall>,
-    /// Calls so far, those that were held included.
+    /// The number of calls so far, including held calls.
     calls: usize,
-    /// Whether the user has confirmed something.
+    /// Set if the user has confirmed held calls.
     released: bool,
-    /// What waits for consent.
-    held: Vec<Act>,
-    /// Whether a call has changed something.
+    /// The calls that wait for a confirmation.
+    held: Vec<HeldCall>,
+    /// Set if a call has changed data.
     changed: bool,
-    /// The failure that nothing has made good since.
-    failure: Option<Broken>,
+    /// The failure of the last tool call. A later successful call clears it.
+    failure: Option<TurnFailure>,
     warnings: Vec<String>,
-    asked: Vec<Asked>,
+    model_calls: Vec<ModelCallRecord>,
     answered_by: Option<String>,
 }
 
-struct Broken {
+struct TurnFailure {
     error_type: ErrorType,
-    words: String,
+    /// The text for the user.
+    text: String,
+    /// The error code of the tool, if a tool failed.
     code: Option<String>,
 }
 
-impl Run<'_, '_> {
-    async fn converse(mut self, models: &Models) -> store::Result<AgentResult> {
-        let commands = &self.request.reading.commands;
-        let thought = wording::thinking(commands);
+impl TurnLoop<'_, '_> {
+    /// Alternates between the model and the tools until the model requests no more calls. Falls back to the next model
+    /// if one is unavailable, but not to the built-in model after a change. Fails only if the database fails.
+    async fn run_models(mut self, models: &ModelChain) -> store::Result<AgentResult> {
+        let commands = &self.request.utterance.commands;
+        let thought = wording::intent_thought(commands);
         if let Some(command) = commands.first() {
             log::reasoning(&thought, command);
         }
-        (self.watch)(TurnEvent::Thinking { content: thought });
-        self.tell_missing();
-        let mut steps: Vec<Step> = Vec::new();
+        (self.on_event)(TurnEvent::Thinking { content: thought });
+        self.warn_unavailable_tools();
+        let mut steps: Vec<ToolStep> = Vec::new();
         let specs = self.specs.clone();
         let mut at = 0;
         while let Some(model) = models.get(at) {
-            self.ours = model.is_ours();
+            self.is_built_in = model.is_built_in();
             self.answered_by = Some(model.name().to_owned());
             let next = models.get(at + 1);
-            let until = self.until(next.is_some());
+            let deadline = self.model_deadline(next.is_some());
             let context = self.context;
             let request = self.request;
-            let prompt = Prompt { context, request, tools: &specs, steps: &steps, until };
-            let mut step = match self.listen(model, prompt).await {
-                Ok(Said::End) => return Ok(self.end()),
-                Ok(Said::Calls(step)) => step,
-                Err(broken) if broken.error_type != ErrorType::ModelUnavailable => return Ok(self.break_off(broken)),
-                Err(broken) => {
+            let prompt = Prompt { context, request, tools: &specs, steps: &steps, deadline };
+            let mut step = match self.read_reply(model, prompt).await {
+                Ok(ReplyEnd::Final) => return Ok(self.end()),
+                Ok(ReplyEnd::Calls(step)) => step,
+                Err(failure) if failure.error_type != ErrorType::ModelUnavailable => return Ok(self.abort(failure)),
+                Err(failure) => {
                     match next {
-                        Some(next) if !self.changed || !next.is_ours() => self.fall_back(next, &mut steps),
-                        _ => return Ok(self.break_off(broken)),
+                        Some(next) if !self.changed || !next.is_built_in() => self.fall_back(next, &mut steps),
+                        _ => return Ok(self.abort(failure)),
                     }
                     at += 1;
                     continue;
@@ -227,13 +240,13 @@ impl Run<'_, '_> {
             };
             for (call, outcome) in &mut step.calls {
                 if self.calls >= self.limits.max_tool_calls {
-                    let broken = self.too_many();
-                    return Ok(self.break_off(broken));
+                    let failure = self.too_many_calls();
+                    return Ok(self.abort(failure));
                 }
-                match Box::pin(self.carry_out(call, Consent::Missing)).await {
+                match Box::pin(self.call_tool(call, Consent::Missing)).await {
                     Ok(done) => *outcome = done,
-                    Err(CallError::Late) => return Ok(self.break_off(late())),
-                    Err(CallError::Store(error)) => return Err(error),
+                    Err(ToolCallError::TimedOut) => return Ok(self.abort(timeout_failure())),
+                    Err(ToolCallError::Store(error)) => return Err(error),
                 }
             }
             steps.push(step);
@@ -241,184 +254,189 @@ impl Run<'_, '_> {
         Ok(self.end())
     }
 
-    /// Calls one tool and keeps the record of it.
-    async fn carry_out(&mut self, call: &Call, consent: Consent) -> Result<Outcome, CallError> {
+    /// Calls one tool and records the call, unless it is held. Fails if the deadline passes, or if the database fails
+    /// in a turn without a deadline. All other failures become the answer of the tool.
+    async fn call_tool(&mut self, call: &RequestedCall, consent: Consent) -> Result<ToolOutcome, ToolCallError> {
         let name: String = call.name.chars().take(64).collect();
-        let arguments = parse(&call.arguments);
+        let arguments = parse_arguments(&call.arguments);
         let mut shown = arguments.clone().unwrap_or_default();
-        // Whose tasks they are is nothing that a model says (AGENT-3, AGENT-5).
+        // A model must not choose the user (AGENT-3, AGENT-5).
         shown.remove("user_id");
-        let called = record::called(&name, &shown);
+        let log_entry = call_log::start(&name, &shown);
         let mut shown = Value::Object(shown);
         redact_json(&mut shown);
         let event = |status| TurnEvent::ToolCall { tool_name: name.clone(), arguments: shown.clone(), status };
-        // What may be held is not told of before it is known to be carried out.
+        // The start of a call that may be held is reported only once it is carried out.
         let specs = self.specs.clone();
         let spec = specs.iter().find(|spec| spec.name == call.name);
         let may_be_held = consent == Consent::Missing && spec.is_some_and(|spec| spec.destructive);
         if !may_be_held {
-            (self.watch)(event(Status::InProgress));
+            (self.on_event)(event(ToolCallStatus::InProgress));
         }
         self.calls += 1;
         let started = Instant::now();
         let outcome = match arguments {
-            Err(failure) => Outcome::Done(Answer::failed(failure)),
+            Err(failure) => ToolOutcome::Done(ToolAnswer::failed(failure)),
             Ok(arguments) => {
                 let calling = self.toolbox.call(&call.name, arguments, consent);
-                // What our own have begun will be done: better late than told to have failed.
-                let grace = if spec.is_none_or(Spec::is_ours) { GRACE } else { Duration::ZERO };
+                // A built-in tool completes its work. A late success is better than a false failure.
+                let grace = if spec.is_none_or(ToolSpec::is_built_in) { BUILT_IN_TOOL_GRACE } else { Duration::ZERO };
                 match within(self.deadline.map(|deadline| deadline + grace), calling).await {
                     Some(Ok(outcome)) => outcome,
-                    // The transaction is lost, and with it everything of this turn.
-                    Some(Err(error)) if self.deadline.is_none() => return Err(CallError::Store(error)),
+                    // The whole turn is one transaction, and that transaction is lost.
+                    Some(Err(error)) if self.deadline.is_none() => return Err(ToolCallError::Store(error)),
                     Some(Err(error)) => {
                         log::failed(ErrorType::ToolExecutionFailed.as_str(), &error.to_string(), true);
                         let message = "The tasks cannot be reached right now.";
-                        Outcome::Done(Answer::failed(Failure::new(answer::UNAVAILABLE, message)))
+                        ToolOutcome::Done(ToolAnswer::failed(ToolFailure::new(answer::UNAVAILABLE, message)))
                     }
                     None => {
-                        (self.watch)(event(Status::Failed));
-                        return Err(CallError::Late);
+                        (self.on_event)(event(ToolCallStatus::Failed));
+                        return Err(ToolCallError::TimedOut);
                     }
                 }
             }
         };
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let answer = match &outcome {
-            Outcome::Done(answer) => answer,
-            Outcome::Held(act) => {
-                if !self.held.contains(act) {
-                    self.held.push(act.clone());
+            ToolOutcome::Done(answer) => answer,
+            ToolOutcome::Held(held) => {
+                if !self.held.contains(held) {
+                    self.held.push(held.clone());
                 }
                 return Ok(outcome);
             }
         };
         if may_be_held {
-            (self.watch)(event(Status::InProgress));
+            (self.on_event)(event(ToolCallStatus::InProgress));
         }
         let mut result = answer.data().clone();
-        shorten(&mut result);
+        truncate_tasks(&mut result);
         redact_json(&mut result);
         let failed = answer.error().map(|(code, message)| (code.to_owned(), message.to_owned()));
-        called.log();
-        record::result(&name, failed.is_none(), &result.to_string());
-        (self.watch)(event(if failed.is_none() { Status::Completed } else { Status::Failed }));
+        log_entry.finish();
+        call_log::log_result(&name, failed.is_none(), &result.to_string());
+        (self.on_event)(event(if failed.is_none() { ToolCallStatus::Completed } else { ToolCallStatus::Failed }));
         let error = failed.as_ref().map(|(code, message)| format!("{code}: {message}"));
         self.records.push(ToolCall { tool_name: name, parameters: shown, result, error, duration_ms });
-        self.note(spec.is_some_and(|spec| !spec.read_only), failed);
+        self.update_failure(spec.is_some_and(|spec| !spec.read_only), failed);
         Ok(outcome)
     }
 
-    /// What a call means for the end of the turn.
-    fn note(&mut self, changes: bool, failed: Option<(String, String)>) {
+    /// Updates the state of the turn after a call, and reports a failure. `changes` is set for tools that change data.
+    /// `failed` has the code and the message of an error. A missing object is not a failure of the turn.
+    fn update_failure(&mut self, changes: bool, failed: Option<(String, String)>) {
         self.changed |= failed.is_none() && changes;
         self.failure = failed.filter(|(code, _)| code != answer::NOT_FOUND).map(|(code, message)| {
-            let words = match code.as_str() {
+            let text = match code.as_str() {
                 answer::VALIDATION_ERROR => wording::refused(&message),
-                _ => wording::trouble().to_owned(),
+                _ => wording::system_error().to_owned(),
             };
             let error_type = match code.as_str() {
                 answer::UNAVAILABLE => ErrorType::McpUnavailable,
                 _ => ErrorType::ToolExecutionFailed,
             };
-            Broken { error_type, words, code: Some(code) }
+            TurnFailure { error_type, text, code: Some(code) }
         });
-        if let Some(Broken { error_type, words, .. }) = &self.failure {
+        if let Some(TurnFailure { error_type, text, .. }) = &self.failure {
             let message = match error_type {
                 ErrorType::McpUnavailable => wording::mcp_unavailable(&[]),
-                _ => words.clone(),
+                _ => text.clone(),
             };
             let error_type = *error_type;
-            (self.watch)(TurnEvent::Error { error_type, message, recoverable: true });
+            (self.on_event)(TurnEvent::Error { error_type, message, recoverable: true });
         }
     }
 
-    /// Lets words out, as far as they may.
-    fn say(&mut self, text: &str) {
-        // Once something waits for consent, what another's model says about it may be wrong.
-        if self.held.is_empty() || self.ours {
-            let piece = self.screen.push(text);
-            self.tell(piece);
+    /// Sends text of the model through the filter. Ignores text of a provider model once a call is held.
+    fn push_text(&mut self, text: &str) {
+        // Once a call is held, the text of a provider model about it may be wrong.
+        if self.held.is_empty() || self.is_built_in {
+            let piece = self.filter.push(text);
+            self.emit_delta(piece);
         }
     }
 
-    fn tell(&mut self, piece: Option<String>) {
+    fn emit_delta(&mut self, piece: Option<String>) {
         if let Some(delta) = piece {
-            let accumulated = self.screen.text().to_owned();
-            (self.watch)(TurnEvent::ResponseDelta { delta, accumulated });
+            let accumulated = self.filter.text().to_owned();
+            (self.on_event)(TurnEvent::ResponseDelta { delta, accumulated });
         }
     }
 
-    /// Says what was done before it became too much.
-    fn too_many(&self) -> Broken {
-        Broken { error_type: ErrorType::LimitReached, words: wording::too_many_calls(&self.done()), code: None }
+    /// Returns the failure of a turn with too many calls. Its text lists the completed changes.
+    fn too_many_calls(&self) -> TurnFailure {
+        let text = wording::too_many_calls(&self.changed_titles());
+        TurnFailure { error_type: ErrorType::LimitReached, text, code: None }
     }
 
-    /// The titles of what has been changed in this turn.
-    fn done(&self) -> Vec<String> {
+    /// Returns the quoted titles of the tasks that this turn has changed. Results without a title are left out.
+    fn changed_titles(&self) -> Vec<String> {
         let changes = |name: &str| self.specs.iter().any(|spec| spec.name == name && !spec.read_only);
         let done = self.records.iter().filter(|call| call.error.is_none() && changes(&call.tool_name));
         done.filter_map(|call| call.result["title"].as_str()).map(|title| format!("'{title}'")).collect()
     }
 
-    /// Ends the turn with these words.
-    fn answer(mut self, words: &str) -> AgentResult {
-        let piece = self.screen.push(words);
-        self.tell(piece);
+    /// Ends the turn with this reply.
+    fn answer(mut self, text: &str) -> AgentResult {
+        let piece = self.filter.push(text);
+        self.emit_delta(piece);
         self.end()
     }
 
-    /// Ends the turn: what the model said, then what must be confirmed.
+    /// Ends the turn: the text of the model, then the question about held calls. Without text, the reply lists the
+    /// changes or reports the failure. No text, no change and no failure count as a failure of the model.
     fn end(mut self) -> AgentResult {
-        let rest = self.screen.finish();
-        self.tell(rest);
-        let held = Held::of(std::mem::take(&mut self.held));
+        let rest = self.filter.finish();
+        self.emit_delta(rest);
+        let held = HeldCalls::new(std::mem::take(&mut self.held));
         if let Some(held) = &held {
-            if self.screen.text().is_empty() && self.changed && !self.ours {
-                self.add(&wording::done(&self.done()));
+            if self.filter.text().is_empty() && self.changed && !self.is_built_in {
+                self.add_line(&wording::done(&self.changed_titles()));
             }
-            self.add(&wording::confirm(&held.acts, &held.phrase));
-        } else if self.screen.text().trim().is_empty() && self.failure.is_none() && self.changed {
-            // The model has done what it was asked to and has nothing to say about it.
-            self.add(&wording::done(&self.done()));
-        } else if self.screen.text().trim().is_empty() {
-            let words =
-                self.failure.as_ref().map_or_else(|| wording::trouble().to_owned(), |broken| broken.words.clone());
+            self.add_line(&wording::confirm(&held.calls, &held.phrase));
+        } else if self.filter.text().trim().is_empty() && self.failure.is_none() && self.changed {
+            // The model has made the changes but has sent no text.
+            self.add_line(&wording::done(&self.changed_titles()));
+        } else if self.filter.text().trim().is_empty() {
+            let failure_text = self.failure.as_ref().map(|failure| failure.text.clone());
+            let text = failure_text.unwrap_or_else(|| wording::system_error().to_owned());
             if self.failure.is_none() {
-                self.failure =
-                    Some(Broken { error_type: ErrorType::ModelUnavailable, words: words.clone(), code: None });
                 let error_type = ErrorType::ModelUnavailable;
-                (self.watch)(TurnEvent::Error { error_type, message: words.clone(), recoverable: true });
+                self.failure = Some(TurnFailure { error_type, text: text.clone(), code: None });
+                (self.on_event)(TurnEvent::Error { error_type, message: text.clone(), recoverable: true });
             }
-            self.add(&words);
+            self.add_line(&text);
         }
         self.result(held)
     }
 
-    /// Ends the turn where it must not go on. What has been done so far stays done, and is told.
-    fn break_off(mut self, broken: Broken) -> AgentResult {
-        let rest = self.screen.finish();
-        self.tell(rest);
-        let Broken { error_type, words, .. } = &broken;
+    /// Ends the turn with a failure. Changes so far remain. Held calls are dropped.
+    fn abort(mut self, failure: TurnFailure) -> AgentResult {
+        let rest = self.filter.finish();
+        self.emit_delta(rest);
+        let TurnFailure { error_type, text, .. } = &failure;
         let message = match error_type {
             ErrorType::ModelUnavailable => wording::model_unavailable(None),
-            _ => words.clone(),
+            _ => text.clone(),
         };
-        (self.watch)(TurnEvent::Error { error_type: *error_type, message, recoverable: false });
-        let words = words.clone();
-        self.add(&words);
-        self.failure = Some(broken);
+        (self.on_event)(TurnEvent::Error { error_type: *error_type, message, recoverable: false });
+        let text = text.clone();
+        self.add_line(&text);
+        self.failure = Some(failure);
         self.result(None)
     }
 
-    /// Words of our own, on a line of their own.
-    fn add(&mut self, words: &str) {
-        let line = self.screen.add_line(&without_ids(words));
-        self.tell(Some(line));
+    /// Adds text of the assistant on its own line. It needs no filter, except for ids.
+    fn add_line(&mut self, text: &str) {
+        let line = self.filter.add_line(&without_ids(text));
+        self.emit_delta(Some(line));
     }
 
-    fn result(self, held: Option<Held>) -> AgentResult {
-        let command = self.request.reading.commands.first();
+    /// Creates the result from the state of the turn. Confirmed calls determine the intent, else the first command
+    /// does.
+    fn result(self, pending: Option<HeldCalls>) -> AgentResult {
+        let command = self.request.utterance.commands.first();
         let bulk = |call: &ToolCall| call.tool_name.starts_with("complete");
         let (intent, confidence) = match command {
             Some(_) if self.released && self.records.iter().any(bulk) => (Intent::CompleteTask, 1.0),
@@ -428,19 +446,19 @@ impl Run<'_, '_> {
             None => (Intent::Unknown, 0.0),
         };
         let (error, error_type, tool_error) = match self.failure {
-            Some(Broken { error_type, words, code }) => (Some(words), Some(error_type), code),
+            Some(TurnFailure { error_type, text, code }) => (Some(text), Some(error_type), code),
             None => (None, None, None),
         };
         AgentResult {
             success: error.is_none(),
-            response: self.screen.text().trim_end().to_owned(),
+            response: self.filter.text().trim_end().to_owned(),
             tool_calls: self.records,
             error,
             error_type,
             tool_error,
-            held,
+            pending,
             warnings: self.warnings,
-            asked: self.asked,
+            model_calls: self.model_calls,
             answered_by: self.answered_by,
             intent,
             confidence,
@@ -448,16 +466,17 @@ impl Run<'_, '_> {
     }
 }
 
-enum CallError {
-    Late,
+enum ToolCallError {
+    TimedOut,
+    /// The database failed, and the transaction of the turn is lost.
     Store(store::Error),
 }
 
-fn late() -> Broken {
-    Broken { error_type: ErrorType::Timeout, words: wording::timed_out().to_owned(), code: None }
+fn timeout_failure() -> TurnFailure {
+    TurnFailure { error_type: ErrorType::Timeout, text: wording::timed_out().to_owned(), code: None }
 }
 
-/// `None` when the deadline comes first.
+/// Waits for `work` until the deadline. Returns `None` if the deadline comes first.
 async fn within<T>(deadline: Option<tokio::time::Instant>, work: impl Future<Output = T>) -> Option<T> {
     match deadline {
         None => Some(work.await),
@@ -465,20 +484,22 @@ async fn within<T>(deadline: Option<tokio::time::Instant>, work: impl Future<Out
     }
 }
 
-fn parse(arguments: &str) -> Result<Arguments, Failure> {
-    let failure = |message: &str| Failure::new(answer::VALIDATION_ERROR, message);
-    if arguments.len() > MAX_ARGUMENTS {
-        return Err(failure("arguments must not be that long"));
+/// Parses the arguments of a call. Blank text means no arguments. Fails if the text exceeds [`MAX_ARGUMENT_BYTES`] or
+/// is not a JSON object.
+fn parse_arguments(arguments: &str) -> Result<ToolArguments, ToolFailure> {
+    let failure = |message: &str| ToolFailure::new(answer::VALIDATION_ERROR, message);
+    if arguments.len() > MAX_ARGUMENT_BYTES {
+        return Err(failure("arguments must not be longer than 64 KiB"));
     }
     if arguments.trim().is_empty() {
-        return Ok(Arguments::new());
+        return Ok(ToolArguments::new());
     }
     serde_json::from_str(arguments).map_err(|_| failure("arguments must be a JSON object"))
 }
 
-/// A long list is kept in part; `count` still says how many there were.
-fn shorten(result: &mut Value) {
+/// Truncates a long task list. The field `count` still has the full number.
+fn truncate_tasks(result: &mut Value) {
     if let Some(tasks) = result.get_mut("tasks").and_then(Value::as_array_mut) {
-        tasks.truncate(RECORDED);
+        tasks.truncate(MAX_RECORDED_TASKS);
     }
 }

@@ -1,28 +1,29 @@
-//! Every sentence that the assistant says by itself: S1's Response Format Contract and what it leaves open. No ids, no
-//! jargon. Questions that an answer must be matched with can be read back here too, so that form and reading stay one.
+//! All fixed sentences of the assistant: the Response Format Contract of S1 and the cases that it leaves open. The
+//! sentences contain no ids and no jargon. Questions that a later message answers are parsed here too, next to their
+//! format.
 
 mod agents;
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
-use model::due::Due;
+use model::due::DueDate;
 use model::task::Priority;
 use serde_json::Value;
-use tools::{Act, Answer};
-use understand::{Command, DueFilter, Filter, Intent, Missing, StatusFilter, Target, When};
+use tools::{HeldCall, ToolAnswer};
+use understand::{CommandFilter, DayOrTime, DueFilter, Intent, MissingSlot, ParsedCommand, StatusFilter, TaskTarget};
 
 pub(crate) use agents::*;
 
-/// How many tasks a list shows.
-pub(crate) const SHOWN: usize = 20;
-/// How much of an argument a question shows, in characters.
-const ARGUMENT: usize = 80;
-/// How much of what somebody else's tool answers is shown, in characters.
-const RESULT: usize = 400;
-/// How many of several completed tasks are said to be due again by name.
-const AGAIN: usize = 5;
-/// How many options a question offers.
-pub(crate) const OPTIONS: usize = 10;
+/// The maximum number of tasks in a list.
+pub(crate) const MAX_LISTED: usize = 20;
+/// The maximum length of an argument in a question, in characters.
+const MAX_ARGUMENT_CHARS: usize = 80;
+/// The maximum length of an external tool's result in a reply, in characters.
+const MAX_RESULT_CHARS: usize = 400;
+/// The maximum number of recurring tasks that are listed with their next due date.
+const MAX_DUE_AGAIN: usize = 5;
+/// The maximum number of options in a question.
+pub(crate) const MAX_OPTIONS: usize = 10;
 
 pub(crate) fn created(title: &str) -> String {
     format!("Got it! Added '{title}' to your list. Anything else?")
@@ -32,20 +33,20 @@ pub(crate) fn completed(title: &str) -> String {
     format!("Great! I've marked '{title}' as complete.")
 }
 
-/// After [`completed`], about a task that repeats; `when` it is due again, nothing after the last time.
-pub(crate) fn again(when: Option<&str>) -> String {
+/// Follows [`completed`] for a recurring task. `when` is the next due date, or `None` after the last occurrence.
+pub(crate) fn due_again(when: Option<&str>) -> String {
     match when {
         Some(when) => format!("It's due again {when}."),
         None => "That was the last time.".to_owned(),
     }
 }
 
-/// After [`completed_several`], about those that repeat: their titles, and when each is due again.
-pub(crate) fn several_again(tasks: &[(&str, String)]) -> String {
-    let shown: Vec<_> = tasks.iter().take(AGAIN).map(|(title, when)| format!("'{title}' {when}")).collect();
-    let more = tasks.len().saturating_sub(AGAIN);
+/// Follows [`completed_several`] for recurring tasks. Takes their titles and next due dates.
+pub(crate) fn several_due_again(tasks: &[(&str, String)]) -> String {
+    let shown: Vec<_> = tasks.iter().take(MAX_DUE_AGAIN).map(|(title, when)| format!("'{title}' {when}")).collect();
+    let more = tasks.len().saturating_sub(MAX_DUE_AGAIN);
     let shown = if more > 0 { [shown, vec![format!("{more} more later")]].concat() } else { shown };
-    format!("Due again: {}.", and(&shown))
+    format!("Due again: {}.", join_with_and(&shown))
 }
 
 pub(crate) fn already_completed(title: &str) -> String {
@@ -65,17 +66,17 @@ pub(crate) fn deleted_several(count: usize) -> String {
 }
 
 pub(crate) fn updated(title: &str, changes: &[String]) -> String {
-    format!("Updated! '{title}' now has {}.", and(changes))
+    format!("Updated! '{title}' now has {}.", join_with_and(changes))
 }
 
-/// Where the tasks are kept by somebody else, who knows less about them.
-pub(crate) fn no_place(what: &[&str]) -> String {
-    format!("Your list has no place for {}.", what.join(" or "))
+/// Names the fields that the tools of an external task list do not support.
+pub(crate) fn unsupported_fields(fields: &[&str]) -> String {
+    format!("Your list has no place for {}.", fields.join(" or "))
 }
 
-/// The same after what could be done.
-pub(crate) fn but_no_place(done: String, what: &[&str]) -> String {
-    if what.is_empty() { done } else { format!("{done}\n{}", no_place(what)) }
+/// Adds [`unsupported_fields`] to a sentence, if there are any.
+pub(crate) fn with_unsupported_fields(sentence: String, fields: &[&str]) -> String {
+    if fields.is_empty() { sentence } else { format!("{sentence}\n{}", unsupported_fields(fields)) }
 }
 
 pub(crate) fn reminder_set(title: &str, when: &str, repeats: Option<&str>) -> String {
@@ -91,14 +92,15 @@ pub(crate) fn not_found(query: &str) -> String {
 
 const AMBIGUOUS: (&str, &str) = ("I found multiple tasks about '", "'. Which one: ");
 
+/// Asks which of several tasks is meant. Names at most [`MAX_OPTIONS`] of them.
 pub(crate) fn ambiguous(query: &str, options: &[&str]) -> String {
-    let shown: Vec<_> = options.iter().take(OPTIONS).map(|option| format!("'{option}'")).collect();
-    let more = options.len().saturating_sub(OPTIONS);
+    let shown: Vec<_> = options.iter().take(MAX_OPTIONS).map(|option| format!("'{option}'")).collect();
+    let more = options.len().saturating_sub(MAX_OPTIONS);
     let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
     format!("{}{query}{}{}{more}?", AMBIGUOUS.0, AMBIGUOUS.1, shown.join(", "))
 }
 
-/// What [`ambiguous`] asked about, and the options it offered.
+/// Parses a question of [`ambiguous`]. Returns the query and the options, or `None` if there is no such question.
 pub(crate) fn read_ambiguous(text: &str) -> Option<(String, Vec<String>)> {
     let line = text.lines().rev().find(|line| line.starts_with(AMBIGUOUS.0))?;
     let (query, options) = line.strip_prefix(AMBIGUOUS.0)?.split_once(AMBIGUOUS.1)?;
@@ -108,58 +110,62 @@ pub(crate) fn read_ambiguous(text: &str) -> Option<(String, Vec<String>)> {
 
 const DETAILS: &str = "Could you provide more details about ";
 
-pub(crate) fn missing(what: Missing) -> String {
-    format!("{DETAILS}{}?", what.what())
+pub(crate) fn missing(slot: MissingSlot) -> String {
+    format!("{DETAILS}{}?", slot.description())
 }
 
-/// What [`missing`] asked for.
-pub(crate) fn read_missing(text: &str) -> Option<Missing> {
+/// Parses a question of [`missing`]. Returns the missing slot, or `None` if there is no such question.
+pub(crate) fn read_missing(text: &str) -> Option<MissingSlot> {
     let line = text.lines().rev().find_map(|line| line.strip_prefix(DETAILS))?;
-    let all = [Missing::Title, Missing::Target, Missing::Change, Missing::Time];
-    all.into_iter().find(|missing| line.trim_end_matches('?') == missing.what())
+    let all = [MissingSlot::Title, MissingSlot::Target, MissingSlot::Change, MissingSlot::Time];
+    all.into_iter().find(|missing| line.trim_end_matches('?') == missing.description())
 }
 
-const REALLY: &str = "Do you really want to delete ";
+const CONFIRM_DELETE: &str = "Do you really want to delete ";
 
-/// Asks for the phrase that releases what waits.
-pub(crate) fn confirm(acts: &[Act], phrase: &str) -> String {
-    if acts.iter().any(|act| act.bulk) {
+/// Asks the user to confirm held calls with the phrase. With a bulk call, the question names no tasks.
+pub(crate) fn confirm(calls: &[HeldCall], phrase: &str) -> String {
+    if calls.iter().any(|call| call.bulk) {
         return format!("That's a big action. Confirm with '{phrase}'.");
     }
-    let titles: Vec<_> = acts.iter().flat_map(|act| &act.targets).map(|target| format!("'{}'", target.title)).collect();
-    if acts.iter().any(Act::is_other) {
-        let mut wishes: Vec<_> = acts.iter().filter(|act| act.is_other()).map(other_act).collect();
+    let targets = calls.iter().flat_map(|call| &call.targets);
+    let titles: Vec<_> = targets.map(|target| format!("'{}'", target.title)).collect();
+    if calls.iter().any(HeldCall::is_opaque) {
+        let mut actions: Vec<_> = calls.iter().filter(|call| call.is_opaque()).map(external_call).collect();
         if !titles.is_empty() {
-            wishes.push(format!("delete {}", and(&titles)));
+            actions.push(format!("delete {}", join_with_and(&titles)));
         }
-        return format!("Do you want me to {}? Reply '{phrase}' to confirm.", and(&wishes));
+        return format!("Do you want me to {}? Reply '{phrase}' to confirm.", join_with_and(&actions));
     }
-    format!("{REALLY}{}? Reply '{phrase}' to confirm.", and(&titles))
+    format!("{CONFIRM_DELETE}{}? Reply '{phrase}' to confirm.", join_with_and(&titles))
 }
 
-/// "run send_mail (to: Ann, subject: Hello)": what somebody else's tool would be called with.
-fn other_act(act: &Act) -> String {
-    let shown: Vec<_> = act.arguments.iter().map(|(name, value)| format!("{name}: {}", shortly(value))).collect();
+/// Describes the call of an external tool: "run send_mail (to: Ann, subject: Hello)".
+fn external_call(call: &HeldCall) -> String {
+    let shown = call.arguments.iter().map(|(name, value)| format!("{name}: {}", short_argument(value)));
+    let shown: Vec<_> = shown.collect();
     match shown.is_empty() {
-        true => format!("run {}", act.tool),
-        false => format!("run {} ({})", act.tool, shown.join(", ")),
+        true => format!("run {}", call.tool),
+        false => format!("run {} ({})", call.tool, shown.join(", ")),
     }
 }
 
-fn shortly(value: &Value) -> String {
+/// Formats an argument on one line, truncated to [`MAX_ARGUMENT_CHARS`].
+fn short_argument(value: &Value) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    text.char_indices().nth(ARGUMENT).map_or(text.clone(), |(end, _)| format!("{}…", &text[..end]))
+    text.char_indices().nth(MAX_ARGUMENT_CHARS).map_or(text.clone(), |(end, _)| format!("{}…", &text[..end]))
 }
 
-/// The title that [`confirm`] asked about, where it was one.
+/// Parses a question of [`confirm`] about deletions. Returns the title if it names a single task. Several titles are
+/// returned as one text. Returns `None` for any other text.
 pub(crate) fn read_confirm(text: &str) -> Option<String> {
-    let line = text.lines().rev().find_map(|line| line.strip_prefix(REALLY))?;
+    let line = text.lines().rev().find_map(|line| line.strip_prefix(CONFIRM_DELETE))?;
     let title = line.rsplit_once("'? Reply '")?.0.strip_prefix('\'')?;
     Some(title.to_owned())
 }
 
-/// The phrase that [`confirm`] named.
+/// Parses a question of [`confirm`] in the last line. Returns the phrase, or `None` if there is no such question.
 pub(crate) fn read_phrase(text: &str) -> Option<&str> {
     let line = text.lines().next_back()?;
     let phrase = line.strip_suffix("'.").and_then(|line| line.rsplit_once("Confirm with '"));
@@ -170,7 +176,8 @@ pub(crate) fn nothing_to_confirm() -> String {
     "There's nothing waiting for your confirmation. What would you like to do?".to_owned()
 }
 
-pub(crate) fn other_phrase() -> String {
+/// Answers a confirmation with a wrong phrase.
+pub(crate) fn wrong_phrase() -> String {
     "That's not what I asked you to reply, so nothing was changed.".to_owned()
 }
 
@@ -178,7 +185,7 @@ pub(crate) fn confirm_again() -> String {
     "I'm not sure which tasks you mean. Please tell me again what to do.".to_owned()
 }
 
-pub(crate) fn left_alone() -> String {
+pub(crate) fn nothing_changed() -> String {
     "Okay, nothing was changed.".to_owned()
 }
 
@@ -186,7 +193,7 @@ pub(crate) fn one_at_a_time() -> String {
     "I can change one task at a time. Which one do you mean?".to_owned()
 }
 
-/// "every 30 minutes, 3 times in all", where it repeats.
+/// Describes a repetition: "every 30 minutes, 3 times in all". Returns `None` if `interval` is `None`.
 pub(crate) fn repeats(interval: Option<i64>, count: Option<i64>) -> Option<String> {
     let every = match interval? {
         1 => "every minute".to_owned(),
@@ -200,12 +207,13 @@ pub(crate) fn repeats(interval: Option<i64>, count: Option<i64>) -> Option<Strin
     })
 }
 
-pub(crate) fn undone(what: &str, titles: &[&str]) -> String {
+/// Confirms an undo. `change` is the kind of the change that was undone.
+pub(crate) fn undone(change: &str, titles: &[&str]) -> String {
     let (name, is) = match titles {
         [title] => (format!("'{title}'"), "is"),
         _ => (tasks(titles.len()), "are"),
     };
-    let now = match what {
+    let now = match change {
         "created" => "off your list again",
         "deleted" => "back on your list",
         "completed" => "open again",
@@ -215,7 +223,7 @@ pub(crate) fn undone(what: &str, titles: &[&str]) -> String {
     format!("Undone! {name} {is} {now}.")
 }
 
-/// Where the tasks are kept by somebody else.
+/// Rejects an undo, because an external task list does not support it.
 pub(crate) fn cannot_undo() -> String {
     "I can't take that back here.".to_owned()
 }
@@ -224,23 +232,24 @@ pub(crate) fn nothing_to_undo() -> String {
     "There's nothing to undo.".to_owned()
 }
 
-/// A numbered list with checkboxes. `extra` follows a title in brackets.
-pub(crate) fn list(lines: &[(bool, &str, Option<String>)], total: usize, filter: &Filter) -> String {
-    let kind = kind(filter);
+/// Formats a numbered list with checkboxes. Each line has the completed flag, the title and an optional note. Shows at
+/// most [`MAX_LISTED`] lines. `total` is the number of all tasks.
+pub(crate) fn list(lines: &[(bool, &str, Option<String>)], total: usize, filter: &CommandFilter) -> String {
+    let kind = filter_kind(filter);
     if lines.is_empty() {
-        return format!("You have no{kind} tasks{}.", scope(filter));
+        return format!("You have no{kind} tasks{}.", filter_scope(filter));
     }
     let noun = if total == 1 { "task" } else { "tasks" };
-    let mut text = format!("You have {total}{kind} {noun}{}:", scope(filter));
-    for (n, (done, title, extra)) in lines.iter().take(SHOWN).enumerate() {
+    let mut text = format!("You have {total}{kind} {noun}{}:", filter_scope(filter));
+    for (n, (done, title, note)) in lines.iter().take(MAX_LISTED).enumerate() {
         let mark = if *done { '✓' } else { '☐' };
         text.push_str(&format!("\n{}. {mark} {title}", n + 1));
-        if let Some(extra) = extra {
-            text.push_str(&format!(" ({extra})"));
+        if let Some(note) = note {
+            text.push_str(&format!(" ({note})"));
         }
     }
-    if total > SHOWN {
-        text.push_str(&format!("\nand {} more", total - SHOWN));
+    if total > MAX_LISTED {
+        text.push_str(&format!("\nand {} more", total - MAX_LISTED));
     }
     text
 }
@@ -253,7 +262,7 @@ pub(crate) fn all_done() -> String {
     "You have no open tasks. Everything is done!".to_owned()
 }
 
-/// The titles of a list that was shown, in order.
+/// Parses a text of [`list`]. Returns the titles of the last list in order, without their notes.
 pub(crate) fn read_list(text: &str) -> Vec<String> {
     let mut titles = Vec::new();
     for line in text.lines() {
@@ -270,8 +279,8 @@ pub(crate) fn read_list(text: &str) -> Vec<String> {
     titles
 }
 
-/// " completed", " high priority", or nothing.
-fn kind(filter: &Filter) -> String {
+/// Returns " completed", " high priority" and similar, or an empty string.
+fn filter_kind(filter: &CommandFilter) -> String {
     let status = match filter.status {
         Some(StatusFilter::Completed) => " completed",
         Some(StatusFilter::Pending) => " open",
@@ -282,14 +291,14 @@ fn kind(filter: &Filter) -> String {
     format!("{status}{priority}{overdue}")
 }
 
-/// " due today", " about 'milk'", or nothing.
-fn scope(filter: &Filter) -> String {
+/// Returns " due today", " about 'milk'" and similar, or an empty string.
+fn filter_scope(filter: &CommandFilter) -> String {
     let mut scope = match filter.due {
         Some(DueFilter::Today) => " due today".to_owned(),
         Some(DueFilter::Tomorrow) => " due tomorrow".to_owned(),
         Some(DueFilter::ThisWeek) => " due this week".to_owned(),
         Some(DueFilter::Day(day)) => format!(" due {}", day.strftime("%A, %B %-d")),
-        Some(DueFilter::Between(first, last)) => stretch(first, last),
+        Some(DueFilter::Between(first, last)) => due_range(first, last),
         Some(DueFilter::Overdue) | None => String::new(),
     };
     if !filter.tags.is_empty() {
@@ -301,8 +310,8 @@ fn scope(filter: &Filter) -> String {
     scope
 }
 
-/// " due from Monday, January 5 to Sunday, January 11".
-fn stretch(first: Option<Date>, last: Option<Date>) -> String {
+/// Returns " due from Monday, January 5 to Sunday, January 11" and similar.
+fn due_range(first: Option<Date>, last: Option<Date>) -> String {
     let day = |day: Date| day.strftime("%A, %B %-d").to_string();
     match (first, last) {
         (Some(first), Some(last)) => format!(" due from {} to {}", day(first), day(last)),
@@ -312,12 +321,12 @@ fn stretch(first: Option<Date>, last: Option<Date>) -> String {
     }
 }
 
-/// Before a list that shows more than was asked for.
+/// Introduces a list that is not filtered as requested.
 pub(crate) fn unfiltered() -> String {
     "I can't narrow it down that way, so this is everything open.".to_owned()
 }
 
-pub(crate) fn no_such_filter() -> String {
+pub(crate) fn unsupported_filter() -> String {
     "I can't tell which tasks you mean by that. Please name them, or show them to me in a list first.".to_owned()
 }
 
@@ -342,14 +351,14 @@ pub(crate) fn stopped() -> &'static str {
     "I was stopped before I had finished."
 }
 
-/// S1's system error.
-pub(crate) fn trouble() -> &'static str {
+/// The system error of S1.
+pub(crate) fn system_error() -> &'static str {
     "I'm having a bit of trouble right now. Please try again."
 }
 
-/// S0's sentence. `ours`: whether the built-in model answers instead, or another one; nothing where none does.
-pub(crate) fn model_unavailable(ours: Option<bool>) -> String {
-    let then = match ours {
+/// The sentence of S0. `fallback` is `None` without a fallback model, else it is `true` for the built-in model.
+pub(crate) fn model_unavailable(fallback: Option<bool>) -> String {
+    let then = match fallback {
         Some(true) => "; until then the built-in assistant answers",
         Some(false) => "; until then another model answers",
         None => "",
@@ -357,22 +366,25 @@ pub(crate) fn model_unavailable(ours: Option<bool>) -> String {
     format!("AI service temporarily unavailable. Please try again in a moment{then}.")
 }
 
-/// S0's sentence.
+/// The sentence of S0, with the names of the unavailable servers.
 pub(crate) fn mcp_unavailable(servers: &[String]) -> String {
     let which = if servers.is_empty() { String::new() } else { format!(": {}", servers.join(", ")) };
     format!("MCP service temporarily unavailable{which}. Please try again in a moment.")
 }
 
-/// What was done before nobody answered any more.
-pub(crate) fn half_done(done: &[String]) -> String {
-    format!("I've taken care of {}, but then I lost the thread. Please tell me what is left to do.", and(done))
+/// Lists the changes that were made before the model failed.
+pub(crate) fn partly_done(done: &[String]) -> String {
+    format!(
+        "I've taken care of {}, but then I lost the thread. Please tell me what is left to do.",
+        join_with_and(done)
+    )
 }
 
-/// Where a model says nothing about what it did.
+/// Lists the changes of a model that sent no text.
 pub(crate) fn done(done: &[String]) -> String {
     match done {
         [] => "Done.".to_owned(),
-        done => format!("Done! I've taken care of {}.", and(done)),
+        done => format!("Done! I've taken care of {}.", join_with_and(done)),
     }
 }
 
@@ -380,12 +392,15 @@ pub(crate) fn timed_out() -> &'static str {
     "This is taking longer than expected. Please try again."
 }
 
-/// `done` are the titles of what was done before it became too much.
+/// Reports that the limit of tool calls was reached. `done` has the titles of the changes so far.
 pub(crate) fn too_many_calls(done: &[String]) -> String {
     let break_up = "Could you break it into smaller steps?";
     match done {
         [] => format!("That's more than I can do at once. {break_up}"),
-        done => format!("That's more than I can do at once. I've only taken care of {} so far. {break_up}", and(done)),
+        done => format!(
+            "That's more than I can do at once. I've only taken care of {} so far. {break_up}",
+            join_with_and(done)
+        ),
     }
 }
 
@@ -393,14 +408,14 @@ pub(crate) fn unchanged(title: &str) -> String {
     format!("'{title}' is like that already.")
 }
 
-/// What became of an act that the user agreed to.
-pub(crate) fn released(act: &Act, answer: &Answer, today: Date) -> String {
-    let asked = act.targets.first().map(|target| target.title.as_str()).unwrap_or_default();
-    // It may have been renamed since.
-    let title = answer.data()["title"].as_str().unwrap_or(asked);
-    if act.is_other() {
+/// Reports the result of a confirmed call.
+pub(crate) fn released(call: &HeldCall, answer: &ToolAnswer, today: Date) -> String {
+    let held_title = call.targets.first().map(|target| target.title.as_str()).unwrap_or_default();
+    // The task may have been renamed since.
+    let title = answer.data()["title"].as_str().unwrap_or(held_title);
+    if call.is_opaque() {
         return match answer.error() {
-            Some((tools::answer::UNAVAILABLE, _)) => trouble().to_owned(),
+            Some((tools::answer::UNAVAILABLE, _)) => system_error().to_owned(),
             Some((_, message)) => format!("That didn't work: {}", shortened(message)),
             None => format!("Done! {}", shortened(&answer.text(None))),
         };
@@ -408,65 +423,66 @@ pub(crate) fn released(act: &Act, answer: &Answer, today: Date) -> String {
     let count = answer.data()["count"].as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
     match answer.error() {
         Some(("NOT_FOUND", _)) => not_found(title),
-        Some(_) => trouble().to_owned(),
-        None if act.bulk && act.tool.starts_with("complete") => {
-            with_again(completed_several(count), answer.data(), today)
+        Some(_) => system_error().to_owned(),
+        None if call.bulk && call.tool.starts_with("complete") => {
+            with_due_again(completed_several(count), answer.data(), today)
         }
-        None if act.bulk => deleted_several(count),
+        None if call.bulk => deleted_several(count),
         None => deleted(title),
     }
 }
 
-/// With when the tasks that were completed are due again, where they repeat.
-pub(crate) fn with_again(said: String, data: &Value, today: Date) -> String {
+/// Adds the next due dates of completed recurring tasks to a sentence. Returns the sentence itself if `data` has none.
+pub(crate) fn with_due_again(sentence: String, data: &Value, today: Date) -> String {
     let when = |next: &Value| next["due_date"].as_str().and_then(|due| due_words(due, today));
     if let Some(next) = data.get("next_task") {
-        return format!("{said} {}", again(when(next).as_deref()));
+        return format!("{sentence} {}", due_again(when(next).as_deref()));
     }
     let tasks = data["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
     let next = tasks.iter().filter_map(|task| Some((task["title"].as_str()?, when(task.get("next_task")?)?)));
     match next.collect::<Vec<_>>().as_slice() {
-        [] => said,
-        next => format!("{said} {}", several_again(next)),
+        [] => sentence,
+        next => format!("{sentence} {}", several_due_again(next)),
     }
 }
 
-/// A due date as a tool gives it.
+/// Formats the due date of a tool result. Returns `None` if it cannot be parsed.
 pub(crate) fn due_words(due: &str, today: Date) -> Option<String> {
-    match Due::parse("due_date", due, &TimeZone::UTC).ok()? {
-        Due::Day(day) => Some(when(day, None, today)),
-        // As its author's clock showed it.
-        Due::Moment { at: moment, offset } => Some(at(offset.to_datetime(moment), today)),
+    match DueDate::parse("due_date", due, &TimeZone::UTC).ok()? {
+        DueDate::Day(day) => Some(date_words(day, None, today)),
+        // In the offset in which it was entered.
+        DueDate::Moment { at: moment, offset } => Some(datetime_words(offset.to_datetime(moment), today)),
     }
 }
 
 fn shortened(text: &str) -> String {
     let text = text.trim();
-    text.char_indices().nth(RESULT).map_or(text.to_owned(), |(end, _)| format!("{}…", &text[..end]))
+    text.char_indices().nth(MAX_RESULT_CHARS).map_or(text.to_owned(), |(end, _)| format!("{}…", &text[..end]))
 }
 
-/// What the user seems to want, for those who watch.
-pub(crate) fn thinking(commands: &[Command]) -> String {
-    let wants: Vec<String> = commands.iter().map(want).collect();
-    format!("The user wants {}.", and(&wants))
+/// Describes the intents of the user for the thinking event.
+pub(crate) fn intent_thought(commands: &[ParsedCommand]) -> String {
+    let intents: Vec<String> = commands.iter().map(describe_intent).collect();
+    format!("The user wants {}.", join_with_and(&intents))
 }
 
-/// For those who watch a confirmed act.
-pub(crate) fn agreed() -> &'static str {
+/// The thinking event of a confirmed call.
+pub(crate) fn confirmed_thought() -> &'static str {
     "The user has confirmed what was asked about."
 }
 
-fn want(command: &Command) -> String {
+/// Describes one command as the continuation of "The user wants".
+fn describe_intent(command: &ParsedCommand) -> String {
     let title = command.title.as_deref().map(|title| format!(" '{title}'")).unwrap_or_default();
     let target = match &command.target {
-        Some(Target::Named(words)) => format!(" '{words}'"),
-        Some(Target::All) => " all that match".to_owned(),
+        Some(TaskTarget::Named(words)) => format!(" '{words}'"),
+        Some(TaskTarget::All) => " all that match".to_owned(),
         Some(_) => " one that was mentioned".to_owned(),
         None => String::new(),
     };
     let due = match command.when {
-        Some(When::Day(day)) => format!(", date {day}"),
-        Some(When::Time(time)) => format!(", time {time}"),
+        Some(DayOrTime::Day(day)) => format!(", date {day}"),
+        Some(DayOrTime::Time(time)) => format!(", time {time}"),
         None => String::new(),
     };
     let priority = command.priority.map(|priority| format!(", priority {}", priority.as_str())).unwrap_or_default();
@@ -483,7 +499,7 @@ fn want(command: &Command) -> String {
     }
 }
 
-/// What a tool refused, in words for people.
+/// Reports the validation error of a tool, with readable field names.
 pub(crate) fn refused(message: &str) -> String {
     let plain = message.replace("task_id", "task").replace("due_date", "due date").replace("remind_at", "reminder");
     let plain = plain.replace("repeat_interval_minutes", "interval").replace("repeat_count", "number of reminders");
@@ -494,8 +510,8 @@ pub(crate) fn priority(priority: Priority) -> String {
     format!("{} priority", priority.as_str())
 }
 
-/// "tomorrow at 3pm", "on Friday", "on January 5 at 9:30am".
-pub(crate) fn when(day: Date, time: Option<Time>, today: Date) -> String {
+/// Formats a date relative to today: "tomorrow at 3pm", "on Friday", "on January 5 at 9:30am".
+pub(crate) fn date_words(day: Date, time: Option<Time>, today: Date) -> String {
     let days = today.until(day).map(|span| span.get_days()).unwrap_or_default();
     let day = match days {
         0 => "today".to_owned(),
@@ -506,15 +522,16 @@ pub(crate) fn when(day: Date, time: Option<Time>, today: Date) -> String {
     };
     match time {
         None => day,
-        Some(time) => format!("{day} at {}", clock(time)),
+        Some(time) => format!("{day} at {}", time_words(time)),
     }
 }
 
-pub(crate) fn at(moment: DateTime, today: Date) -> String {
-    when(moment.date(), Some(moment.time()), today)
+/// Formats a date with its time, like [`date_words`].
+pub(crate) fn datetime_words(moment: DateTime, today: Date) -> String {
+    date_words(moment.date(), Some(moment.time()), today)
 }
 
-fn clock(time: Time) -> String {
+fn time_words(time: Time) -> String {
     match time.minute() {
         0 => time.strftime("%-I%P").to_string(),
         _ => time.strftime("%-I:%M%P").to_string(),
@@ -525,8 +542,8 @@ pub(crate) fn tasks(count: usize) -> String {
     format!("{count} {}", if count == 1 { "task" } else { "tasks" })
 }
 
-/// "a", "a and b", "a, b and c".
-pub(crate) fn and(parts: &[String]) -> String {
+/// Joins a list: "a", "a and b", "a, b and c".
+pub(crate) fn join_with_and(parts: &[String]) -> String {
     match parts {
         [] => String::new(),
         [one] => one.clone(),

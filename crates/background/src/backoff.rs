@@ -1,54 +1,54 @@
-//! Delays between attempts that double up to a largest one.
+//! Retry delays that double up to a limit.
 
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
 
-/// After so many doublings every delay has reached its largest value.
+/// The number of doublings after which every delay has reached its limit.
 const MAX_DOUBLINGS: u64 = 100;
 
-/// The rule by which delays grow: the first one, then twice the one before, never more than the largest.
+/// The growth of delays: each delay is twice the previous one, up to a limit.
 #[derive(Clone, Copy, Debug)]
-pub struct Doubling {
+pub struct BackoffPolicy {
     builder: ExponentialBuilder,
     max: Duration,
 }
 
-impl Doubling {
-    /// A largest delay that is smaller than the first one counts from the second delay on.
+impl BackoffPolicy {
+    /// Returns a policy. A limit that is smaller than the first delay applies from the second delay.
     pub const fn new(first: Duration, max: Duration) -> Self {
         let builder = ExponentialBuilder::new().with_min_delay(first).with_max_delay(max).without_max_times();
         Self { builder, max }
     }
 
-    /// Returns the delay that follows `retries` earlier ones, for callers that count their own attempts.
+    /// Returns the delay after `retries` earlier ones, for callers that count their attempts themselves.
     pub fn delay(&self, retries: u64) -> Duration {
         let index = usize::try_from(retries.min(MAX_DOUBLINGS)).unwrap_or_default();
         self.builder.build().nth(index).unwrap_or(self.max)
     }
 
-    /// Returns a counter that starts with the first delay.
+    /// Returns a backoff that starts with the first delay.
     pub const fn start(self) -> Backoff {
-        Backoff { rule: self, retries: 0 }
+        Backoff { policy: self, retries: 0 }
     }
 }
 
 /// Counts retries and returns the delay before each.
 #[derive(Clone, Copy, Debug)]
 pub struct Backoff {
-    rule: Doubling,
+    policy: BackoffPolicy,
     retries: u64,
 }
 
 impl Backoff {
     /// Returns the next delay.
     pub fn next_delay(&mut self) -> Duration {
-        let delay = self.rule.delay(self.retries);
+        let delay = self.policy.delay(self.retries);
         self.retries = self.retries.saturating_add(1);
         delay
     }
 
-    /// Starts again with the first delay.
+    /// Resets to the first delay.
     pub fn reset(&mut self) {
         self.retries = 0;
     }
@@ -63,11 +63,11 @@ impl Backoff {
 mod tests {
     use super::*;
 
-    const RULE: Doubling = Doubling::new(Duration::from_secs(1), Duration::from_secs(60));
+    const POLICY: BackoffPolicy = BackoffPolicy::new(Duration::from_secs(1), Duration::from_secs(60));
 
     #[test]
-    fn delays_double_up_to_the_largest() {
-        let mut backoff = RULE.start();
+    fn delays_double_up_to_the_limit() {
+        let mut backoff = POLICY.start();
         let delays: Vec<u64> = (0..8).map(|_| backoff.next_delay().as_secs()).collect();
         assert_eq!(delays, [1, 2, 4, 8, 16, 32, 60, 60]);
         assert_eq!(backoff.retries(), 8);
@@ -76,22 +76,22 @@ mod tests {
     }
 
     #[test]
-    fn any_delay_is_computed_from_its_number() {
-        let mut backoff = RULE.start();
+    fn each_delay_is_computed_from_the_number_of_retries() {
+        let mut backoff = POLICY.start();
         for retries in 0..50 {
-            assert_eq!(RULE.delay(retries), backoff.next_delay(), "{retries}");
+            assert_eq!(POLICY.delay(retries), backoff.next_delay(), "{retries}");
         }
-        assert_eq!(RULE.delay(u64::MAX), Duration::from_secs(60));
+        assert_eq!(POLICY.delay(u64::MAX), Duration::from_secs(60));
     }
 
     #[test]
-    fn extreme_delays_are_kept() {
-        let long = Doubling::new(Duration::from_secs(86_400), Duration::MAX);
+    fn extreme_delays_are_supported() {
+        let long = BackoffPolicy::new(Duration::from_secs(86_400), Duration::MAX);
         assert_eq!(long.delay(0), Duration::from_secs(86_400));
         assert_eq!(long.delay(u64::MAX), Duration::MAX);
-        let none = Doubling::new(Duration::ZERO, Duration::from_secs(1));
+        let none = BackoffPolicy::new(Duration::ZERO, Duration::from_secs(1));
         assert_eq!(none.delay(9), Duration::ZERO);
-        let constant = Doubling::new(Duration::from_secs(1800), Duration::from_secs(1800));
+        let constant = BackoffPolicy::new(Duration::from_secs(1800), Duration::from_secs(1800));
         assert_eq!(constant.delay(3), Duration::from_secs(1800));
     }
 }

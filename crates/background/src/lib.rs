@@ -1,6 +1,6 @@
-//! Work in the background: delays between attempts, and the loop that keeps work done.
+//! Background work: retry delays, and the loop that runs rounds of work.
 //!
-//! The crate knows nothing of what is done. It never spawns a task: callers decide where a loop runs.
+//! The crate is independent of the kind of work. It never spawns a task; the caller decides where a loop runs.
 
 pub mod backoff;
 pub mod reconcile;

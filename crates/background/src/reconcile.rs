@@ -1,7 +1,7 @@
-//! The loop that brings the world to what the tables say, again and again.
+//! The reconcile loop: it brings the system in line with the database, round by round.
 //!
-//! A round of work starts when something wakes the loop, when the time that the last round named has come, and at least
-//! once in every poll interval. So a wake-up that is lost costs one poll interval and nothing more.
+//! A round starts on a wake-up, at the time that the last round returned, and at least once per poll interval. So a
+//! lost wake-up costs at most one poll interval.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -10,20 +10,21 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-/// The pause after a round that failed. Wake-ups do not shorten it.
-pub const RETRY_PAUSE: Duration = Duration::from_secs(1);
-/// The shortest time between the end of a round and the start of the next one.
+/// The delay after a failed round. Wake-ups do not shorten it.
+pub const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// The minimum time between the end of a round and the start of the next one.
 const MIN_PAUSE: Duration = Duration::from_millis(1);
 
 /// Calls `work` until `shutdown` is cancelled.
 ///
-/// `work` returns how long it has nothing to do, or `None` if it does not know; the loop waits for that time or for
-/// `poll_interval`, the shorter of the two. `wake` is called before each round and its future is awaited after it, so a
-/// wake-up during the round is not lost if the future is subscribed when it is made. The future may also delay the next
-/// round, to gather wake-ups.
+/// `work` returns the time until its next work, or `None` if it is unknown. The loop waits for this time, but at most
+/// for `poll_interval`. After a failed round, it waits for [`RETRY_DELAY`].
 ///
-/// A failure is logged once as `failure_event`, until a round succeeds again. A round that has started when `shutdown`
-/// is cancelled is finished first.
+/// `wake` is called before each round, and its future is awaited after the round. A wake-up during the round is not
+/// lost if the future is subscribed when it is created. The future may also delay the next round to collect wake-ups.
+///
+/// The first of several consecutive failures is logged as `failure_event`. A running round is finished before the loop
+/// ends.
 pub async fn run<Wake, Work, Error>(
     failure_event: &'static str,
     poll_interval: Duration,
@@ -56,7 +57,7 @@ pub async fn run<Wake, Work, Error>(
                         tracing::warn!(event = failure_event, error = %error);
                     }
                     is_failing = true;
-                    sleep(RETRY_PAUSE).await;
+                    sleep(RETRY_DELAY).await;
                 }
             }
         };
@@ -79,10 +80,10 @@ mod tests {
 
     use super::*;
 
-    const POLL: Duration = Duration::from_secs(30);
+    const POLL_INTERVAL: Duration = Duration::from_secs(30);
     type Round = Result<Option<Duration>, &'static str>;
 
-    /// Runs a loop for `time` and returns when its rounds started, in milliseconds.
+    /// Runs a loop for `time` and returns the start times of its rounds in milliseconds.
     async fn rounds<Wake: Future<Output = ()>>(
         time: Duration,
         wake: impl FnMut() -> Wake,
@@ -97,7 +98,7 @@ mod tests {
             let result = work(number);
             async move { result }
         };
-        tokio::join!(run("work_failed", POLL, &shutdown, wake, round), async {
+        tokio::join!(run("work_failed", POLL_INTERVAL, &shutdown, wake, round), async {
             sleep(time).await;
             shutdown.cancel();
         });
@@ -105,13 +106,13 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_round_starts_at_once_and_in_every_poll_interval() {
+    async fn a_round_starts_immediately_and_once_per_poll_interval() {
         let started = rounds(Duration::from_secs(100), pending, |_| Ok(None)).await;
         assert_eq!(started, [0, 30_000, 60_000, 90_000]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_time_that_a_round_names_is_kept() {
+    async fn the_next_round_starts_at_the_returned_time() {
         let idle = [Some(Duration::from_secs(5)), Some(Duration::from_secs(500)), None];
         let started = rounds(Duration::from_secs(50), pending, |number| Ok(idle[number.min(2)])).await;
         assert_eq!(started, [0, 5_000, 35_000], "never longer than the poll interval");
@@ -119,31 +120,32 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_wake_up_starts_a_round() {
-        let bell = Arc::new(Notify::new());
-        let ringing = bell.clone();
+        let notify = Arc::new(Notify::new());
+        let notifier = notify.clone();
         tokio::spawn(async move {
             sleep(Duration::from_secs(7)).await;
-            ringing.notify_waiters();
+            notifier.notify_waiters();
         });
-        let started = rounds(Duration::from_secs(20), || bell.notified(), |_| Ok(None)).await;
+        let started = rounds(Duration::from_secs(20), || notify.notified(), |_| Ok(None)).await;
         assert_eq!(started, [0, 7_000]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_wake_up_during_a_round_is_not_lost() {
-        let bell = Arc::new(Notify::new());
+        // TASK-4
+        let notify = Arc::new(Notify::new());
         let during_first = |number| {
             if number == 0 {
-                bell.notify_waiters();
+                notify.notify_waiters();
             }
             Ok(None)
         };
-        let started = rounds(Duration::from_secs(20), || bell.notified(), during_first).await;
+        let started = rounds(Duration::from_secs(20), || notify.notified(), during_first).await;
         assert_eq!(started, [0, 1]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_never_spins() {
+    async fn the_loop_never_spins() {
         let always = || std::future::ready(());
         let woken = rounds(Duration::from_millis(100), always, |_| Ok(None)).await;
         assert!(woken.len() <= 101, "{}", woken.len());
@@ -154,7 +156,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_started_round_is_finished_and_none_follows() {
+    async fn a_running_round_is_finished_before_the_loop_ends() {
         let shutdown = CancellationToken::new();
         let finished = AtomicUsize::new(0);
         let round = || async {
@@ -162,19 +164,19 @@ mod tests {
             finished.fetch_add(1, Ordering::Relaxed);
             Ok::<_, &str>(None)
         };
-        tokio::join!(run("work_failed", POLL, &shutdown, pending, round), async {
+        tokio::join!(run("work_failed", POLL_INTERVAL, &shutdown, pending, round), async {
             sleep(Duration::from_secs(1)).await;
             shutdown.cancel();
         });
         assert_eq!(finished.load(Ordering::Relaxed), 1);
-        run("work_failed", POLL, &shutdown, pending, round).await;
-        assert_eq!(finished.load(Ordering::Relaxed), 1, "a loop that is stopped before it starts does nothing");
+        run("work_failed", POLL_INTERVAL, &shutdown, pending, round).await;
+        assert_eq!(finished.load(Ordering::Relaxed), 1, "a loop with a cancelled token does nothing");
     }
 
-    /// Counts the events that are logged.
-    struct Count(Arc<AtomicUsize>);
+    /// Counts the logged events.
+    struct EventCounter(Arc<AtomicUsize>);
 
-    impl Subscriber for Count {
+    impl Subscriber for EventCounter {
         fn enabled(&self, _: &Metadata<'_>) -> bool {
             true
         }
@@ -188,8 +190,8 @@ mod tests {
         fn record_follows_from(&self, _: &Id, _: &Id) {}
 
         fn event(&self, event: &Event<'_>) {
-            let is_ours = event.metadata().target().starts_with("background");
-            self.0.fetch_add(usize::from(is_ours), Ordering::Relaxed);
+            let is_own = event.metadata().target().starts_with("background");
+            self.0.fetch_add(usize::from(is_own), Ordering::Relaxed);
         }
 
         fn enter(&self, _: &Id) {}
@@ -198,10 +200,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_failure_is_logged_once_until_work_succeeds_again() {
+    async fn consecutive_failures_are_logged_once() {
         let logged = Arc::new(AtomicUsize::new(0));
-        let _guard = tracing::subscriber::set_default(Count(logged.clone()));
-        let fails = |number| if [0, 1, 2, 5, 6].contains(&number) { Err("no") } else { Ok(Some(RETRY_PAUSE)) };
+        let _guard = tracing::subscriber::set_default(EventCounter(logged.clone()));
+        let fails = |number| if [0, 1, 2, 5, 6].contains(&number) { Err("no") } else { Ok(Some(RETRY_DELAY)) };
         let started = rounds(Duration::from_millis(8_500), pending, fails).await;
         assert_eq!(started.len(), 9);
         assert_eq!(logged.load(Ordering::Relaxed), 2);

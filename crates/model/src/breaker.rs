@@ -1,7 +1,8 @@
-//! Circuit breakers: what has failed again and again is left alone for a while (RES-1).
+//! Circuit breakers: they stop calls to a service after repeated failures (RES-1).
 //!
-//! Closed: calls go through. After so many failures in a row: open, nothing goes through until the recovery time is over.
-//! Then half open: so many calls may try; if all succeed it closes, one failure opens it again.
+//! A closed breaker allows all calls. It opens after a number of consecutive failures. An open breaker rejects all
+//! calls until the recovery time has passed. Then it is half open and allows a few trial calls. If all of them succeed,
+//! it closes; if one fails, it opens again.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,33 +13,36 @@ use serde::Serialize;
 
 use crate::Clock;
 
-/// S0's CircuitBreakerConfig.
+/// The configuration of a breaker (S0's CircuitBreakerConfig).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rules {
-    /// Failures in a row that open it.
-    pub failures: u32,
-    /// How long it stays open.
-    pub recovery: Duration,
-    /// Calls that may try while it is half open; if all succeed it closes.
-    pub trials: u32,
+pub struct BreakerConfig {
+    /// The number of consecutive failures that opens the breaker.
+    pub failure_threshold: u32,
+    /// The time for which the breaker stays open.
+    pub recovery_time: Duration,
+    /// The number of trial calls in the half-open state. If all succeed, the breaker closes.
+    pub half_open_calls: u32,
 }
 
-impl Rules {
-    /// For a language model.
-    pub const MODEL: Self = Self { failures: 3, recovery: Duration::from_secs(60), trials: 3 };
-    /// For an MCP server.
-    pub const MCP_SERVER: Self = Self { failures: 5, recovery: Duration::from_secs(30), trials: 3 };
+impl BreakerConfig {
+    /// The configuration for a language model.
+    pub const MODEL: Self = Self { failure_threshold: 3, recovery_time: Duration::from_secs(60), half_open_calls: 3 };
+    /// The configuration for an MCP server.
+    pub const MCP_SERVER: Self =
+        Self { failure_threshold: 5, recovery_time: Duration::from_secs(30), half_open_calls: 3 };
 }
 
+/// The state of a breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum BreakerState {
     Closed,
     Open,
     HalfOpen,
 }
 
-impl State {
+impl BreakerState {
+    /// Returns the JSON spelling.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Closed => "closed",
@@ -48,205 +52,223 @@ impl State {
     }
 }
 
-/// S0's CircuitBreakerState.
+/// The state and the counters of a breaker (S0's CircuitBreakerState).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Snapshot {
-    pub state: State,
-    /// Failures in a row.
+pub struct BreakerSnapshot {
+    pub state: BreakerState,
+    /// The number of consecutive failures.
     pub failure_count: u32,
     pub last_failure_time: Option<Timestamp>,
     pub last_state_change: Timestamp,
-    /// While it is half open.
+    /// The number of successful trial calls in the half-open state.
     pub consecutive_successes: u32,
 }
 
-/// A change of state, for the log.
+/// A change of the state, for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct BreakerChange {
     pub service: Arc<str>,
-    pub old: State,
-    pub new: State,
+    pub old: BreakerState,
+    pub new: BreakerState,
     pub failure_count: u32,
-    /// How many failures it takes.
+    /// The number of failures that opens the breaker.
     pub threshold: u32,
     pub last_error: Option<String>,
 }
 
-/// Told of every change of state.
-pub type Observer = fn(&Change);
+/// A function that is called on every change of the state. The breaker is locked during the call, so the function must
+/// not use it.
+pub type BreakerObserver = fn(&BreakerChange);
 
 /// The breaker of one service.
 #[derive(Debug)]
 pub struct Breaker {
     service: Arc<str>,
-    rules: Rules,
+    config: BreakerConfig,
     clock: Clock,
-    observer: Observer,
-    inner: Mutex<Inner>,
+    observer: BreakerObserver,
+    inner: Mutex<BreakerInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
-    now: Snapshot,
+struct BreakerInner {
+    snapshot: BreakerSnapshot,
     last_error: Option<String>,
-    /// Trials of this half-open state; those that were given up do not count.
-    trying: u32,
-    /// Counts the changes of state: what a call of an earlier one has to say is of no interest any more.
+    /// The trial calls of this half-open state, without those that were abandoned.
+    trial_calls: u32,
+    /// Counts the changes of the state. Results of calls from an earlier period are ignored.
     period: u64,
 }
 
-/// The right to make one call. Whoever drops it without saying how the call went gives it back.
+/// The permission to make one call. Dropping it without a result releases the permission.
 #[derive(Debug)]
 #[must_use]
-pub struct Pass {
+pub struct CallPermit {
     breaker: Arc<Breaker>,
     period: u64,
-    used: bool,
+    is_completed: bool,
 }
 
 impl Breaker {
-    pub fn new(service: &str, rules: Rules, clock: Clock, observer: Observer) -> Arc<Self> {
-        let now = Snapshot {
-            state: State::Closed,
+    /// Returns a closed breaker.
+    pub fn new(service: &str, config: BreakerConfig, clock: Clock, observer: BreakerObserver) -> Arc<Self> {
+        let snapshot = BreakerSnapshot {
+            state: BreakerState::Closed,
             failure_count: 0,
             last_failure_time: None,
             last_state_change: clock.now(),
             consecutive_successes: 0,
         };
-        let inner = Mutex::new(Inner { now, last_error: None, trying: 0, period: 0 });
-        Arc::new(Self { service: service.into(), rules, clock, observer, inner })
+        let inner = Mutex::new(BreakerInner { snapshot, last_error: None, trial_calls: 0, period: 0 });
+        Arc::new(Self { service: service.into(), config, clock, observer, inner })
     }
 
+    /// Returns the name of the service.
     pub fn service(&self) -> &str {
         &self.service
     }
 
-    /// The right to make a call, unless the service is left alone.
-    pub fn admit(self: &Arc<Self>) -> Option<Pass> {
-        let mut inner = self.inner();
-        if inner.now.state == State::Open && self.is_over(&inner.now) {
-            self.change(&mut inner, State::HalfOpen);
+    /// Returns the permission to make a call. Returns `None` if the breaker is open, or if all trial calls of the
+    /// half-open state are used. Changes an open breaker to half open if the recovery time has passed.
+    pub fn try_acquire(self: &Arc<Self>) -> Option<CallPermit> {
+        let mut inner = self.lock();
+        if inner.snapshot.state == BreakerState::Open && self.is_recovery_over(&inner.snapshot) {
+            self.set_state(&mut inner, BreakerState::HalfOpen);
         }
-        match inner.now.state {
-            State::Closed => {}
-            State::Open => return None,
-            State::HalfOpen if inner.trying >= self.rules.trials => return None,
-            State::HalfOpen => inner.trying += 1,
+        match inner.snapshot.state {
+            BreakerState::Closed => {}
+            BreakerState::Open => return None,
+            BreakerState::HalfOpen if inner.trial_calls >= self.config.half_open_calls => return None,
+            BreakerState::HalfOpen => inner.trial_calls += 1,
         }
-        Some(Pass { breaker: self.clone(), period: inner.period, used: false })
+        Some(CallPermit { breaker: self.clone(), period: inner.period, is_completed: false })
     }
 
-    pub fn snapshot(&self) -> Snapshot {
-        self.inner().now.clone()
+    /// Returns the current state and counters. An open breaker remains `Open` after the recovery time, until the next
+    /// call is requested.
+    pub fn snapshot(&self) -> BreakerSnapshot {
+        self.lock().snapshot.clone()
     }
 
-    /// What was said of the last failure, until it works again.
+    /// Returns the error of the last failure, `None` after the breaker has closed.
     pub fn last_error(&self) -> Option<String> {
-        self.inner().last_error.clone()
+        self.lock().last_error.clone()
     }
 
-    /// Whether it is not asked at all for now.
+    /// Returns `true` if the breaker is open and its recovery time has not passed. A half-open breaker without free
+    /// trial calls is not open.
     pub fn is_open(&self) -> bool {
-        let inner = self.inner();
-        inner.now.state == State::Open && !self.is_over(&inner.now)
+        let inner = self.lock();
+        inner.snapshot.state == BreakerState::Open && !self.is_recovery_over(&inner.snapshot)
     }
 
-    fn is_over(&self, now: &Snapshot) -> bool {
-        let since = self.clock.now().duration_since(now.last_state_change);
-        // A clock that was set back must not keep it open for ever.
-        since.is_negative() || since.unsigned_abs() >= self.rules.recovery
+    /// Returns `true` if the recovery time has passed since the last change of the state, or if the clock was set back
+    /// before it.
+    fn is_recovery_over(&self, snapshot: &BreakerSnapshot) -> bool {
+        let since = self.clock.now().duration_since(snapshot.last_state_change);
+        // A clock that is set back must not keep the breaker open forever.
+        since.is_negative() || since.unsigned_abs() >= self.config.recovery_time
     }
 
-    fn ended(&self, period: u64, failure: Option<&str>) {
-        let mut inner = self.inner();
+    /// Counts the result of a call, where `None` is a success, and opens or closes the breaker if needed. Ignores calls
+    /// from an earlier period.
+    fn record_result(&self, period: u64, failure: Option<&str>) {
+        let mut inner = self.lock();
         if inner.period != period {
             return;
         }
-        let half_open = inner.now.state == State::HalfOpen;
+        let half_open = inner.snapshot.state == BreakerState::HalfOpen;
         match failure {
             None if half_open => {
-                inner.now.consecutive_successes += 1;
-                if inner.now.consecutive_successes >= self.rules.trials {
-                    self.change(&mut inner, State::Closed);
+                inner.snapshot.consecutive_successes += 1;
+                if inner.snapshot.consecutive_successes >= self.config.half_open_calls {
+                    self.set_state(&mut inner, BreakerState::Closed);
                 }
             }
-            None => inner.now.failure_count = 0,
+            None => inner.snapshot.failure_count = 0,
             Some(error) => {
-                inner.now.failure_count = inner.now.failure_count.saturating_add(1);
-                inner.now.last_failure_time = Some(self.clock.now());
+                inner.snapshot.failure_count = inner.snapshot.failure_count.saturating_add(1);
+                inner.snapshot.last_failure_time = Some(self.clock.now());
                 inner.last_error = Some(error.to_owned());
-                if half_open || inner.now.failure_count >= self.rules.failures {
-                    self.change(&mut inner, State::Open);
+                if half_open || inner.snapshot.failure_count >= self.config.failure_threshold {
+                    self.set_state(&mut inner, BreakerState::Open);
                 }
             }
         }
     }
 
-    fn change(&self, inner: &mut Inner, new: State) {
-        let old = std::mem::replace(&mut inner.now.state, new);
-        inner.now.last_state_change = self.clock.now();
-        inner.now.consecutive_successes = 0;
-        inner.trying = 0;
+    /// Changes the state, starts a new period, resets the trial calls and calls the observer. Closing also clears the
+    /// failures and the last error, after the observer was called.
+    fn set_state(&self, inner: &mut BreakerInner, new: BreakerState) {
+        let old = std::mem::replace(&mut inner.snapshot.state, new);
+        inner.snapshot.last_state_change = self.clock.now();
+        inner.snapshot.consecutive_successes = 0;
+        inner.trial_calls = 0;
         inner.period += 1;
-        (self.observer)(&Change {
+        (self.observer)(&BreakerChange {
             service: self.service.clone(),
             old,
             new,
-            failure_count: inner.now.failure_count,
-            threshold: self.rules.failures,
+            failure_count: inner.snapshot.failure_count,
+            threshold: self.config.failure_threshold,
             last_error: inner.last_error.clone(),
         });
-        if new == State::Closed {
-            inner.now.failure_count = 0;
+        if new == BreakerState::Closed {
+            inner.snapshot.failure_count = 0;
             inner.last_error = None;
         }
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, BreakerInner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Pass {
+impl CallPermit {
+    /// Records a successful call.
     pub fn succeeded(mut self) {
-        self.used = true;
-        self.breaker.ended(self.period, None);
+        self.is_completed = true;
+        self.breaker.record_result(self.period, None);
     }
 
+    /// Records a failed call.
     pub fn failed(mut self, error: &str) {
-        self.used = true;
-        self.breaker.ended(self.period, Some(error));
+        self.is_completed = true;
+        self.breaker.record_result(self.period, Some(error));
     }
 }
 
-impl Drop for Pass {
+impl Drop for CallPermit {
+    /// Returns an unused trial call to the breaker, if its state has not changed.
     fn drop(&mut self) {
-        if !self.used {
-            let mut inner = self.breaker.inner();
-            if inner.period == self.period && inner.now.state == State::HalfOpen {
-                inner.trying -= 1;
+        if !self.is_completed {
+            let mut inner = self.breaker.lock();
+            if inner.period == self.period && inner.snapshot.state == BreakerState::HalfOpen {
+                inner.trial_calls -= 1;
             }
         }
     }
 }
 
-/// The breakers of all services, by name. A service that is configured anew keeps its breaker.
+/// The breakers of all services, by name. A service keeps its breaker when its configuration is reloaded.
 #[derive(Clone, Debug)]
 pub struct Breakers {
     clock: Clock,
-    observer: Observer,
-    known: Arc<Mutex<BTreeMap<String, Arc<Breaker>>>>,
+    observer: BreakerObserver,
+    by_service: Arc<Mutex<BTreeMap<String, Arc<Breaker>>>>,
 }
 
 impl Breakers {
-    pub fn new(clock: Clock, observer: Observer) -> Self {
-        Self { clock, observer, known: Arc::default() }
+    /// Returns an empty collection. `observer` is called on every change of a state.
+    pub fn new(clock: Clock, observer: BreakerObserver) -> Self {
+        Self { clock, observer, by_service: Arc::default() }
     }
 
-    pub fn of(&self, service: &str, rules: Rules) -> Arc<Breaker> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || Breaker::new(service, rules, self.clock.clone(), self.observer);
-        known.entry(service.to_owned()).or_insert_with(new).clone()
+    /// Returns the breaker of the service. Creates it with `config` on the first call.
+    pub fn get_or_create(&self, service: &str, config: BreakerConfig) -> Arc<Breaker> {
+        let mut by_service = self.by_service.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Breaker::new(service, config, self.clock.clone(), self.observer);
+        by_service.entry(service.to_owned()).or_insert_with(new).clone()
     }
 }
 
@@ -254,108 +276,112 @@ impl Breakers {
 mod tests {
     use super::*;
 
-    fn breaker(rules: Rules) -> (Clock, Arc<Breaker>) {
+    fn breaker(config: BreakerConfig) -> (Clock, Arc<Breaker>) {
         let clock = Clock::manual("2026-01-01T00:00:00Z".parse().unwrap());
-        (clock.clone(), Breaker::new("x", rules, clock, |_| {}))
+        (clock.clone(), Breaker::new("x", config, clock, |_| {}))
     }
 
     fn fail(breaker: &Arc<Breaker>, times: u32) {
         for _ in 0..times {
-            breaker.admit().unwrap().failed("no");
+            breaker.try_acquire().unwrap().failed("no");
         }
     }
 
     #[test]
-    fn opens_after_failures_in_a_row_and_tries_again_in_time() {
+    fn a_breaker_opens_after_consecutive_failures_and_recovers() {
         // RES-1
-        for (rules, failures, seconds) in [(Rules::MCP_SERVER, 5, 30), (Rules::MODEL, 3, 60)] {
-            let (clock, breaker) = breaker(rules);
+        for (config, failures, seconds) in [(BreakerConfig::MCP_SERVER, 5, 30), (BreakerConfig::MODEL, 3, 60)] {
+            let (clock, breaker) = breaker(config);
             fail(&breaker, failures - 1);
-            breaker.admit().unwrap().succeeded();
+            breaker.try_acquire().unwrap().succeeded();
             fail(&breaker, failures - 1);
-            assert_eq!(breaker.snapshot().state, State::Closed, "a success in between begins the count again");
+            assert_eq!(breaker.snapshot().state, BreakerState::Closed, "a success resets the count");
             fail(&breaker, 1);
             let open = breaker.snapshot();
-            assert_eq!((open.state, open.failure_count), (State::Open, failures));
+            assert_eq!((open.state, open.failure_count), (BreakerState::Open, failures));
             assert_eq!(open.last_failure_time, Some(clock.now()));
             clock.advance(Duration::from_millis(seconds * 1000 - 1));
-            assert!(breaker.admit().is_none() && breaker.is_open());
+            assert!(breaker.try_acquire().is_none() && breaker.is_open());
             clock.advance(Duration::from_millis(1));
             assert!(!breaker.is_open());
-            let trials: Vec<_> = (0..200).filter_map(|_| breaker.admit()).collect();
+            let trials: Vec<_> = (0..200).filter_map(|_| breaker.try_acquire()).collect();
             assert_eq!(trials.len(), 3);
             let mut trials = trials.into_iter();
             trials.next().unwrap().succeeded();
             assert_eq!(breaker.snapshot().consecutive_successes, 1);
-            assert!(breaker.admit().is_none(), "three are three");
-            trials.for_each(Pass::succeeded);
+            assert!(breaker.try_acquire().is_none(), "only three trial calls are allowed");
+            trials.for_each(CallPermit::succeeded);
             let closed = breaker.snapshot();
-            assert_eq!((closed.state, closed.failure_count), (State::Closed, 0));
+            assert_eq!((closed.state, closed.failure_count), (BreakerState::Closed, 0));
         }
     }
 
     #[test]
-    fn one_failed_trial_opens_it_again() {
+    fn a_failed_trial_call_opens_the_breaker_again() {
         // RES-1
-        let (clock, breaker) = breaker(Rules::MODEL);
+        let (clock, breaker) = breaker(BreakerConfig::MODEL);
         fail(&breaker, 3);
         clock.advance(Duration::from_secs(60));
-        let one = breaker.admit().unwrap();
-        let other = breaker.admit().unwrap();
-        one.failed("still not");
-        assert_eq!(breaker.snapshot().state, State::Open);
-        other.succeeded();
-        assert_eq!(breaker.snapshot().state, State::Open, "what began before says nothing about now");
+        let first = breaker.try_acquire().unwrap();
+        let second = breaker.try_acquire().unwrap();
+        first.failed("still not");
+        assert_eq!(breaker.snapshot().state, BreakerState::Open);
+        second.succeeded();
+        assert_eq!(breaker.snapshot().state, BreakerState::Open, "a result from an earlier period is ignored");
         clock.advance(Duration::from_secs(60));
-        assert!(breaker.admit().is_some());
+        assert!(breaker.try_acquire().is_some());
     }
 
     #[test]
-    fn a_call_that_was_given_up_makes_room_for_another() {
-        let (clock, breaker) = breaker(Rules::MODEL);
+    fn an_abandoned_call_releases_its_permission() {
+        let (clock, breaker) = breaker(BreakerConfig::MODEL);
         fail(&breaker, 3);
         clock.advance(Duration::from_secs(60));
-        let mut trials: Vec<_> = (0..3).filter_map(|_| breaker.admit()).collect();
-        assert!(breaker.admit().is_none());
+        let mut trials: Vec<_> = (0..3).filter_map(|_| breaker.try_acquire()).collect();
+        assert!(breaker.try_acquire().is_none());
         trials.pop();
-        assert!(breaker.admit().is_some());
+        assert!(breaker.try_acquire().is_some());
     }
 
     #[test]
-    fn of_200_threads_exactly_3_are_let_through() {
+    fn exactly_3_of_200_threads_make_a_trial_call() {
         // RES-1
-        let (clock, breaker) = breaker(Rules::MODEL);
+        let (clock, breaker) = breaker(BreakerConfig::MODEL);
         fail(&breaker, 3);
         clock.advance(Duration::from_secs(60));
         let gate = std::sync::Barrier::new(200);
-        let passes = Mutex::new(Vec::new());
+        let permits = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
             for _ in 0..200 {
                 scope.spawn(|| {
                     gate.wait();
-                    if let Some(pass) = breaker.admit() {
-                        passes.lock().unwrap().push(pass);
+                    if let Some(permit) = breaker.try_acquire() {
+                        permits.lock().unwrap().push(permit);
                     }
                 });
             }
         });
-        assert_eq!(passes.into_inner().unwrap().len(), 3);
+        assert_eq!(permits.into_inner().unwrap().len(), 3);
     }
 
     #[test]
-    fn every_change_is_told() {
-        static TOLD: Mutex<Vec<Change>> = Mutex::new(Vec::new());
+    fn every_change_is_reported_to_the_observer() {
+        static CHANGES: Mutex<Vec<BreakerChange>> = Mutex::new(Vec::new());
         let clock = Clock::manual("2026-01-01T00:00:00Z".parse().unwrap());
-        let breakers = Breakers::new(clock.clone(), |change| TOLD.lock().unwrap().push(change.clone()));
-        let breaker = breakers.of("mcp_server:notes", Rules::MCP_SERVER);
+        let breakers = Breakers::new(clock.clone(), |change| CHANGES.lock().unwrap().push(change.clone()));
+        let breaker = breakers.get_or_create("mcp_server:notes", BreakerConfig::MCP_SERVER);
         fail(&breaker, 5);
-        assert!(Arc::ptr_eq(&breaker, &breakers.of("mcp_server:notes", Rules::MCP_SERVER)));
+        assert!(Arc::ptr_eq(&breaker, &breakers.get_or_create("mcp_server:notes", BreakerConfig::MCP_SERVER)));
         clock.advance(Duration::from_secs(30));
-        (0..3).for_each(|_| breaker.admit().unwrap().succeeded());
-        let told = TOLD.lock().unwrap();
-        let states: Vec<_> = told.iter().map(|change| (change.old, change.new)).collect();
-        let expected = [(State::Closed, State::Open), (State::Open, State::HalfOpen), (State::HalfOpen, State::Closed)];
+        (0..3).for_each(|_| breaker.try_acquire().unwrap().succeeded());
+        let changes = CHANGES.lock().unwrap();
+        let states: Vec<_> = changes.iter().map(|change| (change.old, change.new)).collect();
+        let expected = [
+            (BreakerState::Closed, BreakerState::Open),
+            (BreakerState::Open, BreakerState::HalfOpen),
+            (BreakerState::HalfOpen, BreakerState::Closed),
+        ];
         assert_eq!(states, expected);
-        assert_eq!((told[0].failure_count, told[0].last_error.as_deref()), (5, Some("no")));
+        assert_eq!((changes[0].failure_count, changes[0].last_error.as_deref()), (5, Some("no")));
     }
 }

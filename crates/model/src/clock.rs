@@ -1,6 +1,7 @@
-//! Where time and new ids come from. Everything that needs "now" is given a [`Clock`]; nothing asks the system.
+//! The source of time and of new ids. Code that needs the current time gets a [`Clock`] and never reads the system
+//! clock.
 //!
-//! Times are whole microseconds, because that is what the database keeps: a value read back equals the one written.
+//! Times are whole microseconds, the precision of the database. So a time that is read back equals the one written.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,25 +9,27 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use jiff::Timestamp;
 use uuid::{ContextV7, Uuid};
 
-/// The system's time, or one that a test moves by hand.
+/// The system clock, or a manual clock for tests.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
     manual: Option<Arc<AtomicI64>>,
 }
 
-/// Makes ids of the same millisecond ascend.
+/// Orders the ids of one millisecond.
 static ORDER: std::sync::Mutex<ContextV7> = std::sync::Mutex::new(ContextV7::new());
 
 impl Clock {
+    /// Returns the system clock.
     pub fn system() -> Self {
         Self::default()
     }
 
-    /// A clock that stands still until [`Clock::advance`].
+    /// Returns a manual clock. Its time changes only by [`Clock::advance`] and [`Clock::set`].
     pub fn manual(start: Timestamp) -> Self {
         Self { manual: Some(Arc::new(AtomicI64::new(start.as_microsecond()))) }
     }
 
+    /// Returns the current time in whole microseconds.
     pub fn now(&self) -> Timestamp {
         match &self.manual {
             Some(micros) => from_micros(micros.load(Ordering::Relaxed)),
@@ -34,21 +37,21 @@ impl Clock {
         }
     }
 
-    /// Moves a manual clock forward; the system's clock takes no orders.
+    /// Moves a manual clock forward. Has no effect on the system clock.
     pub fn advance(&self, by: std::time::Duration) {
         if let Some(micros) = &self.manual {
             micros.fetch_add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX), Ordering::Relaxed);
         }
     }
 
-    /// Puts a manual clock to this time, back too; the system's clock takes no orders.
+    /// Sets a manual clock, also to an earlier time. Has no effect on the system clock.
     pub fn set(&self, time: Timestamp) {
         if let Some(micros) = &self.manual {
             micros.store(time.as_microsecond(), Ordering::Relaxed);
         }
     }
 
-    /// A new UUID v7: unique, and later ones sort behind earlier ones.
+    /// Returns a new UUID v7. Later ids sort after earlier ones.
     pub fn id(&self) -> Uuid {
         let now = self.now();
         let seconds = u64::try_from(now.as_second()).unwrap_or_default();
@@ -58,12 +61,13 @@ impl Clock {
     }
 }
 
-/// The inverse of [`Timestamp::as_microsecond`]; a number outside of jiff's range becomes the nearest time.
+/// Returns the time of a number of microseconds, the inverse of [`Timestamp::as_microsecond`]. A number outside of
+/// jiff's range becomes the nearest time.
 pub fn from_micros(micros: i64) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or(if micros < 0 { Timestamp::MIN } else { Timestamp::MAX })
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place that asks the system for the time")]
+#[expect(clippy::disallowed_methods, reason = "the only read of the system clock")]
 fn system_now() -> Timestamp {
     Timestamp::now()
 }
@@ -73,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_ascend_even_within_one_instant() {
+    fn ids_of_one_instant_ascend() {
         let clock = Clock::manual(Timestamp::UNIX_EPOCH);
         let ids: Vec<_> = (0..1000).map(|_| clock.id()).collect();
         assert!(ids.is_sorted());
@@ -81,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manual_clock_moves_only_by_hand() {
+    fn a_manual_clock_moves_only_when_advanced() {
         let clock = Clock::manual(Timestamp::UNIX_EPOCH);
         assert_eq!(clock.now(), clock.now());
         clock.advance(std::time::Duration::from_secs(5));
@@ -89,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn now_survives_the_database() {
+    fn now_has_the_precision_of_the_database() {
         let now = Clock::system().now();
         assert_eq!(from_micros(now.as_microsecond()), now);
     }

@@ -1,6 +1,7 @@
-//! When a task is due: a day, or a moment with the offset its author meant; and the periods tasks are filtered by.
+//! Due dates of tasks, and the periods by which tasks are filtered.
 //!
-//! A due day has no time zone: the 31st stays the 31st wherever it is read.
+//! A due date is a day or a moment. A day has no time zone: the 31st is the 31st in every zone. A moment keeps its
+//! offset.
 
 use std::fmt;
 
@@ -12,14 +13,19 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Invalid;
 
+/// A due date: a day, or a moment with an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Due {
+pub enum DueDate {
     Day(Date),
     Moment { at: Timestamp, offset: Offset },
 }
 
-impl Due {
-    /// `YYYY-MM-DD`, RFC 3339, or a date and time without offset, which is in the user's zone.
+impl DueDate {
+    /// Parses `YYYY-MM-DD`, RFC 3339, or a date and time without offset. A time without offset is in the zone of its
+    /// annotation (`[Europe/Berlin]`), or else in `zone`. Moments are truncated to the second.
+    ///
+    /// Fails if the text is none of these, if a date without time has an offset or a zone, or if the year is not
+    /// between 1 and 9999.
     pub fn parse(field: &str, text: &str, zone: &TimeZone) -> Result<Self, Invalid> {
         let invalid = || {
             Invalid::one(field, "date", "must be a date such as 2026-01-31 or a time such as 2026-01-31T15:00:00+01:00")
@@ -30,7 +36,7 @@ impl Due {
             return Err(invalid());
         }
         let Some(time) = pieces.time() else {
-            // A day with an offset or a zone behind it says two things at once.
+            // A day has no time zone, so an offset or a zone after it is an error.
             let bare = pieces.to_numeric_offset().is_none() && pieces.time_zone_annotation().is_none();
             return if bare { Ok(Self::Day(date)) } else { Err(invalid()) };
         };
@@ -41,16 +47,17 @@ impl Due {
             (None, Ok(None)) => local.to_zoned(zone.clone()),
             (None, Err(error)) => Err(error),
         };
-        zoned.map(|zoned| Self::at(&zoned)).map_err(|_| invalid())
+        zoned.map(|zoned| Self::from_zoned(&zoned)).map_err(|_| invalid())
     }
 
-    /// A moment, to the second.
-    pub fn at(zoned: &Zoned) -> Self {
+    /// Returns the moment, truncated to the second.
+    pub fn from_zoned(zoned: &Zoned) -> Self {
         let at = Timestamp::from_second(zoned.timestamp().as_second()).unwrap_or(zoned.timestamp());
         Self::Moment { at, offset: zoned.offset() }
     }
 
-    pub fn moment(&self) -> Option<Timestamp> {
+    /// Returns the time of a moment, `None` for a day.
+    pub fn timestamp(&self) -> Option<Timestamp> {
         match self {
             Self::Day(_) => None,
             Self::Moment { at, .. } => Some(*at),
@@ -58,7 +65,7 @@ impl Due {
     }
 }
 
-impl fmt::Display for Due {
+impl fmt::Display for DueDate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Day(date) => date.fmt(f),
@@ -67,42 +74,45 @@ impl fmt::Display for Due {
     }
 }
 
-impl Serialize for Due {
+impl Serialize for DueDate {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-/// Reads what [`Serialize`] wrote; nothing there depends on a user's zone.
-impl<'de> Deserialize<'de> for Due {
+/// The serialized form always has an offset, so it does not depend on the zone of a user.
+impl<'de> Deserialize<'de> for DueDate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Self::parse("due_date", &text, &TimeZone::UTC).map_err(serde::de::Error::custom)
     }
 }
 
-/// The tasks due in a stretch of time, for days and for moments; ends are exclusive, `None` is open.
+/// A period in which tasks are due, for days and for moments. Ends are exclusive; `None` means no limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Period {
+pub struct DuePeriod {
     pub from_day: Option<Date>,
     pub to_day: Option<Date>,
     pub from_at: Option<Timestamp>,
     pub to_at: Option<Timestamp>,
 }
 
-impl Period {
-    /// `today`, `tomorrow`, `this_week` (Monday to Sunday), `overdue`, a date, or a stretch of days with both its ends
-    /// (`2026-01-01..2026-01-31`, either of which may be left out), as the user's calendar has it.
+impl DuePeriod {
+    /// Parses a period in the user's calendar. Fails if the text is not a period.
+    ///
+    /// A period is `today`, `tomorrow`, `this_week` (Monday to Sunday), `overdue`, a date, or an inclusive range of
+    /// dates such as `2026-01-01..2026-01-31`. One end of a range may be omitted. Overdue are days before today and
+    /// moments before now. The case of words is ignored.
     pub fn parse(field: &str, text: &str, now: Timestamp, zone: &TimeZone) -> Result<Self, Invalid> {
         let now = now.to_zoned(zone.clone());
         let today = now.date();
         let invalid = || {
-            let message = "must be today, tomorrow, this_week, overdue, a date such as 2026-01-31 or a stretch of days \
+            let message = "must be today, tomorrow, this_week, overdue, a date such as 2026-01-31 or a range \
                            such as 2026-01-01..2026-01-31";
             Invalid::one(field, "date", message)
         };
         if let Some((first, last)) = text.trim().split_once("..") {
-            return Self::stretch(first, last, zone).ok_or_else(invalid);
+            return Self::range(first, last, zone).ok_or_else(invalid);
         }
         let days = match text.trim().to_lowercase().as_str() {
             "overdue" => {
@@ -114,16 +124,17 @@ impl Period {
                 let since_monday = today.weekday().since(Weekday::Monday);
                 (today.checked_sub(i64::from(since_monday).days()).map_err(|_| invalid())?, 7)
             }
-            other => match Due::parse(field, other, zone) {
-                Ok(Due::Day(date)) => (date, 1),
+            other => match DueDate::parse(field, other, zone) {
+                Ok(DueDate::Day(date)) => (date, 1),
                 _ => return Err(invalid()),
             },
         };
         Self::days(days.0, days.1, zone).map_err(|_| invalid())
     }
 
-    /// The days from one to another, both included; an empty text leaves that end open.
-    fn stretch(first: &str, last: &str, zone: &TimeZone) -> Option<Self> {
+    /// Returns the period from `first` to `last`, both included. An empty text means no limit. Returns `None` if a date
+    /// is malformed, if both are empty, or if `last` is before `first`.
+    fn range(first: &str, last: &str, zone: &TimeZone) -> Option<Self> {
         let day = |text: &str| match text.trim() {
             "" => Some(None),
             text => text.parse::<Date>().ok().map(Some),
@@ -141,6 +152,8 @@ impl Period {
         (ordered && (from_day.is_some() || to_day.is_some())).then_some(Self { from_day, to_day, from_at, to_at })
     }
 
+    /// Returns the period of `count` days from `first`, which start and end at midnight in `zone`. Fails after the end
+    /// of the calendar.
     fn days(first: Date, count: i64, zone: &TimeZone) -> Result<Self, jiff::Error> {
         let end = first.checked_add(count.days())?;
         Ok(Self {
@@ -161,7 +174,7 @@ mod tests {
     }
 
     fn parsed(text: &str) -> Option<String> {
-        Due::parse("due_date", text, &berlin()).ok().map(|due| due.to_string())
+        DueDate::parse("due_date", text, &berlin()).ok().map(|due| due.to_string())
     }
 
     #[test]
@@ -176,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_date_is_refused() {
+    fn invalid_dates_are_rejected() {
         for wrong in
             ["", "tomorrow", "2026-02-30", "31.01.2026", "2026-1-1", "2026-01-31T25:00", "-000001-01-01", "15:00"]
         {
@@ -185,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_can_be_read_again() {
+    fn due_dates_round_trip_through_text() {
         for text in ["2026-01-31", "2026-01-31T15:00:00-05:00", "2026-01-31T15:00:00+00:00"] {
             assert_eq!(parsed(text).as_deref(), Some(text));
         }
@@ -193,9 +206,10 @@ mod tests {
 
     #[test]
     fn periods_follow_the_users_calendar() {
+        // TASK-1
         // 2026-03-28 23:30 UTC is already Sunday the 29th in Berlin, the day the clocks go forward.
         let now = "2026-03-28T23:30:00Z".parse().unwrap();
-        let period = |text| Period::parse("due", text, now, &berlin()).unwrap();
+        let period = |text| DuePeriod::parse("due", text, now, &berlin()).unwrap();
         let today = period("today");
         assert_eq!(today.from_day.unwrap().to_string(), "2026-03-29");
         assert_eq!(today.to_at.unwrap().duration_since(today.from_at.unwrap()).as_hours(), 23);
@@ -204,16 +218,16 @@ mod tests {
         assert_eq!(week.to_day.unwrap().to_string(), "2026-03-30");
         assert_eq!(period("overdue").to_at, Some(now));
         assert_eq!(period("2026-05-01").to_day.unwrap().to_string(), "2026-05-02");
-        let stretch = period("2026-05-01..2026-05-31");
-        assert_eq!(stretch.from_day.unwrap().to_string(), "2026-05-01");
-        assert_eq!(stretch.to_day.unwrap().to_string(), "2026-06-01");
+        let range = period("2026-05-01..2026-05-31");
+        assert_eq!(range.from_day.unwrap().to_string(), "2026-05-01");
+        assert_eq!(range.to_day.unwrap().to_string(), "2026-06-01");
         let open = period("2026-05-01..");
         assert!(open.from_at.is_some() && open.to_day.is_none() && open.to_at.is_none());
-        assert_eq!(period("..2026-05-31").to_day, stretch.to_day);
+        assert_eq!(period("..2026-05-31").to_day, range.to_day);
         for text in ["..", "2026-05-02..2026-04-01", "2026-05-01..soon"] {
-            assert!(Period::parse("due", text, now, &berlin()).is_err(), "{text}");
+            assert!(DuePeriod::parse("due", text, now, &berlin()).is_err(), "{text}");
         }
-        assert!(Period::parse("due", "someday", now, &berlin()).is_err());
-        assert!(Period::parse("due", "9999-12-31", now, &berlin()).is_err(), "its end is beyond the calendar");
+        assert!(DuePeriod::parse("due", "someday", now, &berlin()).is_err());
+        assert!(DuePeriod::parse("due", "9999-12-31", now, &berlin()).is_err(), "its end is beyond the calendar");
     }
 }

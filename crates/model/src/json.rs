@@ -1,5 +1,5 @@
-//! JSON from outside as one of our types. A value of the wrong shape is named by its field, in words of JSON rather than
-//! of Rust. Every wrong field is reported, not only the first.
+//! Deserializes JSON input. Errors name the field and use the terms of JSON, not of Rust. All malformed fields are
+//! reported, not only the first.
 
 use serde::de::value::Error as Stop;
 use serde::de::{DeserializeOwned, Error, Visitor};
@@ -10,43 +10,46 @@ use serde_path_to_error::{Path, Segment};
 use crate::Invalid;
 use crate::invalid::Violation;
 
-/// More violations than this are not worth reading.
+/// The maximum number of reported violations.
 const MAX_VIOLATIONS: usize = 100;
 
-/// Reads one JSON value with nothing behind it.
-pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Invalid> {
+/// Deserializes a JSON text. Fails with all violations, at most 100, or if the text is not exactly one JSON value.
+pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Invalid> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        // Read again only to find the other mistakes. Some are of the text alone, such as a field that is given twice.
-        let others = serde_json::from_str(text).ok().map(|value| read_partly::<T>(value).1);
-        match others.filter(|violations| !violations.is_empty()) {
+        // The second pass finds the remaining violations. Some errors exist only in the text, such as a duplicate
+        // field.
+        let violations = serde_json::from_str(text).ok().map(|value| from_value_lenient::<T>(value).1);
+        match violations.filter(|violations| !violations.is_empty()) {
             Some(violations) => Invalid { violations },
-            None => Invalid { violations: vec![shape(&error)] },
+            None => Invalid { violations: vec![violation_from(&error)] },
         }
     })?;
     reader.end().map_err(|error| Invalid::one("body", "json", format!("must be one JSON value: {error}")))?;
     Ok(value)
 }
 
-/// Reads a value that was parsed before.
+/// Deserializes a JSON value. Fails with all violations, at most 100.
 pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, Invalid> {
-    match read_partly(value) {
+    match from_value_lenient(value) {
         (Some(read), violations) if violations.is_empty() => Ok(read),
         (_, violations) => Err(Invalid { violations }),
     }
 }
 
-/// Reads a value without the fields that have the wrong shape, and returns a violation for each of those. Returns no `T`
-/// if a required field is missing or wrong. A list counts as one field: only its first wrong entry is reported.
-pub fn read_partly<T: DeserializeOwned>(mut value: Value) -> (Option<T>, Vec<Violation>) {
+/// Deserializes a value without its malformed fields, and returns a violation for each of them.
+///
+/// Returns no `T` if a required field is missing or malformed, if the value as a whole has the wrong type, or after 100
+/// violations. A list counts as one field: only its first malformed entry is reported, and the whole list is left out.
+pub fn from_value_lenient<T: DeserializeOwned>(mut value: Value) -> (Option<T>, Vec<Violation>) {
     let mut violations = Vec::new();
     loop {
         let error = match serde_path_to_error::deserialize(&value) {
             Ok(read) => return (Some(read), violations),
             Err(error) => error,
         };
-        let violation = shape(&error);
-        // A required field that was removed for its type is missing now.
+        let violation = violation_from(&error);
+        // A required field that was removed because of its type is now missing.
         if !violations.iter().any(|known: &Violation| known.field == violation.field) {
             violations.push(violation);
         }
@@ -56,7 +59,8 @@ pub fn read_partly<T: DeserializeOwned>(mut value: Value) -> (Option<T>, Vec<Vio
     }
 }
 
-/// Removes the field at `path`, or the list around it. Returns false where there is none.
+/// Removes the field at `path`. The path ends at its first list or enum, which is removed as a whole. Returns `false`
+/// without a change if the path has no field or the field does not exist.
 fn remove(value: &mut Value, path: &Path) -> bool {
     let keys = path.iter().map_while(|segment| match segment {
         Segment::Map { key } => Some(key.as_str()),
@@ -68,16 +72,17 @@ fn remove(value: &mut Value, path: &Path) -> bool {
     parent.and_then(Value::as_object_mut).is_some_and(|fields| fields.shift_remove(*last).is_some())
 }
 
-/// Deserializes a field of a patch: `null` differs from absent, because only a present value gets here.
+/// Deserializes a field of a patch so that `null` differs from an absent field.
 pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
-/// Returns the names of the fields that a struct is read from.
-pub fn fields<T: DeserializeOwned>() -> &'static [&'static str] {
-    struct Fields<'a>(&'a mut &'static [&'static str]);
+/// Returns the field names that a struct is deserialized from. Empty for other types, and for structs with flattened
+/// fields.
+pub fn field_names<T: DeserializeOwned>() -> &'static [&'static str] {
+    struct FieldNames<'a>(&'a mut &'static [&'static str]);
 
-    impl<'de> Deserializer<'de> for Fields<'_> {
+    impl<'de> Deserializer<'de> for FieldNames<'_> {
         type Error = Stop;
 
         fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Stop> {
@@ -101,12 +106,14 @@ pub fn fields<T: DeserializeOwned>() -> &'static [&'static str] {
     }
 
     let mut fields: &'static [&'static str] = &[];
-    // Stops at the names on purpose.
-    let _ = T::deserialize(Fields(&mut fields));
+    // Always fails, after the names are recorded.
+    let _ = T::deserialize(FieldNames(&mut fields));
     fields
 }
 
-fn shape(error: &serde_path_to_error::Error<serde_json::Error>) -> Violation {
+/// Converts an error of serde into a violation. The rule is `json` for malformed JSON, `required` for a missing field,
+/// `unknown` for an unknown field, otherwise `type`. The field is `body` if the error concerns the whole value.
+fn violation_from(error: &serde_path_to_error::Error<serde_json::Error>) -> Violation {
     let path = error.path().to_string();
     let inner = error.inner();
     let message = inner.to_string();
@@ -123,21 +130,21 @@ fn shape(error: &serde_path_to_error::Error<serde_json::Error>) -> Violation {
     if message.starts_with("unknown field") {
         let known = message.split_once("expected ").map_or("no fields", |(_, known)| known).replace('`', "");
         let field = path.rsplit_once('.').map_or(named.to_owned(), |(outer, _)| format!("{outer}.{named}"));
-        return violation(field, "unknown", format!("is not known here; known: {known}"));
+        return violation(field, "unknown", format!("is not a known field; expected {known}"));
     }
     let field = if path == "." { "body".to_owned() } else { path };
-    violation(field, "type", format!("has the wrong type or form: {}", in_json(message)))
+    violation(field, "type", format!("has the wrong type or form: {}", in_json_terms(message)))
 }
 
-/// Rust's names of types in words of JSON.
-fn in_json(message: &str) -> String {
-    let Some((found, wanted)) = message.split_once(", expected ") else { return message.to_owned() };
-    let wanted = match wanted {
+/// Replaces the expected type `u64`, `i64`, `f64` or a struct with its JSON term. Other messages are not changed.
+fn in_json_terms(message: &str) -> String {
+    let Some((found, expected)) = message.split_once(", expected ") else { return message.to_owned() };
+    let expected = match expected {
         "u64" | "i64" | "f64" => "a number",
-        _ if wanted.starts_with("struct ") => "an object",
+        _ if expected.starts_with("struct ") => "an object",
         other => other,
     };
-    format!("{found}, expected {wanted}")
+    format!("{found}, expected {expected}")
 }
 
 #[cfg(test)]
@@ -149,42 +156,50 @@ mod tests {
 
     #[derive(Debug, Default, Deserialize, PartialEq)]
     #[serde(deny_unknown_fields, default)]
-    struct Outer {
+    struct OuterSample {
         count: u32,
-        inner: Inner,
-        list: Vec<Inner>,
+        inner: InnerSample,
+        list: Vec<InnerSample>,
         name: Option<String>,
     }
 
     #[derive(Debug, Default, Deserialize, PartialEq)]
     #[serde(deny_unknown_fields)]
-    struct Inner {
+    struct InnerSample {
         must: bool,
         may: Option<u32>,
     }
 
-    fn wrong(violations: &[Violation]) -> Vec<String> {
+    fn fields_and_rules(violations: &[Violation]) -> Vec<String> {
         violations.iter().map(|violation| format!("{} {}", violation.field, violation.rule)).collect()
     }
 
     #[test]
-    fn every_field_of_the_wrong_shape_is_named() {
+    fn all_malformed_fields_are_reported() {
+        // SUP-1
         let value = json!({
             "count": "many", "inner": {"must": 1, "mai": 2}, "list": [{"must": true}, {"must": 5}], "nmae": "x", "name": "y",
         });
         let expected = ["count type", "inner.must type", "inner.mai unknown", "list[1].must type", "nmae unknown"];
-        let (rest, violations) = read_partly::<Outer>(value.clone());
-        assert_eq!(wrong(&violations), expected);
-        assert_eq!(rest, Some(Outer { name: Some("y".to_owned()), ..Outer::default() }), "the rest is read");
-        assert_eq!(read_partly::<Inner>(json!({"may": 1})).0, None);
-        assert_eq!(wrong(&read::<Outer>(&value.to_string()).unwrap_err().violations), expected);
-        assert_eq!(wrong(&read::<Outer>(r#"{"count": 1, "count": 2}"#).unwrap_err().violations), ["body type"]);
-        assert_eq!(wrong(&read::<Outer>("{").unwrap_err().violations), ["body json"]);
+        let (rest, violations) = from_value_lenient::<OuterSample>(value.clone());
+        assert_eq!(fields_and_rules(&violations), expected);
+        assert_eq!(
+            rest,
+            Some(OuterSample { name: Some("y".to_owned()), ..OuterSample::default() }),
+            "the other fields are read"
+        );
+        assert_eq!(from_value_lenient::<InnerSample>(json!({"may": 1})).0, None);
+        assert_eq!(fields_and_rules(&parse::<OuterSample>(&value.to_string()).unwrap_err().violations), expected);
+        assert_eq!(
+            fields_and_rules(&parse::<OuterSample>(r#"{"count": 1, "count": 2}"#).unwrap_err().violations),
+            ["body type"]
+        );
+        assert_eq!(fields_and_rules(&parse::<OuterSample>("{").unwrap_err().violations), ["body json"]);
     }
 
     #[test]
-    fn the_names_of_fields_are_those_of_the_struct() {
-        assert_eq!(fields::<Outer>(), ["count", "inner", "list", "name"]);
-        assert!(fields::<u32>().is_empty());
+    fn field_names_are_those_of_the_struct() {
+        assert_eq!(field_names::<OuterSample>(), ["count", "inner", "list", "name"]);
+        assert!(field_names::<u32>().is_empty());
     }
 }

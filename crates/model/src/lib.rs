@@ -1,8 +1,9 @@
-//! The nouns of adjutant and the rules that hold for them everywhere: tasks, reminders, notifications, conversations,
-//! schedules, users, ids, time and text cleaning.
+//! The domain types of adjutant and their validation rules: tasks, reminders, notifications, conversations, schedules,
+//! agents, executions, users, ids, time and text cleaning.
 //!
-//! Pure: nothing here waits, reads a file, opens a socket or takes the time by itself. A value of one of these types
-//! is valid; what comes from outside is a draft until its `check` has said so, with every violation at once.
+//! The crate is pure. It never waits, reads a file, opens a socket or reads the system time (except in [`clock`]).
+//! Values of these types are valid. Input is a draft until its `check` method accepts it; `check` reports all
+//! violations at once.
 
 pub mod agent;
 pub mod breaker;
@@ -13,15 +14,15 @@ pub mod execution;
 pub mod invalid;
 pub mod json;
 pub mod notification;
+pub mod output;
 pub mod recurrence;
 pub mod reminder;
-pub mod said;
 pub mod schedule;
 pub mod session;
+mod string_enum;
 pub mod task;
 pub mod text;
 pub mod user;
-mod words;
 
 pub use clock::Clock;
 pub use invalid::{Invalid, Violation};

@@ -1,31 +1,33 @@
-//! Notifications: what a user is told without having asked at that moment.
+//! Notifications: messages to a user that are stored in the product.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{Clock, words::words};
+use crate::{Clock, string_enum::schema_enum};
 
-/// Longer ones are cut: they are read on small screens, and go into subjects and variables.
+/// Longer titles are cut. They are shown on small screens and used in e-mail subjects and environment variables.
 pub const MAX_TITLE_CHARS: usize = 300;
+/// Longer texts are cut.
 pub const MAX_TEXT_CHARS: usize = 4000;
 
-words! {
-    #[schema(as = NotificationKind)]
-    pub enum Kind {
-        /// A reminder spoke up, or a task is due.
+schema_enum! {
+    /// The cause of a notification.
+    pub enum NotificationKind {
+        /// A reminder fired, or a task is due.
         Reminder = "reminder",
         Execution = "execution",
         Schedule = "schedule",
     }
 }
 
+/// A message to a user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Notification {
     pub id: Uuid,
-    pub kind: Kind,
-    /// One line.
+    pub kind: NotificationKind,
+    /// A single line.
     pub title: String,
     pub text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,7 +41,9 @@ pub struct Notification {
 }
 
 impl Notification {
-    pub fn new(clock: &Clock, kind: Kind, title: &str, text: &str) -> Self {
+    /// Returns an unread notification with a new id and the current time. It refers to no task, execution or schedule.
+    /// White space in the title becomes single spaces. Long titles and texts are cut.
+    pub fn new(clock: &Clock, kind: NotificationKind, title: &str, text: &str) -> Self {
         let line = title.split_whitespace().collect::<Vec<_>>().join(" ");
         Self {
             id: clock.id(),
@@ -55,10 +59,10 @@ impl Notification {
     }
 }
 
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        // The last one makes place for the mark.
-        Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
+/// Cuts `text` to at most `max_chars` characters. The last one is `…` then.
+fn cut(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
+        Some(_) => text.chars().take(max_chars - 1).chain(['…']).collect(),
         None => text.to_owned(),
     }
 }
@@ -70,10 +74,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_has_the_shape_that_others_rely_on() {
+    fn notifications_have_a_stable_json_shape() {
         // TASK-4
         let clock = Clock::manual("2026-01-10T12:00:00Z".parse().unwrap());
-        let mut notification = Notification::new(&clock, Kind::Reminder, "Reminder:\n milk ", " Buy it. ");
+        let mut notification = Notification::new(&clock, NotificationKind::Reminder, "Reminder:\n milk ", " Buy it. ");
         notification.id = Uuid::nil();
         notification.task_id = Some(Uuid::nil());
         let shape = json!({
@@ -85,11 +89,11 @@ mod tests {
     }
 
     #[test]
-    fn long_ones_are_cut() {
+    fn long_titles_are_cut() {
         let clock = Clock::system();
-        for (given, kept) in [(299, 299), (300, 300), (301, 300)] {
-            let title = Notification::new(&clock, Kind::Schedule, &"ä".repeat(given), "").title;
-            assert_eq!((title.chars().count(), title.ends_with('…')), (kept, given > kept));
+        for (given, expected) in [(299, 299), (300, 300), (301, 300)] {
+            let title = Notification::new(&clock, NotificationKind::Schedule, &"ä".repeat(given), "").title;
+            assert_eq!((title.chars().count(), title.ends_with('…')), (expected, given > expected));
         }
     }
 }

@@ -1,28 +1,29 @@
-//! The rule by which a task repeats: an RFC 5545 RRULE, checked part by part, kept in one spelling, and followed.
+//! Recurrence rules of tasks: parsing, normalization and occurrences of an RFC 5545 RRULE.
 //!
-//! A series has no memory: each task carries the rule, and its due date is the start that the rule goes on from. What a
-//! rule does not say (the day of a month, the time of day) is taken from there.
+//! A series has no stored state. Each task carries the rule, and its due date is the start of the rule. Parts that the
+//! rule omits, such as the day of the month or the time of day, are taken from the start.
 
 mod days;
 mod occurrences;
 mod rule;
 
 pub use occurrences::Occurrences;
-pub use rule::{Frequency, Rule, Until};
+pub use rule::{Frequency, RecurrenceRule, Until};
 
 use crate::Invalid;
 
-/// The rule in upper case and without the `RRULE:` in front, or what is wrong with it.
-pub fn parse(field: &str, text: &str) -> Result<String, Invalid> {
+/// Returns the rule in upper case without the prefix `RRULE:`. Fails if it is not a valid rule.
+pub fn normalize(field: &str, text: &str) -> Result<String, Invalid> {
     let rule = text.trim().to_ascii_uppercase();
     let rule = rule.strip_prefix("RRULE:").unwrap_or(&rule);
-    Rule::read(rule)
-        .map_err(|why| Invalid::one(field, "rrule", format!("must be an RRULE such as FREQ=WEEKLY;BYDAY=MO: {why}")))?;
+    RecurrenceRule::parse(rule).map_err(|reason| {
+        Invalid::one(field, "rrule", format!("must be an RRULE such as FREQ=WEEKLY;BYDAY=MO: {reason}"))
+    })?;
     Ok(rule.to_owned())
 }
 
-/// The rule with `steps` occurrences less to come, where it counts them.
-pub fn counted_down(rule: &str, steps: i64) -> String {
+/// Returns the rule with its `COUNT` reduced by `steps`. A rule without `COUNT` is not changed.
+pub fn reduce_count(rule: &str, steps: i64) -> String {
     let part = |part: &str| match part.strip_prefix("COUNT=").and_then(|count| count.parse::<i64>().ok()) {
         Some(count) => format!("COUNT={}", count - steps),
         None => part.to_owned(),

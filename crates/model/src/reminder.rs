@@ -1,4 +1,4 @@
-//! Reminders: when a task speaks up, and how often.
+//! Reminders: the times at which a user is notified about a task.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -7,13 +7,14 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::clock::from_micros;
-use crate::due::Due;
+use crate::due::DueDate;
 use crate::invalid::Checks;
 use crate::{Clock, Invalid, User};
 
 pub const MAX_INTERVAL_MINUTES: i64 = 1440;
 pub const MAX_COUNT: i64 = 100;
 
+/// One or several notifications about a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reminder {
@@ -21,22 +22,24 @@ pub struct Reminder {
     pub task_id: Uuid,
     pub remind_at: Timestamp,
     pub repeat_interval_minutes: Option<i64>,
-    /// Firings in total; with an interval and no count it repeats until the task is completed.
+    /// The total number of notifications. With an interval and no count, the reminder repeats until the task is
+    /// completed.
     pub repeat_count: Option<i64>,
     pub fired_count: i64,
-    pub status: Status,
+    pub status: ReminderStatus,
 }
 
+/// The status of a reminder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[schema(as = ReminderStatus)]
-pub enum Status {
+pub enum ReminderStatus {
     Scheduled,
     Done,
     Dropped,
 }
 
-impl Status {
+impl ReminderStatus {
+    /// Parses a status. Fails if the text is not a status.
     pub fn parse(field: &str, text: &str) -> Result<Self, Invalid> {
         match text {
             "scheduled" => Ok(Self::Scheduled),
@@ -46,6 +49,7 @@ impl Status {
         }
     }
 
+    /// Returns the JSON spelling.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Scheduled => "scheduled",
@@ -56,7 +60,7 @@ impl Status {
 }
 
 impl Reminder {
-    /// Holds a reminder that was made elsewhere to the rules of those made here.
+    /// Returns the imported reminder. Fails if its interval or count is out of range.
     pub fn check(self) -> Result<Self, Invalid> {
         let mut checks = Checks::default();
         checks.take(in_range("repeat_interval_minutes", self.repeat_interval_minutes, MAX_INTERVAL_MINUTES));
@@ -64,23 +68,26 @@ impl Reminder {
         checks.finish(Some(self))
     }
 
-    /// When it speaks up next, if it does. One that never did does so however late it is.
-    pub fn next_at(&self, now: Timestamp) -> Timestamp {
+    /// Returns the time of the next firing. A reminder that has never fired is due at `remind_at`, however late that
+    /// is. After that, the result is the next repetition after `now`, or `remind_at` if the reminder has no interval.
+    pub fn next_firing(&self, now: Timestamp) -> Timestamp {
         if self.fired_count == 0 { self.remind_at } else { self.next_after(now).unwrap_or(self.remind_at) }
     }
 
-    /// Counts a firing; gives the time of the next one. Those that were missed meanwhile are not made up for, nor counted.
+    /// Counts a firing and returns the time of the next one. Missed firings are skipped and not counted. Returns `None`
+    /// and sets the status to `Done` if the reminder has no interval, or if `repeat_count` is reached.
     pub fn fire(&mut self, now: Timestamp) -> Option<Timestamp> {
         self.fired_count += 1;
-        let enough = self.repeat_count.is_some_and(|count| self.fired_count >= count);
-        let next = self.next_after(now).filter(|_| !enough);
+        let is_last = self.repeat_count.is_some_and(|count| self.fired_count >= count);
+        let next = self.next_after(now).filter(|_| !is_last);
         if next.is_none() {
-            self.status = Status::Done;
+            self.status = ReminderStatus::Done;
         }
         next
     }
 
-    /// The first time of its rhythm after `now`: it goes on from `remind_at`, however late a firing was.
+    /// Returns the first time after `now` that is one or more intervals after `remind_at`. Returns `None` if the
+    /// interval is not set or not positive.
     fn next_after(&self, now: Timestamp) -> Option<Timestamp> {
         let every = self.repeat_interval_minutes?.checked_mul(60_000_000).filter(|every| *every > 0)?;
         let first = self.remind_at.as_microsecond();
@@ -89,13 +96,12 @@ impl Reminder {
     }
 }
 
-/// A reminder as somebody asks for it.
+/// A request to create a reminder.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = ReminderDraft)]
-pub struct Draft {
+pub struct ReminderDraft {
     pub task_id: String,
-    /// RFC 3339, or a date and time in the user's zone.
+    /// RFC 3339, or a date and time without offset in the user's time zone.
     pub remind_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 1440)]
@@ -105,7 +111,9 @@ pub struct Draft {
     pub repeat_count: Option<i64>,
 }
 
-impl Draft {
+impl ReminderDraft {
+    /// Returns the new, scheduled reminder. Fails with all violations of the draft: `remind_at` must be in the future
+    /// and name a time of day, and a count above 1 requires an interval. Does not check that the task exists.
     pub fn check(self, clock: &Clock, user: &User) -> Result<Reminder, Invalid> {
         let mut checks = Checks::default();
         let task_id = Uuid::try_parse(&self.task_id).map_err(|_| Invalid::one("task_id", "uuid", "must be a UUID"));
@@ -124,14 +132,15 @@ impl Draft {
             repeat_interval_minutes: interval,
             repeat_count: self.repeat_count,
             fired_count: 0,
-            status: Status::Scheduled,
+            status: ReminderStatus::Scheduled,
         });
         checks.finish(reminder)
     }
 }
 
+/// Parses a future time. Fails if it has no time of day or is not in the future.
 fn remind_at(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, Invalid> {
-    let Some(at) = Due::parse("remind_at", text, zone)?.moment() else {
+    let Some(at) = DueDate::parse("remind_at", text, zone)?.timestamp() else {
         return Err(Invalid::one(
             "remind_at",
             "date_time",
@@ -144,6 +153,7 @@ fn remind_at(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, I
     Ok(at)
 }
 
+/// Fails if the value is given and not between 1 and `max`.
 fn in_range(field: &str, value: Option<i64>, max: i64) -> Result<(), Invalid> {
     match value {
         Some(n) if !(1..=max).contains(&n) => {
@@ -158,7 +168,7 @@ mod tests {
     use super::*;
 
     fn check(remind_at: &str, interval: Option<i64>, count: Option<i64>) -> Result<Reminder, Vec<String>> {
-        let draft = Draft {
+        let draft = ReminderDraft {
             task_id: "0190a6d2-7c00-7000-8000-000000000000".into(),
             remind_at: remind_at.into(),
             repeat_interval_minutes: interval,
@@ -174,14 +184,17 @@ mod tests {
     }
 
     #[test]
-    fn it_keeps_its_rhythm_and_its_count() {
+    fn a_repeating_reminder_keeps_its_interval_and_its_count() {
         // TASK-4
         let mut reminder = check("2026-01-10T12:30:00Z", Some(15), Some(3)).unwrap();
-        assert_eq!(reminder.next_at(at("18:00:00")), at("12:30:00"), "late is not never");
+        assert_eq!(reminder.next_firing(at("18:00:00")), at("12:30:00"), "a late reminder still fires");
         assert_eq!(reminder.fire(at("12:30:01")), Some(at("12:45:00")));
-        assert_eq!(reminder.fire(at("13:00:00")), Some(at("13:15:00")), "very late: one was missed, the next is ahead");
-        assert_eq!(reminder.next_at(at("13:20:00")), at("13:30:00"));
-        assert_eq!((reminder.fire(at("13:15:00")), reminder.fired_count, reminder.status), (None, 3, Status::Done));
+        assert_eq!(reminder.fire(at("13:00:00")), Some(at("13:15:00")), "very late: one firing is skipped");
+        assert_eq!(reminder.next_firing(at("13:20:00")), at("13:30:00"));
+        assert_eq!(
+            (reminder.fire(at("13:15:00")), reminder.fired_count, reminder.status),
+            (None, 3, ReminderStatus::Done)
+        );
 
         let mut endless = check("2026-01-10T12:30:00Z", Some(1440), None).unwrap();
         for day in 0..1000_i64 {
@@ -191,11 +204,11 @@ mod tests {
         assert_eq!(endless.fire(at("00:00:00")), Some(at("12:30:00") + jiff::SignedDuration::from_hours(24)));
 
         let mut once = check("2026-01-10T12:30:00Z", None, None).unwrap();
-        assert_eq!((once.fire(at("12:30:00")), once.status), (None, Status::Done));
+        assert_eq!((once.fire(at("12:30:00")), once.status), (None, ReminderStatus::Done));
     }
 
     #[test]
-    fn limits_hold_at_their_edges() {
+    fn limits_are_inclusive() {
         // TASK-1
         assert!(check("2026-01-10T13:00:01", Some(1440), Some(100)).is_ok(), "13:00:01 in Berlin is after 12:00 UTC");
         assert_eq!(check("2026-01-10T13:00:00", None, None), Err(vec!["remind_at".into()]), "not later than now");

@@ -1,7 +1,8 @@
-//! Tasks: what they are, how one is created and changed, what follows one that repeats, and which of them a list shows.
+//! Tasks: the type, drafts and patches with their validation, the next occurrence of a recurring task, and list
+//! filters.
 
-mod changed;
-mod next;
+mod change_result;
+mod recurring;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -9,17 +10,18 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-pub use self::changed::{ChangeKind, Changed, Undone};
-use crate::due::{Due, Period};
+pub use self::change_result::{ChangedTask, TaskChangeKind, UndoneChange};
+use crate::due::{DueDate, DuePeriod};
 use crate::invalid::Checks;
 use crate::json::present;
 use crate::{Clock, Invalid, User, recurrence, text};
 
-pub const MAX_TITLE: usize = 200;
-pub const MAX_DESCRIPTION: usize = 1000;
+pub const MAX_TITLE_CHARS: usize = 200;
+pub const MAX_DESCRIPTION_CHARS: usize = 1000;
 pub const MAX_TAGS: usize = 20;
-pub const MAX_TAG: usize = 50;
+pub const MAX_TAG_CHARS: usize = 50;
 
+/// An item on a user's list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
@@ -27,11 +29,11 @@ pub struct Task {
     #[schema(examples("pay rent"))]
     pub title: String,
     pub description: Option<String>,
-    pub status: Status,
+    pub status: TaskStatus,
     pub priority: Priority,
-    /// `YYYY-MM-DD`, or RFC 3339 with offset when a time of day is meant.
+    /// `YYYY-MM-DD`, or RFC 3339 with an offset if the task is due at a time of day.
     #[schema(value_type = Option<String>, examples("2026-01-31"))]
-    pub due_date: Option<Due>,
+    pub due_date: Option<DueDate>,
     /// An RFC 5545 RRULE.
     #[schema(examples("FREQ=MONTHLY;BYMONTHDAY=1"))]
     pub recurrence: Option<String>,
@@ -41,14 +43,15 @@ pub struct Task {
     pub completed_at: Option<Timestamp>,
 }
 
+/// The status of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[schema(as = TaskStatus)]
-pub enum Status {
+pub enum TaskStatus {
     Pending,
     Completed,
 }
 
+/// The priority of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = TaskPriority)]
@@ -59,32 +62,37 @@ pub enum Priority {
     High,
 }
 
-/// A choice among words that is read in any case.
-trait Word: Sized + Copy + 'static {
+/// An enum that is parsed without regard to case.
+trait CaseInsensitive: Sized + Copy + 'static {
     const ALL: &'static [(&'static str, Self)];
+    /// The message of the violation.
     const RULE: &'static str;
 
-    fn read(field: &str, text: &str) -> Result<Self, Invalid> {
+    /// Returns the value with this word. Case and surrounding white space are ignored. Fails with the message `RULE` if
+    /// there is none.
+    fn parse_any_case(field: &str, text: &str) -> Result<Self, Invalid> {
         let found = Self::ALL.iter().find(|(word, _)| word.eq_ignore_ascii_case(text.trim()));
         found.map(|(_, value)| *value).ok_or_else(|| Invalid::one(field, "one_of", Self::RULE))
     }
 }
 
-impl Word for Status {
+impl CaseInsensitive for TaskStatus {
     const ALL: &'static [(&'static str, Self)] = &[("pending", Self::Pending), ("completed", Self::Completed)];
     const RULE: &'static str = "must be pending or completed";
 }
 
-impl Word for Priority {
+impl CaseInsensitive for Priority {
     const ALL: &'static [(&'static str, Self)] = &[("low", Self::Low), ("medium", Self::Medium), ("high", Self::High)];
     const RULE: &'static str = "must be low, medium or high";
 }
 
-impl Status {
+impl TaskStatus {
+    /// Parses a status in any case. Fails if the text is not a status.
     pub fn parse(field: &str, text: &str) -> Result<Self, Invalid> {
-        Self::read(field, text)
+        Self::parse_any_case(field, text)
     }
 
+    /// Returns the JSON spelling.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -94,10 +102,12 @@ impl Status {
 }
 
 impl Priority {
+    /// Parses a priority in any case. Fails if the text is not a priority.
     pub fn parse(field: &str, text: &str) -> Result<Self, Invalid> {
-        Self::read(field, text)
+        Self::parse_any_case(field, text)
     }
 
+    /// Returns the JSON spelling.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Low => "low",
@@ -107,27 +117,29 @@ impl Priority {
     }
 }
 
-/// The limits a deployment may set.
+/// Limits that a deployment may configure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct TaskLimits {
     pub max_title_chars: usize,
 }
 
-impl Default for Limits {
+impl Default for TaskLimits {
     fn default() -> Self {
-        Self { max_title_chars: MAX_TITLE }
+        Self { max_title_chars: MAX_TITLE_CHARS }
     }
 }
 
 impl Task {
-    /// Holds a task that was made elsewhere to the rules of those made here.
-    pub fn check(self, limits: Limits) -> Result<Self, Invalid> {
+    /// Returns the imported task, cleaned. A completed task without `completed_at` gets its `updated_at`; a pending
+    /// task has none. Fails with all violations of the rules for new tasks.
+    pub fn check(self, limits: TaskLimits) -> Result<Self, Invalid> {
         let mut checks = Checks::default();
         let title = checks.take(text::required_line("title", &self.title, limits.max_title_chars));
         let description = checks.take(description(self.description.as_deref()));
-        let recurrence = checks.take(recurrence_of(self.recurrence.as_deref()));
+        let recurrence = checks.take(normalize_recurrence(self.recurrence.as_deref()));
         let tags = checks.take(tags(&self.tags));
-        let completed_at = (self.status == Status::Completed).then_some(self.completed_at.unwrap_or(self.updated_at));
+        let completed_at =
+            (self.status == TaskStatus::Completed).then_some(self.completed_at.unwrap_or(self.updated_at));
         let task = (|| {
             let title = title?;
             let description = description?;
@@ -139,19 +151,18 @@ impl Task {
     }
 }
 
-/// A request for a new task.
+/// A request to create a task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = TaskDraft)]
-pub struct Draft {
+pub struct TaskDraft {
     #[schema(min_length = 1, max_length = 200, examples("pay rent"))]
     pub title: String,
     #[schema(max_length = 1000)]
     pub description: Option<String>,
-    /// `medium` where it is not given.
+    /// `medium` by default.
     #[schema(value_type = Option<Priority>, examples("high"))]
     pub priority: Option<String>,
-    /// A date, RFC 3339, or a date and time in the user's zone.
+    /// A date, an RFC 3339 time, or a date and time without offset in the user's time zone.
     #[schema(examples("2026-01-31"))]
     pub due_date: Option<String>,
     /// An RFC 5545 RRULE.
@@ -161,15 +172,15 @@ pub struct Draft {
     pub tags: Option<Vec<String>>,
 }
 
-impl Draft {
-    /// The task it describes, new and pending.
-    pub fn check(self, limits: Limits, clock: &Clock, user: &User) -> Result<Task, Invalid> {
+impl TaskDraft {
+    /// Returns the new, pending task. Fails with all violations of the draft.
+    pub fn check(self, limits: TaskLimits, clock: &Clock, user: &User) -> Result<Task, Invalid> {
         let mut checks = Checks::default();
         let title = checks.take(text::required_line("title", &self.title, limits.max_title_chars));
         let description = checks.take(description(self.description.as_deref()));
         let priority = checks.take(self.priority.map_or(Ok(Priority::default()), |p| Priority::parse("priority", &p)));
         let due_date = checks.take(due_date(self.due_date.as_deref(), &user.time_zone));
-        let recurrence = checks.take(recurrence_of(self.recurrence.as_deref()));
+        let recurrence = checks.take(normalize_recurrence(self.recurrence.as_deref()));
         let tags = checks.take(tags(self.tags.as_deref().unwrap_or_default()));
         let now = clock.now();
         let task = (|| {
@@ -177,7 +188,7 @@ impl Draft {
                 id: clock.id(),
                 title: title?,
                 description: description?,
-                status: Status::Pending,
+                status: TaskStatus::Pending,
                 priority: priority?,
                 due_date: due_date?,
                 recurrence: recurrence?,
@@ -191,11 +202,10 @@ impl Draft {
     }
 }
 
-/// Changes to a task: absent leaves a field as it is, `null` empties it.
+/// Changes to a task. An absent field is not changed; `null` clears it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = TaskPatch)]
-pub struct Patch {
+pub struct TaskPatch {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false, min_length = 1, max_length = 200)]
     pub title: Option<String>,
@@ -203,7 +213,7 @@ pub struct Patch {
     #[schema(value_type = Option<String>, max_length = 1000)]
     pub description: Option<Option<String>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Status, required = false)]
+    #[schema(value_type = TaskStatus, required = false)]
     pub status: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Priority, required = false)]
@@ -220,40 +230,42 @@ pub struct Patch {
     pub tags: Option<Vec<String>>,
 }
 
-/// A [`Patch`] whose every value is valid.
+/// A validated [`TaskPatch`].
 #[derive(Clone, Debug, Default)]
-pub struct Change {
+pub struct TaskChange {
     title: Option<String>,
     description: Option<Option<String>>,
-    status: Option<Status>,
+    status: Option<TaskStatus>,
     priority: Option<Priority>,
-    due_date: Option<Option<Due>>,
+    due_date: Option<Option<DueDate>>,
     recurrence: Option<Option<String>>,
     tags: Option<Vec<String>>,
 }
 
-impl Patch {
-    pub fn check(self, limits: Limits, user: &User) -> Result<Change, Invalid> {
+impl TaskPatch {
+    /// Returns the validated change. Fails with all violations, or if the patch has no field.
+    pub fn check(self, limits: TaskLimits, user: &User) -> Result<TaskChange, Invalid> {
         let mut checks = Checks::default();
         if self.is_empty() {
             let message = "must name at least one of title, description, status, priority, due_date, recurrence, tags";
             checks.fail("body", "min_fields", message);
         }
         let zone = &user.time_zone;
-        let change = Change {
+        let change = TaskChange {
             title: self
                 .title
                 .and_then(|title| checks.take(text::required_line("title", &title, limits.max_title_chars))),
             description: self.description.and_then(|text| checks.take(description(text.as_deref()))),
-            status: self.status.and_then(|word| checks.take(Status::parse("status", &word))),
+            status: self.status.and_then(|word| checks.take(TaskStatus::parse("status", &word))),
             priority: self.priority.and_then(|word| checks.take(Priority::parse("priority", &word))),
             due_date: self.due_date.and_then(|text| checks.take(due_date(text.as_deref(), zone))),
-            recurrence: self.recurrence.and_then(|rule| checks.take(recurrence_of(rule.as_deref()))),
+            recurrence: self.recurrence.and_then(|rule| checks.take(normalize_recurrence(rule.as_deref()))),
             tags: self.tags.and_then(|list| checks.take(tags(&list))),
         };
         checks.finish(Some(change))
     }
 
+    /// Returns `true` if no field is given. A field that is `null` is given.
     fn is_empty(&self) -> bool {
         let Self { title, description, status, priority, due_date, recurrence, tags } = self;
         title.is_none()
@@ -266,13 +278,13 @@ impl Patch {
     }
 }
 
-impl Change {
-    /// The change that completes a task.
+impl TaskChange {
+    /// Returns the change that completes a task.
     pub fn complete() -> Self {
-        Self { status: Some(Status::Completed), ..Self::default() }
+        Self { status: Some(TaskStatus::Completed), ..Self::default() }
     }
 
-    /// The task after the change; the same task, times included, where the change says nothing new.
+    /// Returns the task after the change. Returns an equal task, including its times, if the change has no effect.
     pub fn apply(&self, task: &Task, now: Timestamp) -> Task {
         let mut next = task.clone();
         next.title = self.title.clone().unwrap_or(next.title);
@@ -283,7 +295,7 @@ impl Change {
         next.tags = self.tags.clone().unwrap_or(next.tags);
         next.status = self.status.unwrap_or(next.status);
         if next.status != task.status {
-            next.completed_at = (next.status == Status::Completed).then_some(now);
+            next.completed_at = (next.status == TaskStatus::Completed).then_some(now);
         }
         if next != *task {
             next.updated_at = now;
@@ -292,24 +304,24 @@ impl Change {
     }
 }
 
-/// Which tasks a list shows.
+/// Selects the tasks of a listing.
 #[derive(Clone, Debug, Default)]
-pub struct Filter {
-    /// `None` shows all.
-    pub status: Option<Status>,
+pub struct TaskFilter {
+    /// `None` selects all.
+    pub status: Option<TaskStatus>,
     pub priority: Option<Priority>,
-    pub due: Option<Period>,
-    /// All of them, in any case.
+    pub due: Option<DuePeriod>,
+    /// The task must have all of these tags. Case is ignored.
     pub tags: Vec<String>,
-    /// Words to find in title and description.
+    /// Text to find in the title or the description.
     pub text: Option<String>,
-    /// A beginning or an end of the id, or a part of the title: what people type to name a task.
+    /// A reference to a task: the start or end of its id, or a part of its title.
     pub reference: Option<String>,
 }
 
-/// A [`Filter`] as it is written in a query string.
+/// A [`TaskFilter`] as the parameters of a query string.
 #[derive(Clone, Debug, Default)]
-pub struct FilterDraft<'a> {
+pub struct TaskFilterDraft<'a> {
     pub status: Option<&'a str>,
     pub priority: Option<&'a str>,
     pub due: Option<&'a str>,
@@ -318,42 +330,46 @@ pub struct FilterDraft<'a> {
     pub reference: Option<&'a str>,
 }
 
-impl FilterDraft<'_> {
-    pub fn check(&self, now: Timestamp, user: &User) -> Result<Filter, Invalid> {
+impl TaskFilterDraft<'_> {
+    /// Returns the filter. Fails with all violations. Only pending tasks are selected by default; `all` selects every
+    /// status.
+    pub fn check(&self, now: Timestamp, user: &User) -> Result<TaskFilter, Invalid> {
         let mut checks = Checks::default();
         let status = match self.status {
-            None => Some(Status::Pending),
+            None => Some(TaskStatus::Pending),
             Some(word) if word.eq_ignore_ascii_case("all") => None,
-            Some(word) => checks.take(Status::parse("status", word).map_err(|mut invalid| {
+            Some(word) => checks.take(TaskStatus::parse("status", word).map_err(|mut invalid| {
                 invalid.violations[0].message = "must be pending, completed or all".to_owned();
                 invalid
             })),
         };
-        let filter = Filter {
+        let filter = TaskFilter {
             status,
             priority: self.priority.and_then(|word| checks.take(Priority::parse("priority", word))),
-            due: self.due.and_then(|text| checks.take(Period::parse("due", text, now, &user.time_zone))),
+            due: self.due.and_then(|text| checks.take(DuePeriod::parse("due", text, now, &user.time_zone))),
             tags: checks.take(tags(self.tags)).unwrap_or_default(),
-            text: self.q.and_then(|q| checks.take(text::required_line("q", q, MAX_TITLE))),
-            reference: self.reference.and_then(|r| checks.take(text::required_line("ref", r, MAX_TITLE))),
+            text: self.q.and_then(|q| checks.take(text::required_line("q", q, MAX_TITLE_CHARS))),
+            reference: self.reference.and_then(|r| checks.take(text::required_line("ref", r, MAX_TITLE_CHARS))),
         };
         checks.finish(Some(filter))
     }
 }
 
+/// Returns the cleaned description, `None` if it is absent or blank. Fails if it is too long.
 fn description(text: Option<&str>) -> Result<Option<String>, Invalid> {
-    text.map_or(Ok(None), |text| text::optional("description", text, MAX_DESCRIPTION))
+    text.map_or(Ok(None), |text| text::optional("description", text, MAX_DESCRIPTION_CHARS))
 }
 
-fn due_date(text: Option<&str>, zone: &TimeZone) -> Result<Option<Due>, Invalid> {
-    text.map(|text| Due::parse("due_date", text, zone)).transpose()
+fn due_date(text: Option<&str>, zone: &TimeZone) -> Result<Option<DueDate>, Invalid> {
+    text.map(|text| DueDate::parse("due_date", text, zone)).transpose()
 }
 
-fn recurrence_of(rule: Option<&str>) -> Result<Option<String>, Invalid> {
-    rule.map(|rule| recurrence::parse("recurrence", rule)).transpose()
+fn normalize_recurrence(rule: Option<&str>) -> Result<Option<String>, Invalid> {
+    rule.map(|rule| recurrence::normalize("recurrence", rule)).transpose()
 }
 
-/// Cleaned, without a leading `#`, each only once whatever its case.
+/// Returns the cleaned tags without a leading `#`. Duplicates are removed; case is ignored. Fails if there are more
+/// than [`MAX_TAGS`], or for each tag that does not have 1 to [`MAX_TAG_CHARS`] characters.
 fn tags(list: &[String]) -> Result<Vec<String>, Invalid> {
     let mut checks = Checks::default();
     let mut tags: Vec<String> = Vec::new();
@@ -374,8 +390,10 @@ fn tags(list: &[String]) -> Result<Vec<String>, Invalid> {
     checks.finish(Some(tags))
 }
 
+/// Returns the tag as one cleaned line without its leading `#`. Fails if it does not have 1 to [`MAX_TAG_CHARS`]
+/// characters.
 fn tag_name(field: &str, tag: &str) -> Result<String, Invalid> {
-    text::required_line(field, tag.trim().trim_start_matches('#'), MAX_TAG)
+    text::required_line(field, tag.trim().trim_start_matches('#'), MAX_TAG_CHARS)
 }
 
 #[cfg(test)]

@@ -1,106 +1,120 @@
-//! Channels: by which ways users are reached, and who wants what through them.
+//! Channels: the configured destinations of notifications.
 
 use std::time::Duration;
 
 use model::UserId;
-use model::notification::Kind;
-use store::outbox::Claimed;
+use model::notification::NotificationKind;
+use store::outbox::ClaimedDelivery;
 
-use crate::{Mail, Program, Webhook};
+use crate::{CommandTransport, EmailTransport, Webhook};
 
-/// A way out, as it is configured. Its name is all that is stored of it.
+/// A configured channel. The database stores only its name.
 #[derive(Clone, Debug)]
 pub struct Channel {
     pub name: String,
-    pub way: Way,
-    /// What goes through it; none: everything.
-    pub kinds: Vec<Kind>,
-    /// Whose; none: everyone's.
+    pub transport: ChannelTransport,
+    /// The kinds of notifications for this channel. Empty means all.
+    pub kinds: Vec<NotificationKind>,
+    /// The users of this channel. Empty means all.
     pub users: Vec<UserId>,
 }
 
+/// The technical destination of a channel.
 #[derive(Clone, Debug)]
-pub enum Way {
+pub enum ChannelTransport {
     Webhook(Webhook),
-    Command(Program),
-    Email(Mail),
+    Command(CommandTransport),
+    Email(EmailTransport),
 }
 
-/// Why something was not delivered, without secrets or addresses.
+/// The reason of a failed delivery. It contains no secrets and no URLs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
-    pub(crate) says: String,
-    pub(crate) hope: Hope,
-    /// Whether it is the host that does not work, rather than this one address there.
-    pub(crate) is_of_the_host: bool,
+pub(crate) struct DeliveryFailure {
+    pub(crate) message: String,
+    pub(crate) retry: RetryAdvice,
+    /// True if the whole host has failed, not only this URL.
+    pub(crate) is_host_failure: bool,
 }
 
-/// What may help.
+/// The kind of retry that may succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hope {
-    /// Another try, not before so long where the other side says so.
-    Again(Option<Duration>),
-    /// Another node.
-    Elsewhere,
-    None,
+pub(crate) enum RetryAdvice {
+    /// A later attempt, not before the delay that the receiver has requested, if any.
+    Later(Option<Duration>),
+    /// An attempt of another node.
+    OtherNode,
+    /// No retry can succeed.
+    Never,
 }
 
-impl Failure {
-    pub(crate) fn for_now(says: impl Into<String>) -> Self {
-        Self { says: says.into(), hope: Hope::Again(None), is_of_the_host: false }
+impl DeliveryFailure {
+    /// Creates a failure that a later attempt may overcome.
+    pub(crate) fn transient(message: impl Into<String>) -> Self {
+        Self { message: message.into(), retry: RetryAdvice::Later(None), is_host_failure: false }
     }
 
-    pub(crate) fn for_good(says: impl Into<String>) -> Self {
-        Self { says: says.into(), hope: Hope::None, is_of_the_host: false }
+    /// Creates a failure that no retry can overcome.
+    pub(crate) fn permanent(message: impl Into<String>) -> Self {
+        Self { message: message.into(), retry: RetryAdvice::Never, is_host_failure: false }
     }
 
-    pub(crate) fn elsewhere(says: impl Into<String>) -> Self {
-        Self { says: says.into(), hope: Hope::Elsewhere, is_of_the_host: false }
+    /// Creates a failure that another node may overcome.
+    pub(crate) fn other_node(message: impl Into<String>) -> Self {
+        Self { message: message.into(), retry: RetryAdvice::OtherNode, is_host_failure: false }
     }
 
-    /// Not again before so long.
-    pub(crate) fn after(self, patience: Option<Duration>) -> Self {
-        Self { hope: Hope::Again(patience), ..self }
+    /// Makes the failure transient, with the delay that the receiver has requested.
+    pub(crate) fn retry_after(self, delay: Option<Duration>) -> Self {
+        Self { retry: RetryAdvice::Later(delay), ..self }
     }
 
-    pub(crate) fn of_the_host(self) -> Self {
-        Self { is_of_the_host: true, ..self }
+    /// Marks the failure as one of the whole host.
+    pub(crate) fn host_failure(self) -> Self {
+        Self { is_host_failure: true, ..self }
     }
 }
 
 impl Channel {
-    pub fn wants(&self, owner: UserId, kind: Kind) -> bool {
+    /// Returns true if the channel accepts notifications of this kind for this user.
+    pub fn accepts(&self, owner: UserId, kind: NotificationKind) -> bool {
         (self.kinds.is_empty() || self.kinds.contains(&kind)) && (self.users.is_empty() || self.users.contains(&owner))
     }
 
-    /// Whether a delivery could be made, as far as that can be said without making one.
+    /// Checks the channel without sending a notification: the host name of a webhook, the file of a command, or the
+    /// login at the mail server. Returns a description of the result. Fails with the reason if the check fails.
     pub async fn check(&self) -> Result<String, String> {
-        match &self.way {
-            Way::Webhook(webhook) => webhook.check().await,
-            Way::Command(program) => program.check(),
-            Way::Email(mail) => mail.check().await,
+        match &self.transport {
+            ChannelTransport::Webhook(webhook) => webhook.check().await,
+            ChannelTransport::Command(command) => command.check(),
+            ChannelTransport::Email(email) => email.check().await,
         }
     }
 
-    /// How long a delivery may take.
-    pub(crate) fn limit(&self) -> Duration {
-        match &self.way {
-            Way::Webhook(_) => crate::post::LIMIT,
-            Way::Command(program) => program.limit,
-            Way::Email(_) => crate::email::LIMIT,
+    /// Returns the timeout of a delivery.
+    pub(crate) fn timeout(&self) -> Duration {
+        match &self.transport {
+            ChannelTransport::Webhook(_) => crate::post::REQUEST_TIMEOUT,
+            ChannelTransport::Command(command) => command.timeout,
+            ChannelTransport::Email(_) => crate::email::SEND_TIMEOUT,
         }
     }
 
-    pub(crate) async fn deliver(&self, delivery: &Claimed, now: jiff::Timestamp) -> Result<(), Failure> {
-        match &self.way {
-            Way::Webhook(webhook) => webhook.deliver(delivery, now).await,
-            Way::Command(program) => program.deliver(delivery).await,
-            Way::Email(mail) => mail.deliver(delivery, now).await,
+    /// Sends a delivery. Fails with the reason and the advice for a retry.
+    pub(crate) async fn deliver(
+        &self,
+        delivery: &ClaimedDelivery,
+        now: jiff::Timestamp,
+    ) -> Result<(), DeliveryFailure> {
+        match &self.transport {
+            ChannelTransport::Webhook(webhook) => webhook.deliver(delivery, now).await,
+            ChannelTransport::Command(command) => command.deliver(delivery).await,
+            ChannelTransport::Email(email) => email.deliver(delivery, now).await,
         }
     }
 }
 
-impl Way {
+impl ChannelTransport {
+    /// Returns `webhook`, `command` or `email`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Webhook(_) => "webhook",

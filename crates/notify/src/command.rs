@@ -1,5 +1,5 @@
-//! Commands: a program of the operator, started without a shell, with the notification on its input and in variables. It
-//! gets none of our own variables but those that say where it is and how people speak there.
+//! The command transport: runs a program of the operator without a shell. The program gets the notification on standard
+//! input and in environment variables. From the environment of adjutant it gets only a short list of variables.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -8,19 +8,21 @@ use model::notification::Notification;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use redact::redact;
-use store::outbox::Claimed;
+use store::outbox::ClaimedDelivery;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::time::timeout;
 
-use crate::channel::Failure;
+use crate::channel::DeliveryFailure;
 
-const LIMIT: Duration = Duration::from_secs(30);
-/// How much of what it complains about is kept, and how long is waited for it after its end.
-const LAST_WORDS: usize = 500;
-const DRAIN: Duration = Duration::from_millis(200);
-/// What a program may need to find its way to a person.
-const PASSED_ON: &[&str] = &[
+/// The default timeout of a command.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+/// The size of the kept end of standard error, in bytes.
+const MAX_STDERR_BYTES: usize = 500;
+/// The time to read standard error after the program has ended.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
+/// The environment variables that the program inherits, besides `LC_*` and `XDG_*`.
+const INHERITED_VARIABLES: &[&str] = &[
     "PATH",
     "HOME",
     "USER",
@@ -33,91 +35,107 @@ const PASSED_ON: &[&str] = &[
     "DBUS_SESSION_BUS_ADDRESS",
 ];
 
-/// What is started.
+/// A program that receives notifications.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct CommandTransport {
     pub command: String,
     pub args: Vec<String>,
-    /// After this it is killed with all it has started.
-    pub limit: Duration,
+    /// After this time the program is killed with all its children.
+    pub timeout: Duration,
 }
 
-impl Program {
+impl CommandTransport {
+    /// Creates a transport with the default timeout.
     pub fn new(command: &str, args: Vec<String>) -> Self {
-        Self { command: command.to_owned(), args, limit: LIMIT }
+        Self { command: command.to_owned(), args, timeout: DEFAULT_TIMEOUT }
     }
 
-    /// Looks for the program where it would be found.
+    /// Checks that the program file exists, without checking that it is executable. A name without a slash is searched
+    /// in `PATH`. Fails with a message if no file is found.
     pub(crate) fn check(&self) -> Result<String, String> {
-        let is_there = |path: std::path::PathBuf| path.is_file();
+        let exists = |path: std::path::PathBuf| path.is_file();
         let found = if self.command.contains('/') {
-            is_there(self.command.clone().into())
+            exists(self.command.clone().into())
         } else {
             let path = std::env::var_os("PATH").unwrap_or_default();
-            std::env::split_paths(&path).any(|dir| is_there(dir.join(&self.command)))
+            std::env::split_paths(&path).any(|dir| exists(dir.join(&self.command)))
         };
         match found {
-            true => Ok("the program is there; it was not started".to_owned()),
-            false => Err(format!("there is no program {}", self.command)),
+            true => Ok("the program exists; it was not started".to_owned()),
+            false => Err(format!("the program {} does not exist", self.command)),
         }
     }
 
-    pub(crate) async fn deliver(&self, delivery: &Claimed) -> Result<(), Failure> {
+    /// Runs the program. Fails transiently if it cannot be started, exceeds the timeout or ends with an error; the
+    /// message contains the end of its standard error. At the timeout, or if the future is dropped, the program and its
+    /// children are killed.
+    pub(crate) async fn deliver(&self, delivery: &ClaimedDelivery) -> Result<(), DeliveryFailure> {
         let mut command = Command::new(&self.command);
-        command.args(&self.args).env_clear().envs(passed_on()).envs(variables(delivery)).process_group(0);
+        command
+            .args(&self.args)
+            .env_clear()
+            .envs(inherited_variables())
+            .envs(notification_variables(delivery))
+            .process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
         let started = command.spawn();
-        let mut child = started.map_err(|error| Failure::for_now(format!("it could not be started: {error}")))?;
-        let group = Group::of(&child);
+        let mut child = started
+            .map_err(|error| DeliveryFailure::transient(format!("the program could not be started: {error}")))?;
+        let group = ProcessGroup::new(&child);
         let input = child.stdin.take();
-        let errors = child.stderr.take();
+        let stderr = child.stderr.take();
         let payload = delivery.payload.clone();
-        let said = tokio::spawn(last_words(errors));
-        let told = async {
+        let stderr = tokio::spawn(read_tail(stderr));
+        let write_input = async {
             if let Some(mut input) = input {
-                // One that does not care to read is told by its variables.
+                // The program may ignore its input, because the variables contain the notification, too.
                 let _ = input.write_all(payload.as_bytes()).await;
             }
         };
-        let ended = timeout(self.limit, async { tokio::join!(child.wait(), told).0 }).await;
+        let ended = timeout(self.timeout, async { tokio::join!(child.wait(), write_input).0 }).await;
         let Ok(ended) = ended else {
             drop(group);
             let _ = child.wait().await;
-            return Err(Failure::for_now(format!(
-                "it took longer than {} seconds and was killed",
-                self.limit.as_secs()
+            return Err(DeliveryFailure::transient(format!(
+                "the program took longer than {} seconds and was killed",
+                self.timeout.as_secs()
             )));
         };
-        group.leave_alone();
-        let status = ended.map_err(|error| Failure::for_now(format!("it was lost: {error}")))?;
+        group.release();
+        let status = ended
+            .map_err(|error| DeliveryFailure::transient(format!("the status of the program is unknown: {error}")))?;
         if status.success() {
             return Ok(());
         }
-        let words = timeout(DRAIN, said).await.ok().and_then(Result::ok).unwrap_or_default();
-        let words = if words.is_empty() { words } else { format!(": {}", redact(&words)) };
-        Err(Failure::for_now(format!("it ended with {status}{words}")))
+        let tail = timeout(DRAIN_TIMEOUT, stderr).await.ok().and_then(Result::ok).unwrap_or_default();
+        let tail = if tail.is_empty() { tail } else { format!(": {}", redact(&tail)) };
+        Err(DeliveryFailure::transient(format!("the program ended with {status}{tail}")))
     }
 }
 
-/// The end of what it complains about.
-async fn last_words(errors: Option<ChildStderr>) -> String {
-    let Some(mut errors) = errors else { return String::new() };
-    let mut kept = Vec::new();
+/// Reads standard error to its end. Returns the last [`MAX_STDERR_BYTES`] bytes as one line, with whitespace collapsed.
+async fn read_tail(stderr: Option<ChildStderr>) -> String {
+    let Some(mut stderr) = stderr else { return String::new() };
+    let mut tail = Vec::new();
     let mut chunk = [0; 4096];
-    while let Ok(count @ 1..) = errors.read(&mut chunk).await {
-        kept.extend_from_slice(&chunk[..count]);
-        let excess = kept.len().saturating_sub(LAST_WORDS);
-        kept.drain(..excess);
+    while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
+        tail.extend_from_slice(&chunk[..count]);
+        let excess = tail.len().saturating_sub(MAX_STDERR_BYTES);
+        tail.drain(..excess);
     }
-    String::from_utf8_lossy(&kept).split_whitespace().collect::<Vec<_>>().join(" ")
+    String::from_utf8_lossy(&tail).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn passed_on() -> impl Iterator<Item = (std::ffi::OsString, std::ffi::OsString)> {
-    let wanted = |name: &str| PASSED_ON.contains(&name) || name.starts_with("LC_") || name.starts_with("XDG_");
-    std::env::vars_os().filter(move |(name, _)| name.to_str().is_some_and(wanted))
+/// Returns the inherited environment variables.
+fn inherited_variables() -> impl Iterator<Item = (std::ffi::OsString, std::ffi::OsString)> {
+    let is_inherited =
+        |name: &str| INHERITED_VARIABLES.contains(&name) || name.starts_with("LC_") || name.starts_with("XDG_");
+    std::env::vars_os().filter(move |(name, _)| name.to_str().is_some_and(is_inherited))
 }
 
-fn variables(delivery: &Claimed) -> Vec<(&'static str, String)> {
+/// Returns the environment variables with the notification. Missing ids are empty, and NUL characters become spaces. If
+/// the payload is not a notification, returns only the id of the delivery.
+fn notification_variables(delivery: &ClaimedDelivery) -> Vec<(&'static str, String)> {
     let mut variables = vec![("ADJUTANT_DELIVERY_ID", delivery.id.to_string())];
     if let Ok(notification) = serde_json::from_str::<Notification>(&delivery.payload) {
         let id = |id: Option<uuid::Uuid>| id.map(|id| id.to_string()).unwrap_or_default();
@@ -135,21 +153,23 @@ fn variables(delivery: &Claimed) -> Vec<(&'static str, String)> {
     variables
 }
 
-/// A child and all it has started; killed when this is dropped, also with the task that waits.
-struct Group(Option<Pid>);
+/// A process and its children. Dropping this kills all of them.
+struct ProcessGroup(Option<Pid>);
 
-impl Group {
-    fn of(child: &Child) -> Self {
+impl ProcessGroup {
+    /// Returns the group of a child that leads its own process group. Holds nothing if the child has already been
+    /// reaped.
+    fn new(child: &Child) -> Self {
         Self(child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw))
     }
 
-    /// It has ended by itself; what it left running was meant to be left.
-    fn leave_alone(mut self) {
+    /// Keeps the children alive. The program has ended by itself and has left them running on purpose.
+    fn release(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
             let _ = killpg(group, Signal::SIGKILL);

@@ -1,237 +1,257 @@
-//! The deliverer: takes what is due from the outbox, a few of each channel at a time, and says what became of it. On any
-//! node; a claim that is not heard of again is somebody else's after its lease.
+//! The delivery loop: claims due deliveries of the outbox, sends a few of each channel concurrently, and records the
+//! outcome. It runs on every node. If a node crashes, its claims expire and another node repeats them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use background::backoff::Doubling;
+use background::backoff::BackoffPolicy;
 use background::reconcile;
 use jiff::Timestamp;
-use model::breaker::{Breaker, Change, Pass, State};
-use store::outbox::{self, Claimed};
+use model::breaker::{Breaker, BreakerChange, BreakerState, CallPermit};
+use store::outbox::{self, ClaimedDelivery};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::callback::{self, Callbacks, Called};
-use crate::channel::{Failure, Hope};
-use crate::{Channel, Notifier, Settings};
+use crate::callback::{self, CallbackOutcome, Callbacks};
+use crate::channel::{DeliveryFailure, RetryAdvice};
+use crate::{Channel, Notifier, NotifySettings};
 
-/// Deliveries of one channel at once: one that hangs holds up nobody else's.
-const AT_ONCE: usize = 4;
-/// How often a delivery is tried.
-pub(crate) const TRIES: i64 = 12;
+/// The largest number of concurrent deliveries of one channel. A channel that hangs does not delay other channels.
+const MAX_CONCURRENT_PER_CHANNEL: usize = 4;
+/// The number of attempts before a delivery is given up.
+pub(crate) const MAX_ATTEMPTS: i64 = 12;
 /// The delays between attempts.
-const DELAYS: Doubling = Doubling::new(Duration::from_secs(1), Duration::from_secs(3600));
-/// How long a delivery that this node cannot make is left to others.
-const ELSEWHERE: Duration = Duration::from_secs(5);
-/// What a claim may take beyond the limit of its channel.
-const MARGIN: Duration = Duration::from_secs(20);
-/// How long is waited for those under way when the server stops.
-const GRACE: Duration = Duration::from_secs(3);
-/// The longest time between two rounds: commits of other nodes are not noticed.
+const RETRY_BACKOFF: BackoffPolicy = BackoffPolicy::new(Duration::from_secs(1), Duration::from_secs(3600));
+/// The time for which a delivery is left to other nodes if this node cannot send it.
+const OTHER_NODE_DELAY: Duration = Duration::from_secs(5);
+/// The time by which a lease exceeds the timeout of its channel.
+const LEASE_MARGIN: Duration = Duration::from_secs(20);
+/// The time to finish deliveries in progress at shutdown.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
+/// The longest time between two rounds if other nodes write. Their commits do not wake the loop.
 const POLL_INTERVAL_SHARED: Duration = Duration::from_secs(1);
+/// The longest time between two rounds otherwise.
 const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
+/// Sends deliveries until the token is cancelled. With a single node, first releases the claims of the previous
+/// process. At shutdown, deliveries in progress get [`SHUTDOWN_TIMEOUT`] to finish. The rest is aborted and repeated
+/// later.
 pub(crate) async fn run(notifier: &Notifier, shutdown: &CancellationToken) {
     let store = &notifier.0.store;
     if !store.is_shared()
-        && let Err(error) = take_over(notifier).await
+        && let Err(error) = release_claims(notifier).await
     {
-        tracing::warn!(error = %error, "what was to be delivered waits for its time");
+        tracing::warn!(error = %error, "cannot release the claims of the previous process; deliveries are delayed");
     }
-    let at_work = Mutex::new(AtWork::default());
+    let in_progress = Mutex::new(InProgress::default());
     let poll_interval = if store.is_shared() { POLL_INTERVAL_SHARED } else { POLL_INTERVAL };
     let wake = || {
         let woken = notifier.woken(&notifier.0.deliver);
         async {
-            let mut at_work = at_work.lock().await;
+            let mut in_progress = in_progress.lock().await;
             tokio::select! {
                 () = woken => {}
-                Some(ended) = at_work.tasks.join_next() => at_work.ended(notifier, ended.ok()),
+                Some(ended) = in_progress.tasks.join_next() => in_progress.remove(notifier, ended.ok()),
             }
         }
     };
     let work = || async {
-        let next = round(notifier, &mut *at_work.lock().await).await?;
-        Ok::<_, store::Error>(Some(notifier.until(next, poll_interval)))
+        let next = round(notifier, &mut *in_progress.lock().await).await?;
+        Ok::<_, store::Error>(Some(notifier.time_until(next, poll_interval)))
     };
     reconcile::run("outbox_not_read", poll_interval, shutdown, wake, work).await;
-    let mut at_work = at_work.into_inner();
-    let last = async { while at_work.tasks.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(GRACE, last).await;
+    let mut in_progress = in_progress.into_inner();
+    let last = async { while in_progress.tasks.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, last).await;
 }
 
-/// Where nobody else can be at work, what a process before this one had claimed is not waited for.
-async fn take_over(notifier: &Notifier) -> store::Result<()> {
+/// Releases the claims of the previous process. Only for a database with a single node.
+async fn release_claims(notifier: &Notifier) -> store::Result<()> {
     let store = &notifier.0.store;
     let now = notifier.0.clock.now();
     if !outbox::is_empty(&mut store.reader().await?).await? {
-        store.transaction(async move |tx| outbox::release(tx, now).await).await?;
+        store.transaction(async move |tx| outbox::release_all(tx, now).await).await?;
     }
     Ok(())
 }
 
-/// Deliveries under way, counted by channel.
+/// The deliveries in progress.
 #[derive(Default)]
-struct AtWork {
+struct InProgress {
+    /// Each task returns the name of its channel.
     tasks: JoinSet<String>,
-    busy: BTreeMap<String, usize>,
-    /// Of those, the callbacks.
+    by_channel: BTreeMap<String, usize>,
+    /// The number of callbacks in progress.
     callbacks: usize,
 }
 
-impl AtWork {
-    fn begun(&mut self, lane: &Lane) {
-        *self.busy.entry(lane.name.clone()).or_default() += 1;
+impl InProgress {
+    fn add(&mut self, lane: &Lane) {
+        *self.by_channel.entry(lane.name.clone()).or_default() += 1;
         self.callbacks += usize::from(lane.is_callback());
     }
 
-    fn ended(&mut self, notifier: &Notifier, channel: Option<String>) {
+    /// Removes a finished delivery from the counts. `channel` is `None` if its task has panicked. All counts are reset
+    /// then.
+    fn remove(&mut self, notifier: &Notifier, channel: Option<String>) {
         let Some(channel) = channel else {
-            // It panicked, and nobody knows which it was.
-            self.busy.clear();
+            // The channel of the task is unknown.
+            self.by_channel.clear();
             self.callbacks = 0;
             return;
         };
-        let is_callback = notifier.callbacks().is_some_and(|callbacks| callbacks.has(&channel));
+        let is_callback = notifier.callbacks().is_some_and(|callbacks| callbacks.owns(&channel));
         self.callbacks = self.callbacks.saturating_sub(usize::from(is_callback));
-        if let Some(count) = self.busy.get_mut(&channel) {
+        if let Some(count) = self.by_channel.get_mut(&channel) {
             *count = count.saturating_sub(1);
             if *count == 0 {
-                self.busy.remove(&channel);
+                self.by_channel.remove(&channel);
             }
         }
     }
 
-    /// How many more may begin.
+    /// Returns the number of deliveries of the lane that may start now. Callbacks of all hosts also share a limit.
     fn free(&self, lane: &Lane) -> usize {
-        let free = AT_ONCE.saturating_sub(self.busy.get(&lane.name).copied().unwrap_or_default());
-        if lane.is_callback() { free.min(callback::AT_ONCE.saturating_sub(self.callbacks)) } else { free }
+        let free =
+            MAX_CONCURRENT_PER_CHANNEL.saturating_sub(self.by_channel.get(&lane.name).copied().unwrap_or_default());
+        if lane.is_callback() {
+            free.min(callback::MAX_CONCURRENT_CALLBACKS.saturating_sub(self.callbacks))
+        } else {
+            free
+        }
     }
 }
 
-/// Where the deliveries of one channel go.
+/// A channel or callback host with its circuit breaker.
 #[derive(Clone)]
 struct Lane {
+    /// The name of the channel in the outbox.
     name: String,
-    way: Way,
+    target: LaneTarget,
     breaker: Arc<Breaker>,
 }
 
+/// The destination of a lane.
 #[derive(Clone)]
-enum Way {
+enum LaneTarget {
     Channel(Arc<Channel>),
-    /// One host of them.
+    /// One host of the callbacks.
     Callback(Callbacks),
 }
 
 impl Lane {
-    /// `None`: nobody here knows this channel.
-    fn of(notifier: &Notifier, settings: &Settings, name: &str) -> Option<Self> {
-        if let Some(callbacks) = notifier.callbacks().filter(|callbacks| callbacks.has(name)) {
+    /// Returns the lane of a channel, or `None` if this node does not know the channel.
+    fn new(notifier: &Notifier, settings: &NotifySettings, name: &str) -> Option<Self> {
+        if let Some(callbacks) = notifier.callbacks().filter(|callbacks| callbacks.owns(name)) {
             let breaker = callbacks.breaker(name);
-            return Some(Self { name: name.to_owned(), way: Way::Callback(callbacks), breaker });
+            return Some(Self { name: name.to_owned(), target: LaneTarget::Callback(callbacks), breaker });
         }
         let channel = Arc::new(settings.channels.iter().find(|channel| channel.name == name)?.clone());
-        Some(Self { name: name.to_owned(), way: Way::Channel(channel), breaker: notifier.breaker(name) })
+        Some(Self { name: name.to_owned(), target: LaneTarget::Channel(channel), breaker: notifier.breaker(name) })
     }
 
     fn is_callback(&self) -> bool {
-        matches!(self.way, Way::Callback(_))
+        matches!(self.target, LaneTarget::Callback(_))
     }
 
-    /// How long a delivery may take.
-    fn limit(&self) -> Duration {
-        match &self.way {
-            Way::Channel(channel) => channel.limit(),
-            Way::Callback(_) => crate::post::LIMIT,
+    /// Returns the timeout of a delivery.
+    fn timeout(&self) -> Duration {
+        match &self.target {
+            LaneTarget::Channel(channel) => channel.timeout(),
+            LaneTarget::Callback(_) => crate::post::REQUEST_TIMEOUT,
         }
     }
 
-    /// What it is called in metrics: hosts are not.
+    /// Returns the name in metrics. It does not contain the host.
     fn label(&self) -> &str {
-        match &self.way {
-            Way::Channel(channel) => &channel.name,
-            Way::Callback(callbacks) => callbacks.name,
+        match &self.target {
+            LaneTarget::Channel(channel) => &channel.name,
+            LaneTarget::Callback(callbacks) => callbacks.name,
         }
     }
 
-    async fn deliver(&self, delivery: &Claimed, now: Timestamp) -> Result<Called, Failure> {
-        match &self.way {
-            Way::Channel(channel) => channel.deliver(delivery, now).await.map(|()| Called::Delivered),
-            Way::Callback(callbacks) => callbacks.deliver(delivery, now).await,
+    /// Sends a delivery. Fails with the reason and the advice for a retry.
+    async fn deliver(&self, delivery: &ClaimedDelivery, now: Timestamp) -> Result<CallbackOutcome, DeliveryFailure> {
+        match &self.target {
+            LaneTarget::Channel(channel) => channel.deliver(delivery, now).await.map(|()| CallbackOutcome::Delivered),
+            LaneTarget::Callback(callbacks) => callbacks.deliver(delivery, now).await,
         }
     }
 
-    /// Tells the breaker of a failure. A channel is judged by what was given up; a host by whether it works, whatever it
-    /// has to say about one of its many addresses.
-    fn judge(&self, pass: Pass, failure: &Failure, given_up: bool) {
-        let counts = if self.is_callback() { failure.is_of_the_host } else { given_up };
+    /// Reports a failure to the breaker. For a channel, only deliveries that were given up count. For a host, only
+    /// failures of the host count, because one host may serve many URLs.
+    fn report_failure(&self, permit: CallPermit, failure: &DeliveryFailure, given_up: bool) {
+        let counts = if self.is_callback() { failure.is_host_failure } else { given_up };
         if counts {
-            pass.failed(&failure.says);
+            permit.failed(&failure.message);
         }
     }
 }
 
-/// Begins whatever can begin; says when there is more to do.
-async fn round(notifier: &Notifier, at_work: &mut AtWork) -> store::Result<Option<Timestamp>> {
+/// Starts all deliveries that can start, and skips channels that this node does not know. Returns the earliest time at
+/// which another one is due, or `None`. Lanes that are full or suspended do not count.
+async fn round(notifier: &Notifier, in_progress: &mut InProgress) -> store::Result<Option<Timestamp>> {
     let store = &notifier.0.store;
     let clock = &notifier.0.clock;
     let settings = notifier.settings();
     let mut next = None;
-    let mut waiting = outbox::waiting(&mut store.reader().await?).await?;
-    // Who has waited longest comes first: names are for anybody to choose.
-    waiting.sort_by_key(|(_, due)| *due);
-    for (name, due) in waiting {
-        let Some(lane) = Lane::of(notifier, &settings, &name) else { continue };
+    let mut pending = outbox::pending_channels(&mut store.reader().await?).await?;
+    // The longest wait comes first. Users choose the names of hosts, so the order of names would be unfair.
+    pending.sort_by_key(|(_, due)| *due);
+    for (name, due) in pending {
+        let Some(lane) = Lane::new(notifier, &settings, &name) else { continue };
         let mut due = Some(due);
         loop {
-            if at_work.free(&lane) == 0 || lane.breaker.is_open() {
+            if in_progress.free(&lane) == 0 || lane.breaker.is_open() {
                 break;
             }
             if due.is_none_or(|due| due > clock.now()) {
                 next = [next, due].into_iter().flatten().min();
                 break;
             }
-            if begin(notifier, at_work, &lane).await? == 0 {
-                // It is left alone, or another node was faster.
+            if start_deliveries(notifier, in_progress, &lane).await? == 0 {
+                // The breaker is open, or another node was faster.
                 break;
             }
-            due = outbox::next(&mut store.reader().await?, &name).await?;
+            due = outbox::next_attempt_at(&mut store.reader().await?, &name).await?;
         }
     }
     Ok(next)
 }
 
-/// Claims and begins as many as may; says how many.
-async fn begin(notifier: &Notifier, at_work: &mut AtWork, lane: &Lane) -> store::Result<usize> {
-    // Whoever is tried after a while is tried with one at first.
-    let passes: Vec<_> = std::iter::from_fn(|| lane.breaker.admit()).take(at_work.free(lane)).collect();
-    if passes.is_empty() {
+/// Claims and starts as many due deliveries of a lane as its limit and its breaker permit. Returns their number, which
+/// is 0 if the breaker rejects calls or other nodes have claimed them.
+async fn start_deliveries(notifier: &Notifier, in_progress: &mut InProgress, lane: &Lane) -> store::Result<usize> {
+    // A half-open breaker permits only one delivery.
+    let permits: Vec<_> = std::iter::from_fn(|| lane.breaker.try_acquire()).take(in_progress.free(lane)).collect();
+    if permits.is_empty() {
         return Ok(0);
     }
     let name = lane.name.clone();
     let now = notifier.0.clock.now();
-    let lease = now + lane.limit() + MARGIN;
-    let limit = i64::try_from(passes.len()).unwrap_or(1);
+    let lease = now + lane.timeout() + LEASE_MARGIN;
+    let limit = i64::try_from(permits.len()).unwrap_or(1);
     let claim = notifier.0.store.transaction(async move |tx| outbox::claim(tx, &name, limit, now, lease).await);
     let claimed = claim.await?;
     let count = claimed.len();
-    for (delivery, pass) in claimed.into_iter().zip(passes) {
-        at_work.begun(lane);
+    for (delivery, permit) in claimed.into_iter().zip(permits) {
+        in_progress.add(lane);
         let notifier = notifier.clone();
         let lane = lane.clone();
-        at_work.tasks.spawn(async move {
-            deliver(&notifier, &lane, delivery, pass).await;
+        in_progress.tasks.spawn(async move {
+            deliver(&notifier, &lane, delivery, permit).await;
             lane.name
         });
     }
     Ok(count)
 }
 
-async fn deliver(notifier: &Notifier, lane: &Lane, delivery: Claimed, pass: Pass) {
+/// Sends one delivery and records its outcome: delivered, retried later, returned to the other nodes, or given up. A
+/// delivery with a removed target is recorded as delivered, but not counted. A failure of the database is only logged;
+/// the delivery is repeated when the claim expires.
+async fn deliver(notifier: &Notifier, lane: &Lane, delivery: ClaimedDelivery, permit: CallPermit) {
     let store = &notifier.0.store;
     let clock = &notifier.0.clock;
     let outcome = lane.deliver(&delivery, clock.now()).await;
@@ -241,78 +261,92 @@ async fn deliver(notifier: &Notifier, lane: &Lane, delivery: Claimed, pass: Pass
     let name = lane.name.as_str();
     let label = lane.label();
     let written = match outcome {
-        Ok(called) => {
-            if matches!(called, Called::Delivered) {
-                pass.succeeded();
+        Ok(outcome) => {
+            if matches!(outcome, CallbackOutcome::Delivered) {
+                permit.succeeded();
                 notifier.count(label, |counts| counts.delivered += 1);
                 tracing::debug!(event = "notification_delivered", channel = name, delivery = %id, attempt);
             }
-            store.transaction(async move |tx| outbox::done(tx, &delivery, now).await).await
+            store.transaction(async move |tx| outbox::mark_delivered(tx, &delivery, now).await).await
         }
         Err(failure) => {
-            let next = next_try(&failure, attempt, store.is_shared());
-            lane.judge(pass, &failure, next.is_none());
-            let says = failure.says;
-            match (next, failure.hope) {
+            let delay = retry_delay(&failure, attempt, store.is_shared());
+            lane.report_failure(permit, &failure, delay.is_none());
+            let message = failure.message;
+            match (delay, failure.retry) {
                 // Another node may be able to deliver it, so this attempt does not count.
-                (Some(pause), Hope::Elsewhere) if store.is_shared() => {
-                    let next = now + pause;
-                    store.transaction(async move |tx| outbox::put_back(tx, &delivery, next).await).await
+                (Some(delay), RetryAdvice::OtherNode) if store.is_shared() => {
+                    let next = now + delay;
+                    store.transaction(async move |tx| outbox::return_claim(tx, &delivery, next).await).await
                 }
-                (Some(pause), _) => {
+                (Some(delay), _) => {
                     notifier.count(label, |counts| counts.failed += 1);
-                    let wait = pause.as_secs();
-                    let next = now + pause;
-                    tracing::info!(event = "notification_delayed", channel = name, delivery = %id, attempt, wait, error = says);
-                    store.transaction(async move |tx| outbox::again(tx, &delivery, &says, next).await).await
+                    let wait = delay.as_secs();
+                    let next = now + delay;
+                    tracing::info!(
+                        event = "notification_delayed",
+                        channel = name,
+                        delivery = %id,
+                        attempt,
+                        wait,
+                        error = message
+                    );
+                    store.transaction(async move |tx| outbox::retry_at(tx, &delivery, &message, next).await).await
                 }
                 (None, _) => {
                     notifier.count(label, |counts| {
                         counts.failed += 1;
                         counts.dead += 1;
                     });
-                    tracing::warn!(event = "notification_given_up", channel = name, delivery = %id, attempt, error = says);
-                    store.transaction(async move |tx| outbox::give_up(tx, &delivery, &says, now).await).await
+                    tracing::warn!(
+                        event = "notification_given_up",
+                        channel = name,
+                        delivery = %id,
+                        attempt,
+                        error = message
+                    );
+                    store.transaction(async move |tx| outbox::give_up(tx, &delivery, &message, now).await).await
                 }
             }
         }
     };
     if let Err(error) = written {
-        // It is claimed for a while yet, and comes again then.
-        tracing::warn!(channel = name, delivery = %id, error = %error, "what became of a delivery was not written down");
+        // The claim expires, and the delivery is repeated then.
+        tracing::warn!(channel = name, delivery = %id, error = %error, "cannot record a delivery; it will be repeated");
     }
 }
 
-/// When it is tried again, if it is.
-fn next_try(failure: &Failure, attempt: i64, shared: bool) -> Option<Duration> {
-    match failure.hope {
-        Hope::None => None,
-        // Whoever can make it comes by until then.
-        Hope::Elsewhere if shared => Some(ELSEWHERE),
-        Hope::Again(_) | Hope::Elsewhere if attempt >= TRIES => None,
-        Hope::Again(patience) => Some(pause(attempt).max(patience.unwrap_or_default())),
-        Hope::Elsewhere => Some(pause(attempt)),
+/// Returns the delay before the next attempt, or `None` if the delivery is given up: no retry can succeed, or `attempt`
+/// has reached [`MAX_ATTEMPTS`]. With a shared database, a delivery for another node is never given up. A delay that
+/// the receiver has requested is a lower limit.
+fn retry_delay(failure: &DeliveryFailure, attempt: i64, shared: bool) -> Option<Duration> {
+    match failure.retry {
+        RetryAdvice::Never => None,
+        RetryAdvice::OtherNode if shared => Some(OTHER_NODE_DELAY),
+        RetryAdvice::Later(_) | RetryAdvice::OtherNode if attempt >= MAX_ATTEMPTS => None,
+        RetryAdvice::Later(requested) => Some(backoff_delay(attempt).max(requested.unwrap_or_default())),
+        RetryAdvice::OtherNode => Some(backoff_delay(attempt)),
     }
 }
 
-/// Returns the delay after so many attempts.
-fn pause(attempts: i64) -> Duration {
-    DELAYS.delay(u64::try_from(attempts.saturating_sub(1)).unwrap_or_default())
+/// Returns the delay after the given number of attempts, beginning with 1.
+fn backoff_delay(attempts: i64) -> Duration {
+    RETRY_BACKOFF.delay(u64::try_from(attempts.saturating_sub(1)).unwrap_or_default())
 }
 
-/// A channel is left alone, or used again.
-pub(crate) fn record(change: &Change) {
+/// Logs a state change of the breaker of a channel.
+pub(crate) fn log_change(change: &BreakerChange) {
     let channel = &*change.service;
     match change.new {
-        State::Open => tracing::error!(
+        BreakerState::Open => tracing::error!(
             event = "channel_disabled",
             channel,
             given_up = change.failure_count,
             error = change.last_error.as_deref(),
-            "nothing is sent there for a while"
+            "the channel is suspended after repeated failures"
         ),
-        State::HalfOpen => tracing::info!(event = "channel_tried", channel),
-        State::Closed => tracing::info!(event = "channel_enabled", channel),
+        BreakerState::HalfOpen => tracing::info!(event = "channel_tried", channel),
+        BreakerState::Closed => tracing::info!(event = "channel_enabled", channel),
     }
 }
 
@@ -321,10 +355,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_up_to_an_hour() {
-        let seconds: Vec<_> = (1..=14).map(|attempt| pause(attempt).as_secs()).collect();
+    fn delays_double_up_to_an_hour() {
+        let seconds: Vec<_> = (1..=14).map(|attempt| backoff_delay(attempt).as_secs()).collect();
         assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3600, 3600]);
-        assert_eq!(pause(i64::MAX), Duration::from_secs(3600));
-        assert_eq!(pause(0), Duration::from_secs(1));
+        assert_eq!(backoff_delay(i64::MAX), Duration::from_secs(3600));
+        assert_eq!(backoff_delay(0), Duration::from_secs(1));
     }
 }

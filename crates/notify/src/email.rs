@@ -1,4 +1,5 @@
-//! E-mail by SMTP. The id of the delivery is the id of the message, by which mail programs know doubles.
+//! The e-mail transport over SMTP. The id of the delivery is the message id, so that mail programs can detect
+//! duplicates.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,37 +12,40 @@ use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use model::notification::Notification;
 use redact::redact;
 use secrecy::{ExposeSecret, SecretString};
-use store::outbox::Claimed;
+use store::outbox::ClaimedDelivery;
 
-use crate::channel::Failure;
+use crate::channel::DeliveryFailure;
 
-pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+/// The timeout of a connection and of a delivery.
+pub(crate) const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The server that mail is handed to.
+/// An SMTP server and the sender address.
 #[derive(Clone)]
-pub struct Smtp {
+pub struct SmtpServer {
     transport: AsyncSmtpTransport<Tokio1Executor>,
     from: Mailbox,
 }
 
-impl fmt::Debug for Smtp {
+impl fmt::Debug for SmtpServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Smtp").finish_non_exhaustive()
+        f.debug_struct("SmtpServer").finish_non_exhaustive()
     }
 }
 
-impl Smtp {
-    /// `url` is `smtps://user@host`, `smtp://user@host:587?tls=required` or, without encryption, `smtp://host:25`. Says
-    /// which field is wrong, and how.
+impl SmtpServer {
+    /// Creates a server. `url` is `smtps://user@host`, `smtp://user@host:587?tls=required` or, without encryption,
+    /// `smtp://host:25`. `user` and `password` replace the credentials of the URL if both are given. Does not connect.
+    /// Fails with the name of the invalid field and a message.
     pub fn new(
         url: &str,
         user: Option<String>,
         password: Option<&SecretString>,
         from: &str,
     ) -> Result<Self, (&'static str, String)> {
-        let from = mailbox(from).map_err(|says| ("from", says))?;
-        let wrong = |_| ("url", "must be a URL such as smtps://me@mail.example".to_owned());
-        let mut builder = AsyncSmtpTransport::<Tokio1Executor>::from_url(url).map_err(wrong)?.timeout(Some(LIMIT));
+        let from = mailbox(from).map_err(|message| ("from", message))?;
+        let invalid_url = |_| ("url", "must be a URL such as smtps://me@mail.example".to_owned());
+        let mut builder =
+            AsyncSmtpTransport::<Tokio1Executor>::from_url(url).map_err(invalid_url)?.timeout(Some(SEND_TIMEOUT));
         if let (Some(user), Some(password)) = (user, password) {
             builder = builder.credentials(Credentials::new(user, password.expose_secret().to_owned()));
         }
@@ -49,53 +53,61 @@ impl Smtp {
     }
 }
 
-/// An address such as `me@mail.example` or `Me <me@mail.example>`.
+/// Reads an address such as `me@mail.example` or `Me <me@mail.example>`. Fails with a message if it is invalid.
 fn mailbox(text: &str) -> Result<Mailbox, String> {
     text.parse().map_err(|_| "must be an address such as me@mail.example".to_owned())
 }
 
-/// Who gets it, and from where.
+/// The e-mail transport: a server and the recipients.
 #[derive(Clone, Debug)]
-pub struct Mail {
-    smtp: Smtp,
+pub struct EmailTransport {
+    smtp: SmtpServer,
     to: Vec<Mailbox>,
 }
 
-impl Mail {
-    pub fn new(smtp: Smtp, to: &[String]) -> Result<Self, String> {
+impl EmailTransport {
+    /// Creates a transport. Fails with a message if an address is invalid or none is given.
+    pub fn new(smtp: SmtpServer, to: &[String]) -> Result<Self, String> {
         let to = to.iter().map(|to| mailbox(to)).collect::<Result<Vec<_>, _>>()?;
         if to.is_empty() { Err("must have at least one address".to_owned()) } else { Ok(Self { smtp, to }) }
     }
 
-    /// Who gets it.
-    pub fn to(&self) -> String {
+    /// Returns the addresses of the recipients, separated by commas.
+    pub fn recipients(&self) -> String {
         self.to.iter().map(|to| to.email.to_string()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Greets the server, and shows it the password.
+    /// Connects to the server and authenticates. Returns a description. Fails with a message without e-mail addresses.
     pub(crate) async fn check(&self) -> Result<String, String> {
         match self.smtp.transport.test_connection().await {
-            Ok(true) => Ok("the server answers; nothing was sent".to_owned()),
-            Ok(false) => Err("the server does not answer as it should".to_owned()),
-            Err(error) => Err(says(&error)),
+            Ok(true) => Ok("the server responds; nothing was sent".to_owned()),
+            Ok(false) => Err("the server did not respond as expected".to_owned()),
+            Err(error) => Err(redacted(&error)),
         }
     }
 
-    pub(crate) async fn deliver(&self, delivery: &Claimed, now: Timestamp) -> Result<(), Failure> {
-        let message = self.message(delivery, now).map_err(Failure::for_good)?;
-        let sent = tokio::time::timeout(LIMIT, self.smtp.transport.send(message)).await;
+    /// Sends an e-mail. Fails permanently if the payload is not a notification or the server rejects the e-mail, and
+    /// transiently otherwise, also at the timeout.
+    pub(crate) async fn deliver(&self, delivery: &ClaimedDelivery, now: Timestamp) -> Result<(), DeliveryFailure> {
+        let message = self.message(delivery, now).map_err(DeliveryFailure::permanent)?;
+        let sent = tokio::time::timeout(SEND_TIMEOUT, self.smtp.transport.send(message)).await;
         match sent {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) if error.is_permanent() => {
-                Err(Failure::for_good(format!("it was refused: {}", says(&error))))
+                Err(DeliveryFailure::permanent(format!("the server rejected the e-mail: {}", redacted(&error))))
             }
-            Ok(Err(error)) => Err(Failure::for_now(says(&error))),
-            Err(_) => Err(Failure::for_now(format!("it was not taken within {} seconds", LIMIT.as_secs()))),
+            Ok(Err(error)) => Err(DeliveryFailure::transient(redacted(&error))),
+            Err(_) => Err(DeliveryFailure::transient(format!(
+                "the server did not accept the e-mail within {} seconds",
+                SEND_TIMEOUT.as_secs()
+            ))),
         }
     }
 
-    fn message(&self, delivery: &Claimed, now: Timestamp) -> Result<Message, String> {
-        let unreadable = |error: serde_json::Error| format!("it cannot be read: {error}");
+    /// Builds the e-mail. An empty text is replaced by the title. Fails with a message if the payload is not a
+    /// notification or the e-mail cannot be built.
+    fn message(&self, delivery: &ClaimedDelivery, now: Timestamp) -> Result<Message, String> {
+        let unreadable = |error: serde_json::Error| format!("the payload is not a notification: {error}");
         let notification: Notification = serde_json::from_str(&delivery.payload).map_err(unreadable)?;
         let domain = self.smtp.from.email.domain();
         let started = Message::builder()
@@ -103,21 +115,22 @@ impl Mail {
             .subject(notification.title.clone())
             .message_id(Some(format!("<{}@{domain}>", delivery.id)))
             .date(std::time::SystemTime::from(now))
-            // Nobody's absence is announced to a machine.
-            .raw_header(raw("Auto-Submitted", "auto-generated"))
-            .raw_header(raw("X-Adjutant-Delivery", &delivery.id.to_string()));
+            // Prevents automatic replies.
+            .raw_header(header("Auto-Submitted", "auto-generated"))
+            .raw_header(header("X-Adjutant-Delivery", &delivery.id.to_string()));
         let addressed = self.to.iter().cloned().fold(started, MessageBuilder::to);
         let text = if notification.text.is_empty() { notification.title } else { notification.text };
         addressed.header(ContentType::TEXT_PLAIN).body(text).map_err(|error| error.to_string())
     }
 }
 
-fn raw(name: &'static str, value: &str) -> lettre::message::header::HeaderValue {
+/// Returns a custom header.
+fn header(name: &'static str, value: &str) -> lettre::message::header::HeaderValue {
     let name = lettre::message::header::HeaderName::new_from_ascii_str(name);
     lettre::message::header::HeaderValue::new(name, value.to_owned())
 }
 
-/// What a server says may repeat addresses.
-fn says(error: &lettre::transport::smtp::Error) -> String {
+/// Returns the error text without e-mail addresses, which the server may repeat.
+fn redacted(error: &lettre::transport::smtp::Error) -> String {
     redact(&error.to_string()).into_owned()
 }

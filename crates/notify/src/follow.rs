@@ -1,63 +1,66 @@
-//! Following one's notifications: what came, then what comes. One look at the table wakes all who follow: it is taken when
-//! something was committed here, and on a shared database every now and then.
+//! Followers of notifications. A follower returns the existing notifications and then the new ones. One loop polls the
+//! table and wakes all followers: after each commit on this node and, with a shared database, at intervals.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use background::reconcile;
 use model::UserId;
-use store::notifications::{self, Numbered};
+use store::notifications::{self, NumberedNotification};
 use tokio::sync::{Mutex, broadcast};
 use tokio_util::sync::CancellationToken;
 
 use crate::Notifier;
 
-/// Notifications read at once.
-const AT_ONCE: i64 = 100;
-/// How often the table is looked at where other nodes write.
-const LOOK: Duration = Duration::from_millis(500);
-/// How far back news are looked for: more than the clocks of nodes may differ.
-const WINDOW: Duration = Duration::from_secs(60);
-/// A follower looks by itself now and then: what woke it may have been missed.
-const OWN_LOOK: Duration = Duration::from_secs(10);
+/// The number of notifications in one read.
+const BATCH_SIZE: i64 = 100;
+/// The longest time between two rounds if other nodes write.
+const POLL_INTERVAL_SHARED: Duration = Duration::from_millis(500);
+/// The age of notifications that the loop reads. It exceeds the clock difference of nodes.
+const LOOKBACK: Duration = Duration::from_secs(60);
+/// The longest time between two reads of a follower, because it may miss a wake-up.
+const FOLLOWER_POLL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Somebody who follows their notifications.
-pub struct Follower {
+/// A subscriber to the notifications of a user.
+pub struct NotificationFollower {
     notifier: Notifier,
     owner: UserId,
+    /// The number of the last returned notification.
     after: i64,
-    news: broadcast::Receiver<UserId>,
-    ready: VecDeque<Numbered>,
+    wake_ups: broadcast::Receiver<UserId>,
+    /// The notifications that were read but not returned yet.
+    ready: VecDeque<NumberedNotification>,
 }
 
 impl Notifier {
-    /// Follows a user's notifications from behind the one with this number.
-    pub fn follow(&self, owner: UserId, after: i64) -> Follower {
-        let news = self.0.news.subscribe();
-        Follower { notifier: self.clone(), owner, after, news, ready: VecDeque::new() }
+    /// Returns a follower of the notifications of a user after the number `after`.
+    pub fn follow(&self, owner: UserId, after: i64) -> NotificationFollower {
+        let wake_ups = self.0.new_notifications.subscribe();
+        NotificationFollower { notifier: self.clone(), owner, after, wake_ups, ready: VecDeque::new() }
     }
 }
 
-impl Follower {
-    /// The next one, however long that takes. Nothing is lost when this is given up half way.
-    pub async fn next(&mut self) -> store::Result<Numbered> {
+impl NotificationFollower {
+    /// Waits for the next notification and returns it. Reads the table after each wake-up, and at least every ten
+    /// seconds. Fails if the database fails; the next call continues. The method is cancel safe.
+    pub async fn next(&mut self) -> store::Result<NumberedNotification> {
         loop {
             if let Some(next) = self.ready.pop_front() {
                 self.after = next.seq;
                 return Ok(next);
             }
             let mut reader = self.notifier.0.store.reader().await?;
-            self.ready = notifications::after(&mut reader, self.owner, self.after, AT_ONCE).await?.into();
+            self.ready = notifications::list_after(&mut reader, self.owner, self.after, BATCH_SIZE).await?.into();
             drop(reader);
             if self.ready.is_empty() {
-                let _ = tokio::time::timeout(OWN_LOOK, self.woken()).await;
+                let _ = tokio::time::timeout(FOLLOWER_POLL_INTERVAL, self.woken()).await;
             }
         }
     }
 
-    /// News of this user's, or so many of others' that some were missed.
+    /// Waits for a wake-up of this user. Also returns if wake-ups were missed.
     async fn woken(&mut self) {
-        while let Ok(owner) = self.news.recv().await {
+        while let Ok(owner) = self.wake_ups.recv().await {
             if owner == self.owner {
                 return;
             }
@@ -65,30 +68,33 @@ impl Follower {
     }
 }
 
+/// Wakes followers until the token is cancelled. While there are no followers, the table is not read.
 pub(crate) async fn run(notifier: &Notifier, shutdown: &CancellationToken) {
     let known = Mutex::new(HashMap::new());
-    let poll_interval = if notifier.0.store.is_shared() { LOOK } else { Duration::MAX };
+    let poll_interval = if notifier.0.store.is_shared() { POLL_INTERVAL_SHARED } else { Duration::MAX };
     let wake = || notifier.committed();
     let work = || async {
         let mut known = known.lock().await;
-        if notifier.0.news.receiver_count() == 0 {
+        if notifier.0.new_notifications.receiver_count() == 0 {
             known.clear();
             return Ok(None);
         }
-        look(notifier, &mut known).await.map(|()| None)
+        wake_followers(notifier, &mut known).await.map(|()| None)
     };
     reconcile::run("followers_not_woken", poll_interval, shutdown, wake, work).await;
 }
 
-async fn look(notifier: &Notifier, known: &mut HashMap<UserId, i64>) -> store::Result<()> {
-    let since = notifier.0.clock.now() - WINDOW;
-    let news = notifications::news(&mut notifier.0.store.reader().await?, since).await?;
-    let now: HashMap<_, _> = news.into_iter().collect();
-    for (owner, seq) in &now {
+/// Wakes the followers of users with a new notification. `known` contains the newest numbers of the last round and is
+/// replaced. Only notifications of the last [`LOOKBACK`] are considered.
+async fn wake_followers(notifier: &Notifier, known: &mut HashMap<UserId, i64>) -> store::Result<()> {
+    let since = notifier.0.clock.now() - LOOKBACK;
+    let latest = notifications::latest_since(&mut notifier.0.store.reader().await?, since).await?;
+    let current: HashMap<_, _> = latest.into_iter().collect();
+    for (owner, seq) in &current {
         if known.get(owner) != Some(seq) {
-            let _ = notifier.0.news.send(*owner);
+            let _ = notifier.0.new_notifications.send(*owner);
         }
     }
-    *known = now;
+    *known = current;
     Ok(())
 }

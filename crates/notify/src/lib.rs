@@ -1,17 +1,18 @@
-//! Tells users what they did not ask for at that moment: reminders, tasks that are due, what became of runs and schedules.
+//! Notifies users about reminders, due tasks, and the results of executions and schedules.
 //!
-//! [`Notifier::tell`] writes a notification and what is to be delivered of it in the caller's transaction; that is all a
-//! caller has to do. One loop fires reminders ([`reminders`]), one empties the outbox ([`deliver`]), one wakes whoever
-//! follows ([`follow`]). All of them only hold what the tables say: they wake by a commit or by the clock and read again,
-//! on as many nodes as there are. What was committed is delivered at least once, under an id by which doubles are known.
+//! [`Notifier::notify`] stores a notification and its deliveries in the transaction of the caller. Three loops do the
+//! rest: [`reminders`] fires reminders, [`deliver`] sends the deliveries of the outbox, and [`follow`] wakes followers.
+//! The loops hold no state of their own: they wake after a commit or at the next due time and read the tables. They can
+//! run on several nodes. A committed delivery is sent at least once, always with the same id, so that receivers can
+//! detect duplicates.
 
+mod address_guard;
 pub mod callback;
 mod channel;
 mod command;
 mod deliver;
 mod email;
 pub mod follow;
-mod guard;
 mod post;
 mod reminders;
 mod webhook;
@@ -24,7 +25,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use model::breaker::{Breaker, Rules, Snapshot};
+use model::breaker::{Breaker, BreakerConfig, BreakerSnapshot};
 use model::notification::Notification;
 use model::{Clock, UserId};
 use store::{Conn, Store, notifications, outbox};
@@ -33,118 +34,128 @@ use tokio_util::sync::CancellationToken;
 
 use callback::Callbacks;
 
-pub use callback::{Outgoing, Resolver, Unresolved};
-pub use channel::{Channel, Way};
-pub use command::Program;
-pub use email::{Mail, Smtp};
-pub use follow::Follower;
+pub use callback::{CallbackRequest, CallbackResolver, ResolveError};
+pub use channel::{Channel, ChannelTransport};
+pub use command::CommandTransport;
+pub use email::{EmailTransport, SmtpServer};
+pub use follow::NotificationFollower;
 pub use webhook::Webhook;
 
-/// A channel is left alone after so many deliveries in a row that were given up.
-const PATIENCE: Rules = Rules { failures: 3, recovery: Duration::from_secs(15 * 60), trials: 1 };
-/// Users whose news are passed on at once; whoever misses one looks by itself.
-const NEWS: usize = 1024;
+/// Suspends a channel after three consecutive deliveries that were given up.
+const CHANNEL_BREAKER: BreakerConfig =
+    BreakerConfig { failure_threshold: 3, recovery_time: Duration::from_secs(15 * 60), half_open_calls: 1 };
+/// The capacity of the wake-up channel of followers. A follower that misses a wake-up polls.
+const WAKE_UP_CAPACITY: usize = 1024;
 
-/// What is told, and to whom.
+/// The settings of the notifier.
 #[derive(Clone, Debug, Default)]
-pub struct Settings {
+pub struct NotifySettings {
     pub channels: Vec<Channel>,
-    /// Tasks with a time of day are told of when they are due.
+    /// If true, a due task with a time of day causes a notification.
     pub notify_due: bool,
-    /// In which times are written that have none of their own.
+    /// The time zone of times in notifications. UTC if not set.
     pub time_zone: Option<TimeZone>,
 }
 
-/// A cheap handle to all of it.
+/// A cheap handle to the notifier.
 #[derive(Clone)]
-pub struct Notifier(Arc<Inner>);
+pub struct Notifier(Arc<NotifierShared>);
 
-struct Inner {
+/// The state that all handles share.
+struct NotifierShared {
     store: Store,
     clock: Clock,
-    settings: RwLock<Arc<Settings>>,
-    /// By the name of the channel; what is known about one outlives a change of the configuration.
+    settings: RwLock<Arc<NotifySettings>>,
+    /// The circuit breakers by channel name. They survive a configuration change.
     breakers: Mutex<BTreeMap<String, Arc<Breaker>>>,
-    /// Where what users have named themselves is found, if there is such.
+    /// Set by [`Notifier::register_callbacks`].
     callbacks: OnceLock<Callbacks>,
-    counts: Counts,
+    counters: NotifierCounters,
+    /// Wakes the reminder loop.
     remind: Notify,
+    /// Wakes the delivery loop.
     deliver: Notify,
-    news: broadcast::Sender<UserId>,
+    /// Announces users with new notifications.
+    new_notifications: broadcast::Sender<UserId>,
 }
 
+/// The counters for metrics.
 #[derive(Default)]
-struct Counts {
+struct NotifierCounters {
+    /// The notifications about reminders and due tasks.
     fired: AtomicU64,
-    deliveries: Mutex<BTreeMap<String, Deliveries>>,
+    /// The counts by the label of the channel. All hosts of the callbacks share one label.
+    deliveries: Mutex<BTreeMap<String, DeliveryCounts>>,
 }
 
-/// What became of the deliveries of one channel on this node.
+/// The number of deliveries of one channel on this node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Deliveries {
+pub struct DeliveryCounts {
     pub delivered: u64,
-    /// Attempts that failed.
+    /// Failed attempts.
     pub failed: u64,
-    /// Given up.
+    /// Deliveries that were given up.
     pub dead: u64,
 }
 
-/// How a channel is doing on this node.
+/// The state of a channel on this node.
 #[derive(Clone, Debug)]
-pub struct State {
+pub struct ChannelState {
     pub name: String,
     /// `webhook`, `command` or `email`.
     pub kind: &'static str,
-    pub breaker: Snapshot,
-    /// Why it is left alone, if it is.
+    pub breaker: BreakerSnapshot,
+    /// The last error, if the channel is suspended.
     pub last_error: Option<String>,
-    /// Until when it is left alone.
+    /// The end of the suspension. `None` if the channel is not suspended.
     pub disabled_until: Option<Timestamp>,
 }
 
 impl Notifier {
-    /// Tells nobody outside until it is given channels, and does nothing by itself before it is told to run.
+    /// Creates a notifier without channels. Call [`Notifier::reload`] to set channels and [`Notifier::run`] to start
+    /// the loops.
     pub fn new(store: Store, clock: Clock) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(NotifierShared {
             store,
             clock,
             settings: RwLock::default(),
             breakers: Mutex::default(),
             callbacks: OnceLock::new(),
-            counts: Counts::default(),
+            counters: NotifierCounters::default(),
             remind: Notify::new(),
             deliver: Notify::new(),
-            news: broadcast::channel(NEWS).0,
+            new_notifications: broadcast::channel(WAKE_UP_CAPACITY).0,
         }))
     }
 
-    /// Puts new settings into force; deliveries under way end as they began.
-    pub fn reload(&self, settings: Settings) {
+    /// Applies new settings. Deliveries in progress keep the old ones.
+    pub fn reload(&self, settings: NotifySettings) {
         *self.0.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
         self.wake();
     }
 
-    /// Delivers callbacks, too: whatever is in the outbox for a channel that [`callback::channel`] has made of this name.
-    /// To be said once, before it runs. The name has a colon in it, which no configured channel has.
-    pub fn call_back(&self, name: &'static str, resolver: Resolver) {
+    /// Registers callbacks: deliveries to channels that [`callback::channel_name`] has created with this name. Call
+    /// this once, before [`Notifier::run`]; a second call has no effect. The names of these channels contain a colon,
+    /// which configured channels cannot.
+    pub fn register_callbacks(&self, name: &'static str, resolver: CallbackResolver) {
         let _ = self.0.callbacks.set(Callbacks::new(name, resolver, self.0.clock.clone()));
     }
 
-    /// How many hosts of callbacks are left alone for now, because they did not answer.
-    pub fn hosts_left_alone(&self) -> usize {
-        self.0.callbacks.get().map(Callbacks::left_alone).unwrap_or_default()
+    /// Returns the number of callback hosts that are suspended after repeated failures.
+    pub fn suspended_hosts(&self) -> usize {
+        self.0.callbacks.get().map(Callbacks::suspended_hosts).unwrap_or_default()
     }
 
-    /// Tells the owner: the notification, and a delivery for every channel that wants it, in the caller's transaction.
-    /// One that the owner was told already under that id is not told again; says whether it was.
-    pub async fn tell(&self, conn: &mut Conn, owner: UserId, notification: &Notification) -> store::Result<bool> {
+    /// Stores a notification and a delivery for every channel that accepts it, in the transaction of the caller.
+    /// Returns false if the owner already has a notification with this id. Fails if the database fails.
+    pub async fn notify(&self, conn: &mut Conn, owner: UserId, notification: &Notification) -> store::Result<bool> {
         if !notifications::add(conn, owner, notification).await? {
             return Ok(false);
         }
         let settings = self.settings();
-        for channel in settings.channels.iter().filter(|channel| channel.wants(owner, notification.kind)) {
+        for channel in settings.channels.iter().filter(|channel| channel.accepts(owner, notification.kind)) {
             let payload = serde_json::to_string(notification);
-            let new = outbox::New {
+            let new = outbox::NewDelivery {
                 id: self.0.clock.id(),
                 owner,
                 notification_id: Some(notification.id),
@@ -157,98 +168,101 @@ impl Notifier {
         Ok(true)
     }
 
-    /// Fires reminders, delivers, and wakes followers, until the token is cancelled.
+    /// Fires reminders, sends deliveries and wakes followers until the token is cancelled.
     pub async fn run(&self, shutdown: &CancellationToken) {
         tokio::join!(reminders::run(self, shutdown), deliver::run(self, shutdown), follow::run(self, shutdown));
     }
 
-    /// Has everybody look again: something is due that was not, or the clock was moved.
+    /// Wakes the loops, because the clock or the settings have changed.
     pub fn wake(&self) {
         self.0.remind.notify_one();
         self.0.deliver.notify_one();
     }
 
-    /// How the channels are doing.
-    pub fn states(&self) -> Vec<State> {
+    /// Returns the states of the configured channels.
+    pub fn channel_states(&self) -> Vec<ChannelState> {
         let settings = self.settings();
         let states = settings.channels.iter().map(|channel| {
             let breaker = self.breaker(&channel.name);
             let now = breaker.snapshot();
             let open = breaker.is_open();
-            State {
+            ChannelState {
                 name: channel.name.clone(),
-                kind: channel.way.kind(),
+                kind: channel.transport.kind(),
                 last_error: breaker.last_error().filter(|_| open),
-                disabled_until: open.then(|| now.last_state_change + PATIENCE.recovery),
+                disabled_until: open.then(|| now.last_state_change + CHANNEL_BREAKER.recovery_time),
                 breaker: now,
             }
         });
         states.collect()
     }
 
-    /// How many reminders and due tasks were told of on this node.
-    pub fn fired(&self) -> u64 {
-        self.0.counts.fired.load(Ordering::Relaxed)
+    /// Returns the number of notifications about reminders and due tasks on this node.
+    pub fn fired_count(&self) -> u64 {
+        self.0.counters.fired.load(Ordering::Relaxed)
     }
 
-    /// What became of deliveries on this node, by channel.
-    pub fn deliveries(&self) -> Vec<(String, Deliveries)> {
-        lock(&self.0.counts.deliveries).iter().map(|(name, counts)| (name.clone(), *counts)).collect()
+    /// Returns the delivery counts of this node by channel.
+    pub fn delivery_counts(&self) -> Vec<(String, DeliveryCounts)> {
+        lock(&self.0.counters.deliveries).iter().map(|(name, counts)| (name.clone(), *counts)).collect()
     }
 
     fn callbacks(&self) -> Option<Callbacks> {
         self.0.callbacks.get().cloned()
     }
 
-    fn settings(&self) -> Arc<Settings> {
+    fn settings(&self) -> Arc<NotifySettings> {
         self.0.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Returns the circuit breaker of a configured channel, created on first use.
     fn breaker(&self, channel: &str) -> Arc<Breaker> {
         let mut breakers = lock(&self.0.breakers);
-        let new = || Breaker::new(channel, PATIENCE, self.0.clock.clone(), deliver::record);
+        let new = || Breaker::new(channel, CHANNEL_BREAKER, self.0.clock.clone(), deliver::log_change);
         breakers.entry(channel.to_owned()).or_insert_with(new).clone()
     }
 
-    fn count(&self, channel: &str, add: impl FnOnce(&mut Deliveries)) {
-        add(lock(&self.0.counts.deliveries).entry(channel.to_owned()).or_default());
+    fn count(&self, channel: &str, add: impl FnOnce(&mut DeliveryCounts)) {
+        add(lock(&self.0.counters.deliveries).entry(channel.to_owned()).or_default());
     }
 
-    /// How long commits are gathered before they are looked at: whoever writes much must not be slowed down by those who
-    /// look. Each look is a few questions to the database, and a shared one is further away.
-    fn breath(&self) -> Duration {
+    /// Returns the delay between a commit and the next round. It combines frequent commits, because each round costs
+    /// several queries. Queries to a shared database take longer.
+    fn debounce(&self) -> Duration {
         Duration::from_millis(if self.0.store.is_shared() { 100 } else { 20 })
     }
 
-    /// Returns a future that completes some time after the next commit on this node.
+    /// Returns a future that completes shortly after the next commit on this node.
     fn committed(&self) -> impl Future<Output = ()> + use<> {
         let mut commits = self.0.store.commits();
-        let debounce = self.breath();
+        let debounce = self.debounce();
         async move {
             let _ = commits.changed().await;
             tokio::time::sleep(debounce).await;
         }
     }
 
-    /// Returns a future that completes when `called` is notified, and some time after the next commit on this node.
-    fn woken<'a>(&self, called: &'a Notify) -> impl Future<Output = ()> + use<'a> {
-        let called = called.notified();
+    /// Returns a future that completes when `wake` is notified or shortly after the next commit on this node.
+    fn woken<'a>(&self, wake: &'a Notify) -> impl Future<Output = ()> + use<'a> {
+        let notified = wake.notified();
         let committed = self.committed();
         async move {
             tokio::select! {
-                () = called => {}
+                () = notified => {}
                 () = committed => {}
             }
         }
     }
 
-    /// How long to wait for a time, at most so long: a clock may be set, and a machine may sleep.
-    fn until(&self, at: Option<Timestamp>, most: Duration) -> Duration {
+    /// Returns the time until `at`, but at most `max`: zero if `at` has passed, `max` if it is `None`. The limit is
+    /// needed because the clock may be set and the machine may be suspended meanwhile.
+    fn time_until(&self, at: Option<Timestamp>, max: Duration) -> Duration {
         let left = at.map(|at| at.duration_since(self.0.clock.now()));
-        left.map_or(most, |left| if left.is_negative() { Duration::ZERO } else { left.unsigned_abs().min(most) })
+        left.map_or(max, |left| if left.is_negative() { Duration::ZERO } else { left.unsigned_abs().min(max) })
     }
 }
 
+/// Locks a mutex and ignores poisoning.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! A POST to an address that somebody has named: never to another one, never for long, and what came of it in words
-//! without the address.
+//! Sends POST requests to configured URLs. Redirects are not followed, the time is limited, and error messages do not
+//! contain the URL.
 
 use std::error::Error as _;
 use std::net::IpAddr;
@@ -11,87 +11,101 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, StatusCode, Url};
 
-use crate::channel::Failure;
-use crate::guard::{Public, Refused, is_public};
+use crate::address_guard::{PrivateAddressError, PublicResolver, is_public};
+use crate::channel::DeliveryFailure;
 
-pub(crate) const LIMIT: Duration = Duration::from_secs(10);
-const CONNECT: Duration = Duration::from_secs(5);
-/// Whoever asks for more patience than this does not get it.
-const LONGEST_PATIENCE: Duration = Duration::from_secs(24 * 3600);
+/// The timeout of a request.
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest accepted `Retry-After`.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 3600);
 
-const AGENT: &str = concat!("adjutant/", env!("CARGO_PKG_VERSION"));
+const USER_AGENT: &str = concat!("adjutant/", env!("CARGO_PKG_VERSION"));
 
-/// `allow_private`: whether it may reach this machine and private networks.
+/// Returns an HTTP client with timeouts and without redirects. With `allow_private` it may reach this machine and
+/// private networks. Otherwise it resolves names to public addresses only and uses no proxy. Fails if TLS cannot be set
+/// up.
 pub(crate) fn client(allow_private: bool) -> reqwest::Result<Client> {
-    let client = Client::builder().redirect(Policy::none()).timeout(LIMIT).connect_timeout(CONNECT).user_agent(AGENT);
-    // A proxy would look the name up by itself.
-    let client = if allow_private { client } else { client.no_proxy().dns_resolver(Arc::new(Public)) };
+    let client = Client::builder()
+        .redirect(Policy::none())
+        .timeout(REQUEST_TIMEOUT)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .user_agent(USER_AGENT);
+    // A proxy would resolve the name itself and bypass the check.
+    let client = if allow_private { client } else { client.no_proxy().dns_resolver(Arc::new(PublicResolver)) };
     client.build()
 }
 
-/// An address that can be posted to.
-pub(crate) fn address(url: &str) -> Option<Url> {
+/// Reads an HTTP or HTTPS URL with a host. Returns `None` if it is invalid or has another scheme.
+pub(crate) fn parse_url(url: &str) -> Option<Url> {
     Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
-/// Whether an address, as it is written, is on this machine or in a private network. A name is looked at when it is
-/// looked up.
-pub(crate) fn is_inside(url: &Url) -> bool {
+/// Returns true if the host of the URL is an IP address that is not public. Names are checked when they are resolved.
+pub(crate) fn is_private(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     ip.is_ok_and(|ip| !is_public(ip))
 }
 
-/// Sends it, and says what came of it.
-pub(crate) async fn send(request: RequestBuilder, now: Timestamp) -> Result<(), Failure> {
-    let answer = request.send().await.map_err(fault)?;
-    match answer.status() {
+/// Sends a request. Fails if the response is not a success: permanently after a redirect or 410, otherwise transiently
+/// with the delay of `Retry-After`. A server error or a missing response counts as a failure of the host.
+pub(crate) async fn send(request: RequestBuilder, now: Timestamp) -> Result<(), DeliveryFailure> {
+    let response = request.send().await.map_err(request_failure)?;
+    match response.status() {
         status if status.is_success() => Ok(()),
-        status if status.is_redirection() => Err(Failure::for_good(format!(
-            "it answers {status}, and redirects are not followed: configure where it is"
+        status if status.is_redirection() => Err(DeliveryFailure::permanent(format!(
+            "the server responded with {status}; redirects are not followed, so configure the final URL"
         ))),
-        // "It is gone, and knows that."
-        StatusCode::GONE => Err(Failure::for_good("it answers 410 Gone")),
+        // The receiver has removed the URL on purpose.
+        StatusCode::GONE => Err(DeliveryFailure::permanent("the server responded with 410 Gone")),
         status => {
-            let failure = Failure::for_now(format!("it answers {status}")).after(patience(answer.headers(), now));
-            Err(if status.is_server_error() { failure.of_the_host() } else { failure })
+            let failure = DeliveryFailure::transient(format!("the server responded with {status}"))
+                .retry_after(retry_after(response.headers(), now));
+            Err(if status.is_server_error() { failure.host_failure() } else { failure })
         }
     }
 }
 
-/// How long it wants to be left alone: seconds, or until a date.
-fn patience(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+/// Returns the delay of the `Retry-After` header, which contains seconds or a date, but at most [`MAX_RETRY_AFTER`].
+/// Returns `None` if the header is missing or invalid, or if the date has passed.
+fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    let wanted = match value.parse::<u64>() {
+    let requested = match value.parse::<u64>() {
         Ok(seconds) => Duration::from_secs(seconds),
         Err(_) => {
             let until = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(value).ok()?;
             Duration::try_from(until.duration_since(now)).ok()?
         }
     };
-    Some(wanted.min(LONGEST_PATIENCE))
+    Some(requested.min(MAX_RETRY_AFTER))
 }
 
-/// Why there was no answer, without the address.
-fn fault(error: reqwest::Error) -> Failure {
+/// Returns the failure of a request without a response. A private address or an invalid request is permanent. Anything
+/// else is transient and counts as a failure of the host. The message does not contain the URL.
+fn request_failure(error: reqwest::Error) -> DeliveryFailure {
     let error = error.without_url();
     let mut source = error.source();
     let mut reason = None;
     while let Some(inner) = source {
-        if inner.is::<Refused>() {
-            return Failure::for_good(Refused.to_string());
+        if inner.is::<PrivateAddressError>() {
+            return DeliveryFailure::permanent(PrivateAddressError.to_string());
         }
         reason = Some(inner.to_string());
         source = inner.source();
     }
     if error.is_builder() {
-        return Failure::for_good("it cannot be sent there");
+        return DeliveryFailure::permanent("the request is invalid");
     }
     if error.is_timeout() {
-        return Failure::for_now(format!("it has not answered within {} seconds", LIMIT.as_secs())).of_the_host();
+        return DeliveryFailure::transient(format!(
+            "the server did not respond within {} seconds",
+            REQUEST_TIMEOUT.as_secs()
+        ))
+        .host_failure();
     }
     let reason = reason.unwrap_or_else(|| error.to_string());
-    Failure::for_now(format!("it cannot be reached: {reason}")).of_the_host()
+    DeliveryFailure::transient(format!("the server cannot be reached: {reason}")).host_failure()
 }
 
 #[cfg(test)]
@@ -99,11 +113,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_wants_to_be_left_alone_says_for_how_long() {
+    fn retry_after_accepts_seconds_and_dates() {
         let now = "2026-01-10T12:00:00Z".parse().unwrap();
-        let patience = |value: &str| {
+        let parsed = |value: &str| {
             let headers = HeaderMap::from_iter([(RETRY_AFTER, value.parse().unwrap())]);
-            patience(&headers, now).map(|time| time.as_secs())
+            retry_after(&headers, now).map(|time| time.as_secs())
         };
         for (value, seconds) in [
             ("120", Some(120)),
@@ -111,19 +125,19 @@ mod tests {
             ("Sat, 10 Jan 2026 12:01:30 GMT", Some(90)),
             ("99999999999", Some(86_400)),
             ("Fri, 31 Dec 2100 23:59:59 GMT", Some(86_400)),
-            // It is over already.
+            // The date is in the past.
             ("Sat, 10 Jan 2026 11:00:00 GMT", None),
             ("-1", None),
             ("soon", None),
             ("", None),
         ] {
-            assert_eq!(patience(value), seconds, "{value}");
+            assert_eq!(parsed(value), seconds, "{value}");
         }
-        assert_eq!(super::patience(&HeaderMap::new(), now), None);
+        assert_eq!(retry_after(&HeaderMap::new(), now), None);
     }
 
     #[test]
-    fn an_address_that_is_written_as_such_is_looked_at() {
+    fn private_ip_addresses_in_urls_are_detected() {
         for (url, inside) in [
             ("http://127.0.0.1/", true),
             ("http://[::1]:8080/x", true),
@@ -132,10 +146,10 @@ mod tests {
             ("http://[2606:4700::1111]/", false),
             ("https://hooks.example/", false),
         ] {
-            assert_eq!(is_inside(&address(url).unwrap()), inside, "{url}");
+            assert_eq!(is_private(&parse_url(url).unwrap()), inside, "{url}");
         }
         for wrong in ["ftp://example.com/", "hooks.example", "", "http://", "file:///etc/passwd"] {
-            assert_eq!(address(wrong), None, "{wrong}");
+            assert_eq!(parse_url(wrong), None, "{wrong}");
         }
     }
 }

@@ -1,5 +1,6 @@
-//! Fires reminders and tells of tasks that are due, each once: whoever changes the row first tells the user in the same
-//! transaction. Wakes at the next time, when something was committed, and now and then in case the clock was moved.
+//! Fires reminders and notifies about due tasks, each once: the node that changes the row first stores the notification
+//! in the same transaction. The loop wakes at the next due time, after a commit, and at intervals in case the clock was
+//! set.
 
 use std::time::Duration;
 
@@ -7,102 +8,119 @@ use background::reconcile;
 use futures::StreamExt;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use model::notification::{Kind, Notification};
+use model::notification::{Notification, NotificationKind};
 use store::{Conn, due, reminders};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Notifier, wording};
 
-/// Rows read at once, and fired at the same time.
-const AT_ONCE: i64 = 200;
-const TOGETHER: usize = 32;
-/// The longest time between two rounds where other nodes write.
+/// The number of rows in one read.
+const BATCH_SIZE: i64 = 200;
+/// The number of concurrent firings.
+const MAX_CONCURRENT: usize = 32;
+/// The longest time between two rounds if other nodes write.
 const POLL_INTERVAL_SHARED: Duration = Duration::from_secs(1);
-/// The longest time between two rounds otherwise: a clock that was set, or a machine that slept, is noticed by then.
+/// The longest time between two rounds otherwise. It bounds the delay after the clock was set or the machine was
+/// suspended.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
+/// Fires reminders until the token is cancelled.
 pub(crate) async fn run(notifier: &Notifier, shutdown: &CancellationToken) {
     let poll_interval = if notifier.0.store.is_shared() { POLL_INTERVAL_SHARED } else { POLL_INTERVAL };
     let wake = || notifier.woken(&notifier.0.remind);
-    let work = || async { round(notifier).await.map(|next| Some(notifier.until(next, poll_interval))) };
+    let work = || async { round(notifier).await.map(|next| Some(notifier.time_until(next, poll_interval))) };
     reconcile::run("reminders_not_fired", poll_interval, shutdown, wake, work).await;
 }
 
-/// What has come.
-enum Come {
-    Reminder(reminders::Due),
-    Task(due::Due),
+/// A due reminder or task.
+enum DueItem {
+    Reminder(reminders::DueReminder),
+    Task(due::DueTask),
 }
 
-/// Fires all whose time has come; says when the next one comes.
+/// Fires all due reminders and tasks. Returns the time of the next one, or `None` if there is none. If some of them
+/// fail, the rest of the batch is fired, and the first error is returned.
 pub(crate) async fn round(notifier: &Notifier) -> store::Result<Option<Timestamp>> {
     loop {
         let mut reader = notifier.0.store.reader().await?;
         let now = notifier.0.clock.now();
-        let times = [reminders::next(&mut reader).await?, due::next(&mut reader).await?];
+        let times = [reminders::next_due_at(&mut reader).await?, due::next_due_at(&mut reader).await?];
         let next = times.into_iter().flatten().min();
         if next.is_none_or(|next| next > now) {
             return Ok(next);
         }
-        let mut come: Vec<_> =
-            reminders::due(&mut reader, now, AT_ONCE).await?.into_iter().map(Come::Reminder).collect();
-        come.extend(due::due(&mut reader, now, AT_ONCE).await?.into_iter().map(Come::Task));
+        let mut items: Vec<_> =
+            reminders::due_reminders(&mut reader, now, BATCH_SIZE).await?.into_iter().map(DueItem::Reminder).collect();
+        items.extend(due::due_tasks(&mut reader, now, BATCH_SIZE).await?.into_iter().map(DueItem::Task));
         drop(reader);
-        let mut fired = futures::stream::iter(come).map(|come| fire(notifier, come, now)).buffer_unordered(TOGETHER);
+        let mut fired =
+            futures::stream::iter(items).map(|item| fire(notifier, item, now)).buffer_unordered(MAX_CONCURRENT);
         let mut failed = None;
         while let Some(result) = fired.next().await {
             failed = failed.or(result.err());
         }
-        // What failed would be found again at once.
+        // Stop here, because a failed item would be found again immediately.
         if let Some(error) = failed {
             return Err(error);
         }
     }
 }
 
-async fn fire(notifier: &Notifier, come: Come, now: Timestamp) -> store::Result<()> {
-    let teller = notifier.clone();
-    let told = notifier
+/// Fires one item in a transaction and counts the notification.
+async fn fire(notifier: &Notifier, item: DueItem, now: Timestamp) -> store::Result<()> {
+    let handle = notifier.clone();
+    let is_notified = notifier
         .0
         .store
-        .transaction(async move |tx| match come {
-            Come::Reminder(due) => remind(&teller, tx, &due, now).await,
-            Come::Task(due) => tell_due(&teller, tx, &due, now).await,
+        .transaction(async move |tx| match item {
+            DueItem::Reminder(due) => fire_reminder(&handle, tx, &due, now).await,
+            DueItem::Task(due) => notify_due(&handle, tx, &due, now).await,
         })
         .await?;
-    if told {
-        notifier.0.counts.fired.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    if is_notified {
+        notifier.0.counters.fired.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     }
     Ok(())
 }
 
-async fn remind(notifier: &Notifier, conn: &mut Conn, due: &reminders::Due, now: Timestamp) -> store::Result<bool> {
+/// Claims one firing of a reminder and notifies its owner. Returns false if another node has claimed it, or if the
+/// reminder has changed or its task no longer exists.
+async fn fire_reminder(
+    notifier: &Notifier,
+    conn: &mut Conn,
+    due: &reminders::DueReminder,
+    now: Timestamp,
+) -> store::Result<bool> {
     let Some((reminder, task)) = reminders::fire(conn, due, now).await? else { return Ok(false) };
-    let zone = zone(notifier);
-    let text = wording::reminder(&task, &reminder, due.at, now, &zone);
-    let mut notification = Notification::new(&notifier.0.clock, Kind::Reminder, &wording::reminder_title(&task), &text);
+    let zone = time_zone(notifier);
+    let text = wording::reminder_text(&task, &reminder, due.at, now, &zone);
+    let mut notification =
+        Notification::new(&notifier.0.clock, NotificationKind::Reminder, &wording::reminder_title(&task), &text);
     notification.task_id = Some(task.id);
-    tracing::info!(event = "reminder_fired", reminder = %reminder.id, late_ms = late(due.at, now));
-    notifier.tell(conn, due.owner, &notification).await
+    tracing::info!(event = "reminder_fired", reminder = %reminder.id, late_ms = delay_ms(due.at, now));
+    notifier.notify(conn, due.owner, &notification).await
 }
 
-async fn tell_due(notifier: &Notifier, conn: &mut Conn, due: &due::Due, now: Timestamp) -> store::Result<bool> {
-    let Some(task) = due::take(conn, due).await? else { return Ok(false) };
+/// Claims a due task and notifies its owner. Returns false if [`store::due::claim`] returns no task, if the owner was
+/// notified before, or if `notify_due` is off. The due time counts as handled in the last case, too.
+async fn notify_due(notifier: &Notifier, conn: &mut Conn, due: &due::DueTask, now: Timestamp) -> store::Result<bool> {
+    let Some(task) = due::claim(conn, due).await? else { return Ok(false) };
     if !notifier.settings().notify_due {
         return Ok(false);
     }
-    let text = wording::due(&task);
-    let mut notification = Notification::new(&notifier.0.clock, Kind::Reminder, &wording::due_title(&task), &text);
+    let text = wording::due_text(&task);
+    let mut notification =
+        Notification::new(&notifier.0.clock, NotificationKind::Reminder, &wording::due_title(&task), &text);
     notification.id = due.notification_id();
     notification.task_id = Some(task.id);
-    tracing::info!(event = "task_due", task = %task.id, late_ms = late(due.at, now));
-    notifier.tell(conn, due.owner, &notification).await
+    tracing::info!(event = "task_due", task = %task.id, late_ms = delay_ms(due.at, now));
+    notifier.notify(conn, due.owner, &notification).await
 }
 
-fn late(due: Timestamp, now: Timestamp) -> i128 {
+fn delay_ms(due: Timestamp, now: Timestamp) -> i128 {
     now.duration_since(due).as_millis()
 }
 
-fn zone(notifier: &Notifier) -> TimeZone {
+fn time_zone(notifier: &Notifier) -> TimeZone {
     notifier.settings().time_zone.clone().unwrap_or(TimeZone::UTC)
 }

@@ -1,4 +1,4 @@
-//! Webhooks: a signed POST with the notification as JSON. Redirects are not followed: they could lead anywhere.
+//! The webhook transport: a signed POST request with the notification as JSON.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use model::text::hex;
 use reqwest::{Client, Url};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::Sha256;
-use store::outbox::Claimed;
+use store::outbox::ClaimedDelivery;
 
-use crate::channel::Failure;
-use crate::guard::{Refused, is_public};
+use crate::address_guard::{PrivateAddressError, is_public};
+use crate::channel::DeliveryFailure;
 use crate::post;
 
-/// Where to post to.
+/// The URL and the secret of a webhook.
 #[derive(Clone)]
 pub struct Webhook {
     url: Url,
@@ -23,7 +23,7 @@ pub struct Webhook {
     client: Client,
 }
 
-/// Without the address: many are secrets.
+/// Omits the URL, because it may be secret.
 impl fmt::Debug for Webhook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Webhook").field("allow_private", &self.allow_private).finish_non_exhaustive()
@@ -31,36 +31,40 @@ impl fmt::Debug for Webhook {
 }
 
 impl Webhook {
-    /// `allow_private`: whether the address may be on this machine or in a private network. Says what is wrong otherwise.
+    /// Creates a webhook. Without `secret`, requests are not signed. With `allow_private` the URL may be on this
+    /// machine or in a private network. Otherwise IP addresses are checked here and names when they are resolved. Fails
+    /// with a message if the URL is invalid or not allowed.
     pub fn new(url: &str, secret: Option<SecretString>, allow_private: bool) -> Result<Self, String> {
-        let url = post::address(url).ok_or("must be a URL such as https://hooks.example/adjutant")?;
-        if !allow_private && post::is_inside(&url) {
-            return Err(format!("cannot be used: {Refused}"));
+        let url = post::parse_url(url).ok_or("must be a URL such as https://hooks.example/adjutant")?;
+        if !allow_private && post::is_private(&url) {
+            return Err(format!("cannot be used: {PrivateAddressError}"));
         }
         let client = post::client(allow_private).map_err(|error| format!("cannot be used: {}", error.without_url()))?;
         Ok(Self { url, secret, allow_private, client })
     }
 
-    /// Where it goes, without what may be secret.
+    /// Returns the host and port of the URL. The other parts may be secret.
     pub fn host(&self) -> String {
         let port = self.url.port().map(|port| format!(":{port}")).unwrap_or_default();
         format!("{}{port}", self.url.host_str().unwrap_or_default())
     }
 
-    /// Looks the name up, and at what it finds.
+    /// Resolves the name of the host, without a request. Returns a description. Fails with a message if the name cannot
+    /// be resolved or has no allowed address.
     pub(crate) async fn check(&self) -> Result<String, String> {
         let host = self.url.host_str().unwrap_or_default();
         let port = self.url.port_or_known_default().unwrap_or(443);
         let host = host.trim_start_matches('[').trim_end_matches(']');
-        let found = tokio::net::lookup_host((host, port)).await;
-        let mut found = found.map_err(|error| format!("its name cannot be looked up: {error}"))?;
-        match self.allow_private || found.any(|address| is_public(address.ip())) {
-            true => Ok("its name is known; nothing was sent".to_owned()),
-            false => Err(Refused.to_string()),
+        let addresses = tokio::net::lookup_host((host, port)).await;
+        let mut addresses = addresses.map_err(|error| format!("the host name cannot be resolved: {error}"))?;
+        match self.allow_private || addresses.any(|address| is_public(address.ip())) {
+            true => Ok("the host name can be resolved; nothing was sent".to_owned()),
+            false => Err(PrivateAddressError.to_string()),
         }
     }
 
-    pub(crate) async fn deliver(&self, delivery: &Claimed, now: Timestamp) -> Result<(), Failure> {
+    /// Sends a delivery, signed if a secret is set. Fails like [`post::send`].
+    pub(crate) async fn deliver(&self, delivery: &ClaimedDelivery, now: Timestamp) -> Result<(), DeliveryFailure> {
         let timestamp = now.as_second().to_string();
         let mut request = self
             .client
@@ -75,9 +79,9 @@ impl Webhook {
     }
 }
 
-/// `sha256=` and the HMAC over the timestamp, a dot and the body: neither can be changed or used again later.
+/// Returns `sha256=` and the HMAC of the timestamp, a dot and the body. The timestamp lets the receiver reject replays.
 fn signature(secret: &SecretString, timestamp: &str, body: &str) -> String {
-    // HMAC takes keys of any length.
+    // HMAC accepts keys of any length, so this never fails.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.expose_secret().as_bytes()) else { return String::new() };
     for part in [timestamp, ".", body] {
         mac.update(part.as_bytes());
@@ -90,14 +94,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signature_is_what_others_compute() {
-        // As `printf '1700000000.{}' | openssl dgst -sha256 -hmac key` has it.
+    fn signatures_match_openssl() {
+        // The output of `printf '1700000000.{}' | openssl dgst -sha256 -hmac key`.
         let expected = "sha256=9d713ed406bb7076d4123f0dc2c39d2df5c654ed4b0cd56b52c8b4c940bd63ae";
         assert_eq!(signature(&"key".into(), "1700000000", "{}"), expected);
     }
 
     #[test]
-    fn an_address_of_this_machine_is_refused_unless_allowed() {
+    fn private_urls_are_rejected_unless_allowed() {
         let _ = rustls::crypto::ring::default_provider().install_default();
         for inside in [
             "http://127.0.0.1/",

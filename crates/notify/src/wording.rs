@@ -1,82 +1,93 @@
-//! What users read in notifications of reminders and due tasks.
+//! The texts of notifications about reminders and due tasks.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
-use model::due::Due;
-use model::reminder::{Reminder, Status};
+use model::due::DueDate;
+use model::reminder::{Reminder, ReminderStatus};
 use model::task::Task;
 
-/// Later than this is worth a word.
-const LATE: SignedDuration = SignedDuration::from_mins(1);
+/// A reminder that is later than this mentions the delay.
+const LATE_THRESHOLD: SignedDuration = SignedDuration::from_mins(1);
 
+/// Returns the title of a reminder.
 pub(crate) fn reminder_title(task: &Task) -> String {
     format!("Reminder: {}", task.title)
 }
 
+/// Returns the title for a due task.
 pub(crate) fn due_title(task: &Task) -> String {
     format!("Due now: {}", task.title)
 }
 
-/// `reminder` as it is after this firing.
-pub(crate) fn reminder(task: &Task, reminder: &Reminder, at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
-    let mut lines = about(task);
+/// Returns the text of a reminder that was due at `at`: the description, the due date, the delay if it is more than a
+/// minute, and the repetition. Empty if none applies. `reminder` is its state after this firing. The delay uses `zone`.
+pub(crate) fn reminder_text(
+    task: &Task,
+    reminder: &Reminder,
+    at: Timestamp,
+    now: Timestamp,
+    zone: &TimeZone,
+) -> String {
+    let mut lines = description_lines(task);
     if let Some(due) = &task.due_date {
-        lines.push(format!("Due {}.", when(due)));
+        lines.push(format!("Due {}.", format_due(due)));
     }
-    if now.duration_since(at) > LATE {
-        lines.push(format!("This comes late: it was set for {}.", clock(&at.to_zoned(zone.clone()))));
+    if now.duration_since(at) > LATE_THRESHOLD {
+        lines.push(format!("This reminder is late: it was set for {}.", format_time(&at.to_zoned(zone.clone()))));
     }
     match (reminder.repeat_count, reminder.status) {
         (Some(count), _) if count > 1 => lines.push(format!("Reminder {} of {count}.", reminder.fired_count)),
-        (None, Status::Scheduled) => lines.push("It repeats until the task is done.".to_owned()),
+        (None, ReminderStatus::Scheduled) => lines.push("It repeats until the task is done.".to_owned()),
         _ => {}
     }
     lines.join("\n")
 }
 
-pub(crate) fn due(task: &Task) -> String {
-    let mut lines = about(task);
+/// Returns the text for a due task: the description, if any, and the due date.
+pub(crate) fn due_text(task: &Task) -> String {
+    let mut lines = description_lines(task);
     if let Some(due) = &task.due_date {
-        lines.push(format!("It is due {}.", when(due)));
+        lines.push(format!("It is due {}.", format_due(due)));
     }
     lines.join("\n")
 }
 
-fn about(task: &Task) -> Vec<String> {
+/// Returns the trimmed description of a task, or no line if it is empty.
+fn description_lines(task: &Task) -> Vec<String> {
     task.description.iter().map(|description| description.trim().to_owned()).filter(|line| !line.is_empty()).collect()
 }
 
-/// A moment where its author meant it.
-fn when(due: &Due) -> String {
+/// Returns a due date as text: the day, and the time of day in the time zone of its author if it has one.
+fn format_due(due: &DueDate) -> String {
     match due {
-        Due::Day(date) => format!("on {}", date.strftime("%A, %-d %B %Y")),
-        Due::Moment { at, offset } => format!("on {}", clock(&at.to_zoned(offset.to_time_zone()))),
+        DueDate::Day(date) => format!("on {}", date.strftime("%A, %-d %B %Y")),
+        DueDate::Moment { at, offset } => format!("on {}", format_time(&at.to_zoned(offset.to_time_zone()))),
     }
 }
 
-fn clock(at: &Zoned) -> String {
+fn format_time(at: &Zoned) -> String {
     at.strftime("%A, %-d %B %Y at %H:%M").to_string()
 }
 
 #[cfg(test)]
 mod tests {
-    use model::task::{Draft, Limits};
+    use model::task::{TaskDraft, TaskLimits};
     use model::{Clock, User};
 
     use super::*;
 
     #[test]
-    fn it_says_what_one_needs_to_know() {
+    fn texts_contain_description_due_date_and_repetition() {
         let clock = Clock::manual("2026-01-10T12:00:00Z".parse().unwrap());
         let user = User::local(TimeZone::get("Europe/Berlin").unwrap());
-        let draft = Draft {
+        let draft = TaskDraft {
             title: "Call the dentist".into(),
             description: Some("Ask for Friday.".into()),
             due_date: Some("2026-01-31T17:00".into()),
-            ..Draft::default()
+            ..TaskDraft::default()
         };
-        let task = draft.check(Limits::default(), &clock, &user).unwrap();
-        let draft = model::reminder::Draft {
+        let task = draft.check(TaskLimits::default(), &clock, &user).unwrap();
+        let draft = model::reminder::ReminderDraft {
             task_id: task.id.to_string(),
             remind_at: "2026-01-11T09:00".into(),
             repeat_interval_minutes: Some(30),
@@ -85,15 +96,15 @@ mod tests {
         let mut fired = draft.check(&clock, &user).unwrap();
         let at = fired.remind_at;
         fired.fire(at);
-        let said = |late, fired: &Reminder| reminder(&task, fired, at, at + late, &user.time_zone);
+        let text = |late, fired: &Reminder| reminder_text(&task, fired, at, at + late, &user.time_zone);
         assert_eq!(reminder_title(&task), "Reminder: Call the dentist");
         let expected = "Ask for Friday.\nDue on Saturday, 31 January 2026 at 17:00.\nReminder 1 of 3.";
-        assert_eq!(said(SignedDuration::from_secs(60), &fired), expected);
+        assert_eq!(text(SignedDuration::from_secs(60), &fired), expected);
         let expected = "Ask for Friday.\nDue on Saturday, 31 January 2026 at 17:00.\n\
-                        This comes late: it was set for Sunday, 11 January 2026 at 09:00.\nReminder 1 of 3.";
-        assert_eq!(said(SignedDuration::from_secs(61), &fired), expected);
+                        This reminder is late: it was set for Sunday, 11 January 2026 at 09:00.\nReminder 1 of 3.";
+        assert_eq!(text(SignedDuration::from_secs(61), &fired), expected);
         fired.repeat_count = None;
-        assert!(said(SignedDuration::ZERO, &fired).ends_with("It repeats until the task is done."));
-        assert_eq!(due(&task), "Ask for Friday.\nIt is due on Saturday, 31 January 2026 at 17:00.");
+        assert!(text(SignedDuration::ZERO, &fired).ends_with("It repeats until the task is done."));
+        assert_eq!(due_text(&task), "Ask for Friday.\nIt is due on Saturday, 31 January 2026 at 17:00.");
     }
 }

@@ -1,8 +1,8 @@
-//! The JSON form of the messages, as attributes for serde.
+//! Generates the serde attributes for the JSON form of the messages.
 //!
-//! It is ProtoJSON with the exceptions that the protocol and its implementations need; each is a row of a table here.
-//! Messages of 1.x are only read: the types of the official crate write them. The functions that the attributes name are
-//! in `a2a::proto::json` and `a2a::proto::choices`.
+//! The form is ProtoJSON, with exceptions for the protocol and its implementations. Each exception is a row of a table
+//! here. Messages of version 1.x are only deserialized; the types of the official crate serialize them. The attributes
+//! refer to functions in `a2a::proto::json` and `a2a::proto::choices`.
 
 use prost_build::Config;
 use prost_types::field_descriptor_proto::{Label, Type};
@@ -11,8 +11,8 @@ use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorSet};
 const V1: &str = "lf.a2a.v1";
 const V03: &str = "a2a.v1";
 
-/// The messages that occur in JSON. Cards do not: both versions have one JSON form of them, which is not that of 0.3's
-/// messages.
+/// The messages that occur in JSON, without agent cards. Both versions share one JSON form of the card, which differs
+/// from that of the protobuf messages of 0.3.
 const MESSAGES: [(&str, &[&str]); 2] = [
     (
         V1,
@@ -60,7 +60,8 @@ const MESSAGES: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// Messages with a `oneof`. They are read by way of another type, which knows all forms that occur, and written by hand.
+/// Messages with a `oneof`. They are deserialized through another type, which accepts all forms that occur. Their
+/// serialization is written by hand.
 const CHOICES: [(&str, &str, &str); 6] = [
     (V1, "Part", "PartOf10"),
     (V1, "SendMessageResponse", "SentOf10"),
@@ -70,14 +71,14 @@ const CHOICES: [(&str, &str, &str); 6] = [
     (V03, "StreamResponse", "UpdateOf03"),
 ];
 
-/// Other names under which implementations send a member.
+/// Other member names that implementations use.
 const ALIASES: [(&str, &str); 3] = [
     ("lf.a2a.v1.SendMessageConfiguration.task_push_notification_config", "pushNotificationConfig"),
     ("a2a.v1.SendMessageConfiguration.push_notification", "pushNotificationConfig"),
     ("a2a.v1.Message.content", "parts"),
 ];
 
-/// Members that must be given, although they may be empty.
+/// Members that are required, although they may be empty.
 const REQUIRED: [&str; 9] = [
     "lf.a2a.v1.AuthenticationInfo.scheme",
     "lf.a2a.v1.GetTaskRequest.id",
@@ -90,7 +91,7 @@ const REQUIRED: [&str; 9] = [
     "lf.a2a.v1.ListTaskPushNotificationConfigsRequest.task_id",
 ];
 
-/// Members that are written even when they are empty, zero or false: there are clients that look for them.
+/// Members that are always serialized, even if they are empty, zero or false, because some clients require them.
 const ALWAYS_WRITTEN: [&str; 17] = [
     "a2a.v1.Artifact.artifact_id",
     "a2a.v1.Artifact.parts",
@@ -112,9 +113,9 @@ const ALWAYS_WRITTEN: [&str; 17] = [
 ];
 
 const HELPERS: &str = "crate::proto::json";
-const CHOICE_FORMS: &str = "crate::proto::choices";
+const CHOICE_TYPES: &str = "crate::proto::choices";
 
-/// Adds the attributes of every message that occurs in JSON.
+/// Adds the serde attributes to every message that occurs in JSON.
 pub(crate) fn attributes(descriptors: &FileDescriptorSet, config: &mut Config) {
     for file in &descriptors.file {
         let package = file.package();
@@ -125,50 +126,51 @@ pub(crate) fn attributes(descriptors: &FileDescriptorSet, config: &mut Config) {
         };
         for message in file.message_type.iter().filter(|message| messages.contains(&message.name())) {
             config.type_attribute(format!(".{package}.{}", message.name()), derive);
-            plain(package, message, config);
+            add_field_attributes(package, message, config);
         }
-        for (_, message, form) in CHOICES.iter().filter(|(name, ..)| *name == package) {
+        for (_, message, type_name) in CHOICES.iter().filter(|(name, ..)| *name == package) {
             let path = format!(".{package}.{message}");
             config.message_attribute(&path, "#[derive(serde::Deserialize)]");
-            config.message_attribute(&path, format!("#[serde(try_from = \"{CHOICE_FORMS}::{form}\")]"));
+            config.message_attribute(&path, format!("#[serde(try_from = \"{CHOICE_TYPES}::{type_name}\")]"));
         }
     }
 }
 
-fn plain(package: &str, message: &DescriptorProto, config: &mut Config) {
+fn add_field_attributes(package: &str, message: &DescriptorProto, config: &mut Config) {
     for field in &message.field {
         let path = format!("{package}.{}.{}", message.name(), field.name());
-        let attribute = format!("#[serde({})]", options(package, &path, field).join(", "));
+        let attribute = format!("#[serde({})]", serde_options(package, &path, field).join(", "));
         config.field_attribute(format!(".{path}"), attribute);
     }
 }
 
-fn options(package: &str, path: &str, field: &FieldDescriptorProto) -> Vec<String> {
+/// Returns the serde options of a field.
+fn serde_options(package: &str, path: &str, field: &FieldDescriptorProto) -> Vec<String> {
     let mut options = Vec::new();
     if field.json_name() != field.name() {
         options.push(format!("rename = \"{}\"", field.json_name()));
         options.push(format!("alias = \"{}\"", field.name()));
     }
-    let aliases = ALIASES.iter().filter(|(of, _)| *of == path);
+    let aliases = ALIASES.iter().filter(|(field, _)| *field == path);
     options.extend(aliases.map(|(_, alias)| format!("alias = \"{alias}\"")));
     if !REQUIRED.contains(&path) {
         options.push("default".to_owned());
     }
-    let form = Form::of(field);
-    options.push(format!("deserialize_with = \"{HELPERS}::{}\"", form.reader(package)));
+    let kind = FieldKind::from_descriptor(field);
+    options.push(format!("deserialize_with = \"{HELPERS}::{}\"", kind.reader(package)));
     if package == V03 {
-        if let Some(writer) = form.writer() {
+        if let Some(writer) = kind.writer() {
             options.push(format!("serialize_with = \"{HELPERS}::{writer}\""));
         }
-        if let Some(test) = form.is_empty().filter(|_| !ALWAYS_WRITTEN.contains(&path)) {
+        if let Some(test) = kind.empty_test().filter(|_| !ALWAYS_WRITTEN.contains(&path)) {
             options.push(format!("skip_serializing_if = \"{test}\""));
         }
     }
     options
 }
 
-/// What kind of Rust field a field is.
-enum Form {
+/// The kind of a field in Rust.
+enum FieldKind {
     List,
     Message,
     Time,
@@ -181,8 +183,8 @@ enum Form {
     OptionalNumber,
 }
 
-impl Form {
-    fn of(field: &FieldDescriptorProto) -> Self {
+impl FieldKind {
+    fn from_descriptor(field: &FieldDescriptorProto) -> Self {
         let is_optional = field.proto3_optional();
         match (field.label(), field.r#type(), field.type_name()) {
             (Label::Repeated, ..) => Self::List,
@@ -198,6 +200,7 @@ impl Form {
         }
     }
 
+    /// Returns the name of the deserialization function.
     fn reader(&self, package: &str) -> &'static str {
         match (self, package) {
             (Self::Time, V1) => "read_time",
@@ -211,6 +214,7 @@ impl Form {
         }
     }
 
+    /// Returns the name of the serialization function, `None` for the default.
     fn writer(&self) -> Option<&'static str> {
         match self {
             Self::Time => Some("write_time"),
@@ -220,8 +224,8 @@ impl Form {
         }
     }
 
-    /// The test for a value that need not be written. Enumerations are always written.
-    fn is_empty(&self) -> Option<&'static str> {
+    /// Returns the test for a value that is not serialized. Enums are always serialized.
+    fn empty_test(&self) -> Option<&'static str> {
         match self {
             Self::List => Some("Vec::is_empty"),
             Self::Message | Self::Time | Self::OptionalFlag | Self::OptionalNumber => Some("Option::is_none"),

@@ -1,5 +1,7 @@
-//! Generates the protobuf messages of crate `a2a` from its `.proto` files, without `protoc`. The output is committed, so
-//! that no build of the product needs this crate. `cargo run -p protogen` writes it; a test compares it with the files.
+//! Generates the protobuf messages of the crate `a2a` from its `.proto` files, without `protoc`.
+//!
+//! The output is committed, so the build of the product does not need this crate. `cargo run -p protogen` writes the
+//! output. A test compares it with the committed files.
 
 mod json;
 
@@ -9,16 +11,16 @@ use anyhow::{Context, Result};
 use prost::Message;
 use prost_types::FileDescriptorSet;
 
-/// The definitions, below [`definitions`].
+/// The definition files, relative to [`definitions`].
 const FILES: [&str; 2] = ["lf/a2a/v1/a2a.proto", "a2a/v1/a2a.proto"];
 
-/// The module that `prost-build` makes of a package, the file that it becomes, and the first line of that file.
+/// The module that `prost-build` generates for a package, its output file, and the first line of that file.
 const MODULES: [(&str, &str, &str); 2] = [
     ("lf.a2a.v1.rs", "v1.rs", "//! Package `lf.a2a.v1`, version 1.x. Generated: see `crates/protogen`."),
     ("a2a.v1.rs", "v03.rs", "//! Package `a2a.v1`, version 0.3. Generated: see `crates/protogen`."),
 ];
 
-/// The descriptors of all files, which the reflection service of gRPC serves.
+/// The descriptors of all files, for the gRPC reflection service.
 const DESCRIPTORS: &str = "descriptors.bin";
 
 /// Returns the directory of the definitions.
@@ -31,7 +33,7 @@ pub fn output() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../a2a/src/proto/generated")
 }
 
-/// Returns every generated file by its name.
+/// Returns the name and content of every generated file. Fails if a definition is invalid or cannot be read.
 pub fn generate() -> Result<Vec<(&'static str, Vec<u8>)>> {
     let mut compiler = protox::Compiler::new([definitions()])?;
     compiler.include_imports(true).include_source_info(false).open_files(FILES)?;
@@ -49,7 +51,7 @@ pub fn generate() -> Result<Vec<(&'static str, Vec<u8>)>> {
 
 fn configuration(descriptors: &FileDescriptorSet) -> prost_build::Config {
     let mut config = prost_build::Config::new();
-    // Free-form values are JSON in every form of the protocol.
+    // Free-form values are JSON in every binding of the protocol.
     config
         .extern_path(".google.protobuf.Struct", "crate::proto::values::Struct")
         .extern_path(".google.protobuf.Value", "crate::proto::values::Value");

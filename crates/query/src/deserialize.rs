@@ -1,4 +1,4 @@
-//! Deserializes the fields of a struct from texts: numbers and booleans are parsed, the rest is taken as it is.
+//! Deserializes the fields of a struct from strings. Numbers and booleans are parsed; other values are used unchanged.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -10,13 +10,16 @@ use serde::forward_to_deserialize_any;
 
 use crate::{Error, Reason};
 
+/// Deserializes a struct. Fails if a parameter is missing or malformed, or unknown and the struct denies unknown
+/// fields.
 pub(crate) fn from_parameters<T: DeserializeOwned>(parameters: &[(Cow<'_, str>, Cow<'_, str>)]) -> Result<T, Error> {
     T::deserialize(MapAccessDeserializer::new(Parameters { rest: parameters.iter(), value: None }))
 }
 
-/// Passes one parameter after the other to the struct.
+/// Gives the parameters to the struct one by one.
 struct Parameters<'a> {
     rest: std::slice::Iter<'a, (Cow<'a, str>, Cow<'a, str>)>,
+    /// The name and the value of the parameter that was given last, until its value is taken.
     value: Option<(&'a str, &'a str)>,
 }
 
@@ -29,6 +32,7 @@ impl<'a> MapAccess<'a> for Parameters<'a> {
         seed.deserialize(BorrowedStrDeserializer::new(name)).map(Some)
     }
 
+    /// Deserializes the value of the last parameter and adds its name to an error without one.
     fn next_value_seed<V: DeserializeSeed<'a>>(&mut self, seed: V) -> Result<V::Value, Error> {
         let (name, value) = self.value.take().unwrap_or_default();
         seed.deserialize(Parameter(value)).map_err(|error| match error.parameter.is_empty() {

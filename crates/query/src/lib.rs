@@ -1,6 +1,6 @@
-//! Query strings: decoded pairs, and structs that are deserialized from them.
+//! Parses query strings into decoded pairs or structs.
 //!
-//! A parameter that is not valid UTF-8 or contains NUL is refused, never repaired. Each error names its parameter.
+//! A parameter that is not valid UTF-8 or contains NUL is rejected, never repaired. Each error names its parameter.
 
 mod deserialize;
 #[cfg(test)]
@@ -11,16 +11,16 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
-/// A parameter that was refused.
+/// The error of a rejected parameter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{parameter} {reason}")]
 pub struct Error {
-    /// The name of the parameter; `query` if the name itself cannot be read.
+    /// The name of the parameter, or `query` if the name itself is malformed.
     pub parameter: String,
     pub reason: Reason,
 }
 
-/// The rule that a parameter breaks. The texts follow the name of the parameter.
+/// The violated rule. Its message follows the name of the parameter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     #[error("must be valid UTF-8")]
@@ -29,7 +29,7 @@ pub enum Reason {
     Nul,
     #[error("must be given only once")]
     Repeated,
-    #[error("is not a parameter here; known: {}", .0.join(", "))]
+    #[error("is not a known parameter; expected one of {}", .0.join(", "))]
     Unknown(&'static [&'static str]),
     #[error("must be given")]
     Missing,
@@ -39,8 +39,8 @@ pub enum Reason {
 
 /// Deserializes a struct from a query string.
 ///
-/// Fails if a parameter is given twice, is missing or does not have the form that its field requires, and, if the
-/// struct has `deny_unknown_fields`, if one is unknown.
+/// Fails if a parameter is repeated, missing or malformed. Also fails for an unknown parameter if the struct has
+/// `deny_unknown_fields`.
 pub fn parse<T: DeserializeOwned>(query: &str) -> Result<T, Error> {
     let mut parameters: Vec<(Cow<'_, str>, Cow<'_, str>)> = Vec::new();
     for pair in pairs(query) {
@@ -53,24 +53,25 @@ pub fn parse<T: DeserializeOwned>(query: &str) -> Result<T, Error> {
     deserialize::from_parameters(&parameters)
 }
 
-/// Returns the decoded names and values in their order. A pair that is refused does not end the iteration.
+/// Returns the decoded names and values in order. `+` is a space, a name without `=` has an empty value, and empty
+/// pairs are skipped. Yields an error for each rejected pair and continues after it.
 pub fn pairs(query: &str) -> impl Iterator<Item = Result<(Cow<'_, str>, Cow<'_, str>), Error>> {
     query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
         let (name, value) = form_urlencoded::parse(pair.as_bytes()).next().unwrap_or_default();
-        let refused = |parameter: &str, reason| Err(Error { parameter: parameter.to_owned(), reason });
+        let reject = |parameter: &str, reason| Err(Error { parameter: parameter.to_owned(), reason });
         let (raw_name, raw_value) = pair.split_once('=').unwrap_or((pair, ""));
-        // The decoder replaces what is not UTF-8, so the bytes are checked before that.
+        // The decoder replaces invalid UTF-8, so the bytes are checked first.
         if percent_decode_str(raw_name).decode_utf8().is_err() {
-            return refused("query", Reason::NotUtf8);
+            return reject("query", Reason::NotUtf8);
         }
         if percent_decode_str(raw_value).decode_utf8().is_err() {
-            return refused(&name, Reason::NotUtf8);
+            return reject(&name, Reason::NotUtf8);
         }
         if name.contains('\0') {
-            return refused("query", Reason::Nul);
+            return reject("query", Reason::Nul);
         }
         if value.contains('\0') {
-            return refused(&name, Reason::Nul);
+            return reject(&name, Reason::Nul);
         }
         Ok((name, value))
     })

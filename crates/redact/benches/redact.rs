@@ -1,5 +1,5 @@
-//! How fast text passes the redactor, whole and as a stream in pieces, against copying the same text: log lines with
-//! and without secrets.
+//! Measures the throughput of redaction for whole texts and streams, compared with a copy of the text. The texts are
+//! log lines with and without secrets.
 //!
 //! `cargo bench -p redact --bench redact`
 
@@ -8,18 +8,18 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use redact::{Redactor, What, redact};
+use redact::{RedactOptions, Redactor, redact};
 
 const MEGABYTES: usize = 4;
 const RUNS: usize = 100;
-const PIECE: usize = 64 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
 
 fn main() {
     let plain = r#"{"timestamp":"2026-01-31T12:00:00.123Z","level":"INFO","event":"request_received","details":{"method":"GET","path":"/api/tasks/0190a6d2-7c00-7000-8000-000000000000","input_length":0}}"#;
     let build = "   Compiling serde_json v1.0.140 (/home/user/.cargo/registry/src/index/serde_json-1.0.140)";
     let secret =
         "2026-01-31 12:00:00 WARN login of someone@example.org with password=hunter2 at https://user:pass@db.example/x";
-    let everything = Redactor::new(What::default());
+    let everything = Redactor::new(RedactOptions::default());
     let known = everything.clone().with_known((0..20).map(|i| format!("a-known-value-{i}").repeat(20)));
     for (name, line, end) in [
         ("JSON log, no secrets", plain, "\n"),
@@ -46,19 +46,20 @@ fn main() {
 
 fn streamed(redactor: &Redactor, text: &str) {
     let mut stream = redactor.stream();
-    for piece in text.as_bytes().chunks(PIECE) {
-        black_box(stream.push(piece));
+    for chunk in text.as_bytes().chunks(CHUNK_BYTES) {
+        black_box(stream.push(chunk));
     }
     drop(black_box(stream.finish()));
 }
 
-/// Seconds of the best of some runs each, in turn, so that whatever else the machine does slows all of them alike.
-fn fastest<const N: usize>(works: [&dyn Fn(); N]) -> [f64; N] {
+/// Returns the shortest time of each function in seconds. The functions alternate, so that other load affects all of
+/// them.
+fn fastest<const N: usize>(functions: [&dyn Fn(); N]) -> [f64; N] {
     let mut best = [f64::INFINITY; N];
     for _ in 0..RUNS {
-        for (work, best) in works.iter().zip(&mut best) {
+        for (function, best) in functions.iter().zip(&mut best) {
             let began = Instant::now();
-            work();
+            function();
             *best = best.min(began.elapsed().as_secs_f64());
         }
     }

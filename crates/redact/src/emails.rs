@@ -1,22 +1,22 @@
 //! E-mail addresses.
 //!
-//! Never takes a package with its version, a host to log in to (`git@host:path`, `ssh://user@host`), an image's
-//! scale, a systemd unit or an expression for an address.
+//! These are not addresses: a package with its version, a login host (`git@host:path`, `ssh://user@host`), an image
+//! scale, a systemd unit and an expression.
 
 use super::MARK;
-use super::scan::{Bytes, Scan, escape_tail, run_end};
+use super::scan::{SecretScan, TrackedBytes, escape_tail, run_end};
 
-const LONGEST_LOCAL: usize = 64;
-const LONGEST_DOMAIN: usize = 253;
-const UNITS: [&[u8]; 7] = [b"service", b"socket", b"timer", b"target", b"slice", b"scope", b"mount"];
+const MAX_LOCAL_BYTES: usize = 64;
+const MAX_DOMAIN_BYTES: usize = 253;
+const SYSTEMD_UNITS: [&[u8]; 7] = [b"service", b"socket", b"timer", b"target", b"slice", b"scope", b"mount"];
 
-/// Hides the address around the `@` at `at`.
-pub(super) fn hide(scan: &mut Scan, at: usize) {
+/// Hides the address around the `@` at `at`. Does nothing if the `@` belongs to a URL or is not part of an address.
+pub(super) fn hide(scan: &mut SecretScan, at: usize) {
     if at < scan.state.url_end {
         return;
     }
     let Some(start) = local_start(scan, at) else { return };
-    let Some(end) = domain_end(scan.from(at + 1)).map(|length| at + 1 + length) else {
+    let Some(end) = domain_length(scan.from(at + 1)).map(|length| at + 1 + length) else {
         return;
     };
     if !is_login(&scan.bytes[start..at], scan.from(end)) {
@@ -24,35 +24,40 @@ pub(super) fn hide(scan: &mut Scan, at: usize) {
     }
 }
 
-/// Where the address at this `@` may begin at the earliest.
-pub(super) fn least_start(scan: &Scan, at: usize) -> usize {
+/// Returns the earliest possible start of the address at this `@`.
+pub(super) fn earliest_start(scan: &SecretScan, at: usize) -> usize {
     at - local_length(scan, at)
 }
 
-fn local_length(scan: &Scan, at: usize) -> usize {
-    scan.before(at).iter().rev().take(LONGEST_LOCAL + 1).take_while(|b| in_local(**b)).count()
+/// Returns the number of bytes before `at` that can belong to a local part, at most one more than [`MAX_LOCAL_BYTES`].
+fn local_length(scan: &SecretScan, at: usize) -> usize {
+    scan.before(at).iter().rev().take(MAX_LOCAL_BYTES + 1).take_while(|b| in_local(**b)).count()
 }
 
-fn local_start(scan: &Scan, at: usize) -> Option<usize> {
+/// Returns the start of the local part before `at`. Returns `None` if it is empty, too long or ends with a dot. The
+/// letter of an escape such as `\n`, and leading `.`, `-` and `%`, are not part of it.
+fn local_start(scan: &SecretScan, at: usize) -> Option<usize> {
     let length = local_length(scan, at);
     let run = at - length;
     let start = run + escape_tail(&scan.bytes, run);
     let local = scan.bytes[..].get(start..at)?;
     let skipped = local.iter().position(|b| !matches!(b, b'.' | b'-' | b'%'))?;
-    (length <= LONGEST_LOCAL && local.last() != Some(&b'.')).then_some(start + skipped)
+    (length <= MAX_LOCAL_BYTES && local.last() != Some(&b'.')).then_some(start + skipped)
 }
 
-/// The length of the domain at the beginning of these bytes: labels, the last of which could be a top-level domain.
-fn domain_end(bytes: Bytes) -> Option<usize> {
-    let domain = &bytes[..run_end(bytes, 0, LONGEST_DOMAIN, |b| in_label(b) || b == b'.')];
+/// Returns the length of the domain at the start of these bytes, up to its last label that is a possible top-level
+/// domain. Returns `None` if there is none, and for a version, an image scale, a systemd unit and a call.
+fn domain_length(bytes: TrackedBytes) -> Option<usize> {
+    let domain = &bytes[..run_end(bytes, 0, MAX_DOMAIN_BYTES, |b| in_label(b) || b == b'.')];
     let mut labels = domain.split(|b| *b == b'.');
     let first = labels.next().filter(|first| !first.is_empty())?;
     let mut end = first.len();
     let mut found = None;
     let mut last = first;
     for (i, label) in labels.enumerate() {
-        let version = i == 0 && first.iter().all(u8::is_ascii_digit) && label.first().is_some_and(u8::is_ascii_digit);
-        if label.is_empty() || version {
+        let is_version =
+            i == 0 && first.iter().all(u8::is_ascii_digit) && label.first().is_some_and(u8::is_ascii_digit);
+        if label.is_empty() || is_version {
             break;
         }
         let name = label.split(|b| *b == b'-').next().unwrap_or(label);
@@ -61,18 +66,20 @@ fn domain_end(bytes: Bytes) -> Option<usize> {
         }
         end += 1 + label.len();
     }
-    let scale = matches!(first, [digits @ .., b'x'] if digits.iter().all(u8::is_ascii_digit) && !digits.is_empty());
-    let call = found.is_some_and(|end| bytes.get(end) == Some(b'('));
-    found.filter(|_| !scale && !call && !UNITS.contains(&last))
+    let is_scale = matches!(first, [digits @ .., b'x'] if digits.iter().all(u8::is_ascii_digit) && !digits.is_empty());
+    let is_call = found.is_some_and(|end| bytes.get(end) == Some(b'('));
+    found.filter(|_| !is_scale && !is_call && !SYSTEMD_UNITS.contains(&last))
 }
 
+/// Returns `true` for 2 to 24 ASCII letters, all in upper case or all in lower case.
 fn is_top_level(label: &[u8]) -> bool {
     let one_case = label.iter().all(u8::is_ascii_lowercase) || label.iter().all(u8::is_ascii_uppercase);
     (2..=24).contains(&label.len()) && one_case
 }
 
-/// Whether this names an account and a host to copy from or to: `git@host…`, `user@host:some/path`.
-fn is_login(local: &[u8], after: Bytes) -> bool {
+/// Returns `true` for an account on a host: `git@host…`, `user@host:some/path`. `local` is the text before the `@`,
+/// `after` the text after the domain.
+fn is_login(local: &[u8], after: TrackedBytes) -> bool {
     if local == b"git" || after.first() != Some(b':') {
         return local == b"git";
     }

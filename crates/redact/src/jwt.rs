@@ -1,29 +1,31 @@
-//! JSON web tokens: `header.payload.signature`, and the encrypted kind with five parts.
+//! JSON web tokens: `header.payload.signature`, and encrypted tokens with five parts.
 //!
-//! Never takes a lone base64 object (`eyJ…` without a second part) for a token.
+//! A single base64 object (`eyJ…` without a second part) is not a token.
 
-use super::scan::{Scan, run_end};
+use super::scan::{SecretScan, run_end};
 
 /// `{"` in base64.
 pub(super) const START: &str = "eyJ";
-/// `{"alg":` in base64: such a header is enough, whatever follows it.
+/// `{"alg":` in base64. A header with this start needs no further check of the second part.
 const ALGORITHM: &[u8] = b"eyJhbGciOi";
-const LEAST: usize = 10;
+const MIN_PART_BYTES: usize = 10;
 
-pub(super) fn hide(scan: &mut Scan, start: usize) {
+/// Hides the token that starts at `start`, if it is one. Dots after the token remain visible. If it is not a token,
+/// later starts in the same run are not checked again.
+pub(super) fn hide(scan: &mut SecretScan, start: usize) {
     if start < scan.state.no_jwt || !scan.from(start).starts_with(START.as_bytes()) || !scan.word_starts(start) {
         return;
     }
     let dot = run_end(scan.bytes, start, usize::MAX, in_part);
     let header = &scan.bytes[start..dot];
     let second = scan.from(dot + 1);
-    let fits = scan.bytes.get(dot) == Some(b'.')
-        && (header.len() >= LEAST
+    let is_token = scan.bytes.get(dot) == Some(b'.')
+        && (header.len() >= MIN_PART_BYTES
             && second.starts_with(START.as_bytes())
-            && run_end(second, 0, LEAST, in_part) == LEAST
+            && run_end(second, 0, MIN_PART_BYTES, in_part) == MIN_PART_BYTES
             || header.starts_with(ALGORITHM) && second.first().is_some_and(|b| in_part(b) || b == b'.'));
-    if !fits {
-        // Whatever begins later in this run ends where it ends, before the same wrong thing.
+    if !is_token {
+        // Every later start in this run has the same end, so none of them is a token.
         scan.state.no_jwt = dot;
         return;
     }

@@ -1,7 +1,7 @@
 //! Replaces secrets and e-mail addresses with `[redacted]` before text is logged or stored.
 //!
-//! Never removes a quote, an escape before a quote or a bracket, so a JSON text stays valid; never takes more than
-//! linear time, whatever the text; never reports what it found.
+//! Redaction never removes a quote, an escape before a quote or a bracket, so JSON text stays valid. It takes linear
+//! time for every text. It never reports the secrets that it found.
 
 mod emails;
 mod jwt;
@@ -25,60 +25,60 @@ use std::sync::{Arc, LazyLock};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Match};
 use serde_json::Value;
 
-use known::Known;
-use scan::{Scan, State};
-use shapes::{Rule, Shape};
-pub use stream::Stream;
+use known::KnownValues;
+use scan::{ScanState, SecretScan};
+use shapes::{KeyRule, KeyShape};
+pub use stream::RedactStream;
 
-/// What stands in the text in place of whatever was found.
+/// The replacement for each secret and address.
 pub const MARK: &str = "[redacted]";
 
-/// One automaton for the whole process.
-static EVERYTHING: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(What::default()));
+/// The default redactor. Its automaton is built once per process.
+static EVERYTHING: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(RedactOptions::default()));
 
-/// Redacts with everything looked for and no known values.
+/// Returns the text without secrets and e-mail addresses.
 pub fn redact(text: &str) -> Cow<'_, str> {
     EVERYTHING.text(text)
 }
 
-/// [`redact`] for every text in a JSON value, and for what its names give away.
+/// Redacts all strings in a JSON value like [`redact`], and the values of keys with secret names.
 pub fn redact_json(value: &mut Value) {
     EVERYTHING.json(value);
 }
 
-/// Whether the name of a variable, field or flag says that its value is secret.
-pub fn sounds_secret(name: &str) -> bool {
+/// Returns `true` if the name of a variable, field or flag indicates a secret value.
+pub fn is_secret_name(name: &str) -> bool {
     names::is_secret(name)
 }
 
-/// Which kinds of things are looked for.
+/// The kinds of data to redact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct What {
+pub struct RedactOptions {
     /// Keys, tokens, passwords and private keys.
     pub secrets: bool,
     /// E-mail addresses.
     pub emails: bool,
 }
 
-impl Default for What {
-    fn default() -> What {
-        What { secrets: true, emails: true }
+impl Default for RedactOptions {
+    fn default() -> RedactOptions {
+        RedactOptions { secrets: true, emails: true }
     }
 }
 
-/// Finds what must not be kept in a text. A clone shares everything with its original.
+/// Redacts text. Clones share the automaton and the known values.
 #[derive(Clone)]
 pub struct Redactor {
-    what: What,
+    options: RedactOptions,
     finder: AhoCorasick,
     triggers: Arc<[Trigger]>,
-    known: Known,
+    known: KnownValues,
 }
 
-/// What the literal found by the automaton may be the beginning, or the middle, of.
+/// The kind of secret that a literal of the automaton indicates.
 #[derive(Clone, Copy)]
 enum Trigger {
-    Shape(&'static Shape),
+    Shape(&'static KeyShape),
     Jwt,
     Name,
     Bearer,
@@ -88,20 +88,21 @@ enum Trigger {
 }
 
 impl Redactor {
-    pub fn new(what: What) -> Redactor {
+    /// Returns a redactor without known values.
+    pub fn new(options: RedactOptions) -> Redactor {
         let mut literals: Vec<(Cow<'static, str>, Trigger)> = Vec::new();
-        if what.secrets {
+        if options.secrets {
             literals.extend(shapes::SHAPES.iter().map(|shape| (shape.prefix.into(), Trigger::Shape(shape))));
             literals.extend(names::endings().map(|ending| (ending.into(), Trigger::Name)));
             literals.push((jwt::START.into(), Trigger::Jwt));
             literals.push((pairs::BEARER.into(), Trigger::Bearer));
             literals.push((pem::BEGIN.into(), Trigger::Pem));
         }
-        if what.emails {
+        if options.emails {
             literals.push(("@".into(), Trigger::Email));
         }
-        // A URL is looked at even when only e-mail addresses are wanted: `user@host` in it is none. Some write the
-        // slashes in JSON escaped.
+        // URLs are matched even if only e-mail addresses are redacted, because `user@host` in a URL is not an address.
+        // Some JSON encoders escape the slashes.
         literals.extend(["://", ":\\/\\/"].map(|literal| (literal.into(), Trigger::Url)));
         let finder = AhoCorasick::builder()
             .ascii_case_insensitive(true)
@@ -109,52 +110,59 @@ impl Redactor {
             .prefilter(false)
             .build(literals.iter().map(|(literal, _)| literal.as_bytes()));
         Redactor {
-            what,
-            finder: built(finder),
+            options,
+            finder: unwrap_automaton(finder),
             triggers: literals.iter().map(|(_, trigger)| *trigger).collect(),
-            known: Known::default(),
+            known: KnownValues::default(),
         }
     }
 
-    /// Also replaces these exact values wherever they occur, as they are or escaped as in a JSON string.
-    /// Values shorter than 6 bytes are ignored: they would blot out ordinary text.
+    /// Returns a redactor that also replaces these exact values, in plain form and escaped as in a JSON string. White
+    /// space around a value is ignored.
+    ///
+    /// Values shorter than 6 bytes are ignored, because they occur in ordinary text. Values that are part of the mark,
+    /// or contain it, are ignored too.
     pub fn with_known(self, values: impl IntoIterator<Item = String>) -> Redactor {
         let mut values = values.into_iter().peekable();
         if values.peek().is_none() {
             return self;
         }
-        Redactor { known: self.known.and(values), ..self }
+        Redactor { known: self.known.with_values(values), ..self }
     }
 
-    /// The text without its secrets; borrowed when there were none.
+    /// Returns the redacted text. It is borrowed if nothing was redacted.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match self.known.replaced(text) {
-            Cow::Borrowed(text) => self.scanned(text),
-            Cow::Owned(text) => Cow::Owned(self.scanned(&text).into_owned()),
+        match self.known.replace(text) {
+            Cow::Borrowed(text) => self.scan(text),
+            Cow::Owned(text) => Cow::Owned(self.scan(&text).into_owned()),
         }
     }
 
-    /// Redacts what comes in pieces, such as the output of a process.
-    pub fn stream(&self) -> Stream {
-        Stream::new(self.clone(), false)
+    /// Returns a redactor for text that arrives in chunks, such as the output of a process.
+    pub fn stream(&self) -> RedactStream {
+        RedactStream::new(self.clone(), false)
     }
 
-    /// [`Redactor::stream`] for what may begin in the middle of a private key: the last lines of a long output.
-    /// Lines of a key before its END are hidden although their BEGIN is missing. The cut must be at a line's end: of a
-    /// secret that was cut itself, on one line or a known value of many, the rest is not recognized.
-    pub fn stream_from_middle(&self) -> Stream {
-        Stream::new(self.clone(), true)
+    /// Returns a stream for text that may start in the middle of a private key, such as the last lines of a long
+    /// output.
+    ///
+    /// Lines of a key before its END are hidden although the BEGIN is missing. The text must start at the beginning of
+    /// a line. The rest of any other secret that was cut is not recognized.
+    pub fn stream_from_middle(&self) -> RedactStream {
+        RedactStream::new(self.clone(), true)
     }
 
-    /// Redacts every string in the value, wholly where it stands under a key, or after a flag such as `--password`,
-    /// whose name says that it is secret. Keys, numbers and structure are kept.
+    /// Redacts every string in the value. A string under a secret key, or after a flag such as `--password`, is
+    /// replaced as a whole, unless it is a placeholder. Keys, numbers and the structure are not changed.
     pub fn json(&self, value: &mut Value) {
-        self.json_under(value, false);
+        self.redact_value(value, false);
     }
 
-    fn json_under(&self, value: &mut Value, secret: bool) {
+    /// Redacts the strings in the value. `secret` is `true` if its key or the flag before it is secret: strings are
+    /// then replaced as a whole. A list passes this to its items, an object does not.
+    fn redact_value(&self, value: &mut Value, secret: bool) {
         match value {
-            Value::String(text) if secret && !values::is_stand_in(text) => MARK.clone_into(text),
+            Value::String(text) if secret && !values::is_placeholder(text) => MARK.clone_into(text),
             Value::String(text) => {
                 if let Cow::Owned(redacted) = self.text(text) {
                     *text = redacted;
@@ -164,58 +172,61 @@ impl Redactor {
                 let mut after_flag = false;
                 for item in items {
                     let flag = item.as_str().is_some_and(|text| text.starts_with('-'));
-                    let names_secret = flag && self.what.secrets && item.as_str().is_some_and(names::is_secret);
-                    self.json_under(item, secret || after_flag && !flag);
+                    let names_secret = flag && self.options.secrets && item.as_str().is_some_and(names::is_secret);
+                    self.redact_value(item, secret || after_flag && !flag);
                     after_flag = names_secret;
                 }
             }
             Value::Object(fields) => {
                 for (name, value) in fields {
-                    self.json_under(value, self.what.secrets && names::is_secret(name));
+                    self.redact_value(value, self.options.secrets && names::is_secret(name));
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 
-    fn scanned<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let ended = Cell::new(false);
-        let mut scan = Scan::new(text, State::default(), &ended);
+    /// Returns the text with all secrets replaced, except for known values. It is borrowed if there are none.
+    fn scan<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let end_reached = Cell::new(false);
+        let mut scan = SecretScan::new(text, ScanState::default(), &end_reached);
         for hit in self.finder.find_overlapping_iter(text) {
-            self.look(&mut scan, hit);
+            self.inspect(&mut scan, hit);
         }
-        scan::without(text, &scan.finish())
+        scan::replace_hidden(text, &scan.finish())
     }
 
-    /// Hides what the literal gives away.
-    fn look(&self, scan: &mut Scan, hit: Match) {
+    /// Hides the secret that the literal indicates, if it is one. Skips literals in hidden text, except for private
+    /// keys.
+    fn inspect(&self, scan: &mut SecretScan, hit: Match) {
         let trigger = self.triggers[hit.pattern()];
-        if scan.reaches(hit.start()) || matches!(trigger, Trigger::Pem) {
+        if scan.advance_to(hit.start()) || matches!(trigger, Trigger::Pem) {
             match trigger {
                 Trigger::Shape(shape) => shapes::hide(scan, shape, hit.start()),
                 Trigger::Jwt => jwt::hide(scan, hit.start()),
                 Trigger::Name => pairs::hide(scan, hit.range()),
                 Trigger::Bearer => pairs::hide_bearer(scan, hit.range()),
                 Trigger::Pem => pem::hide(scan, hit.start()),
-                Trigger::Url => urls::hide(scan, hit.end(), self.what.secrets),
+                Trigger::Url => urls::hide(scan, hit.end(), self.options.secrets),
                 Trigger::Email => emails::hide(scan, hit.start()),
             }
         }
     }
 
-    /// Where what the literal gives away may begin at the earliest, however the text goes on.
-    fn least_start(&self, scan: &Scan, hit: Match) -> usize {
+    /// Returns the earliest possible start of the secret that the literal indicates, for every continuation of the
+    /// text.
+    fn earliest_start(&self, scan: &SecretScan, hit: Match) -> usize {
         match self.triggers[hit.pattern()] {
-            Trigger::Shape(Shape { rule: Rule::After, .. }) | Trigger::Bearer | Trigger::Url => hit.end(),
+            Trigger::Shape(KeyShape { rule: KeyRule::After, .. }) | Trigger::Bearer | Trigger::Url => hit.end(),
             Trigger::Shape(_) | Trigger::Jwt | Trigger::Pem => hit.start(),
-            Trigger::Name => pairs::least_start(scan, hit.range()),
-            Trigger::Email => emails::least_start(scan, hit.start()),
+            Trigger::Name => pairs::earliest_start(scan, hit.range()),
+            Trigger::Email => emails::earliest_start(scan, hit.start()),
         }
     }
 }
 
-/// The automatons are built from short lists, far below the only limit building has (2³¹ states).
-fn built(finder: Result<AhoCorasick, aho_corasick::BuildError>) -> AhoCorasick {
+/// Unwraps an automaton. Building fails only above 2³¹ states, and the lists are short.
+fn unwrap_automaton(finder: Result<AhoCorasick, aho_corasick::BuildError>) -> AhoCorasick {
     match finder {
         Ok(finder) => finder,
         Err(error) => unreachable!("{error}"),

@@ -1,45 +1,47 @@
-//! Secrets that are known by the name before them: `password=…`, `"api_key": "…"`, `--token …`,
-//! `Authorization: Bearer …`.
+//! Secrets that follow a secret name: `password=…`, `"api_key": "…"`, `--token …`, `Authorization: Bearer …`.
 //!
-//! Never hides a value that stands for something else, a number in JSON, or what reads as prose or code.
+//! Placeholders, numbers in JSON, prose and source code are not hidden.
 
 use std::ops::Range;
 
-use super::prose::{self, Link, Look};
-use super::scan::{Bytes, Scan, run_end};
-use super::values::{self, LONGEST_HARMLESS, Quote};
+use super::prose::{self, Separator, ValueKind};
+use super::scan::{SecretScan, TrackedBytes, run_end};
+use super::values::{self, MAX_HARMLESS_BYTES, Quote};
 use super::{MARK, names};
 
 pub(super) const BEARER: &str = "bearer ";
 const SCHEMES: [&[u8]; 8] =
     [b"Basic", b"Bearer", b"Token", b"Digest", b"ApiKey", b"Bot", b"Negotiate", b"AWS4-HMAC-SHA256"];
-const LONGEST_NAME: usize = 64;
-const LONGEST_TYPE: usize = 22;
+const MAX_NAME_BYTES: usize = 64;
+const MAX_TYPE_BYTES: usize = 22;
 
-/// Hides the value of the name that ends with the hit.
-pub(super) fn hide(scan: &mut Scan, hit: Range<usize>) {
-    // The user of a URL may be named like a secret: `https://x-access-token:…@host`.
-    if scan.awaits_secret() {
+/// Hides the value of the name that ends with the hit. Does nothing if the name is not secret, if it has no value, if
+/// the value is harmless, or if another value is already deferred.
+pub(super) fn hide(scan: &mut SecretScan, hit: Range<usize>) {
+    // The user of a URL may have a secret name: `https://x-access-token:…@host`.
+    if scan.has_deferred() {
         return;
     }
-    if let Some(value) = name(scan, hit).and_then(|name| name.value(scan)) {
-        scan.hide_later(value);
+    if let Some(value) = find_name(scan, hit).and_then(|name| name.value(scan)) {
+        scan.hide_deferred(value);
     }
 }
 
-/// Where the value of this name may begin at the earliest, however the text goes on.
-pub(super) fn least_start(scan: &Scan, hit: Range<usize>) -> usize {
-    let Some(name) = name(scan, hit.clone()) else { return hit.end };
-    let mut start = name.link(scan.bytes).map_or(name.end, |(_, start)| start);
-    // A third star would make all of them part of the value.
+/// Returns the earliest possible start of the value, for every continuation of the text. Returns the end of the hit if
+/// it is not a secret name.
+pub(super) fn earliest_start(scan: &SecretScan, hit: Range<usize>) -> usize {
+    let Some(name) = find_name(scan, hit.clone()) else { return hit.end };
+    let mut start = name.separator(scan.bytes).map_or(name.end, |(_, start)| start);
+    // With a third star, all stars would be part of the value.
     while start > name.end && scan.bytes[start - 1] == b'*' {
         start -= 1;
     }
     start
 }
 
-/// Hides the token after `Bearer `, unless it is a word (`bearer of bad news`).
-pub(super) fn hide_bearer(scan: &mut Scan, hit: Range<usize>) {
+/// Hides the token after `Bearer `, unless it has fewer than 6 bytes or is a word (`bearer of bad news`). A token of
+/// more than [`MAX_HARMLESS_BYTES`] is always hidden.
+pub(super) fn hide_bearer(scan: &mut SecretScan, hit: Range<usize>) {
     if !scan.word_starts(hit.start) {
         return;
     }
@@ -47,76 +49,84 @@ pub(super) fn hide_bearer(scan: &mut Scan, hit: Range<usize>) {
     let in_token = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~' | b'+' | b'/' | b'=');
     let end = run_end(scan.bytes, start, usize::MAX, in_token);
     let token = &scan.text[start..end];
-    // What stands before `=` may be the name of a parameter: `Bearer realm="…"`.
-    let look = |token: &str| prose::look(token.split('=').next().unwrap_or(token));
-    if token.len() > LONGEST_HARMLESS || token.len() >= 6 && !matches!(look(token), Look::Word | Look::Name) {
+    // The text before `=` may be the name of a parameter: `Bearer realm="…"`.
+    let kind = |token: &str| prose::classify(token.split('=').next().unwrap_or(token));
+    if token.len() > MAX_HARMLESS_BYTES || token.len() >= 6 && !matches!(kind(token), ValueKind::Word | ValueKind::Name)
+    {
         scan.hide(start..end);
     }
 }
 
-/// The name of a secret, and where the text goes on after it and its quote.
-struct Name<'t> {
+/// The name of a secret and the end of the name, including its quote.
+struct SecretName<'t> {
     text: &'t str,
-    /// Whether it is the last part of a path: `Kind::Token`.
+    /// `true` if it is the last part of a path: `Kind::Token`.
     in_path: bool,
+    /// The quote after the name.
     quote: Option<Quote>,
     end: usize,
 }
 
-/// The name that ends with the hit, if it ends there and is that of a secret.
-fn name<'t>(scan: &Scan<'t>, hit: Range<usize>) -> Option<Name<'t>> {
+/// Returns the secret name that ends with the hit and an optional plural `s` and number. Returns `None` if the name
+/// continues after that, or if it is not secret.
+fn find_name<'t>(scan: &SecretScan<'t>, hit: Range<usize>) -> Option<SecretName<'t>> {
     let bytes = scan.bytes;
     let in_name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
-    // Not for tokens, which are counted far more often than kept secret.
+    // `tokens` is excluded, because it usually is a number of tokens.
     let plural = usize::from(!bytes[hit.clone()].eq_ignore_ascii_case(b"token"));
     let end = run_end(bytes, hit.end, plural, |b| matches!(b, b's' | b'S'));
     let end = run_end(bytes, end, 4, |b| b.is_ascii_digit() || b == b'_');
     if bytes.get(end).is_some_and(in_name) {
         return None;
     }
-    let before = scan.before(hit.start).iter().rev().take(LONGEST_NAME);
+    let before = scan.before(hit.start).iter().rev().take(MAX_NAME_BYTES);
     let start = hit.start - before.take_while(|b| in_name(**b)).count();
     let text = &scan.text[start..end];
     let quote = Quote::at(bytes, end);
     let in_path = scan.before(start).ends_with(b"::");
-    names::is_secret(text).then(|| Name { text, in_path, quote, end: quote.map_or(end, |quote| quote.end) })
+    names::is_secret(text).then(|| SecretName { text, in_path, quote, end: quote.map_or(end, |quote| quote.end) })
 }
 
-impl Name<'_> {
-    fn value(&self, scan: &Scan) -> Option<Range<usize>> {
+impl SecretName<'_> {
+    /// Returns the range of the value to hide. Returns `None` if no value follows the name, or if the value is a number
+    /// in JSON, an expression in brackets, a placeholder, prose or code. After a declared type (`key: str = "…"`), the
+    /// value is the literal.
+    fn value(&self, scan: &SecretScan) -> Option<Range<usize>> {
         let bytes = scan.bytes;
-        let (link, start) = self.link(bytes)?;
-        let listed = link == Link::Flag || bytes.get(start) == Some(b'[');
+        let (separator, start) = self.separator(bytes)?;
+        let is_listed = separator == Separator::Flag || bytes.get(start) == Some(b'[');
         let start = literal_start(bytes, start);
         if let Some(open) = Quote::at(bytes, start) {
-            // What has a value itself is a field of an object, not the argument of a flag or the first of a list.
-            return self.quoted(scan, open).filter(|value| !listed || !is_field(bytes, value.end));
+            // A string with a value of its own is a field of an object, not the argument of a flag or the first entry
+            // of a list.
+            return self.quoted_value(scan, open).filter(|value| !is_listed || !is_field_name(bytes, value.end));
         }
         match bytes.get(start)? {
             b'0'..=b'9' | b'-' if self.quote.is_some() => return None,
-            _ if link == Link::Flag && self.quote.is_some() => return None,
-            b'-' if link == Link::Flag => return None,
+            _ if separator == Separator::Flag && self.quote.is_some() => return None,
+            b'-' if separator == Separator::Flag => return None,
             b'(' | b'{' | b'[' => return None,
-            b'<' if is_enclosed(bytes, start) => return None,
+            b'<' if is_hint(bytes, start) => return None,
             _ => {}
         }
         let credentials = self.after_scheme(bytes, start);
         let start = credentials.unwrap_or(start);
-        let value_end = if self.is_cookies(link) { values::line_end } else { values::bare_end };
+        let value_end = if self.is_cookie_header(separator) { values::line_end } else { values::bare_end };
         let end = value_end(bytes, start);
         let header = credentials.is_some() || self.text.get(..2).is_some_and(|x| x.eq_ignore_ascii_case("x-"));
-        if end - start > LONGEST_HARMLESS || !self.is_harmless(scan, start..end, link, header) {
+        if end - start > MAX_HARMLESS_BYTES || !self.is_harmless(scan, start..end, separator, header) {
             return Some(start..end);
         }
-        let open = after_type(scan, start).filter(|_| link == Link::Colon)?;
-        self.quoted(scan, open)
+        let open = after_type(scan, start).filter(|_| separator == Separator::Colon)?;
+        self.quoted_value(scan, open)
     }
 
-    /// What ties a value to the name, and where the value begins.
-    fn link(&self, bytes: Bytes) -> Option<(Link, usize)> {
+    /// Returns the separator and the start of the value. Returns `None` if no value follows the name, as in
+    /// `token::new`, `token == x` or `token://`.
+    fn separator(&self, bytes: TrackedBytes) -> Option<(Separator, usize)> {
         let mut at = blank_end(bytes, emphasis_end(bytes, self.end));
-        let apart = at > self.end;
-        let flag = self.text.starts_with("--");
+        let is_apart = at > self.end;
+        let is_flag = self.text.starts_with("--");
         if self.quote.is_some() && bytes.get(at) == Some(b']') {
             at = blank_end(bytes, at + 1);
             if bytes.get(at) != Some(b'=') {
@@ -126,68 +136,74 @@ impl Name<'_> {
         at += usize::from(bytes.get(at) == Some(b'?'));
         let rest = bytes.from(at);
         if matches!(&*rest, [] | [b':' | b'='] | [b':', b'/' | b'\\']) {
-            bytes.note_end();
+            bytes.mark_end_reached();
         }
-        let (link, width) = match &*rest {
+        let (separator, width) = match &*rest {
             [b':', b':' | b'-' | b'+' | b'?', ..] | [b':', b'/' | b'\\', b'/', ..] | [b'=', b'=' | b'~', ..] => {
                 return None;
             }
             [b'=', b'>', ..] if self.in_path => return None,
-            [b':', b'=', ..] | [b'=', b'>', ..] => (Link::Spaced, 2),
-            [b':', ..] => (Link::Colon, 1),
-            [b'=', b' ' | b'\t', ..] => (Link::Spaced, 1),
-            [b'=', ..] if apart => (Link::Spaced, 1),
-            [b'=', ..] => (Link::Tight, 1),
-            [b',', ..] if flag && self.quote.is_some() => return Some((Link::Flag, space_end(bytes, at + 1))),
-            _ if flag && self.quote.is_none() && apart => (Link::Flag, 0),
+            [b':', b'=', ..] | [b'=', b'>', ..] => (Separator::Spaced, 2),
+            [b':', ..] => (Separator::Colon, 1),
+            [b'=', b' ' | b'\t', ..] => (Separator::Spaced, 1),
+            [b'=', ..] if is_apart => (Separator::Spaced, 1),
+            [b'=', ..] => (Separator::Tight, 1),
+            [b',', ..] if is_flag && self.quote.is_some() => return Some((Separator::Flag, space_end(bytes, at + 1))),
+            _ if is_flag && self.quote.is_none() && is_apart => (Separator::Flag, 0),
             _ => return None,
         };
-        Some((link, blank_end(bytes, emphasis_end(bytes, at + width))))
+        Some((separator, blank_end(bytes, emphasis_end(bytes, at + width))))
     }
 
-    /// The value this quote opens. Unless the name is quoted so too, it may also close the string that the name is in.
-    fn quoted(&self, scan: &Scan, open: Quote) -> Option<Range<usize>> {
+    /// Returns the value that this quote opens, without the scheme of an authorization. If the name has another quote,
+    /// the quote may instead close the string around the name. Returns `None` in that case, and for a placeholder.
+    fn quoted_value(&self, scan: &SecretScan, open: Quote) -> Option<Range<usize>> {
         let opens = match self.quote {
             Some(quote) if quote.mark == open.mark => quote.depth == open.depth,
             _ => !open.closes(scan.bytes),
         };
         let end = opens.then(|| open.value_end(scan.bytes))?;
         let start = self.after_scheme(scan.bytes, open.end).filter(|start| *start <= end).unwrap_or(open.end);
-        (!values::is_stand_in(&scan.text[start..end])).then_some(start..end)
+        (!values::is_placeholder(&scan.text[start..end])).then_some(start..end)
     }
 
-    fn is_harmless(&self, scan: &Scan, value: Range<usize>, link: Link, header: bool) -> bool {
+    /// Returns `true` if an unquoted value is not a secret: a placeholder, a few digits, a path after `pwd`, the next
+    /// assignment, prose or code. With `header`, the value belongs to an HTTP header and is never taken for prose or
+    /// code.
+    fn is_harmless(&self, scan: &SecretScan, value: Range<usize>, separator: Separator, header: bool) -> bool {
         let after = scan.from(value.end);
         let value = &scan.text[value];
-        let enumerated = link == Link::Spaced && matches!(after.first(), Some(b',' | b';'));
-        let most_digits = match link {
-            _ if enumerated => 5,
+        let is_enumerated = separator == Separator::Spaced && matches!(after.first(), Some(b',' | b';'));
+        let max_digits = match separator {
+            _ if is_enumerated => 5,
             _ if self.text.to_ascii_lowercase().contains("pass") => 1,
-            Link::Tight => 3,
+            Separator::Tight => 3,
             _ => 5,
         };
-        // `A= B=1` sets A to nothing.
-        let set_next = value.split_once('=').is_some_and(|(next, _)| prose::look(next) != Look::Secret);
-        values::is_stand_in(value)
+        // In `A= B=1`, the value of A is empty.
+        let is_next_assignment =
+            value.split_once('=').is_some_and(|(next, _)| prose::classify(next) != ValueKind::Secret);
+        values::is_placeholder(value)
             || after.starts_with(MARK.as_bytes())
-            || value.len() <= most_digits && value.bytes().all(|b| b.is_ascii_digit())
+            || value.len() <= max_digits && value.bytes().all(|b| b.is_ascii_digit())
             || self.ends_with("pwd") && value.starts_with(['/', '~', '.'])
-            || self.is_cookies(link) && !value.split(' ').next().is_some_and(|first| first.contains('='))
-            || link == Link::Spaced && set_next
-            || !header && prose::is_harmless(value, self.text, link, after)
+            || self.is_cookie_header(separator) && !value.split(' ').next().is_some_and(|first| first.contains('='))
+            || separator == Separator::Spaced && is_next_assignment
+            || !header && prose::is_harmless(value, self.text, separator, after)
     }
 
-    /// Where the credentials begin in `Authorization: Basic …`.
-    fn after_scheme(&self, bytes: Bytes, start: usize) -> Option<usize> {
+    /// Returns the start of the credentials in `Authorization: Basic …`. Returns `None` if the name does not end with
+    /// `authorization`, or if no known scheme follows.
+    fn after_scheme(&self, bytes: TrackedBytes, start: usize) -> Option<usize> {
         let end = run_end(bytes, start, 20, |b| b.is_ascii_alphanumeric() || b == b'-');
-        let known = || SCHEMES.iter().any(|scheme| scheme.eq_ignore_ascii_case(&bytes[start..end]));
+        let is_known = || SCHEMES.iter().any(|scheme| scheme.eq_ignore_ascii_case(&bytes[start..end]));
         let credentials = blank_end(bytes, end);
-        (credentials > end && self.ends_with("authorization") && known()).then_some(credentials)
+        (credentials > end && self.ends_with("authorization") && is_known()).then_some(credentials)
     }
 
-    /// The value of `Cookie:` is all that stands on its line.
-    fn is_cookies(&self, link: Link) -> bool {
-        link == Link::Colon && self.ends_with("cookie")
+    /// Returns `true` for a `Cookie:` header. Its value is the rest of the line.
+    fn is_cookie_header(&self, separator: Separator) -> bool {
+        separator == Separator::Colon && self.ends_with("cookie")
     }
 
     fn ends_with(&self, ending: &str) -> bool {
@@ -195,8 +211,9 @@ impl Name<'_> {
     }
 }
 
-/// Where the literal begins that has something before it: the list it is the first of, or a letter as in `b"…"`.
-fn literal_start(bytes: Bytes, start: usize) -> usize {
+/// Returns the start of a literal after the bracket of a list or a prefix as in `b"…"`. Returns `start` if there is no
+/// such literal.
+fn literal_start(bytes: TrackedBytes, start: usize) -> usize {
     let inside = match bytes.get(start) {
         Some(b'[') => space_end(bytes, start + 1),
         Some(b'b' | b'f' | b'r' | b'u') => start + 1,
@@ -205,40 +222,42 @@ fn literal_start(bytes: Bytes, start: usize) -> usize {
     Quote::at(bytes, inside).map_or(start, |_| inside)
 }
 
-/// `<your password>`
-fn is_enclosed(bytes: Bytes, start: usize) -> bool {
+/// Returns `true` for a hint such as `<your password>`, also if it is followed by the mark.
+fn is_hint(bytes: TrackedBytes, start: usize) -> bool {
     let in_hint = |b: u8| b.is_ascii_alphanumeric() || b" _-./|".contains(&b);
-    let end = run_end(bytes, start + 1, LONGEST_NAME, in_hint);
+    let end = run_end(bytes, start + 1, MAX_NAME_BYTES, in_hint);
     bytes.from(end).starts_with(b">") || bytes.from(end).starts_with(MARK.as_bytes())
 }
 
-/// Whether the string that ends here is the name of a field.
-fn is_field(bytes: Bytes, end: usize) -> bool {
+/// Returns `true` if the string that ends here is the name of a field: a colon follows.
+fn is_field_name(bytes: TrackedBytes, end: usize) -> bool {
     let after = Quote::at(bytes, end).map_or(end, |close| close.end);
     bytes.get(space_end(bytes, after)) == Some(b':')
 }
 
-/// The literal after a declared type: `api_key: str = "…"`.
-fn after_type(scan: &Scan, start: usize) -> Option<Quote> {
+/// Returns the quote of a literal after a declared type: `api_key: str = "…"`. Returns `None` if no type and no literal
+/// follow.
+fn after_type(scan: &SecretScan, start: usize) -> Option<Quote> {
     let bytes = scan.bytes;
     let in_type = |b: u8| b.is_ascii_alphanumeric() || b"_&<>[]' .:|?".contains(&b);
-    let end = run_end(bytes, start, LONGEST_TYPE, in_type);
-    let assigned = bytes.get(end) == Some(b'=') && !scan.text[start..end].contains(MARK);
-    Quote::at(bytes, assigned.then(|| blank_end(bytes, end + 1))?)
+    let end = run_end(bytes, start, MAX_TYPE_BYTES, in_type);
+    let is_assigned = bytes.get(end) == Some(b'=') && !scan.text[start..end].contains(MARK);
+    Quote::at(bytes, is_assigned.then(|| blank_end(bytes, end + 1))?)
 }
 
-/// Past the `**` of `**Password:** …`.
-fn emphasis_end(bytes: Bytes, start: usize) -> usize {
+/// Returns the position after the `**` of `**Password:** …`.
+fn emphasis_end(bytes: TrackedBytes, start: usize) -> usize {
     let rest = bytes.from(start);
     let stars = rest.starts_with(b"**") && !rest.starts_with(b"***");
     if stars { start + 2 } else { start }
 }
 
-fn space_end(bytes: Bytes, start: usize) -> usize {
+/// Returns the end of white space, including line breaks.
+fn space_end(bytes: TrackedBytes, start: usize) -> usize {
     run_end(bytes, start, usize::MAX, |b| b.is_ascii_whitespace())
 }
 
-/// Like `space_end`, but on the same line.
-fn blank_end(bytes: Bytes, start: usize) -> usize {
+/// Returns the end of white space on the same line.
+fn blank_end(bytes: TrackedBytes, start: usize) -> usize {
     run_end(bytes, start.min(bytes.len()), usize::MAX, |b| matches!(b, b' ' | b'\t'))
 }

@@ -1,13 +1,13 @@
-//! Tells a secret from prose and source code where a value stands without quotes.
+//! Distinguishes unquoted secrets from prose and source code.
 //!
-//! Never looks words up in a dictionary: it goes by how a value is written and what stands around it.
+//! The decision uses the spelling of a value and its context, never a dictionary.
 
 use super::names;
-use super::scan::{Bytes, run_end};
+use super::scan::{TrackedBytes, run_end};
 
-/// What a value without quotes looks like.
+/// The kind of an unquoted value, by its spelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum ValueKind {
     /// A word of a sentence, or a type: `invalid`, `String`, `единица`.
     Word,
     /// A name made of words: `next_token`, `readOnly`, `DEFAULT`, `read-only`.
@@ -19,9 +19,9 @@ pub(super) enum Look {
     Secret,
 }
 
-/// How the value is tied to its name.
+/// The separator between a name and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Link {
+pub(super) enum Separator {
     /// `name: value`
     Colon,
     /// `name = value`
@@ -32,45 +32,57 @@ pub(super) enum Link {
     Flag,
 }
 
-const LONGEST_WORD: usize = 14;
+const MAX_WORD_BYTES: usize = 14;
 
-/// The rule: a bare value is left when it is code (a call, a path, a type), one word of at most 14 letters after a
-/// colon, or a name made of words that more code or prose follows on its line or that repeats the name before it;
-/// after a tight `=` only a call, or an argument named like a secret itself (`f(token=token)`), is left.
-pub(super) fn is_harmless(value: &str, name: &str, link: Link, after: Bytes) -> bool {
+/// Returns `true` if an unquoted value is not a secret. `name` is the secret name before the value, `after` the text
+/// after the value.
+///
+/// Harmless values are code (a call, a path, a type), and one word of at most 14 letters after a colon. A name made of
+/// words is harmless if more code or prose follows on its line, or if it repeats the name before it. After a tight `=`,
+/// only a call or an argument with a secret name (`f(token=token)`) is harmless. After a flag, only code and words such
+/// as `is` are harmless. A declared type (`token: u9x = …`) is harmless too.
+pub(super) fn is_harmless(value: &str, name: &str, separator: Separator, after: TrackedBytes) -> bool {
     let argument = || matches!(after.first(), Some(b',' | b')'));
-    match (look(value), link) {
-        (Look::Secret, _) => link == Link::Colon && after.starts_with(b" = ") && value.bytes().all(in_name),
-        (Look::Code, Link::Tight) => matches!(after.first(), Some(b'(' | b')' | b']' | b',' | b'"' | b'\'' | b'\\')),
-        (Look::Code, _) => true,
-        (_, Link::Flag) => is_grammar(value),
-        (Look::Path, Link::Tight) => argument(),
-        (_, Link::Tight) => names::is_secret(value) && argument(),
-        (Look::Path, _) | (Look::Word, Link::Colon) => true,
-        (Look::Word | Look::Name, _) => repeats(value, name) || is_own(name) || !ends_line(after),
+    match (classify(value), separator) {
+        (ValueKind::Secret, _) => {
+            separator == Separator::Colon && after.starts_with(b" = ") && value.bytes().all(in_name)
+        }
+        (ValueKind::Code, Separator::Tight) => {
+            matches!(after.first(), Some(b'(' | b')' | b']' | b',' | b'"' | b'\'' | b'\\'))
+        }
+        (ValueKind::Code, _) => true,
+        (_, Separator::Flag) => is_grammar(value),
+        (ValueKind::Path, Separator::Tight) => argument(),
+        (_, Separator::Tight) => names::is_secret(value) && argument(),
+        (ValueKind::Path, _) | (ValueKind::Word, Separator::Colon) => true,
+        (ValueKind::Word | ValueKind::Name, _) => repeats_name(value, name) || is_own_field(name) || !ends_line(after),
     }
 }
 
-pub(super) fn look(value: &str) -> Look {
+/// Returns the kind of an unquoted value. Leading `*`, `!` and `@` and trailing punctuation are ignored. A value with
+/// other than ASCII characters is a word if it has no digits and no punctuation, otherwise a secret.
+pub(super) fn classify(value: &str) -> ValueKind {
     let value = value.trim_start_matches(['*', '!', '@']).trim_end_matches(['.', '?', '!', ':']);
     if !value.is_ascii() {
         let in_word = |c: char| !c.is_ascii_punctuation() && !c.is_numeric();
-        return if value.chars().all(in_word) { Look::Word } else { Look::Secret };
+        return if value.chars().all(in_word) { ValueKind::Word } else { ValueKind::Secret };
     }
     if is_code(value) {
-        return Look::Code;
+        return ValueKind::Code;
     }
     let capitals = || value.bytes().skip(1).any(|b| b.is_ascii_uppercase());
     match value.contains('.') {
-        true if is_field(value) || value.split('.').all(is_name) => Look::Path,
-        false if is_number_type(value) => Look::Word,
-        false if is_name(value) && (value.contains(['_', '-']) || capitals()) => Look::Name,
-        false if is_name(value) => Look::Word,
-        _ => Look::Secret,
+        true if is_field(value) || value.split('.').all(is_name) => ValueKind::Path,
+        false if is_number_type(value) => ValueKind::Word,
+        false if is_name(value) && (value.contains(['_', '-']) || capitals()) => ValueKind::Name,
+        false if is_name(value) => ValueKind::Word,
+        _ => ValueKind::Secret,
     }
 }
 
-/// Words of English length and sound, joined by `_`, by one `-` or by capitals.
+/// Returns `true` for words of the length and sound of English, joined by `_`, by one `-` or by capitals. Returns
+/// `false` if a word has more than [`MAX_WORD_BYTES`], if more than five consonants follow each other, or if too many
+/// capitals occur.
 fn is_name(name: &str) -> bool {
     let mut word = 0;
     let mut consonants = 0;
@@ -85,7 +97,7 @@ fn is_name(name: &str) -> bool {
         humps += usize::from(hump);
         word = if joint || hump { 0 } else { word + 1 };
         consonants = if joint || b"aeiouyAEIOUY".contains(&b) { 0 } else { consonants + 1 };
-        if word > LONGEST_WORD || consonants > 5 {
+        if word > MAX_WORD_BYTES || consonants > 5 {
             return false;
         }
         before = b;
@@ -97,12 +109,12 @@ fn in_name(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_'
 }
 
-/// A path to something that is named like a secret: `node.dot2_token`.
+/// Returns `true` for a path that ends in a secret name: `node.dot2_token`.
 fn is_field(path: &str) -> bool {
     path.bytes().all(|b| in_name(b) || b == b'.') && names::is_secret(path)
 }
 
-/// `u8`, `__u32`, `int64_t`.
+/// Returns `true` for `u8`, `__u32`, `int64_t`.
 fn is_number_type(value: &str) -> bool {
     let name = value.trim_start_matches('_').trim_end_matches("_t");
     let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -110,15 +122,15 @@ fn is_number_type(value: &str) -> bool {
         && ["8", "16", "32", "64", "128"].contains(&&name[letters.len()..])
 }
 
-/// A path of names that goes on as no secret does.
+/// Returns `true` for a path of names that is followed by a character that no secret contains.
 fn is_code(value: &str) -> bool {
     let rest = value.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'));
-    let goes_on =
+    let continues =
         rest.starts_with(['(', '[', '<']) || ["::", "!(", "![", "?."].iter().any(|next| rest.starts_with(next));
-    goes_on && value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+    continues && value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }
 
-/// Words that follow the name of a flag in a sentence about it.
+/// Returns `true` for words that follow the name of a flag in a sentence.
 fn is_grammar(word: &str) -> bool {
     let words = [
         "a", "an", "and", "as", "can", "flag", "for", "from", "if", "in", "is", "must", "or", "option", "options",
@@ -127,19 +139,20 @@ fn is_grammar(word: &str) -> bool {
     words.contains(&word)
 }
 
-/// `new_token = token`
-fn repeats(value: &str, name: &str) -> bool {
+/// Returns `true` if the value ends with the last part of the name: `new_token = token`. Case is ignored.
+fn repeats_name(value: &str, name: &str) -> bool {
     let last = name.rsplit(['_', '-', '.']).next().unwrap_or(name);
     names::strip_end(value, last).is_some()
 }
 
-/// `self.token`
-fn is_own(name: &str) -> bool {
+/// Returns `true` for `self.token`.
+fn is_own_field(name: &str) -> bool {
     name.starts_with("self.") || name.starts_with("this.")
 }
 
-/// Whether the line, or the string it stands in, ends here.
-fn ends_line(after: Bytes) -> bool {
+/// Returns `true` if the line, or the string around it, ends here or with a comment. A next line that starts with `.`
+/// continues the expression.
+fn ends_line(after: TrackedBytes) -> bool {
     let blank = run_end(after, 0, usize::MAX, |b| b.is_ascii_whitespace());
     let next = after.get(blank);
     after[..blank].contains(&b'\n') && next != Some(b'.')

@@ -1,7 +1,7 @@
-//! One pass over a text: what was hidden so far, and what stands before a position.
+//! One pass over a text: the hidden ranges so far, and access to the text around a position.
 //!
-//! Never looks back into what was already hidden: there the text reads `[redacted]`, and the pass must find the same
-//! in its own output (that is, nothing) as it found in the text.
+//! A pass never reads text that is already hidden. The output has `[redacted]` there, and a second pass over the output
+//! must not find anything.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -9,148 +9,153 @@ use std::ops::{Deref, Range};
 
 use super::MARK;
 
-pub(super) struct Scan<'t> {
+/// A pass over a text.
+pub(super) struct SecretScan<'t> {
     pub(super) text: &'t str,
-    pub(super) bytes: Bytes<'t>,
+    pub(super) bytes: TrackedBytes<'t>,
     pub(super) hidden: Vec<Range<usize>>,
-    pub(super) state: State,
+    pub(super) state: ScanState,
 }
 
-/// What a pass knows at a position, so that another can go on from there.
+/// The state of a pass at a position, from which another pass can continue.
 #[derive(Clone, Default)]
-pub(super) struct State {
+pub(super) struct ScanState {
     /// Everything before this position is settled.
-    pub(super) done: usize,
-    pub(super) later: Option<Range<usize>>,
-    /// Up to here an `@` belongs to a URL.
+    pub(super) settled: usize,
+    /// A secret after the current position, which is hidden when the pass reaches it.
+    pub(super) deferred: Option<Range<usize>>,
+    /// An `@` before this position belongs to a URL.
     pub(super) url_end: usize,
-    /// Up to here no JSON web token begins.
+    /// No JSON web token starts before this position.
     pub(super) no_jwt: usize,
-    /// Up to here a private key reaches.
+    /// The end of the last private key.
     pub(super) key_end: usize,
-    /// Up to here something reaches that an earlier pass began to hide.
-    pub(super) hidden_on: usize,
+    /// The end of a range that an earlier pass started to hide.
+    pub(super) hidden_until: usize,
 }
 
-impl State {
-    /// The same after so many bytes were taken from the beginning of the text.
-    pub(super) fn moved(self, by: usize) -> State {
+impl ScanState {
+    /// Returns the state after `by` bytes were removed from the start of the text.
+    pub(super) fn shifted(self, by: usize) -> ScanState {
         let back = |at: usize| at.saturating_sub(by);
-        State {
-            done: back(self.done),
-            later: self.later.map(|later| back(later.start)..back(later.end)),
+        ScanState {
+            settled: back(self.settled),
+            deferred: self.deferred.map(|range| back(range.start)..back(range.end)),
             url_end: back(self.url_end),
             no_jwt: back(self.no_jwt),
             key_end: back(self.key_end),
-            hidden_on: back(self.hidden_on),
+            hidden_until: back(self.hidden_until),
         }
     }
 }
 
-impl<'t> Scan<'t> {
-    /// A pass that goes on from `state` and notes in `ended` when something depends on where the text ends.
-    pub(super) fn new(text: &'t str, state: State, ended: &'t Cell<bool>) -> Scan<'t> {
-        Scan { text, bytes: Bytes { all: text.as_bytes(), ended }, hidden: Vec::new(), state }
+impl<'t> SecretScan<'t> {
+    /// Returns a pass that continues from `state`. It sets `end_reached` when a decision depends on the end of the
+    /// text.
+    pub(super) fn new(text: &'t str, state: ScanState, end_reached: &'t Cell<bool>) -> SecretScan<'t> {
+        SecretScan { text, bytes: TrackedBytes { all: text.as_bytes(), end_reached }, hidden: Vec::new(), state }
     }
 
-    pub(super) fn done(&self) -> usize {
-        self.state.done
+    /// Returns the position up to which everything is settled.
+    pub(super) fn settled(&self) -> usize {
+        self.state.settled
     }
 
-    /// Forgets what was done since there were so many hidden and the state was this.
-    pub(super) fn back_to(&mut self, hidden: usize, state: State) {
+    /// Restores an earlier state with the number of hidden ranges at that time.
+    pub(super) fn roll_back(&mut self, hidden: usize, state: ScanState) {
         self.hidden.truncate(hidden);
         if let Some(last) = self.hidden.last_mut() {
-            last.end = state.done;
+            last.end = state.settled;
         }
         self.state = state;
     }
 
+    /// Hides a range after everything that is settled.
     pub(super) fn hide(&mut self, secret: Range<usize>) {
-        debug_assert!(self.done() <= secret.start && secret.start < secret.end);
+        debug_assert!(self.settled() <= secret.start && secret.start < secret.end);
         debug_assert!(self.text.get(secret.clone()).is_some());
-        self.state.done = secret.end;
+        self.state.settled = secret.end;
         self.hidden.push(secret);
     }
 
-    /// Hides up to `end` from `start`, or from where what was hidden last ends, as one with it.
-    pub(super) fn hide_on(&mut self, start: usize, end: usize) {
-        if self.done() <= start {
+    /// Hides `start..end`. If `start` is already hidden, extends the last hidden range to `end`.
+    pub(super) fn extend_hidden(&mut self, start: usize, end: usize) {
+        if self.settled() <= start {
             self.hide(start..end);
-        } else if self.done() < end {
-            self.state.done = end;
+        } else if self.settled() < end {
+            self.state.settled = end;
             match self.hidden.last_mut() {
                 Some(last) => last.end = end,
-                None => self.state.hidden_on = end,
+                None => self.state.hidden_until = end,
             }
         }
     }
 
-    /// Hides a secret that is some way ahead, once all that stands before it was looked at.
-    pub(super) fn hide_later(&mut self, secret: Range<usize>) {
-        self.reaches(secret.start);
-        let end = self.state.later.take().map_or(secret.end, |later| later.end.max(secret.end));
-        self.state.later = Some(secret.start..end);
+    /// Hides a later range as soon as the text before it is scanned.
+    pub(super) fn hide_deferred(&mut self, secret: Range<usize>) {
+        self.advance_to(secret.start);
+        let end = self.state.deferred.take().map_or(secret.end, |deferred| deferred.end.max(secret.end));
+        self.state.deferred = Some(secret.start..end);
     }
 
-    /// Whether a secret ahead is known but not hidden yet.
-    pub(super) fn awaits_secret(&self) -> bool {
-        self.state.later.is_some()
+    /// Returns `true` if a later range is going to be hidden.
+    pub(super) fn has_deferred(&self) -> bool {
+        self.state.deferred.is_some()
     }
 
-    /// Whether what begins at `at` is still to be looked at.
-    pub(super) fn reaches(&mut self, at: usize) -> bool {
-        if let Some(secret) = self.state.later.take_if(|later| later.start <= at) {
-            let start = secret.start.max(self.done());
+    /// Hides the deferred range if it starts at or before `at`. Returns `true` if the text at `at` is not settled yet.
+    pub(super) fn advance_to(&mut self, at: usize) -> bool {
+        if let Some(secret) = self.state.deferred.take_if(|deferred| deferred.start <= at) {
+            let start = secret.start.max(self.settled());
             if start < secret.end {
                 self.hide(start..secret.end);
             }
         }
-        self.done() <= at
+        self.settled() <= at
     }
 
-    /// All that is to be hidden.
+    /// Returns all hidden ranges.
     pub(super) fn finish(mut self) -> Vec<Range<usize>> {
-        self.reaches(self.bytes.len());
+        self.advance_to(self.bytes.len());
         self.hidden
     }
 
-    /// The bytes before `at` that may be looked at.
+    /// Returns the visible bytes before `at`, back to the last settled position.
     pub(super) fn before(&self, at: usize) -> &'t [u8] {
-        &self.bytes.all[self.done()..at]
+        &self.bytes.all[self.settled()..at]
     }
 
-    /// The bytes from `at` on.
-    pub(super) fn from(&self, at: usize) -> Bytes<'t> {
+    /// Returns the bytes from `at`.
+    pub(super) fn from(&self, at: usize) -> TrackedBytes<'t> {
         self.bytes.from(at)
     }
 
-    /// Whether no word runs into this position. The last letter of an escape (`\n`, `\u0026`, `%3D`, `ESC[1m`) is
-    /// part of no word.
+    /// Returns `true` if a word may start here. The last letter of an escape (`\n`, `\u0026`, `%3D`, `ESC[1m`) is not
+    /// part of a word.
     pub(super) fn word_starts(&self, at: usize) -> bool {
         match self.before(at) {
             [] | [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,
             [.., last] if !last.is_ascii_alphanumeric() => true,
             [.., b'%', a, b] | [.., b'\\', b'x', a, b] => [a, b].iter().all(|b| b.is_ascii_hexdigit()),
             [.., b'\\', b'u', a, b, c, d] => [a, b, c, d].iter().all(|b| b.is_ascii_hexdigit()),
-            [colour @ .., b'm'] => ends_with_colour(colour),
+            [color @ .., b'm'] => ends_with_color(color),
             _ => false,
         }
     }
 }
 
-/// The text with the mark in place of what is hidden.
-pub(super) fn without<'t>(text: &'t str, hidden: &[Range<usize>]) -> Cow<'t, str> {
+/// Returns the text with the hidden ranges replaced by the mark.
+pub(super) fn replace_hidden<'t>(text: &'t str, hidden: &[Range<usize>]) -> Cow<'t, str> {
     if hidden.is_empty() {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
-    show(text, 0, hidden, text.len(), &mut out);
+    write_visible(text, 0, hidden, text.len(), &mut out);
     Cow::Owned(out)
 }
 
-/// Writes the text from `shown` to `until` with the mark in place of what is hidden.
-pub(super) fn show(text: &str, mut shown: usize, hidden: &[Range<usize>], until: usize, out: &mut String) {
+/// Writes the text from `shown` to `until`, with the hidden ranges replaced by the mark.
+pub(super) fn write_visible(text: &str, mut shown: usize, hidden: &[Range<usize>], until: usize, out: &mut String) {
     for secret in hidden {
         out.push_str(text.get(shown..secret.start).unwrap_or_default());
         out.push_str(MARK);
@@ -159,56 +164,63 @@ pub(super) fn show(text: &str, mut shown: usize, hidden: &[Range<usize>], until:
     out.push_str(text.get(shown..until).unwrap_or_default());
 }
 
-/// The bytes of a text. Whoever asks what stands behind the last one is noted: with more text the answer may change.
+/// The bytes of a text. Reads past the end set a flag, because more text could change their result.
 #[derive(Clone, Copy)]
-pub(super) struct Bytes<'t> {
+pub(super) struct TrackedBytes<'t> {
     all: &'t [u8],
-    ended: &'t Cell<bool>,
+    end_reached: &'t Cell<bool>,
 }
 
-impl<'t> Bytes<'t> {
-    pub(super) fn new(all: &'t [u8], ended: &'t Cell<bool>) -> Bytes<'t> {
-        Bytes { all, ended }
+impl<'t> TrackedBytes<'t> {
+    /// Returns the bytes with the flag for reads past the end.
+    pub(super) fn new(all: &'t [u8], end_reached: &'t Cell<bool>) -> TrackedBytes<'t> {
+        TrackedBytes { all, end_reached }
     }
 
+    /// Returns the byte at `at`. Sets the flag if there is none.
     pub(super) fn get(self, at: usize) -> Option<u8> {
         let byte = self.all.get(at).copied();
         if byte.is_none() {
-            self.note_end();
+            self.mark_end_reached();
         }
         byte
     }
 
+    /// Returns the first byte. Sets the flag if there is none.
     pub(super) fn first(self) -> Option<u8> {
         self.get(0)
     }
 
-    pub(super) fn from(self, at: usize) -> Bytes<'t> {
-        Bytes { all: &self.all[at.min(self.all.len())..], ..self }
+    /// Returns the bytes from `at`, with the same flag.
+    pub(super) fn from(self, at: usize) -> TrackedBytes<'t> {
+        TrackedBytes { all: &self.all[at.min(self.all.len())..], ..self }
     }
 
+    /// Returns `true` if the bytes start with `prefix`. Sets the flag if they are too short to decide.
     pub(super) fn starts_with(self, prefix: &[u8]) -> bool {
         if self.all.len() < prefix.len() && prefix.starts_with(self.all) {
-            self.note_end();
+            self.mark_end_reached();
         }
         self.all.starts_with(prefix)
     }
 
-    pub(super) fn note_end(self) {
-        self.ended.set(true);
+    /// Sets the flag.
+    pub(super) fn mark_end_reached(self) {
+        self.end_reached.set(true);
     }
 
-    pub(super) fn has_ended(self) -> bool {
-        self.ended.get()
+    /// Returns the flag.
+    pub(super) fn end_reached(self) -> bool {
+        self.end_reached.get()
     }
 
-    /// Whether the end was asked for since this was last asked.
-    pub(super) fn take_ended(self) -> bool {
-        self.ended.take()
+    /// Returns the flag and clears it.
+    pub(super) fn take_end_reached(self) -> bool {
+        self.end_reached.take()
     }
 }
 
-impl Deref for Bytes<'_> {
+impl Deref for TrackedBytes<'_> {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -216,7 +228,7 @@ impl Deref for Bytes<'_> {
     }
 }
 
-/// How many bytes at `at` belong to an escape (`\n`, `\u00e9`) that began before it.
+/// Returns the number of bytes at `at` that belong to an escape (`\n`, `\u00e9`) before it.
 pub(super) fn escape_tail(bytes: &[u8], at: usize) -> usize {
     if !bytes[..at].ends_with(b"\\") {
         return 0;
@@ -224,7 +236,7 @@ pub(super) fn escape_tail(bytes: &[u8], at: usize) -> usize {
     escape_length(&bytes[at..])
 }
 
-/// How many bytes belong to the escape whose backslash stands before them.
+/// Returns the number of bytes of an escape after its backslash.
 pub(super) fn escape_length(bytes: &[u8]) -> usize {
     match bytes {
         [b'u', a, b, c, d, ..] if [a, b, c, d].iter().all(|b| b.is_ascii_hexdigit()) => 5,
@@ -233,19 +245,19 @@ pub(super) fn escape_length(bytes: &[u8]) -> usize {
     }
 }
 
-/// The end of the run of such bytes that begins at `from`, at most `most` long.
-pub(super) fn run_end(bytes: Bytes, from: usize, most: usize, accepts: impl Fn(u8) -> bool) -> usize {
-    let until = bytes.len().min(from.saturating_add(most));
+/// Returns the end of the run of accepted bytes that starts at `from`. The run has at most `max` bytes.
+pub(super) fn run_end(bytes: TrackedBytes, from: usize, max: usize, accepts: impl Fn(u8) -> bool) -> usize {
+    let until = bytes.len().min(from.saturating_add(max));
     (from..until).find(|&i| !accepts(bytes[i])).unwrap_or_else(|| {
-        if until < from.saturating_add(most) {
-            bytes.note_end();
+        if until < from.saturating_add(max) {
+            bytes.mark_end_reached();
         }
         until.max(from)
     })
 }
 
-/// Whether the bytes end with the `[1;31` of a terminal's colour sequence.
-fn ends_with_colour(bytes: &[u8]) -> bool {
+/// Returns `true` if the bytes end with the `[1;31` of a terminal color sequence.
+fn ends_with_color(bytes: &[u8]) -> bool {
     let other = bytes.iter().rev().take(12).find(|b| !b.is_ascii_digit() && **b != b';');
     other == Some(&b'[')
 }

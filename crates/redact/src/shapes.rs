@@ -1,47 +1,55 @@
-//! Keys that are known by their shape: a provider's prefix and what follows it.
+//! Keys that are recognized by their shape: the prefix of a provider and a body.
 //!
-//! Never takes a prefix in the middle of a word, nor one followed by less than a plausible key.
+//! A prefix in the middle of a word, or without a plausible body, is not a key.
 
-use super::scan::{Scan, run_end};
+use super::scan::{SecretScan, run_end};
 
-/// A key is its prefix and at least `least` bytes of its body.
-pub(super) struct Shape {
+/// The shape of a key: a prefix and at least `min_bytes` bytes of its body.
+pub(super) struct KeyShape {
     pub(super) prefix: &'static str,
-    pub(super) body: Body,
-    pub(super) least: usize,
-    pub(super) rule: Rule,
+    pub(super) body: KeyBody,
+    pub(super) min_bytes: usize,
+    pub(super) rule: KeyRule,
 }
 
+/// The condition under which a prefix and a body are a key.
 #[derive(PartialEq)]
-pub(super) enum Rule {
-    /// Prefix and length say enough.
+pub(super) enum KeyRule {
+    /// The prefix and the length are sufficient.
     Sure,
-    /// No more than `least` bytes either: a longer run is something else.
+    /// The body must have exactly `min_bytes` bytes.
     Exact,
-    /// Words joined by dashes have this shape too, so the body must look drawn at random.
+    /// The body must look random, because words joined by dashes have this shape too.
     Random,
-    /// The prefix is an address or a parameter's name, and stays.
+    /// The prefix is a URL or the name of a parameter. Only the body is hidden.
     After,
 }
 
-/// The bytes a body is made of: letters and digits, and what the name adds or leaves out.
-pub(super) enum Body {
+/// The alphabet of a body: letters and digits, with the additions or restrictions of the variant.
+pub(super) enum KeyBody {
     Plain,
+    /// With `_`.
     Word,
+    /// With `_` and `-`.
     Dash,
+    /// With `_`, `-` and `.`.
     Dot,
+    /// With `_`, `-`, `/` and `:`.
     Path,
+    /// With `_`, `-`, `+`, `/`, `%` and `=`.
     Query,
+    /// No lower-case letters.
     Upper,
+    /// Digits and `a` to `f` only.
     Hex,
 }
 
-use Body::{Dash, Dot, Hex, Path, Plain, Query, Upper, Word};
-use Rule::{After, Exact, Random, Sure};
+use KeyBody::{Dash, Dot, Hex, Path, Plain, Query, Upper, Word};
+use KeyRule::{After, Exact, Random, Sure};
 
 #[rustfmt::skip]
-pub(super) static SHAPES: &[Shape] = &[
-    // Model providers. `sk-` alone is OpenAI's, and that of many who imitate its API.
+pub(super) static SHAPES: &[KeyShape] = &[
+    // Model providers. `sk-` is the prefix of OpenAI and of many providers with a compatible API.
     shape("sk-", Dash, 16, Random), shape("sk-ant-", Dash, 8, Random), shape("sk-proj-", Dash, 8, Random),
     shape("sk-or-", Dash, 8, Random), shape("sk-svcacct-", Dash, 8, Random), shape("sk-admin-", Dash, 8, Random),
     shape("AIza", Dash, 35, Sure), shape("AQ.Ab", Dash, 30, Sure), shape("gsk_", Plain, 30, Sure),
@@ -70,30 +78,32 @@ pub(super) static SHAPES: &[Shape] = &[
     shape("hooks.slack.com/workflows/", Path, 16, After), shape("hooks.slack.com/triggers/", Path, 16, After),
     shape("discord.com/api/webhooks/", Path, 16, After), shape("discordapp.com/api/webhooks/", Path, 16, After),
     shape("api.telegram.org/bot", Path, 16, After), shape("SG.", Dot, 32, Random), shape("SK", Hex, 32, Exact),
-    // Payments, shops and signed addresses.
+    // Payments, shops and signed URLs.
     shape("sk_live_", Plain, 10, Sure), shape("sk_test_", Plain, 10, Random), shape("rk_live_", Plain, 10, Sure),
     shape("rk_test_", Plain, 10, Random), shape("whsec_", Query, 16, Sure), shape("shpat_", Hex, 32, Sure),
     shape("shpss_", Hex, 32, Sure), shape("?sig=", Query, 20, After), shape("&sig=", Query, 20, After),
     shape("X-Amz-Signature=", Hex, 32, After),
 ];
 
-/// Hides the key that begins at `start`, where the prefix was found in whatever case.
-pub(super) fn hide(scan: &mut Scan, shape: &Shape, start: usize) {
+/// Hides the key that starts at `start`. The prefix was found without regard to case, so its case is checked here. Does
+/// nothing if the prefix is in the middle of a word, or if the body does not satisfy the rule. A `.` or `:` at the end
+/// remains visible.
+pub(super) fn hide(scan: &mut SecretScan, shape: &KeyShape, start: usize) {
     let body = start + shape.prefix.len();
-    let word = shape.prefix.as_bytes()[0].is_ascii_alphanumeric();
-    if &scan.bytes[start..body] != shape.prefix.as_bytes() || word && !scan.word_starts(start) {
+    let is_word = shape.prefix.as_bytes()[0].is_ascii_alphanumeric();
+    if &scan.bytes[start..body] != shape.prefix.as_bytes() || is_word && !scan.word_starts(start) {
         return;
     }
-    // Judged by its beginning, so that a long run of prefixes that are no keys costs a bounded time each.
-    let judged = run_end(scan.bytes, body, 64, |b| shape.body.has(b));
-    let length = judged - body;
-    let fits = match shape.rule {
-        Sure | After => length >= shape.least,
-        Exact => length == shape.least && !scan.from(judged).first().is_some_and(|b| b.is_ascii_alphanumeric()),
-        Random => length >= shape.least && looks_random(&scan.bytes[body..judged]),
+    // Only the start is examined, so that the cost of each prefix in a long run is bounded.
+    let examined = run_end(scan.bytes, body, 64, |b| shape.body.contains(b));
+    let length = examined - body;
+    let is_key = match shape.rule {
+        Sure | After => length >= shape.min_bytes,
+        Exact => length == shape.min_bytes && !scan.from(examined).first().is_some_and(|b| b.is_ascii_alphanumeric()),
+        Random => length >= shape.min_bytes && looks_random(&scan.bytes[body..examined]),
     };
-    if fits {
-        let mut end = run_end(scan.bytes, judged, usize::MAX, |b| shape.body.has(b));
+    if is_key {
+        let mut end = run_end(scan.bytes, examined, usize::MAX, |b| shape.body.contains(b));
         while matches!(scan.bytes[end - 1], b'.' | b':') {
             end -= 1;
         }
@@ -101,19 +111,19 @@ pub(super) fn hide(scan: &mut Scan, shape: &Shape, start: usize) {
     }
 }
 
-/// Whether the bytes look drawn at random rather than written as words: upper and lower case, a letter next to a
-/// digit, or a stretch that no word is as long as.
+/// Returns `true` if the bytes look random: upper and lower case, a letter next to a digit, or a run of 20 letters and
+/// digits.
 pub(super) fn looks_random(bytes: &[u8]) -> bool {
     let mut upper = false;
     let mut lower = false;
-    let mut stretch = 0;
+    let mut run_length = 0;
     let mut before = b' ';
     for &b in bytes {
         upper |= b.is_ascii_uppercase();
         lower |= b.is_ascii_lowercase();
-        stretch = if b.is_ascii_alphanumeric() { stretch + 1 } else { 0 };
-        let mixed = stretch > 1 && before.is_ascii_digit() != b.is_ascii_digit();
-        if mixed || upper && lower || stretch == 20 {
+        run_length = if b.is_ascii_alphanumeric() { run_length + 1 } else { 0 };
+        let is_mixed = run_length > 1 && before.is_ascii_digit() != b.is_ascii_digit();
+        if is_mixed || upper && lower || run_length == 20 {
             return true;
         }
         before = b;
@@ -121,12 +131,13 @@ pub(super) fn looks_random(bytes: &[u8]) -> bool {
     false
 }
 
-const fn shape(prefix: &'static str, body: Body, least: usize, rule: Rule) -> Shape {
-    Shape { prefix, body, least, rule }
+const fn shape(prefix: &'static str, body: KeyBody, min_bytes: usize, rule: KeyRule) -> KeyShape {
+    KeyShape { prefix, body, min_bytes, rule }
 }
 
-impl Body {
-    fn has(&self, b: u8) -> bool {
+impl KeyBody {
+    /// Returns `true` if the byte belongs to the alphabet.
+    fn contains(&self, b: u8) -> bool {
         match self {
             Plain => b.is_ascii_alphanumeric(),
             Word => b.is_ascii_alphanumeric() || b == b'_',

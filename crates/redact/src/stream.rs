@@ -1,13 +1,16 @@
-//! Redacts a stream of bytes in pieces: the output of a process.
+//! Redacts a stream of bytes in chunks, such as the output of a process.
 //!
-//! What it returns, put together, is what [`Redactor::text`] makes of the whole, however the stream is cut and whenever
-//! it pauses. Only these differ, and only by hiding more: when one undecided thing is longer than `LIMIT` (a value
-//! without an end), the rest of its line becomes one mark; a key without an END ends at the first line that cannot be
-//! part of one after `LONGEST_KEY` bytes. A stream that begins in the middle may begin in a key: nothing is shown before a
-//! line that is none of a key's, or so many that are too short for one.
+//! The concatenated output equals the result of [`Redactor::text`] for the whole text, for all chunk boundaries and
+//! pauses. There are two exceptions, which only hide more:
 //!
-//! Never holds more than twice `LIMIT` and the longest known value, never looks twice at what is settled, and never
-//! shows what more text could still turn into a secret.
+//! - If an undecided value is longer than `BUFFER_LIMIT`, the rest of its line is replaced by one mark.
+//! - A key without an END ends after `MAX_KEY_BYTES` bytes at the first line that cannot be part of a key.
+//!
+//! A stream that starts in the middle may start inside a key. It returns nothing before a line that is not part of a
+//! key, or before too many lines that are too short for one.
+//!
+//! The buffer never has more than twice `BUFFER_LIMIT` bytes and the longest known value. Settled text is not scanned
+//! again. Text that could still become part of a secret is not returned.
 
 mod decode;
 #[cfg(test)]
@@ -15,347 +18,377 @@ mod tests;
 
 use std::cell::Cell;
 
-use super::scan::{self, Bytes, Scan, State};
+use super::scan::{self, ScanState, SecretScan, TrackedBytes};
 use super::{MARK, Redactor, Trigger, pem};
-use decode::Decoder;
+use decode::Utf8Decoder;
 
-/// A line is held until it ends, unless it is longer than this.
-const LIMIT: usize = 64 * 1024;
-/// A private key is looked for its END this far, in bytes.
-const LONGEST_KEY: usize = 64 * 1024;
-/// How far anything looks back from where it begins: at most a name of 64 bytes and what stands before it.
-const CONTEXT: usize = 192;
-/// No e-mail address' local part, and no prefix that is hidden itself, is longer.
-const LONGEST_WORD: usize = 64;
+/// A line is buffered until it ends, unless it is longer than this.
+const BUFFER_LIMIT: usize = 64 * 1024;
+/// The maximum distance to the END of a private key.
+const MAX_KEY_BYTES: usize = 64 * 1024;
+/// The maximum lookback from the start of a secret: a name of 64 bytes and the text before it.
+const LOOKBACK_BYTES: usize = 192;
+/// The maximum length of the local part of an e-mail address and of a hidden prefix.
+const MAX_WORD_BYTES: usize = 64;
 
-/// A stream that is being redacted; see [`Redactor::stream`].
-pub struct Stream {
+/// Redacts text that arrives in chunks. See [`Redactor::stream`].
+pub struct RedactStream {
     redactor: Redactor,
-    decoder: Decoder,
-    /// What may be the beginning of a known value, and whether a backslash stands before it.
-    unknown: String,
+    decoder: Utf8Decoder,
+    /// Text that may be the start of a known value.
+    maybe_known: String,
+    /// `true` if a backslash precedes `maybe_known`.
     after_slash: bool,
-    /// Some context that was shown, what is undecided, and what was not looked at yet.
-    held: String,
-    pass: Pass,
-    mode: Mode,
+    /// Text for lookback, undecided text, and text that was not scanned yet.
+    buffer: String,
+    progress: ScanProgress,
+    mode: StreamMode,
     out: String,
 }
 
-/// How far the pass over the held text came.
+/// The progress of the pass over the buffer.
 #[derive(Default)]
-struct Pass {
-    state: State,
-    /// Literals that end up to here were looked at.
-    seen: usize,
-    /// Up to here the text was shown, or something in its place.
-    shown: usize,
-    /// Whether only something else than white space can settle the line before.
-    waits: bool,
-    /// How much was held when the stream paused.
-    paused: usize,
+struct ScanProgress {
+    state: ScanState,
+    /// Literals that end before this position were inspected.
+    inspected: usize,
+    /// The text before this position was returned, redacted if needed.
+    returned: usize,
+    /// `true` if only text that is not white space can settle the line before.
+    awaits_text: bool,
+    /// The length of the buffer at the last pause.
+    paused_len: usize,
 }
 
-enum Mode {
+/// The kind of text that the buffer starts with.
+enum StreamMode {
     Text,
-    /// The stream began with lines of a private key, perhaps: those before this position.
+    /// The lines before position `line` may belong to a private key without a BEGIN.
     Middle {
         line: usize,
+        /// `true` if earlier lines of the key were discarded without output.
         dropped: bool,
     },
-    /// In a private key, whose mark was shown.
+    /// Inside a private key. Its mark was returned.
     Key {
-        looked: usize,
+        /// The END does not start before this position.
+        searched: usize,
+        /// The number of discarded bytes of the key.
         dropped: usize,
     },
-    /// In a line too long to be understood, whose mark was shown.
-    Blotted,
+    /// In the hidden rest of a line that is too long. Its mark was returned.
+    HiddenLine,
 }
 
+/// The end of the text that is scanned.
 #[derive(Clone, Copy, PartialEq)]
-enum End {
+enum TextEnd {
     /// The text ends with a line.
     Line,
-    /// The text ends anywhere.
+    /// The text may continue in the middle of a line.
     Open,
-    /// There is no more text.
+    /// The stream has ended.
     Last,
 }
 
-impl Stream {
-    pub(super) fn new(redactor: Redactor, from_middle: bool) -> Stream {
-        Stream {
+impl RedactStream {
+    /// Returns a new stream. With `from_middle`, the text may start inside a private key.
+    pub(super) fn new(redactor: Redactor, from_middle: bool) -> RedactStream {
+        RedactStream {
             redactor,
-            decoder: Decoder::default(),
-            unknown: String::new(),
+            decoder: Utf8Decoder::default(),
+            maybe_known: String::new(),
             after_slash: false,
-            held: String::new(),
-            pass: Pass::default(),
-            mode: if from_middle { Mode::Middle { line: 0, dropped: false } } else { Mode::Text },
+            buffer: String::new(),
+            progress: ScanProgress::default(),
+            mode: if from_middle { StreamMode::Middle { line: 0, dropped: false } } else { StreamMode::Text },
             out: String::new(),
         }
     }
 
-    /// Takes what came and returns what can be shown now: the lines that ended.
+    /// Adds a chunk and returns the redacted text of the lines that are complete and settled. The text is empty if
+    /// there are none.
     pub fn push(&mut self, bytes: &[u8]) -> &str {
         self.out.clear();
-        for piece in bytes.chunks(LIMIT) {
-            let new = self.held.len();
-            self.take(piece);
+        for chunk in bytes.chunks(BUFFER_LIMIT) {
+            let new = self.buffer.len();
+            self.decode(chunk);
             self.advance(new, false);
         }
         &self.out
     }
 
-    /// Nothing came for a while: also returns what is certain of the unfinished line, such as a prompt. Takes the time
-    /// of one look at what is held, and none when nothing came since the last pause.
+    /// Returns the settled part of the unfinished line, such as a prompt. Call it when no chunk has arrived for a
+    /// while.
+    ///
+    /// The cost is one scan of the buffer, or nothing if no chunk has arrived since the last pause.
     pub fn pause(&mut self) -> &str {
         self.out.clear();
-        if let Mode::Middle { line, dropped: false } = self.mode {
-            let begun = self.held.get(line..).unwrap_or_default();
-            if !pem::in_body(begun) && !begun.contains("--") && !begun.ends_with('-') {
-                self.mode = Mode::Text;
+        if let StreamMode::Middle { line, dropped: false } = self.mode {
+            let unfinished = self.buffer.get(line..).unwrap_or_default();
+            if !pem::is_body_line(unfinished) && !unfinished.contains("--") && !unfinished.ends_with('-') {
+                self.mode = StreamMode::Text;
             }
         }
-        if matches!(self.mode, Mode::Text) && self.pass.paused != self.held.len() {
-            self.look(self.held.len(), End::Open);
-            self.pass.paused = self.held.len();
+        if matches!(self.mode, StreamMode::Text) && self.progress.paused_len != self.buffer.len() {
+            self.scan_to(self.buffer.len(), TextEnd::Open);
+            self.progress.paused_len = self.buffer.len();
         }
         &self.out
     }
 
-    /// The stream ended: returns all that is left.
+    /// Ends the stream and returns the rest of the redacted text.
     pub fn finish(mut self) -> String {
         self.out.clear();
-        let new = self.held.len();
-        self.decoder.finish(&mut self.unknown);
-        self.redactor.known.settle(&self.unknown, self.after_slash, true, &mut self.held);
+        let new = self.buffer.len();
+        self.decoder.finish(&mut self.maybe_known);
+        self.redactor.known.replace_settled(&self.maybe_known, self.after_slash, true, &mut self.buffer);
         self.advance(new, true);
         self.out
     }
 
-    fn take(&mut self, bytes: &[u8]) {
+    /// Decodes a chunk, replaces the known values and adds the settled part to the buffer.
+    fn decode(&mut self, bytes: &[u8]) {
         let known = &self.redactor.known;
         if known.is_empty() {
-            return self.decoder.push(bytes, &mut self.held);
+            return self.decoder.push(bytes, &mut self.buffer);
         }
-        self.decoder.push(bytes, &mut self.unknown);
-        let settled = known.settle(&self.unknown, self.after_slash, false, &mut self.held);
-        if let Some(last) = self.unknown.as_bytes()[..settled].last() {
+        self.decoder.push(bytes, &mut self.maybe_known);
+        let settled = known.replace_settled(&self.maybe_known, self.after_slash, false, &mut self.buffer);
+        if let Some(last) = self.maybe_known.as_bytes()[..settled].last() {
             self.after_slash = *last == b'\\';
-            self.unknown.drain(..settled);
+            self.maybe_known.drain(..settled);
         }
     }
 
-    /// Looks at what is held, of which everything from `new` on just came.
+    /// Processes the buffer. Everything from position `new` is new. `last` is `true` at the end of the stream.
     fn advance(&mut self, new: usize, last: bool) {
         let mut new = Some(new);
         while let Some(from) = new {
             new = match self.mode {
-                Mode::Text => self.in_text(from, last),
-                Mode::Middle { line, dropped } => self.in_middle(from, line, dropped, last),
-                Mode::Key { looked, dropped } => self.in_key(looked, dropped, last),
-                Mode::Blotted => self.in_blotted(),
+                StreamMode::Text => self.advance_text(from, last),
+                StreamMode::Middle { line, dropped } => self.advance_middle(from, line, dropped, last),
+                StreamMode::Key { searched, dropped } => self.advance_key(searched, dropped, last),
+                StreamMode::HiddenLine => self.advance_hidden_line(),
             };
         }
     }
 
-    /// Like the others of its kind, returns where to go on when another mode begins.
-    fn in_text(&mut self, new: usize, last: bool) -> Option<usize> {
-        let came = &self.held[new..];
-        self.pass.waits &= came.trim_ascii().is_empty();
-        let line = came.rfind('\n').filter(|_| !self.pass.waits);
+    /// Processes ordinary text. Like the other `advance_…` methods, returns the position to continue at after a change
+    /// of the mode, otherwise `None`.
+    fn advance_text(&mut self, new: usize, last: bool) -> Option<usize> {
+        let arrived = &self.buffer[new..];
+        self.progress.awaits_text &= arrived.trim_ascii().is_empty();
+        let line = arrived.rfind('\n').filter(|_| !self.progress.awaits_text);
         match line {
-            _ if last => self.look(self.held.len(), End::Last),
-            Some(at) => self.look(new + at + 1, End::Line),
+            _ if last => self.scan_to(self.buffer.len(), TextEnd::Last),
+            Some(at) => self.scan_to(new + at + 1, TextEnd::Line),
             None => {}
         }
-        if matches!(self.mode, Mode::Text) && self.held.len() > LIMIT {
-            self.look(self.held.len(), End::Open);
-            if matches!(self.mode, Mode::Text) && self.held.len() > LIMIT / 2 {
-                return self.blot();
+        if matches!(self.mode, StreamMode::Text) && self.buffer.len() > BUFFER_LIMIT {
+            self.scan_to(self.buffer.len(), TextEnd::Open);
+            if matches!(self.mode, StreamMode::Text) && self.buffer.len() > BUFFER_LIMIT / 2 {
+                return self.hide_rest_of_line();
             }
         }
-        (!matches!(self.mode, Mode::Text)).then_some(0)
+        (!matches!(self.mode, StreamMode::Text)).then_some(0)
     }
 
-    /// Passes over the held text up to `end`, shows what is certain and forgets what nothing looks back at.
-    fn look(&mut self, end: usize, kind: End) {
-        let text = &self.held[..end];
-        let ended = Cell::new(false);
-        let mut scan = Scan::new(text, std::mem::take(&mut self.pass.state), &ended);
-        let mut open = None;
+    /// Scans the buffer up to `end`, returns the settled text and discards the text that is not needed for lookback.
+    /// Changes the mode if the text ends inside a private key.
+    fn scan_to(&mut self, end: usize, kind: TextEnd) {
+        let text = &self.buffer[..end];
+        let end_reached = Cell::new(false);
+        let mut scan = SecretScan::new(text, std::mem::take(&mut self.progress.state), &end_reached);
+        let mut undecided = None;
         for hit in self.redactor.finder.find_overlapping_iter(text) {
-            if hit.end() <= self.pass.seen {
+            if hit.end() <= self.progress.inspected {
                 continue;
             }
-            scan.reaches(hit.start());
+            scan.advance_to(hit.start());
             let hidden = scan.hidden.len();
             let state = scan.state.clone();
-            self.redactor.look(&mut scan, hit);
-            if scan.bytes.take_ended() && kind != End::Last {
-                scan.back_to(hidden, state);
-                open = Some(hit);
+            self.redactor.inspect(&mut scan, hit);
+            if scan.bytes.take_end_reached() && kind != TextEnd::Last {
+                scan.roll_back(hidden, state);
+                undecided = Some(hit);
                 break;
             }
         }
-        let key = open
+        let key = undecided
             .filter(|hit| matches!(self.redactor.triggers[hit.pattern()], Trigger::Pem))
-            .and_then(|hit| pem::private_label(scan.bytes, hit.end()));
-        let mut until = if kind == End::Open { end - word_tail(text) } else { end };
-        match open {
-            Some(hit) => until = until.min(self.redactor.least_start(&scan, hit)),
-            None if kind != End::Open => _ = scan.reaches(end),
+            .and_then(|hit| pem::private_key_body(scan.bytes, hit.end()));
+        let mut until = if kind == TextEnd::Open { end - word_tail(text) } else { end };
+        match undecided {
+            Some(hit) => until = until.min(self.redactor.earliest_start(&scan, hit)),
+            None if kind != TextEnd::Open => _ = scan.advance_to(end),
             None => {}
         }
-        until = scan.state.later.as_ref().map_or(until, |later| until.min(later.start));
-        if open.is_some() && key.is_none() && kind == End::Line {
-            until = text[..until].rfind('\n').map_or(0, |at| at + 1).max(self.pass.shown);
+        until = scan.state.deferred.as_ref().map_or(until, |deferred| until.min(deferred.start));
+        if undecided.is_some() && key.is_none() && kind == TextEnd::Line {
+            until = text[..until].rfind('\n').map_or(0, |at| at + 1).max(self.progress.returned);
         }
-        until = until.max(scan.done());
-        scan::show(text, self.pass.shown.max(scan.state.hidden_on), &scan.hidden, until, &mut self.out);
-        if let (Some(hit), Some(body)) = (open, key) {
-            if scan.done() <= hit.start() {
+        until = until.max(scan.settled());
+        scan::write_visible(
+            text,
+            self.progress.returned.max(scan.state.hidden_until),
+            &scan.hidden,
+            until,
+            &mut self.out,
+        );
+        if let (Some(hit), Some(body)) = (undecided, key) {
+            if scan.settled() <= hit.start() {
                 self.out.push_str(MARK);
             }
-            self.mode = Mode::Key { looked: 0, dropped: 0 };
-            return self.forget(body);
+            self.mode = StreamMode::Key { searched: 0, dropped: 0 };
+            return self.discard(body);
         }
-        let kept = open.map_or(until, |hit| until.min(hit.start()));
-        let gone = match open {
-            None if kind != End::Open => end,
-            _ => boundary(text, kept.saturating_sub(CONTEXT)),
+        let needed_from = undecided.map_or(until, |hit| until.min(hit.start()));
+        let discarded = match undecided {
+            None if kind != TextEnd::Open => end,
+            _ => char_boundary(text, needed_from.saturating_sub(LOOKBACK_BYTES)),
         };
-        self.pass = Pass {
-            state: scan.state.moved(gone),
-            seen: open.map_or(end, |hit| hit.end() - 1) - gone,
-            shown: until - gone,
-            waits: open.is_some() && kind == End::Line,
-            paused: 0,
+        self.progress = ScanProgress {
+            state: scan.state.shifted(discarded),
+            inspected: undecided.map_or(end, |hit| hit.end() - 1) - discarded,
+            returned: until - discarded,
+            awaits_text: undecided.is_some() && kind == TextEnd::Line,
+            paused_len: 0,
         };
-        self.held.drain(..gone);
+        self.buffer.drain(..discarded);
     }
 
-    /// Too much is undecided: leaves out white space that was shown, or hides the rest of the line.
-    fn blot(&mut self) -> Option<usize> {
-        let (kept, blank) = self.held.split_at(self.held.trim_ascii_end().len());
-        if self.pass.shown == self.held.len() && kept.len() < LIMIT / 4 {
+    /// Reduces an undecided text that is too long. If it ends with much white space that was returned, shortens the
+    /// white space and returns `None`. Otherwise writes a mark and hides the rest of the line.
+    fn hide_rest_of_line(&mut self) -> Option<usize> {
+        let (text, blank) = self.buffer.split_at(self.buffer.trim_ascii_end().len());
+        if self.progress.returned == self.buffer.len() && text.len() < BUFFER_LIMIT / 4 {
             let blank = if blank.contains('\n') { '\n' } else { ' ' };
-            self.held.truncate(kept.len());
-            self.held.push(blank);
-            self.pass.shown = self.held.len();
+            self.buffer.truncate(text.len());
+            self.buffer.push(blank);
+            self.progress.returned = self.buffer.len();
             return None;
         }
         self.out.push_str(MARK);
-        self.forget(self.pass.shown);
-        self.mode = Mode::Blotted;
+        self.discard(self.progress.returned);
+        self.mode = StreamMode::HiddenLine;
         Some(0)
     }
 
-    fn in_blotted(&mut self) -> Option<usize> {
-        let line = self.held.find('\n').unwrap_or(self.held.len());
-        let begin = self.held[..line].find(pem::BEGIN);
-        let ended = Cell::new(false);
-        let bytes = Bytes::new(self.held.as_bytes(), &ended);
-        if let Some(body) = begin.and_then(|begin| pem::private_label(bytes, begin + pem::BEGIN.len())) {
-            self.mode = Mode::Key { looked: 0, dropped: 0 };
-            self.forget(body);
-        } else if line < self.held.len() {
-            self.mode = Mode::Text;
-            self.forget(line);
+    /// Discards the hidden rest of a line. Changes the mode at the end of the line, or at the BEGIN of a private key.
+    fn advance_hidden_line(&mut self) -> Option<usize> {
+        let line = self.buffer.find('\n').unwrap_or(self.buffer.len());
+        let begin = self.buffer[..line].find(pem::BEGIN);
+        let end_reached = Cell::new(false);
+        let bytes = TrackedBytes::new(self.buffer.as_bytes(), &end_reached);
+        if let Some(body) = begin.and_then(|begin| pem::private_key_body(bytes, begin + pem::BEGIN.len())) {
+            self.mode = StreamMode::Key { searched: 0, dropped: 0 };
+            self.discard(body);
+        } else if line < self.buffer.len() {
+            self.mode = StreamMode::Text;
+            self.discard(line);
         } else {
-            // A BEGIN may have begun.
-            self.forget(boundary(&self.held, line.saturating_sub(CONTEXT)));
+            // The end of the buffer may be the start of a BEGIN.
+            self.discard(char_boundary(&self.buffer, line.saturating_sub(LOOKBACK_BYTES)));
             return None;
         }
         Some(0)
     }
 
-    fn in_key(&mut self, looked: usize, dropped: usize, last: bool) -> Option<usize> {
-        let ended = Cell::new(false);
-        let end = pem::end(Bytes::new(self.held.as_bytes(), &ended), 0, looked);
-        let over =
-            if dropped > LONGEST_KEY && self.held[looked..].contains('\n') { foreign_line(&self.held) } else { None };
-        if let Some(end) = over.or((last || !ended.get()).then_some(end.at)) {
-            self.forget(end);
-            self.mode = Mode::Text;
+    /// Discards the body of a private key. Changes to text after its END, at the end of the stream, or after
+    /// [`MAX_KEY_BYTES`] before a line that cannot be part of a key. See [`StreamMode::Key`] for the parameters.
+    fn advance_key(&mut self, searched: usize, dropped: usize, last: bool) -> Option<usize> {
+        let end_reached = Cell::new(false);
+        let end = pem::find_end(TrackedBytes::new(self.buffer.as_bytes(), &end_reached), 0, searched);
+        let cut_off = if dropped > MAX_KEY_BYTES && self.buffer[searched..].contains('\n') {
+            end_before_foreign_line(&self.buffer)
+        } else {
+            None
+        };
+        if let Some(end) = cut_off.or((last || !end_reached.get()).then_some(end.at)) {
+            self.discard(end);
+            self.mode = StreamMode::Text;
             return Some(0);
         }
-        // The last line is kept, since it may turn out to be none of the key's.
-        let line = self.held[looked..end.looked].rfind('\n').map(|at| looked + at);
-        let gone = line.unwrap_or(if self.held.len() > LIMIT { end.looked } else { 0 });
-        self.forget(gone);
-        self.mode = Mode::Key { looked: end.looked - gone, dropped: dropped + gone };
+        // The last line stays in the buffer, because it may not be part of the key.
+        let line = self.buffer[searched..end.searched].rfind('\n').map(|at| searched + at);
+        let discarded = line.unwrap_or(if self.buffer.len() > BUFFER_LIMIT { end.searched } else { 0 });
+        self.discard(discarded);
+        self.mode = StreamMode::Key { searched: end.searched - discarded, dropped: dropped + discarded };
         None
     }
 
-    fn in_middle(&mut self, new: usize, mut line: usize, mut dropped: bool, last: bool) -> Option<usize> {
+    /// Processes lines that may belong to a private key without a BEGIN. At an END, replaces them with one mark. At a
+    /// line that cannot be part of a key, changes to text. See [`StreamMode::Middle`] for the parameters.
+    fn advance_middle(&mut self, new: usize, mut line: usize, mut dropped: bool, last: bool) -> Option<usize> {
         let mut searched = new.max(line);
         loop {
-            let end = match self.held[searched..].find('\n') {
+            let end = match self.buffer[searched..].find('\n') {
                 Some(at) => searched + at + 1,
-                None if last => self.held.len(),
+                None if last => self.buffer.len(),
                 None => break,
             };
-            let text = &self.held[line..end];
-            let ended = Cell::new(false);
-            let orphan = pem::orphan_end(Bytes::new(text.as_bytes(), &ended));
-            let over = line == end;
-            if orphan.is_some() || over || !pem::in_body(text) {
+            let text = &self.buffer[line..end];
+            let end_reached = Cell::new(false);
+            let orphan = pem::orphan_end(TrackedBytes::new(text.as_bytes(), &end_reached));
+            let is_end = line == end;
+            if orphan.is_some() || is_end || !pem::is_body_line(text) {
                 if orphan.is_some() || dropped {
                     self.out.push_str(MARK);
                 }
                 if let Some(orphan) = orphan {
-                    self.forget(line + orphan);
+                    self.discard(line + orphan);
                 } else if dropped {
                     self.out.push('\n');
-                    self.forget(line);
+                    self.discard(line);
                 }
-                self.mode = Mode::Text;
+                self.mode = StreamMode::Text;
                 return Some(0);
             }
             (line, searched) = (end, end);
         }
-        if self.held.len() > LONGEST_KEY {
-            // No key has such a line, or lines that are so short.
-            if line == 0 || !pem::fills_lines(&self.held[..line]) {
+        if self.buffer.len() > MAX_KEY_BYTES {
+            // No key has a line of this length, or so many short lines.
+            if line == 0 || !pem::has_full_lines(&self.buffer[..line]) {
                 if dropped {
                     self.out.push_str(MARK);
                     self.out.push('\n');
                 }
-                self.mode = Mode::Text;
+                self.mode = StreamMode::Text;
                 return Some(0);
             }
-            self.forget(line);
+            self.discard(line);
             (line, dropped) = (0, true);
         }
-        self.mode = Mode::Middle { line, dropped };
+        self.mode = StreamMode::Middle { line, dropped };
         None
     }
 
-    /// Begins anew with what is held from `at` on.
-    fn forget(&mut self, at: usize) {
-        self.held.drain(..at);
-        self.pass = Pass::default();
+    /// Discards the buffer before `at` and restarts the scan.
+    fn discard(&mut self, at: usize) {
+        self.buffer.drain(..at);
+        self.progress = ScanProgress::default();
     }
 }
 
-/// How much at the end of the text may be the beginning of something that is hidden from its beginning.
+/// Returns the length of the end of the text that may be the start of an address or a prefix, at most
+/// [`MAX_WORD_BYTES`].
 fn word_tail(text: &str) -> usize {
     let in_word = |b: &u8| b.is_ascii_alphanumeric() || b"-_.%+/".contains(b);
-    text.bytes().rev().take(LONGEST_WORD).take_while(in_word).count()
+    text.bytes().rev().take(MAX_WORD_BYTES).take_while(in_word).count()
 }
 
-/// The last position up to `at` at which a character begins.
-fn boundary(text: &str, at: usize) -> usize {
+/// Returns the last character boundary at or before `at`.
+fn char_boundary(text: &str, at: usize) -> usize {
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// The end of the line before the first whole one that no key contains.
-fn foreign_line(text: &str) -> Option<usize> {
+/// Returns the end of the text before the first complete line that cannot be part of a key, without its line break.
+/// Returns `None` if there is no such line.
+fn end_before_foreign_line(text: &str) -> Option<usize> {
     let mut start = 0;
     for line in text.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
-        if !pem::in_body(line) && !line.contains("-----END ") {
+        if !pem::is_body_line(line) && !line.contains("-----END ") {
             return Some(start.max(1) - 1);
         }
         start += line.len();

@@ -1,13 +1,13 @@
-//! Tables of texts in which `‹…›` marks what must be hidden; everything else must stay.
+//! Tables of texts. `‹…›` marks the parts that must be hidden; the rest must not change.
 //!
-//! Never spells a provider's key out: they are put together from the table of shapes.
+//! Keys of providers are generated from the table of shapes, so that this file contains no key.
 
 use std::borrow::Cow;
 
 use serde_json::json;
 
-use super::shapes::{Body, Rule, SHAPES};
-use super::{MARK, Redactor, What, names, redact};
+use super::shapes::{KeyBody, KeyRule, SHAPES};
+use super::{MARK, RedactOptions, Redactor, names, redact};
 
 #[track_caller]
 fn check(texts: &[&str]) {
@@ -22,17 +22,18 @@ fn check(texts: &[&str]) {
 }
 
 #[test]
-fn keys_by_their_shape() {
+fn keys_are_recognized_by_shape() {
+    // SUP-9
     for shape in SHAPES {
         let body = match shape.body {
-            Body::Upper => "Q7".repeat(shape.least / 2),
-            _ => "a7".repeat(shape.least / 2 + shape.least % 2),
+            KeyBody::Upper => "Q7".repeat(shape.min_bytes / 2),
+            _ => "a7".repeat(shape.min_bytes / 2 + shape.min_bytes % 2),
         };
         let (prefix, key) = match shape.rule {
-            Rule::After => (shape.prefix, body.clone()),
+            KeyRule::After => (shape.prefix, body.clone()),
             _ => ("", format!("{}{body}", shape.prefix)),
         };
-        let short = format!("{}{}", shape.prefix, &body[..shape.least.min(body.len()) / 2]);
+        let short = format!("{}{}", shape.prefix, &body[..shape.min_bytes.min(body.len()) / 2]);
         check(&[
             &format!("{prefix}‹{key}›"),
             &format!("see {prefix}‹{key}›, or"),
@@ -58,7 +59,8 @@ fn keys_by_their_shape() {
 }
 
 #[test]
-fn values_by_their_name() {
+fn values_are_recognized_by_name() {
+    // SUP-9
     check(&[
         "password: ‹hunter2›",
         "Password:‹hunter2›",
@@ -82,7 +84,8 @@ fn values_by_their_name() {
 }
 
 #[test]
-fn values_that_are_left() {
+fn harmless_values_are_not_hidden() {
+    // SUP-9
     check(&[
         "the password is wrong; a token, the secret.",
         "token: a unit of text, secret: invalid, password: String, токен: единица, token: единица",
@@ -105,7 +108,8 @@ fn values_that_are_left() {
 }
 
 #[test]
-fn headers() {
+fn credentials_in_headers_are_hidden() {
+    // SUP-9
     check(&[
         "Authorization: Bearer ‹x›\r\nAccept: */*",
         "authorization: basic ‹dXNlcjpwYXNz›",
@@ -120,7 +124,8 @@ fn headers() {
 }
 
 #[test]
-fn json_text() {
+fn secrets_in_json_text_are_hidden() {
+    // SUP-9
     check(&[
         r#"{"password":"‹hunter2›","n":1}"#,
         r#"{"password" : "‹a\"b\\›", "token": ["‹a›", "b"], "secret": 123456, "api_key": null, "token": -5}"#,
@@ -137,7 +142,8 @@ fn json_text() {
 }
 
 #[test]
-fn addresses() {
+fn urls_and_email_addresses_are_redacted() {
+    // SUP-9
     check(&[
         "postgres://user:‹pass›@host:5432/db?x=1 redis://:‹pass›@host amqp://u:‹p@ss:w[o]rd›@h/v",
         "https://‹0a1b2c3d4e5f6a7b8c9d›@host/repo.git https://‹0a1b2c3d4e5f6a7b8c9d›:‹x›@host",
@@ -158,7 +164,8 @@ fn addresses() {
 }
 
 #[test]
-fn private_keys() {
+fn private_keys_are_hidden() {
+    // SUP-9
     let begin = |kind: &str| format!("-----BEGIN {kind}-----");
     let end = |kind: &str| format!("-----END {kind}-----");
     for kind in
@@ -186,7 +193,8 @@ fn private_keys() {
 }
 
 #[test]
-fn names_that_say_secret() {
+fn secret_names_are_recognized() {
+    // SUP-9
     let secret = "password PASSWD pwd db_password dbPassword OPENAI_API_KEY apiKey api-key secrets client_secret \
         access_token x-auth-token privateKey secretAccessKey credentials Authorization set-cookie PASSWORD_2 smtp_pass";
     assert_eq!(secret.split_whitespace().find(|name| !names::is_secret(name)), None);
@@ -196,7 +204,8 @@ fn names_that_say_secret() {
 }
 
 #[test]
-fn json_values() {
+fn json_values_are_redacted() {
+    // AGENT-5, SUP-9
     let mut value = json!({
         "password": "a", "API_KEY": "b", "api_key": "env:KEY", "token": 5, "secret": true,
         "tokens": ["x"], "max_tokens": "5",
@@ -204,7 +213,7 @@ fn json_values() {
         "args": ["--token", "x", "--password", "--verbose", "a@b.com", {"secret": {"name": "n"}}],
         "a@b.com": "mail a@b.com",
     });
-    Redactor::new(What::default()).json(&mut value);
+    Redactor::new(RedactOptions::default()).json(&mut value);
     let expected = json!({
         "password": MARK, "API_KEY": MARK, "api_key": "env:KEY", "token": 5, "secret": true,
         "tokens": ["x"], "max_tokens": "5",
@@ -216,24 +225,26 @@ fn json_values() {
 }
 
 #[test]
-fn only_what_is_asked_for() {
+fn options_select_the_kinds_to_redact() {
+    // SUP-9
     let text = "password=abc https://u:p@h.com a@b.com";
     assert_eq!(
-        Redactor::new(What { secrets: true, emails: false }).text(text),
+        Redactor::new(RedactOptions { secrets: true, emails: false }).text(text),
         "password=[redacted] https://u:[redacted]@h.com a@b.com"
     );
     assert_eq!(
-        Redactor::new(What { secrets: false, emails: true }).text(text),
+        Redactor::new(RedactOptions { secrets: false, emails: true }).text(text),
         "password=abc https://u:p@h.com [redacted]"
     );
     let mut value = json!({"password": "abc", "args": ["--token", "x"]});
-    Redactor::new(What { secrets: false, emails: true }).json(&mut value);
+    Redactor::new(RedactOptions { secrets: false, emails: true }).json(&mut value);
     assert_eq!(value, json!({"password": "abc", "args": ["--token", "x"]}));
 }
 
 #[test]
-fn known_values() {
-    let redactor = Redactor::new(What::default())
+fn known_values_are_replaced() {
+    // SUP-9
+    let redactor = Redactor::new(RedactOptions::default())
         .with_known(["xyzzy!".to_owned(), "a\"b\\c\nd".to_owned(), "short".to_owned()])
         .with_known(["xyzzy!plugh\n".to_owned(), "redacted".to_owned(), "nothing".to_owned()]);
     assert_eq!(redactor.text("xyzzy!plugh xyzzy! short [redacted]"), "[redacted] [redacted] short [redacted]");

@@ -1,19 +1,22 @@
-//! Passwords and tokens in addresses: `scheme://user:password@host`, `https://token@host`.
+//! Passwords and tokens in URLs: `scheme://user:password@host`, `https://token@host`.
 //!
-//! Never hides a user's name or the host, and never looks past the host.
+//! The user name and the host are not hidden. Text after the host is not read.
 
-use super::scan::{Scan, run_end};
+use super::scan::{SecretScan, run_end};
 use super::shapes::looks_random;
 use super::{MARK, values};
 
-const LONGEST_TOKEN: usize = 512;
-const SHORTEST_TOKEN: usize = 16;
+const MAX_TOKEN_BYTES: usize = 512;
+const MIN_TOKEN_BYTES: usize = 16;
 
-/// Looks at the address whose `://` ends at `start`.
-pub(super) fn hide(scan: &mut Scan, start: usize, secrets: bool) {
+/// Hides the password of the URL with a `://` that ends at `start`, and a user name that looks like a token.
+///
+/// Marks the text up to the `@` as part of a URL, so that it is not taken for an e-mail address. Hides nothing if
+/// `secrets` is `false`, or if a part was already redacted.
+pub(super) fn hide(scan: &mut SecretScan, start: usize, secrets: bool) {
     let end = run_end(scan.bytes, start, usize::MAX, |b| !ends_host(b));
     let address = &scan.text[start..end];
-    // The last `@` counts, since some write a bare one in the password.
+    // The last `@` is used, because a password may contain an unescaped one.
     let Some(account) = address.rfind('@').map(|at| &address[..at]) else {
         return;
     };
@@ -27,8 +30,8 @@ pub(super) fn hide(scan: &mut Scan, start: usize, secrets: bool) {
     if is_token(user) {
         scan.hide(start..start + user.len());
     }
-    if !values::is_stand_in(password) {
-        scan.hide_later(at - password.len()..at);
+    if !values::is_placeholder(password) {
+        scan.hide_deferred(at - password.len()..at);
     }
 }
 
@@ -36,9 +39,10 @@ fn ends_host(b: u8) -> bool {
     b <= b' ' || matches!(b, b'/' | b'?' | b'#' | b'\\' | b'"' | b'\'' | b'`' | b'<' | b'>')
 }
 
+/// Returns `true` if a user name has 16 to 512 characters of a token and looks random.
 fn is_token(user: &str) -> bool {
-    let possible = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'~' | b'=' | b'+');
-    (SHORTEST_TOKEN..=LONGEST_TOKEN).contains(&user.len())
-        && user.bytes().all(possible)
+    let is_valid = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'~' | b'=' | b'+');
+    (MIN_TOKEN_BYTES..=MAX_TOKEN_BYTES).contains(&user.len())
+        && user.bytes().all(is_valid)
         && looks_random(user.as_bytes())
 }

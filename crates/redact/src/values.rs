@@ -1,33 +1,37 @@
-//! Where a value begins and ends, and which values stand for something else.
+//! The bounds of values, and placeholders that are not secrets.
 //!
-//! Never lets a value reach past the JSON string it stands in, however often that string was quoted again.
+//! A value never extends past the JSON string around it, even if that string was quoted several times.
 
 use super::MARK;
-use super::scan::{Bytes, run_end};
+use super::scan::{TrackedBytes, run_end};
 
-/// A longer value stands for nothing else. It also bounds what is looked at again after a value was left as it is.
-pub(super) const LONGEST_HARMLESS: usize = 256;
+/// A longer value is never a placeholder. This also limits the text that is scanned again after a harmless value.
+pub(super) const MAX_HARMLESS_BYTES: usize = 256;
 
 /// A quote with the backslashes before it.
 #[derive(Clone, Copy)]
 pub(super) struct Quote {
+    /// `"`, `'` or a backtick.
     pub(super) mark: u8,
-    /// How many strings it is inside of: `"` is 0, `\"` is 1, `\\\"` is 2.
+    /// The number of strings around it: `"` is 0, `\"` is 1, `\\\"` is 2.
     pub(super) depth: u32,
+    /// The position after the quote.
     pub(super) end: usize,
 }
 
 impl Quote {
-    /// The quote at this position, if there is one.
-    pub(super) fn at(bytes: Bytes, start: usize) -> Option<Quote> {
+    /// Returns the quote at this position, which may start with backslashes. Returns `None` if there is no quote, or if
+    /// the number of backslashes fits no depth.
+    pub(super) fn at(bytes: TrackedBytes, start: usize) -> Option<Quote> {
         let slash_end = run_end(bytes, start, usize::MAX, |b| b == b'\\');
         let mark = bytes.get(slash_end).filter(|b| is_quote(*b))?;
         let depth = (slash_end - start).trailing_ones();
-        (slashes(depth) == slash_end - start).then_some(Quote { mark, depth, end: slash_end + 1 })
+        (backslashes(depth) == slash_end - start).then_some(Quote { mark, depth, end: slash_end + 1 })
     }
 
-    /// Where the value ends that this quote opens: before the quote that closes it, or at the end of the line.
-    pub(super) fn value_end(self, bytes: Bytes) -> usize {
+    /// Returns the end of the value that this quote opens: before the closing quote, before a `"` that closes the JSON
+    /// string around the value, or at the end of the line or the text.
+    pub(super) fn value_end(self, bytes: TrackedBytes) -> usize {
         let mut escapes = 0;
         for (i, &b) in bytes.iter().enumerate().skip(self.end) {
             let depth = usize::trailing_ones(escapes);
@@ -37,23 +41,24 @@ impl Quote {
                     continue;
                 }
                 b'\n' | b'\r' => return i,
-                _ if b == self.mark && depth <= self.depth => return i - slashes(depth),
+                _ if b == self.mark && depth <= self.depth => return i - backslashes(depth),
                 b'"' if self.mark != b'"' && closes_string(bytes, i + 1, depth) => return i - escapes,
                 _ => escapes = 0,
             }
         }
-        bytes.note_end();
+        bytes.mark_end_reached();
         bytes.len()
     }
 
-    /// Whether this closes a JSON string rather than opens a value.
-    pub(super) fn closes(self, bytes: Bytes) -> bool {
+    /// Returns `true` if the quote closes a JSON string and does not open a value.
+    pub(super) fn closes(self, bytes: TrackedBytes) -> bool {
         closes_string(bytes, self.end, self.depth)
     }
 }
 
-/// Where the value without quotes ends that begins at `start`.
-pub(super) fn bare_end(bytes: Bytes, start: usize) -> usize {
+/// Returns the end of the unquoted value that starts at `start`: before white space, a quote, one of `,;&)]}`, the
+/// mark, or an escaped quote or white space such as `\n`.
+pub(super) fn bare_end(bytes: TrackedBytes, start: usize) -> usize {
     let mut end = start;
     while let Some(b) = bytes.get(end) {
         match b {
@@ -74,25 +79,27 @@ pub(super) fn bare_end(bytes: Bytes, start: usize) -> usize {
     end
 }
 
-/// Where the line ends, or the string it stands in.
-pub(super) fn line_end(bytes: Bytes, start: usize) -> usize {
+/// Returns the end of the line, or of the string around it. A backslash and a `[` also end it.
+pub(super) fn line_end(bytes: TrackedBytes, start: usize) -> usize {
     let ends = |b: u8| is_quote(b) || matches!(b, b'\n' | b'\r' | b'\\' | b'[');
     run_end(bytes, start, usize::MAX, |b| !ends(b))
 }
 
-/// Whether the value is none, was redacted already, or says where the secret is kept.
-pub(super) fn is_stand_in(value: &str) -> bool {
+/// Returns `true` if the value is empty, masked (`***`), a word such as `null`, a format string, already redacted, or a
+/// reference to the secret (`${NAME}`, `env:NAME`, `<password>`). A value of more than [`MAX_HARMLESS_BYTES`] is a
+/// placeholder only if it contains the mark.
+pub(super) fn is_placeholder(value: &str) -> bool {
     let value = value.trim();
-    if value.len() > LONGEST_HARMLESS || value.contains(MARK) {
+    if value.len() > MAX_HARMLESS_BYTES || value.contains(MARK) {
         return value.contains(MARK);
     }
-    let nothing = ["null", "none", "nil", "undefined", "true", "false", "redacted"];
+    let empty_values = ["null", "none", "nil", "undefined", "true", "false", "redacted"];
     let masked = |c: char| matches!(c, '*' | 'x' | 'X' | '.' | '-' | '_' | '•');
     let inside = |open, close| value.strip_prefix(open).and_then(|rest: &str| rest.strip_suffix(close));
     let is_path = |path: &str| !path.is_empty() && !path.contains(char::is_whitespace);
     value.len() >= 3 && value.chars().all(masked)
         || value.len() < 6 && !value.contains(char::is_alphanumeric)
-        || nothing.iter().any(|word| value.eq_ignore_ascii_case(word))
+        || empty_values.iter().any(|word| value.eq_ignore_ascii_case(word))
         || inside("<", ">").is_some()
         || inside("${", "}").is_some()
         || inside("{", "}").is_some_and(|gap| !gap.contains(['"', '\'', ',']))
@@ -104,14 +111,15 @@ pub(super) fn is_stand_in(value: &str) -> bool {
         || is_format(value)
 }
 
-/// Text with gaps to be filled in: `Basic %s`, `%r`, `{}:{}`, `prefix-${NAME}`.
+/// Returns `true` for a format string without digits: `Basic %s`, `%r`, `{}:{}`, `prefix-${NAME}`.
 fn is_format(value: &str) -> bool {
-    let gaps = ["%s", "%r", "%d", "%v", "%q", "%(", "{}", "${"];
-    gaps.iter().any(|gap| value.contains(gap)) && !value.contains(|c: char| c.is_ascii_digit())
+    let placeholders = ["%s", "%r", "%d", "%v", "%q", "%(", "{}", "${"];
+    placeholders.iter().any(|placeholder| value.contains(placeholder)) && !value.contains(|c: char| c.is_ascii_digit())
 }
 
-/// Whether a string may have been closed before `at`: the next part of a JSON text follows, an operator or the end.
-fn closes_string(bytes: Bytes, at: usize, depth: u32) -> bool {
+/// Returns `true` if a string may have been closed before `at`: more JSON, an operator or the end of the text follows.
+/// `depth` is the depth of the quote before `at`.
+fn closes_string(bytes: TrackedBytes, at: usize, depth: u32) -> bool {
     let next = run_end(bytes, at, usize::MAX, |b| b.is_ascii_whitespace());
     match bytes.get(next) {
         None | Some(b',' | b':' | b'}' | b']' | b'"' | b')' | b';') => true,
@@ -120,6 +128,7 @@ fn closes_string(bytes: Bytes, at: usize, depth: u32) -> bool {
     }
 }
 
+/// Returns `true` for the name of a variable: ASCII letters, digits and `_`, after an optional `env:`.
 fn is_variable(name: &str) -> bool {
     let name = name.strip_prefix("env:").unwrap_or(name);
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
@@ -129,7 +138,7 @@ fn is_quote(b: u8) -> bool {
     matches!(b, b'"' | b'\'' | b'`')
 }
 
-/// How many backslashes stand before a quote inside of so many strings.
-fn slashes(depth: u32) -> usize {
+/// Returns the number of backslashes before a quote at this depth.
+fn backslashes(depth: u32) -> usize {
     (1_usize << depth.min(31)) - 1
 }

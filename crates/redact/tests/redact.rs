@@ -1,5 +1,5 @@
-//! What redaction promises about any text: no secret of a known shape survives, ordinary text is untouched, JSON stays
-//! the JSON it was, a second pass finds nothing, and no text takes more than linear time.
+//! Properties of redaction for arbitrary text: secrets of a known shape are hidden, ordinary text and the structure of
+//! JSON do not change, a second pass finds nothing, and the time is linear.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use redact::{MARK, Redactor, What, redact};
+use redact::{MARK, RedactOptions, Redactor, redact};
 use serde_json::{Map, Value, json};
 
-/// One provider's key each: what it begins with, and what follows. Written apart, so that no key stands in this file.
+/// The prefix and the pattern of the body of each kind of key. They are separate, so that this file contains no key.
 const KEYS: [(&str, &str); 38] = [
     ("sk-", "[A-Za-z0-9]{48}"),
     ("sk-", "[0-9a-f]{32}"),
@@ -52,7 +52,7 @@ const KEYS: [(&str, &str); 38] = [
     ("GOCSPX-", "[A-Za-z0-9_-]{28}"),
 ];
 
-/// Pieces that secrets, quoting and addresses are made of, to be put together in senseless ways.
+/// Fragments of secrets, quotes and addresses. The tests combine them at random.
 #[rustfmt::skip]
 const PIECES: [&str; 82] = [
     "password", "token", "api_key", "authorization", "cookie", "pwd", "--password", "secret", "Kind::", "self.", "=",
@@ -64,7 +64,7 @@ const PIECES: [&str; 82] = [
     "[redacted]", "[redacted", "redacted]",
 ];
 
-/// What may stand right before and right after a key.
+/// Text directly before and after a key.
 #[rustfmt::skip]
 const OPENINGS: [&str; 17] = [
     " ", "\n", "\"", "'", "`", "(", "=", ":", "/", "?k=", "%3D", "[", "<", ",", "_", "-", "\u{1b}[1m",
@@ -168,7 +168,7 @@ fn document() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The value with every string emptied.
+/// Returns the value with every string replaced by an empty one.
 fn structure(value: &Value) -> Value {
     match value {
         Value::String(_) => json!(""),
@@ -182,13 +182,14 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn no_key_survives(
+    fn keys_are_hidden(
         key in key(),
         before in ordinary(),
         after in ordinary(),
         open in select(&OPENINGS[..]),
         close in select(&CLOSINGS[..]),
     ) {
+        // SUP-9
         let line = format!("{before}{open}{key}{close} {after}");
         let quoted = json!({ "a": { "b": [line.clone()] } }).to_string();
         let twice = json!({ "output": quoted.clone() }).to_string();
@@ -200,9 +201,9 @@ proptest! {
     }
 
     #[test]
-    fn no_known_value_survives(value in ".{6,40}", before in nonsense(), after in nonsense()) {
+    fn known_values_are_hidden(value in ".{6,40}", before in nonsense(), after in nonsense()) {
         prop_assume!(value.trim().len() >= 6 && !MARK.contains(value.trim()) && !value.contains(MARK));
-        let redactor = Redactor::new(What::default()).with_known([value.clone()]);
+        let redactor = Redactor::new(RedactOptions::default()).with_known([value.clone()]);
         let text = format!("{before} {value} {after}");
         prop_assert!(!redactor.text(&text).contains(value.trim()));
         let mut document = json!({ "a": [text] });
@@ -213,14 +214,16 @@ proptest! {
     }
 
     #[test]
-    fn ordinary_text_is_untouched(text in ordinary()) {
+    fn ordinary_text_does_not_change(text in ordinary()) {
+        // SUP-9
         prop_assert!(matches!(redact(&text), Cow::Borrowed(same) if same == text), "{}", redact(&text));
         let line = json!({ "message": text }).to_string();
         prop_assert_eq!(redact(&line), line.as_str());
     }
 
     #[test]
-    fn json_stays_the_json_it_was(document in document()) {
+    fn the_structure_of_json_does_not_change(document in document()) {
+        // SUP-9
         for text in [document.to_string(), serde_json::to_string_pretty(&document).unwrap()] {
             let redacted: Value = serde_json::from_str(&redact(&text)).unwrap();
             prop_assert_eq!(structure(&redacted), structure(&document));
@@ -230,17 +233,18 @@ proptest! {
             prop_assert_eq!(structure(&inner), structure(&document));
         }
         let mut redacted = document.clone();
-        Redactor::new(What::default()).json(&mut redacted);
+        Redactor::new(RedactOptions::default()).json(&mut redacted);
         prop_assert_eq!(structure(&redacted), structure(&document));
     }
 
     #[test]
     fn a_second_pass_finds_nothing(text in nonsense(), key in key(), document in document()) {
+        // SUP-9
         for text in [format!("{text}{key}{text}"), document.to_string(), text] {
             let once = redact(&text);
             prop_assert_eq!(redact(&once), once.as_ref(), "{}", text);
         }
-        let redactor = Redactor::new(What::default());
+        let redactor = Redactor::new(RedactOptions::default());
         let mut once = document;
         redactor.json(&mut once);
         let mut twice = once.clone();
@@ -250,24 +254,26 @@ proptest! {
 }
 
 #[test]
-fn no_text_takes_more_than_linear_time() {
+fn redaction_takes_linear_time() {
+    // SUP-9
     let plain = ["a", "@@@@", "eyJ", "://", "password=", "-----BEGIN PRIVATE KEY-----", "\"", "a.a.a.a@"];
     assert_linear(&plain, 1_000_000);
 }
 
 #[test]
-fn no_cunning_text_takes_more_than_linear_time() {
+fn adversarial_text_takes_linear_time() {
+    // SUP-9
     #[rustfmt::skip]
-    let cunning = [
+    let adversarial = [
         "-eyJ", "eyJ.", "password= ", "password='", "'password: \"", "`token:'", "-----BEGIN ", "\\", "a@a.", "@a.bc:",
         "a@a.a.a.a.a.a.a.a.a.a.a.a", "sk-", "-sk-a", "ghs_.", "token=<", "token:file:", "\"token\":\"<\\\"", "[redacted]",
         "token: ", "token: a\n", "Bearer ", "Bearer a", "--token ", "password:\\\\", "cookie:", "[1;1;1;1;1m", "😀@",
     ];
-    assert_linear(&cunning, if cfg!(debug_assertions) { 50_000 } else { 1_000_000 });
+    assert_linear(&adversarial, if cfg!(debug_assertions) { 50_000 } else { 1_000_000 });
 }
 
-/// Ten times as much of the same takes ten times as long, or thirty on a busy machine, where a square would take a
-/// hundred times.
+/// Asserts that ten times the text takes at most thirty times as long. The factor allows for a busy machine. Quadratic
+/// time would be a factor of a hundred.
 fn assert_linear(pieces: &[&str], size: usize) {
     for piece in pieces {
         let time = |size: usize| {
@@ -276,7 +282,7 @@ fn assert_linear(pieces: &[&str], size: usize) {
             std::hint::black_box(redact(&text));
             start.elapsed()
         };
-        // Below some milliseconds it is the cache that is measured.
+        // Below a few milliseconds the result depends on the cache.
         let small = time(size).min(time(size)).max(Duration::from_millis(5));
         let linear = (0..3).any(|_| time(size * 10) < small * 30);
         assert!(linear, "{piece:?} takes more than linear time: {small:?} for {size} bytes");

@@ -1,119 +1,138 @@
-//! Says in words why a schedule did, or did not, run around a time: from its decisions, and from where it stands.
+//! Explains why a schedule ran, or did not run, around a given time. The text is based on the decisions and on the
+//! current state of the schedule.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use model::schedule::{Decision, Explanation, Kind, Schedule};
+use model::schedule::{Decision, DecisionKind, Schedule, ScheduleExplanation};
 use store::Conn;
-use store::executions::Whose;
+use store::executions::OwnerScope;
 use store::schedules;
 use uuid::Uuid;
 
 use crate::Scheduler;
-use crate::manage::when;
-use crate::when::{When, put_off};
+use crate::manage::rule_of;
+use crate::occurrences::{OccurrenceRule, apply_jitter};
 
 impl Scheduler {
-    /// What happened around `at`, and what comes next.
-    pub async fn explain(&self, conn: &mut Conn, whose: Whose, id: Uuid, at: Timestamp) -> store::Result<Explanation> {
+    /// Explains the last occurrence at or before `at`, a manual run between it and the occurrence after it, and the
+    /// next run. `due_at` is `None` if no occurrence lies between the creation of the schedule and `at`. `decision` is
+    /// `None` if none is stored for it. Fails if the schedule does not exist in the scope, or if its stored settings
+    /// are invalid.
+    pub async fn explain(
+        &self,
+        conn: &mut Conn,
+        scope: OwnerScope,
+        id: Uuid,
+        at: Timestamp,
+    ) -> store::Result<ScheduleExplanation> {
         let now = self.clock().now();
-        let schedule = schedules::get(conn, whose, id, now).await?;
-        let when = when(&schedule.settings, schedule.created_at)?;
-        let due_at = when.last_within(schedule.created_at, at);
+        let schedule = schedules::get(conn, scope, id, now).await?;
+        let rule = rule_of(&schedule.settings, schedule.created_at)?;
+        let due_at = rule.last_within(schedule.created_at, at);
         let mut decision = None;
         let mut by_hand = None;
-        let (before, behind) = schedules::around(conn, whose, id, at).await?;
+        let (before, after) = schedules::decisions_around(conn, scope, id, at).await?;
         if let Some(due) = due_at {
-            let (upon, _) = schedules::around(conn, whose, id, due).await?;
-            decision = upon.filter(|upon| upon.kind != Kind::Run && upon.until.unwrap_or(upon.due_at) >= due);
+            let (at_due, _) = schedules::decisions_around(conn, scope, id, due).await?;
+            let covers_due =
+                |found: &Decision| found.kind != DecisionKind::Run && found.until.unwrap_or(found.due_at) >= due;
+            decision = at_due.filter(covers_due);
         }
-        // Between that time and the one behind it.
+        // A manual run counts if it was made between this occurrence and the next one.
         let since = due_at.unwrap_or(schedule.created_at);
-        let next = when.after(at).unwrap_or(Timestamp::MAX);
-        for found in [before, behind].into_iter().flatten().filter(|found| found.kind == Kind::Run) {
+        let next = rule.next_after(at).unwrap_or(Timestamp::MAX);
+        for found in [before, after].into_iter().flatten().filter(|found| found.kind == DecisionKind::Run) {
             by_hand = by_hand.or(Some(found).filter(|found| found.due_at >= since && found.due_at < next));
         }
-        let say =
-            Say { schedule: &schedule, zone: TimeZone::get(&schedule.settings.time_zone).unwrap_or(TimeZone::UTC) };
+        let zone = TimeZone::get(&schedule.settings.time_zone).unwrap_or(TimeZone::UTC);
+        let writer = ExplanationWriter { schedule: &schedule, zone };
         let mut sentences = vec![match (&decision, due_at) {
-            _ if at < schedule.created_at => format!("It was made at {}.", say.time(schedule.created_at)),
-            (Some(decision), Some(due)) => say.decided(decision, due),
-            (None, Some(due)) => say.undecided(due, now),
-            (_, None) => "None of its times had come by then.".to_owned(),
+            _ if at < schedule.created_at => {
+                format!("The schedule was created at {}.", writer.time(schedule.created_at))
+            }
+            (Some(decision), Some(due)) => writer.decided(decision, due),
+            (None, Some(due)) => writer.undecided(due, now),
+            (_, None) => "It had no occurrence before that time.".to_owned(),
         }];
         if let Some(run) = &by_hand {
-            sentences.push(format!("Somebody ran it by hand at {}.", say.time(run.decided_at)));
+            sentences.push(format!("It was run manually at {}.", writer.time(run.decided_at)));
         }
-        sentences.push(say.outlook(&when, now));
-        Ok(Explanation { schedule_id: id, at, due_at, decision, by_hand, text: sentences.join(" ") })
+        sentences.push(writer.outlook(&rule, now));
+        Ok(ScheduleExplanation { schedule_id: id, at, due_at, decision, by_hand, text: sentences.join(" ") })
     }
 }
 
-struct Say<'a> {
+/// Writes the sentences of an explanation. Times are in the time zone of the schedule.
+struct ExplanationWriter<'a> {
     schedule: &'a Schedule,
     zone: TimeZone,
 }
 
-impl Say<'_> {
+impl ExplanationWriter<'_> {
+    /// Formats a time in the time zone of the schedule, to the second.
     fn time(&self, time: Timestamp) -> String {
         time.to_zoned(self.zone.clone()).strftime("%Y-%m-%d %H:%M:%S %Z").to_string()
     }
 
+    /// Returns the sentence about an occurrence with a decision. `due` may be later than the time of the decision if it
+    /// covers a series.
     fn decided(&self, decision: &Decision, due: Timestamp) -> String {
         let due = self.time(due);
         let reason = decision.reason.as_deref().map_or(String::new(), |reason| format!(": {reason}"));
         match decision.kind {
-            Kind::Fired | Kind::Run => {
+            DecisionKind::Fired | DecisionKind::Run => {
                 let at = self.time(decision.decided_at);
-                format!("It was due at {due} and was run at {at}{}.", reason.replacen(": ", "; it ", 1))
+                format!("It was due at {due} and ran at {at}{}.", reason.replacen(": ", "; it ", 1))
             }
-            Kind::CaughtUp => {
+            DecisionKind::CaughtUp => {
                 format!(
-                    "It was due at {due}, when nobody was there to run it; that was made up for at {}.",
+                    "It was due at {due}, but no node was running. The missed run was started at {}.",
                     self.time(decision.decided_at)
                 )
             }
-            Kind::Skipped => format!("It was due at {due} and was left out{reason}."),
-            Kind::Missed => format!("It was due at {due} and was not run{reason}."),
-            Kind::Paused => format!("It was due at {due}, but it was paused{reason}."),
-            Kind::Refused => format!("It was due at {due} and could not be run{reason}."),
-            Kind::Queued => format!("It was due at {due} and waits for the run before it to end."),
+            DecisionKind::Skipped => format!("It was due at {due} and was skipped{reason}."),
+            DecisionKind::Missed => format!("It was due at {due} and was missed{reason}."),
+            DecisionKind::Paused => format!("It was due at {due}, but the schedule was paused{reason}."),
+            DecisionKind::Refused => format!("It was due at {due} but could not start{reason}."),
+            DecisionKind::Queued => format!("It was due at {due} and is waiting for the previous run to end."),
         }
     }
 
+    /// Returns the sentence about an occurrence without a decision. Distinguishes, in this order: paused, not due yet
+    /// or delayed by jitter, not processed, before the last change of the schedule, and no longer stored.
     fn undecided(&self, due: Timestamp, now: Timestamp) -> String {
-        let acted = put_off(self.schedule.id, due, self.schedule.settings.jitter);
+        let runs_at = apply_jitter(self.schedule.id, due, self.schedule.settings.jitter);
         let shown = self.time(due);
         if self.schedule.paused_at.is_some_and(|paused| paused <= due) {
-            return format!("It was due at {shown}, but it was paused.");
+            return format!("It was due at {shown}, but the schedule was paused.");
         }
-        if due > now || acted > now {
-            return format!("It is due at {shown} and will be run at {}.", self.time(acted));
+        if due > now || runs_at > now {
+            return format!("It is due at {shown} and will run at {}.", self.time(runs_at));
         }
         if self.schedule.next_execution.is_some_and(|next| next <= now) {
-            return format!(
-                "It was due at {shown}, and nobody has acted upon that yet: no adjutant with a scheduler runs."
-            );
+            return format!("It was due at {shown} but has not been processed: no node with a scheduler is running.");
         }
         if due < self.schedule.updated_at {
             return format!(
-                "By its settings of today it was due at {shown}, but it was changed at {}; nothing is on record.",
+                "By its current settings it was due at {shown}, but it was changed at {}. No decision is recorded.",
                 self.time(self.schedule.updated_at)
             );
         }
-        format!("It was due at {shown}, and nothing is on record any more.")
+        format!("It was due at {shown}. The decision is no longer stored.")
     }
 
-    fn outlook(&self, when: &When, now: Timestamp) -> String {
+    /// Returns the sentence about the pause and its reason, or about the next run, or that no occurrence is left.
+    fn outlook(&self, rule: &OccurrenceRule, now: Timestamp) -> String {
         if !self.schedule.enabled {
-            let reason = self.schedule.paused_reason.as_deref().unwrap_or("for no reason that is on record");
+            let reason = self.schedule.paused_reason.as_deref().unwrap_or("no reason is recorded");
             return match self.schedule.paused_at {
-                Some(since) => format!("It is paused since {}: {reason}.", self.time(since)),
+                Some(since) => format!("It has been paused since {}: {reason}.", self.time(since)),
                 None => format!("It is paused: {reason}."),
             };
         }
-        match self.schedule.next_execution.or_else(|| when.after(now)) {
-            Some(next) => format!("It will be run next at {}.", self.time(next)),
-            None => "It has no more times.".to_owned(),
+        match self.schedule.next_execution.or_else(|| rule.next_after(now)) {
+            Some(next) => format!("The next run is at {}.", self.time(next)),
+            None => "It has no future occurrences.".to_owned(),
         }
     }
 }

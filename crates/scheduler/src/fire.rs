@@ -1,107 +1,115 @@
-//! Acts upon schedules whose time has come: one transaction each, in which the next time is swapped for the one behind it,
-//! the execution is put into the queue, and the decision is written.
+//! Fires due schedules. One transaction for each schedule replaces the next occurrence by the one after it, enqueues
+//! the executions and writes the decisions.
 
 use futures::StreamExt;
 use jiff::Timestamp;
-use model::schedule::Overlap;
-use store::schedules::{self, Kept};
+use model::schedule::OverlapPolicy;
+use store::schedules::{self, ScheduleRow};
 use uuid::Uuid;
 
 use crate::firing::{Firing, Submissions};
-use crate::plan::{Plan, plan};
-use crate::when::When;
-use crate::{Point, Scheduler};
+use crate::occurrences::OccurrenceRule;
+use crate::plan::{FiringPlan, plan};
+use crate::{CrashPoint, Scheduler};
 
-/// Looked at in one go.
-const AT_ONCE: i64 = 128;
+/// The number of due schedules that are read at once.
+const BATCH_SIZE: i64 = 128;
 
-/// What came of one look.
+/// The result of firing the due schedules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fired {
-    /// Schedules that were due.
-    pub seen: usize,
-    /// Those that this node has acted upon; the others were somebody else's, or could not be written.
-    pub acted: usize,
+pub struct FiringReport {
+    /// The number of schedules that were due.
+    pub due: usize,
+    /// The number of schedules that this node fired. Another node had the rest, or their transactions failed.
+    pub fired: usize,
 }
 
 impl Scheduler {
-    /// Acts upon everything that is due now.
-    pub async fn fire_due(&self) -> store::Result<Fired> {
-        let mut all = Fired::default();
+    /// Fires all schedules that are due now, in batches. Stops after a batch that is not full, or in which this node
+    /// fired none. A failed transaction does not stop the other schedules of its batch. Fails at the end with one of
+    /// the errors, and at once if the due schedules cannot be read.
+    pub async fn fire_due(&self) -> store::Result<FiringReport> {
+        let mut report = FiringReport::default();
         let mut failed = None;
         loop {
             let now = self.clock().now();
-            let due = schedules::due(&mut self.store().reader().await?, now, AT_ONCE).await?;
-            let full = due.len() as i64 == AT_ONCE;
-            let seen = due.len();
-            let acted = futures::stream::iter(due.into_iter().map(|(id, kept)| self.act(id, kept, now)));
-            let results: Vec<_> = acted.buffer_unordered(self.together()).collect().await;
-            let acted = results.iter().filter(|result| matches!(result, Ok(true))).count();
-            all = Fired { seen: all.seen + seen, acted: all.acted + acted };
+            let due = schedules::due_schedules(&mut self.store().reader().await?, now, BATCH_SIZE).await?;
+            let is_full_batch = due.len() as i64 == BATCH_SIZE;
+            report.due += due.len();
+            let firings = futures::stream::iter(due.into_iter().map(|(id, row)| self.fire(id, row, now)));
+            let results: Vec<_> = firings.buffer_unordered(self.max_concurrent_transactions()).collect().await;
+            let fired = results.iter().filter(|result| matches!(result, Ok(true))).count();
+            report.fired += fired;
             failed = results.into_iter().find_map(Result::err).or(failed);
-            if !full || acted == 0 {
-                return failed.map_or(Ok(all), Err);
+            if !is_full_batch || fired == 0 {
+                return failed.map_or(Ok(report), Err);
             }
         }
     }
 
-    /// Whether it was this node that acted.
-    async fn act(&self, id: Uuid, kept: store::Result<Kept>, now: Timestamp) -> store::Result<bool> {
-        self.at(Point::Seen);
-        let planned = kept.map_err(|error| error.to_string()).and_then(|kept| {
-            let when =
-                When::new(&kept.schedule.settings, kept.schedule.created_at).map_err(|wrong| wrong.to_string())?;
-            let due = kept.due_at.ok_or("it does not say when it is due")?;
-            let plan = plan(&kept, &when, due, now);
-            Ok((kept, plan))
+    /// Fires one schedule. `row` is an error if the stored row is invalid. Such a schedule is paused, which counts as
+    /// fired. Returns `false` if another node was faster or the schedule has changed since it was read.
+    async fn fire(&self, id: Uuid, row: store::Result<ScheduleRow>, now: Timestamp) -> store::Result<bool> {
+        self.reach(CrashPoint::Due);
+        let planned = row.map_err(|error| error.to_string()).and_then(|row| {
+            let rule = OccurrenceRule::new(&row.schedule.settings, row.schedule.created_at)
+                .map_err(|invalid| invalid.to_string())?;
+            let due = row.due_at.ok_or("the time of its next occurrence is missing")?;
+            let plan = plan(&row, &rule, due, now);
+            Ok((row, plan))
         });
-        let (kept, plan) = match planned {
+        let (row, plan) = match planned {
             Ok(planned) => planned,
-            Err(why) => return self.give_up(id, why, now).await,
+            Err(why) => return self.pause_unreadable(id, why, now).await,
         };
-        let submissions = self.prepare_all(&kept, &plan);
-        self.at(Point::Prepared);
+        let submissions = self.prepare_all(&row, &plan);
+        self.reach(CrashPoint::Prepared);
         let scheduler = self.clone();
         let fired = self.store().transaction(async move |tx| -> store::Result<bool> {
-            if !schedules::lock_due(tx, &kept).await? || !schedules::advance(tx, &kept, plan.next).await? {
+            if !schedules::lock_due(tx, &row).await? || !schedules::advance(tx, &row, plan.next).await? {
                 return Ok(false);
             }
-            scheduler.at(Point::Advanced);
-            let last = plan.steps.iter().rposition(|step| step.verdict.is_ok());
-            let mut firing = Firing::new(&scheduler, tx, kept, submissions, now);
-            for (at, step) in plan.steps.iter().enumerate() {
-                firing.decide(step, Some(at) == last).await?;
+            scheduler.reach(CrashPoint::Advanced);
+            let last = plan.occurrences.iter().rposition(|occurrence| occurrence.verdict.is_ok());
+            let mut firing = Firing::new(&scheduler, tx, row, submissions, now);
+            for (index, occurrence) in plan.occurrences.iter().enumerate() {
+                firing.decide(occurrence, Some(index) == last).await?;
             }
             if plan.next.is_none() {
                 firing.finish().await?;
             }
-            scheduler.at(Point::Written);
+            scheduler.reach(CrashPoint::Written);
             Ok(true)
         });
         let fired = fired.await?;
         if fired {
-            self.at(Point::Committed);
+            self.reach(CrashPoint::Committed);
         }
         Ok(fired)
     }
 
-    /// Prepares one execution for each run that may start.
-    fn prepare_all(&self, kept: &Kept, plan: &Plan) -> Submissions {
-        let to_run = plan.steps.iter().filter(|step| step.verdict.is_ok()).map(|step| step.due);
-        let to_run: Vec<_> = match kept.schedule.settings.overlap {
-            Overlap::Allow => to_run.collect(),
-            Overlap::Cancel => to_run.rev().take(1).collect(),
-            Overlap::Skip | Overlap::QueueOne | Overlap::QueueAll => to_run.take(1).collect(),
+    /// Prepares the executions that may start, in the order of the occurrences: all of them if runs may overlap, only
+    /// the last if it cancels the previous run, otherwise only the first. Keeps the error of an agent that cannot
+    /// accept one.
+    fn prepare_all(&self, row: &ScheduleRow, plan: &FiringPlan) -> Submissions {
+        let to_run =
+            plan.occurrences.iter().filter(|occurrence| occurrence.verdict.is_ok()).map(|occurrence| occurrence.due);
+        let to_run: Vec<_> = match row.schedule.settings.overlap {
+            OverlapPolicy::Allow => to_run.collect(),
+            OverlapPolicy::Cancel => to_run.rev().take(1).collect(),
+            OverlapPolicy::Skip | OverlapPolicy::QueueOne | OverlapPolicy::QueueAll => to_run.take(1).collect(),
         };
-        // In the order of their times: that is also the order of their ids, and of the queue.
-        to_run.into_iter().map(|due| self.prepare(&kept.schedule, kept.owner, Some(due))).collect()
+        // The ids are created in this order, and the queue follows the ids.
+        to_run.into_iter().map(|due| self.prepare(&row.schedule, row.owner, Some(due))).collect()
     }
 
-    /// What cannot be read is not looked at for ever.
-    async fn give_up(&self, id: Uuid, why: String, now: Timestamp) -> store::Result<bool> {
+    /// Pauses a schedule that cannot be read, so that it is not read again in every round. Logs the reason `why`.
+    /// Returns `true`, also if the schedule was removed meanwhile.
+    async fn pause_unreadable(&self, id: Uuid, why: String, now: Timestamp) -> store::Result<bool> {
         tracing::error!(event = "schedule_unreadable", schedule_id = %id, error = why);
-        let reason = format!("it cannot be read: {why}");
-        let given_up = self.store().transaction(async move |tx| schedules::give_up(tx, id, &reason, now).await).await;
+        let reason = format!("the stored schedule is invalid: {why}");
+        let given_up =
+            self.store().transaction(async move |tx| schedules::pause_unreadable(tx, id, &reason, now).await).await;
         match given_up {
             Ok(()) | Err(store::Error::NotFound) => Ok(true),
             Err(error) => Err(error),

@@ -1,180 +1,195 @@
-//! One transaction that acts on a schedule: it starts runs, or decides that they do not start now, and says why.
+//! One transaction on a schedule. It starts runs, or decides that they do not start, and records the reason.
 //!
-//! The schedule is locked first, so no other node starts one of its runs meanwhile. Everything that must wait for the commit
-//! is registered with the transaction.
+//! The schedule is locked first, so that no other node starts one of its runs at the same time. Everything that must
+//! wait for the commit is registered as an effect of the transaction.
 
 use std::collections::VecDeque;
 
 use jiff::Timestamp;
 use model::UserId;
-use model::execution::{Execution, FollowUp, Status};
-use model::schedule::{Decision, Kind, Overlap, Schedule};
+use model::execution::{Execution, ExecutionStatus, FollowUp};
+use model::schedule::{Decision, DecisionKind, OverlapPolicy, Schedule};
 use serde::Serialize;
-use store::executions::{Whose, followed_up};
-use store::schedules::{self, Kept};
+use store::executions::{OwnerScope, mark_followed_up};
+use store::schedules::{self, ScheduleRow};
 use store::{Error, Transaction};
-use supervisor::{Draft, Origin, Refused, Submission};
+use supervisor::{RunDraft, RunOrigin, Submission, SubmitError};
 use uuid::Uuid;
 
-use crate::plan::Step;
-use crate::{Event, FINISHED, News, Scheduler, owner};
+use crate::plan::PlannedOccurrence;
+use crate::{FINISHED_REASON, ScheduleEvent, ScheduleNotice, Scheduler, schedule_owner};
 
-/// How many occurrences may wait for a run to end.
+/// The maximum number of queued occurrences of a schedule.
 const MAX_QUEUED: i64 = 1000;
+/// The reason of an occurrence that was skipped in favour of a newer one.
+const REPLACED: &str = "a later occurrence replaced it";
 
 /// Requests that were checked before the transaction, in the order of their occurrences.
-pub(crate) type Submissions = VecDeque<Result<Submission, Refused>>;
+pub(crate) type Submissions = VecDeque<Result<Submission, SubmitError>>;
 
-/// The schedule and the occurrence that an execution was started for, as its context records them.
+/// The schedule and the occurrence in the context of an execution.
 #[derive(Serialize)]
-struct Occasion<'a> {
+struct OccurrenceContext<'a> {
     name: &'a str,
+    /// `None` for a manual run.
     due_at: Option<Timestamp>,
 }
 
 impl Scheduler {
-    /// Prepares an execution of the schedule.
+    /// Prepares an execution of the schedule. `due` is its occurrence, `None` for a manual run. Fails if the agent does
+    /// not exist, its owner may not run it, or the request is invalid.
     pub(crate) fn prepare(
         &self,
         schedule: &Schedule,
-        owned_by: UserId,
+        owner: UserId,
         due: Option<Timestamp>,
-    ) -> Result<Submission, Refused> {
-        let (input, parameters) = schedule.settings.request();
-        let draft = Draft { input, parameters: Some(parameters), ..Draft::default() };
+    ) -> Result<Submission, SubmitError> {
+        let (input, parameters) = schedule.settings.input_and_parameters();
+        let draft = RunDraft { input, parameters: Some(parameters), ..RunDraft::default() };
         let mut origin =
-            Origin { schedule_id: Some(schedule.id), follow_up: Some(FollowUp::Schedule), ..Origin::default() };
-        let occasion = serde_json::to_value(Occasion { name: &schedule.settings.name, due_at: due });
-        origin.context.insert("schedule".to_owned(), occasion.unwrap_or_default());
-        self.0.supervisor.prepare(&owner(owned_by), &schedule.settings.agent_id, draft, origin)
+            RunOrigin { schedule_id: Some(schedule.id), follow_up: Some(FollowUp::Schedule), ..RunOrigin::default() };
+        let context = serde_json::to_value(OccurrenceContext { name: &schedule.settings.name, due_at: due });
+        origin.context.insert("schedule".to_owned(), context.unwrap_or_default());
+        self.0.supervisor.prepare(&schedule_owner(owner), &schedule.settings.agent_id, draft, origin)
     }
 }
 
+/// A transaction on one schedule.
 pub(crate) struct Firing<'a> {
     scheduler: &'a Scheduler,
     tx: &'a mut Transaction,
-    row: Kept,
+    row: ScheduleRow,
     now: Timestamp,
     submissions: Submissions,
-    /// Why the last submission did not enter the queue. One submission serves all occurrences that cannot overlap, so its
-    /// refusal holds for all of them.
+    /// The reason why the last submission was not enqueued. All occurrences that cannot overlap share one submission,
+    /// so the reason applies to all of them.
     refusal: Option<String>,
-    /// A failure in this transaction has paused the schedule.
+    /// True if a failure in this transaction has paused the schedule.
     paused: bool,
 }
 
 impl<'a> Firing<'a> {
-    /// Acts on a schedule that this transaction has locked.
+    /// Creates a firing for a schedule that the transaction has locked.
     pub(crate) fn new(
         scheduler: &'a Scheduler,
         tx: &'a mut Transaction,
-        row: Kept,
+        row: ScheduleRow,
         submissions: Submissions,
         now: Timestamp,
     ) -> Self {
         Self { scheduler, tx, row, now, submissions, refusal: None, paused: false }
     }
 
-    /// Decides on one occurrence and records the decision. `last` marks the last occurrence that is to run.
-    pub(crate) async fn decide(&mut self, step: &Step, last: bool) -> store::Result<()> {
+    /// Decides on one occurrence and records the decision. Does nothing if it has one. `is_last` marks the last
+    /// occurrence that is to run; with the overlap policy `Cancel` only this one starts. A refused occurrence counts as
+    /// a failure of the schedule.
+    pub(crate) async fn decide(&mut self, occurrence: &PlannedOccurrence, is_last: bool) -> store::Result<()> {
         let id = self.row.schedule.id;
-        if schedules::is_decided(self.tx, id, step.due).await? {
-            // The clock was set back, or the schedule was moved to a time that has passed before.
+        if schedules::is_decided(self.tx, id, occurrence.due).await? {
+            // The clock was set back, or the schedule was changed to an occurrence that was decided before.
             return Ok(());
         }
         let decision = Decision {
             schedule_id: id,
-            due_at: step.due,
+            due_at: occurrence.due,
             decided_at: self.now,
-            kind: Kind::Missed,
+            kind: DecisionKind::Missed,
             reason: None,
             execution_id: None,
-            until: step.until,
+            until: occurrence.until,
         };
-        let decision = match &step.verdict {
+        let decision = match &occurrence.verdict {
             Err(why) => Decision { reason: Some(why.clone()), ..decision },
-            Ok(_) if !last && self.row.schedule.settings.overlap == Overlap::Cancel => {
-                Decision { kind: Kind::Skipped, reason: Some("a later one took its place".to_owned()), ..decision }
+            Ok(_) if !is_last && self.row.schedule.settings.overlap == OverlapPolicy::Cancel => {
+                Decision { kind: DecisionKind::Skipped, reason: Some(REPLACED.to_owned()), ..decision }
             }
-            Ok(kind) => self.begin(Decision { kind: *kind, ..decision }).await?,
+            Ok(kind) => self.start(Decision { kind: *kind, ..decision }).await?,
         };
-        schedules::decide(self.tx, &decision).await?;
+        schedules::record_decision(self.tx, &decision).await?;
         self.count(decision.kind);
-        if decision.kind == Kind::Refused {
+        if decision.kind == DecisionKind::Refused {
             self.record_failure(None, &decision.reason.unwrap_or_default(), None).await?;
         }
         Ok(())
     }
 
-    /// Starts an occurrence, unless the overlap policy or the queue of the agent forbids it. Returns the decision.
-    async fn begin(&mut self, mut decision: Decision) -> store::Result<Decision> {
+    /// Enqueues an execution for an occurrence. Returns `decision` with the execution. Returns it with another kind and
+    /// a reason if the schedule was paused in this transaction, the overlap policy skips or queues the occurrence, or
+    /// the execution is refused. The overlap policy `Cancel` first replaces queued occurrences and cancels running
+    /// executions.
+    async fn start(&mut self, mut decision: Decision) -> store::Result<Decision> {
         let id = self.row.schedule.id;
         if self.paused {
-            let reason = Some("paused after too many failures".to_owned());
-            return Ok(Decision { kind: Kind::Paused, reason, ..decision });
+            let reason = Some("the schedule was paused after too many failures".to_owned());
+            return Ok(Decision { kind: DecisionKind::Paused, reason, ..decision });
         }
-        let running = schedules::running(self.tx, id).await?;
+        let running = schedules::running_executions(self.tx, id).await?;
         let overlap = self.row.schedule.settings.overlap;
-        let waiting = match overlap {
-            Overlap::Skip | Overlap::Allow => Vec::new(),
-            Overlap::QueueOne | Overlap::QueueAll | Overlap::Cancel => {
-                schedules::queued(self.tx, id, MAX_QUEUED).await?
+        let queued = match overlap {
+            OverlapPolicy::Skip | OverlapPolicy::Allow => Vec::new(),
+            OverlapPolicy::QueueOne | OverlapPolicy::QueueAll | OverlapPolicy::Cancel => {
+                schedules::queued_decisions(self.tx, id, MAX_QUEUED).await?
             }
         };
-        let not_now = |kind: Kind, why: &str| Decision { kind, reason: Some(why.to_owned()), ..decision.clone() };
+        let not_now =
+            |kind: DecisionKind, why: &str| Decision { kind, reason: Some(why.to_owned()), ..decision.clone() };
         match overlap {
-            Overlap::Allow => {}
-            _ if running.is_empty() && waiting.is_empty() => {}
-            Overlap::Skip => return Ok(not_now(Kind::Skipped, "the run before it goes on")),
-            Overlap::QueueOne if !waiting.is_empty() => {
-                return Ok(not_now(Kind::Skipped, "the run before it goes on, and one waits for its end already"));
+            OverlapPolicy::Allow => {}
+            _ if running.is_empty() && queued.is_empty() => {}
+            OverlapPolicy::Skip => return Ok(not_now(DecisionKind::Skipped, "the previous run is still in progress")),
+            OverlapPolicy::QueueOne if !queued.is_empty() => {
+                return Ok(not_now(
+                    DecisionKind::Skipped,
+                    "the previous run is still in progress, and one occurrence is queued already",
+                ));
             }
-            Overlap::QueueAll if waiting.len() as i64 >= MAX_QUEUED => {
-                return Ok(not_now(Kind::Refused, &format!("{MAX_QUEUED} wait for the run before them already")));
+            OverlapPolicy::QueueAll if queued.len() as i64 >= MAX_QUEUED => {
+                return Ok(not_now(DecisionKind::Refused, &format!("{MAX_QUEUED} occurrences are queued already")));
             }
-            Overlap::QueueOne | Overlap::QueueAll => {
-                return Ok(not_now(Kind::Queued, "waits for the run before it to end"));
+            OverlapPolicy::QueueOne | OverlapPolicy::QueueAll => {
+                return Ok(not_now(DecisionKind::Queued, "waits for the previous run to end"));
             }
-            Overlap::Cancel => {
-                for earlier in waiting {
-                    let reason = Some("a later one took its place".to_owned());
-                    let given_up = Decision { kind: Kind::Skipped, reason, decided_at: self.now, ..earlier };
-                    schedules::redecide(self.tx, &given_up).await?;
+            OverlapPolicy::Cancel => {
+                for earlier in queued {
+                    let reason = Some(REPLACED.to_owned());
+                    let replaced = Decision { kind: DecisionKind::Skipped, reason, decided_at: self.now, ..earlier };
+                    schedules::resolve_queued(self.tx, &replaced).await?;
                 }
                 self.cancel(&running).await?;
-                if !schedules::running(self.tx, id).await?.is_empty() {
-                    return Ok(not_now(Kind::Queued, "waits until the run before it is cancelled"));
+                if !schedules::running_executions(self.tx, id).await?.is_empty() {
+                    return Ok(not_now(DecisionKind::Queued, "waits for the previous run to be cancelled"));
                 }
             }
         }
         match self.enqueue().await? {
             Ok(execution) => decision.execution_id = Some(execution),
             Err(why) => {
-                decision.kind = Kind::Refused;
+                decision.kind = DecisionKind::Refused;
                 decision.reason = Some(why);
             }
         }
         Ok(decision)
     }
 
-    /// Starts the first occurrence that waits, if nothing of the schedule runs.
-    pub(crate) async fn begin_queued(&mut self) -> store::Result<()> {
+    /// Starts the first queued occurrence. Does nothing if no submission is prepared, the schedule is paused, or an
+    /// execution is running. A refused occurrence counts as a failure of the schedule.
+    pub(crate) async fn start_queued(&mut self) -> store::Result<()> {
         let id = self.row.schedule.id;
         let enabled = self.row.schedule.enabled;
-        if self.submissions.is_empty() || !enabled || !schedules::running(self.tx, id).await?.is_empty() {
+        if self.submissions.is_empty() || !enabled || !schedules::running_executions(self.tx, id).await?.is_empty() {
             return Ok(());
         }
-        let Some(waited) = schedules::queued(self.tx, id, 1).await?.pop() else { return Ok(()) };
+        let Some(queued) = schedules::queued_decisions(self.tx, id, 1).await?.pop() else { return Ok(()) };
         let started = self.enqueue().await?;
-        let reason = started.clone().err().unwrap_or_else(|| "waited for the run before it to end".to_owned());
+        let reason = started.clone().err().unwrap_or_else(|| "waited for the previous run to end".to_owned());
         let decision = Decision {
             decided_at: self.now,
-            kind: if started.is_ok() { Kind::Fired } else { Kind::Refused },
+            kind: if started.is_ok() { DecisionKind::Fired } else { DecisionKind::Refused },
             reason: Some(reason),
             execution_id: started.clone().ok(),
-            ..waited
+            ..queued
         };
-        schedules::redecide(self.tx, &decision).await?;
+        schedules::resolve_queued(self.tx, &decision).await?;
         self.count(decision.kind);
         match started {
             Ok(_) => Ok(()),
@@ -182,12 +197,14 @@ impl<'a> Firing<'a> {
         }
     }
 
-    /// Puts the next submission into the queue. Returns the id of the execution, or why there is none.
+    /// Enqueues the next submission and records the start. Returns the id of the execution, or the reason why it was
+    /// refused: the agent cannot accept it, or its queue is full. Without a further submission, repeats the last
+    /// reason.
     async fn enqueue(&mut self) -> store::Result<Result<Uuid, String>> {
         let refusal = match self.submissions.pop_front() {
             Some(Ok(submission)) => match self.scheduler.0.supervisor.enqueue(self.tx, submission).await {
                 Ok(id) => {
-                    schedules::started(self.tx, self.row.schedule.id, self.now).await?;
+                    schedules::record_start(self.tx, self.row.schedule.id, self.now).await?;
                     return Ok(Ok(id));
                 }
                 Err(full @ Error::QueueFull { .. }) => format!("the queue of the agent is full: {full}"),
@@ -200,40 +217,43 @@ impl<'a> Firing<'a> {
         Ok(Err(refusal))
     }
 
+    /// Cancels executions. Ignores executions that have ended or do not exist.
     async fn cancel(&mut self, ids: &[Uuid]) -> store::Result<()> {
         for id in ids {
-            match self.scheduler.0.supervisor.cancel(self.tx, Whose::Everyones, *id).await {
-                Ok(_) | Err(Error::Ended | Error::NotFound) => {}
+            match self.scheduler.0.supervisor.cancel(self.tx, OwnerScope::AllUsers, *id).await {
+                Ok(_) | Err(Error::AlreadyEnded | Error::NotFound) => {}
                 Err(error) => return Err(error),
             }
         }
         Ok(())
     }
 
-    /// Records how an execution of the schedule has ended. Returns `false` if that was done before.
+    /// Records the end of an execution of the schedule. A success resets the failures and is notified if there were
+    /// some. A cancellation leaves them unchanged. Anything else counts as a failure. Returns `false` if the end was
+    /// recorded before.
     pub(crate) async fn record_end(&mut self, execution: &Execution) -> store::Result<bool> {
         let id = execution.id;
-        if !followed_up(self.tx, id).await? {
+        if !mark_followed_up(self.tx, id).await? {
             return Ok(false);
         }
         let failures = self.row.schedule.failures;
         match execution.ended().map(|end| end.status) {
-            Some(Status::Success) => {
-                schedules::followed(self.tx, &self.row, Some(Status::Success), 0).await?;
+            Some(ExecutionStatus::Success) => {
+                schedules::record_run_end(self.tx, &self.row, Some(ExecutionStatus::Success), 0).await?;
                 if failures > 0 {
                     let text = match failures {
-                        1 => "it works again after a failure".to_owned(),
-                        count => format!("it works again after {count} failures"),
+                        1 => "it succeeded after a failure".to_owned(),
+                        count => format!("it succeeded after {count} failures"),
                     };
-                    self.notify(Event::Recovered, text, Some(id)).await?;
+                    self.notify(ScheduleEvent::Recovered, text, Some(id)).await?;
                 }
             }
-            // A person cancelled it; that says nothing about the agent.
-            Some(Status::Cancelled) => {
-                schedules::followed(self.tx, &self.row, Some(Status::Cancelled), failures).await?;
+            // A person or the overlap policy cancelled it. This is no failure of the agent.
+            Some(ExecutionStatus::Cancelled) => {
+                schedules::record_run_end(self.tx, &self.row, Some(ExecutionStatus::Cancelled), failures).await?;
             }
             status => {
-                let why = execution.error_message().unwrap_or_else(|| words(status));
+                let why = execution.error_message().unwrap_or_else(|| status_message(status));
                 self.record_failure(status, why, Some(id)).await?;
             }
         }
@@ -241,10 +261,11 @@ impl<'a> Firing<'a> {
         Ok(true)
     }
 
-    /// Counts a failure, and pauses the schedule if it was one too many.
+    /// Counts a failure. Pauses an enabled schedule if the limit is reached. Notifies the owner of the pause, or of the
+    /// first failure of a series. `status` is `None` if no execution has run; then the last status is kept.
     async fn record_failure(
         &mut self,
-        status: Option<Status>,
+        status: Option<ExecutionStatus>,
         why: &str,
         execution_id: Option<Uuid>,
     ) -> store::Result<()> {
@@ -252,57 +273,59 @@ impl<'a> Firing<'a> {
         let schedule = &self.row.schedule;
         let failures = schedule.failures + 1;
         let limit = schedule.settings.pause_after_failures.map(i64::from);
-        let is_one_too_many = schedule.enabled && limit.is_some_and(|limit| failures >= limit);
-        schedules::followed(self.tx, &self.row, status, failures).await?;
-        if is_one_too_many {
+        let reaches_limit = schedule.enabled && limit.is_some_and(|limit| failures >= limit);
+        schedules::record_run_end(self.tx, &self.row, status, failures).await?;
+        if reaches_limit {
             let text = match failures {
                 1 => format!("it failed: {why}"),
                 _ => format!("it failed {failures} times in a row: {why}"),
             };
             schedules::pause(self.tx, &self.row, &text, self.now).await?;
             self.paused = true;
-            self.notify(Event::Paused, text, execution_id).await?;
+            self.notify(ScheduleEvent::Paused, text, execution_id).await?;
         } else if failures == 1 {
-            self.notify(Event::Failed, why.to_owned(), execution_id).await?;
+            self.notify(ScheduleEvent::Failed, why.to_owned(), execution_id).await?;
         }
         Ok(())
     }
 
-    async fn notify(&mut self, event: Event, text: String, execution_id: Option<Uuid>) -> store::Result<()> {
+    /// Sends a notice with the schedule as it was last read. Its writes belong to this transaction.
+    async fn notify(&mut self, event: ScheduleEvent, text: String, execution_id: Option<Uuid>) -> store::Result<()> {
         let schedule = self.row.schedule.clone();
-        let news = News { owner: self.row.owner, schedule, event, text, execution_id, at: self.now };
-        self.scheduler.0.notices.tell(self.tx, &news).await
+        let notice = ScheduleNotice { owner: self.row.owner, schedule, event, text, execution_id, at: self.now };
+        self.scheduler.0.notices.send(self.tx, &notice).await
     }
 
-    /// Pauses the schedule if it has no further occurrence, and none runs or waits.
+    /// Pauses the schedule if it has no future occurrence, none is queued and no execution is running.
     pub(crate) async fn finish(&mut self) -> store::Result<()> {
         self.reload().await?;
         let id = self.row.schedule.id;
-        let over = self.row.schedule.enabled && self.row.schedule.next_execution.is_none();
-        if over
-            && schedules::running(self.tx, id).await?.is_empty()
-            && schedules::queued(self.tx, id, 1).await?.is_empty()
+        let is_over = self.row.schedule.enabled && self.row.schedule.next_execution.is_none();
+        if is_over
+            && schedules::running_executions(self.tx, id).await?.is_empty()
+            && schedules::queued_decisions(self.tx, id, 1).await?.is_empty()
         {
-            schedules::pause(self.tx, &self.row, FINISHED, self.now).await?;
+            schedules::pause(self.tx, &self.row, FINISHED_REASON, self.now).await?;
         }
         Ok(())
     }
 
-    /// Reads the schedule again, as this transaction has changed it.
+    /// Reads the schedule again, because this transaction may have changed it.
     async fn reload(&mut self) -> store::Result<()> {
-        let whose = Whose::Users(self.row.owner);
-        self.row = schedules::lock(self.tx, whose, self.row.schedule.id, self.now).await?;
+        let scope = OwnerScope::User(self.row.owner);
+        self.row = schedules::lock_row(self.tx, scope, self.row.schedule.id, self.now).await?;
         Ok(())
     }
 
-    fn count(&mut self, kind: Kind) {
+    fn count(&mut self, kind: DecisionKind) {
         self.scheduler.count_after_commit(self.tx, kind);
     }
 }
 
-fn words(status: Option<Status>) -> &'static str {
+/// Returns the reason of a failure without an error message.
+fn status_message(status: Option<ExecutionStatus>) -> &'static str {
     match status {
-        Some(Status::Timeout) => "it took too long",
-        _ => "it failed",
+        Some(ExecutionStatus::Timeout) => "the run timed out",
+        _ => "the run failed",
     }
 }

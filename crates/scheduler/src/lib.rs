@@ -1,74 +1,75 @@
-//! Runs agents at the times of their schedules: each time once, however many nodes there are, and with a decision on
-//! record that says what became of it and why.
+//! Runs agents at the occurrences of their schedules. Each occurrence runs once, on any number of nodes, and gets a
+//! recorded decision with a reason.
 //!
-//! Nobody leads. Whoever sees that a schedule is due swaps its next time for the one behind it; in the transaction in which
-//! that succeeds, the execution is put into the queue and the decision is written. The table is the truth; everything here
-//! can be killed at any moment and goes on from there. Nothing is kept in memory for a schedule that is not due.
+//! No node is the leader. A node that finds a due schedule replaces its next occurrence by the one after it. The same
+//! transaction enqueues the execution and writes the decision. The table is the only state: a node can be killed at any
+//! time, and any node continues from the table. A schedule that is not due uses no memory.
 
 mod explain;
 mod fire;
 mod firing;
-mod follow;
+mod follow_up;
 mod manage;
 mod notices;
+pub mod occurrences;
 mod plan;
 mod run;
 mod sync;
-pub mod when;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use model::schedule::Kind;
+use model::schedule::DecisionKind;
 use model::{Clock, User, UserId};
 use store::{Store, Transaction};
 use supervisor::Supervisor;
 use tokio::sync::Notify;
 
-pub use manage::{Checked, check_written};
-pub use notices::{Event, News, Notices, Silent};
-pub use sync::Synced;
+pub use manage::{CheckedSchedule, check_draft};
+pub use notices::{DiscardNotices, ScheduleEvent, ScheduleNotice, ScheduleNoticeSink};
+pub use sync::SyncReport;
 
-/// Why a schedule is paused that has no more times.
-pub const FINISHED: &str = "finished: it has no more times";
+/// The pause reason of a schedule without future occurrences. Stored in rows and compared with them.
+pub const FINISHED_REASON: &str = "finished: it has no more times";
 
-/// What the scheduler is made of.
-pub struct Options {
+/// The dependencies of a scheduler.
+pub struct SchedulerOptions {
     pub supervisor: Supervisor,
-    pub notices: Arc<dyn Notices>,
-    /// Is told where a firing is; tests end the process there.
-    pub witness: Option<Witness>,
+    pub notices: Arc<dyn ScheduleNoticeSink>,
+    /// Called at each crash point of a firing. Tests end the process there.
+    pub crash_hook: Option<CrashHook>,
 }
 
-pub type Witness = Arc<dyn Fn(Point) + Send + Sync>;
+/// A function that is called at each [`CrashPoint`].
+pub type CrashHook = Arc<dyn Fn(CrashPoint) + Send + Sync>;
 
-/// Where a firing is.
+/// A step of a firing at which tests end the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Point {
-    /// It was seen that a schedule is due.
-    Seen,
-    /// The execution could be put into the queue.
+pub enum CrashPoint {
+    /// The schedule was found to be due.
+    Due,
+    /// The executions are ready to be enqueued.
     Prepared,
-    /// Its next time is another one, in a transaction that goes on.
+    /// The next occurrence is replaced. The transaction is still open.
     Advanced,
-    /// Everything is written, in a transaction that goes on.
+    /// Everything is written. The transaction is still open.
     Written,
     /// The transaction is committed.
     Committed,
 }
 
-/// A cheap handle.
+/// Fires schedules and handles the ends of their executions. Cheap to clone.
 #[derive(Clone)]
-pub struct Scheduler(Arc<Inner>);
+pub struct Scheduler(Arc<SchedulerShared>);
 
-struct Inner {
+struct SchedulerShared {
     supervisor: Supervisor,
-    notices: Arc<dyn Notices>,
-    witness: Option<Witness>,
-    /// Something may be due earlier than it was.
-    call: Notify,
-    /// Decisions of this node, by [`Kind::ALL`].
-    decided: [AtomicU64; Kind::ALL.len()],
+    notices: Arc<dyn ScheduleNoticeSink>,
+    crash_hook: Option<CrashHook>,
+    /// Wakes the firing loop: a schedule may be due earlier than before.
+    wake: Notify,
+    /// The decisions of this node, indexed by [`DecisionKind`].
+    decision_counts: [AtomicU64; DecisionKind::ALL.len()],
 }
 
 impl std::fmt::Debug for Scheduler {
@@ -78,35 +79,43 @@ impl std::fmt::Debug for Scheduler {
 }
 
 impl Scheduler {
-    pub fn new(options: Options) -> Self {
-        let Options { supervisor, notices, witness } = options;
-        Self(Arc::new(Inner { supervisor, notices, witness, call: Notify::new(), decided: Default::default() }))
+    /// Creates a scheduler. It does nothing until [`Scheduler::run`] is polled.
+    pub fn new(options: SchedulerOptions) -> Self {
+        let SchedulerOptions { supervisor, notices, crash_hook } = options;
+        Self(Arc::new(SchedulerShared {
+            supervisor,
+            notices,
+            crash_hook,
+            wake: Notify::new(),
+            decision_counts: Default::default(),
+        }))
     }
 
-    /// Has the scheduler read the next due time again.
+    /// Makes the firing loop read the next due time again.
     pub fn wake(&self) {
-        self.0.call.notify_one();
+        self.0.wake.notify_one();
     }
 
-    /// Wakes the scheduler once the transaction is committed: a schedule may be due earlier than before.
+    /// Wakes the firing loop after the commit, because a schedule may be due earlier than before.
     fn wake_after_commit(&self, tx: &mut Transaction) {
         let scheduler = self.clone();
         tx.after_commit(move || scheduler.wake());
     }
 
-    /// Counts a decision once the transaction is committed.
-    fn count_after_commit(&self, tx: &mut Transaction, kind: Kind) {
+    /// Counts a decision after the commit.
+    fn count_after_commit(&self, tx: &mut Transaction, kind: DecisionKind) {
         let scheduler = self.clone();
         tx.after_commit(move || {
-            scheduler.0.decided[kind as usize].fetch_add(1, Ordering::Relaxed);
+            scheduler.0.decision_counts[kind as usize].fetch_add(1, Ordering::Relaxed);
         });
     }
 
-    /// How often this node has decided what.
-    pub fn decided(&self) -> impl Iterator<Item = (Kind, u64)> {
-        Kind::ALL.iter().map(|kind| (*kind, self.0.decided[*kind as usize].load(Ordering::Relaxed)))
+    /// Yields the number of decisions of each kind that this node has made.
+    pub fn decision_counts(&self) -> impl Iterator<Item = (DecisionKind, u64)> {
+        DecisionKind::ALL.iter().map(|kind| (*kind, self.0.decision_counts[*kind as usize].load(Ordering::Relaxed)))
     }
 
+    /// Returns the supervisor that runs the executions.
     pub fn supervisor(&self) -> &Supervisor {
         &self.0.supervisor
     }
@@ -119,20 +128,21 @@ impl Scheduler {
         self.0.supervisor.clock()
     }
 
-    /// How many transactions are under way at once. On SQLite they share one wait for the disk; on PostgreSQL each has a
-    /// connection, and others need some too.
-    fn together(&self) -> usize {
+    /// Returns the maximum number of concurrent transactions. On SQLite they share one sync to disk. On PostgreSQL each
+    /// needs a connection, and other components need connections as well.
+    fn max_concurrent_transactions(&self) -> usize {
         if self.store().is_shared() { 8 } else { 128 }
     }
 
-    fn at(&self, point: Point) {
-        if let Some(witness) = &self.0.witness {
-            witness(point);
+    /// Calls the crash hook, if one is set.
+    fn reach(&self, point: CrashPoint) {
+        if let Some(crash_hook) = &self.0.crash_hook {
+            crash_hook(point);
         }
     }
 }
 
-/// Whoever owns a schedule had the right to make it (OPS-6), and its runs have that right.
-fn owner(id: UserId) -> User {
+/// Returns the owner of a schedule as a user in UTC. Only administrators create schedules (OPS-6), so the user is one.
+fn schedule_owner(id: UserId) -> User {
     User { id, scopes: vec![model::user::ADMIN_SCOPE.to_owned()], time_zone: jiff::tz::TimeZone::UTC }
 }

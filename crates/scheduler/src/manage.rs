@@ -1,265 +1,330 @@
-//! Makes, changes, pauses, resumes, removes and runs schedules for people. Everything that writes does so in the
-//! transaction of the caller.
+//! Creates, changes, pauses, resumes, removes and runs schedules for users. All writes happen in the transaction of the
+//! caller. Every function that reads or writes rows fails if the database fails.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::invalid::Checks;
-use model::schedule::{Decision, Draft, Kind, Patch, Schedule, Settings, Source};
+use model::schedule::{
+    Decision, DecisionKind, Schedule, ScheduleDraft, SchedulePatch, ScheduleSettings, ScheduleSource,
+};
 use model::{Invalid, User, UserId};
-use store::executions::Whose;
-use store::schedules::{self, Kept, Next};
+use store::executions::OwnerScope;
+use store::schedules::{self, NextOccurrence, ScheduleRow};
 use store::{Error, Transaction};
-use supervisor::{Refused, Submission};
+use supervisor::{Submission, SubmitError};
 use uuid::Uuid;
 
-use crate::plan::occurrences;
-use crate::when::{When, put_off};
-use crate::{FINISHED, Scheduler};
+use crate::occurrences::{OccurrenceRule, apply_jitter};
+use crate::plan::due_occurrences;
+use crate::{FINISHED_REASON, Scheduler};
 
-/// Why a schedule is paused of which nobody said more.
-const BY_HAND: &str = "paused by hand";
+/// The reason of a pause for which the user gave none. Stored in rows.
+const PAUSED_BY_HAND: &str = "paused by hand";
 
-/// What somebody wrote down, and may have.
+/// The validated settings of a schedule.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Checked {
-    pub settings: Settings,
-    /// `None` leaves it as it is.
+pub struct CheckedSchedule {
+    pub settings: ScheduleSettings,
+    /// `None` does not change it.
     pub enabled: Option<bool>,
 }
 
-/// A schedule as it stands in a file: everything that can be said without knowing the agents and the time.
-pub fn check_written(draft: Draft, zone: &TimeZone) -> Result<Checked, Invalid> {
+/// Validates a schedule without access to the agents and the clock. Used directly for schedules of the configuration
+/// file. `zone` is the time zone of the user. Fails with all violations.
+pub fn check_draft(draft: ScheduleDraft, zone: &TimeZone) -> Result<CheckedSchedule, Invalid> {
     let mut checks = Checks::default();
     let enabled = draft.enabled;
     let expression = draft.cron_expression.clone();
     let settings = checks.take(draft.check(zone));
     if let Some(expression) = expression {
-        checks.take(When::check_cron(&expression));
+        checks.take(OccurrenceRule::check_cron(&expression));
     }
-    checks.finish(settings.map(|settings| Checked { settings, enabled }))
+    checks.finish(settings.map(|settings| CheckedSchedule { settings, enabled }))
 }
 
 impl Scheduler {
-    /// A schedule that the user wants, or everything that is wrong with it.
-    pub fn check(&self, user: &User, draft: Draft) -> Result<Checked, Invalid> {
-        self.check_over(user, draft, None)
+    /// Validates a new schedule of the user. Its agent must be enabled and allowed for the user, and it must have a
+    /// future occurrence. Fails with all violations.
+    pub fn check(&self, user: &User, draft: ScheduleDraft) -> Result<CheckedSchedule, Invalid> {
+        self.check_against(user, draft, None)
     }
 
-    /// A schedule as the user wants it changed, or everything that is wrong with that.
-    pub fn check_change(&self, user: &User, schedule: &Schedule, patch: Patch) -> Result<Checked, Invalid> {
-        self.check_over(user, patch.over(schedule.settings.clone())?, Some(schedule))
+    /// Validates a change to a schedule of the user, like [`Scheduler::check`]. The agent is checked only if it
+    /// changes, the future occurrence only if the timing changes. Fails with all violations, or only with those of the
+    /// patch if it cannot be applied.
+    pub fn check_change(
+        &self,
+        user: &User,
+        schedule: &Schedule,
+        patch: SchedulePatch,
+    ) -> Result<CheckedSchedule, Invalid> {
+        self.check_against(user, patch.apply_to(schedule.settings.clone())?, Some(schedule))
     }
 
-    fn check_over(&self, user: &User, draft: Draft, before: Option<&Schedule>) -> Result<Checked, Invalid> {
+    /// Validates a draft. `before` is the schedule that it changes, `None` for a new one. The agent is checked only if
+    /// it differs from `before`. A future occurrence is required only if the timing differs and the draft is valid
+    /// otherwise.
+    fn check_against(
+        &self,
+        user: &User,
+        draft: ScheduleDraft,
+        before: Option<&Schedule>,
+    ) -> Result<CheckedSchedule, Invalid> {
         let mut checks = Checks::default();
         let agent_id = draft.agent_id.clone().unwrap_or_default();
-        let checked = checks.take(check_written(draft, &user.time_zone));
-        let same_agent = before.is_some_and(|before| before.settings.agent_id == agent_id);
-        if !agent_id.is_empty() && !same_agent {
+        let checked = checks.take(check_draft(draft, &user.time_zone));
+        let is_same_agent = before.is_some_and(|before| before.settings.agent_id == agent_id);
+        if !agent_id.is_empty() && !is_same_agent {
             match self.supervisor().agent_for(user, &agent_id) {
                 Err(_) => {
-                    checks.fail("agent_id", "agent", format!("must be an agent: there is none called '{agent_id}'"))
+                    checks.fail("agent_id", "agent", format!("must be the id of an agent; '{agent_id}' does not exist"))
                 }
                 Ok(entry) if !entry.agent.enabled => {
-                    checks.fail("agent_id", "agent", format!("must be an agent that is enabled: '{agent_id}' is not"));
+                    checks.fail("agent_id", "agent", format!("must be an enabled agent; '{agent_id}' is disabled"));
                 }
                 Ok(_) => {}
             }
         }
-        if let Some(Checked { settings, .. }) = &checked
-            && before.is_none_or(|before| !before.settings.is_timed_like(settings))
+        if let Some(CheckedSchedule { settings, .. }) = &checked
+            && before.is_none_or(|before| !before.settings.has_same_timing(settings))
         {
-            let made = before.map_or(self.clock().now(), |before| before.created_at);
-            checks.take(comes(settings, made, self.clock().now()));
+            let created_at = before.map_or(self.clock().now(), |before| before.created_at);
+            checks.take(check_has_future_occurrence(settings, created_at, self.clock().now()));
         }
         checks.finish(checked)
     }
 
-    /// Makes a schedule that [`Scheduler::check`] has let through.
-    pub async fn create(&self, tx: &mut Transaction, owner: UserId, checked: &Checked) -> store::Result<Schedule> {
-        let paused = (checked.enabled == Some(false)).then(|| BY_HAND.to_owned());
-        self.make(tx, owner, checked, Source::Api, paused).await
-    }
-
-    pub(crate) async fn make(
+    /// Creates a schedule from the result of [`Scheduler::check`]. Returns the new schedule. Fails with
+    /// [`Error::AlreadyExists`] if the name is in use.
+    pub async fn create(
         &self,
         tx: &mut Transaction,
         owner: UserId,
-        checked: &Checked,
-        source: Source,
-        paused: Option<String>,
+        checked: &CheckedSchedule,
+    ) -> store::Result<Schedule> {
+        let paused_reason = (checked.enabled == Some(false)).then(|| PAUSED_BY_HAND.to_owned());
+        self.insert(tx, owner, checked, ScheduleSource::Api, paused_reason).await
+    }
+
+    /// Stores a schedule with its first occurrence after now, and wakes the firing loop after the commit. It starts
+    /// paused if `paused_reason` is given, or with [`FINISHED_REASON`] if it has no future occurrence. Fails with
+    /// [`Error::AlreadyExists`] if the name is in use.
+    pub(crate) async fn insert(
+        &self,
+        tx: &mut Transaction,
+        owner: UserId,
+        checked: &CheckedSchedule,
+        source: ScheduleSource,
+        paused_reason: Option<String>,
     ) -> store::Result<Schedule> {
         let id = self.clock().id();
         let now = self.clock().now();
         let settings = checked.settings.clone();
-        let next = next(id, &settings, now, now)?;
-        let paused = paused.or_else(|| next.is_none().then(|| FINISHED.to_owned()));
+        let next = next_occurrence(id, &settings, now, now)?;
+        let paused_reason = paused_reason.or_else(|| next.is_none().then(|| FINISHED_REASON.to_owned()));
         self.wake_after_commit(tx);
-        schedules::create(tx, owner, &schedules::New { id, settings, source, paused, next }, now).await
+        let new_schedule = schedules::NewSchedule { id, settings, source, paused_reason, next };
+        schedules::create(tx, owner, &new_schedule, now).await
     }
 
-    /// Changes a schedule to what [`Scheduler::check_change`] has let through. Its next time is counted from now where its
-    /// times are others.
+    /// Changes a schedule to the result of [`Scheduler::check_change`], and pauses or resumes it if `enabled` is set.
+    /// If its timing changes, the next occurrence is computed from now. Returns the changed schedule. Fails if it does
+    /// not exist in the scope, belongs to the configuration file, has a name in use, or cannot be resumed.
     pub async fn change(
         &self,
         tx: &mut Transaction,
-        whose: Whose,
+        scope: OwnerScope,
         id: Uuid,
-        checked: &Checked,
+        checked: &CheckedSchedule,
     ) -> store::Result<Schedule> {
-        let kept = schedules::lock(tx, whose, id, self.clock().now()).await?;
-        if kept.schedule.source == Source::File {
-            return Err(Error::Configured);
+        let row = schedules::lock_row(tx, scope, id, self.clock().now()).await?;
+        if row.schedule.source == ScheduleSource::File {
+            return Err(Error::DefinedInConfig);
         }
-        self.rewrite(tx, kept, checked).await
+        self.apply(tx, row, checked).await
     }
 
-    pub(crate) async fn rewrite(&self, tx: &mut Transaction, kept: Kept, checked: &Checked) -> store::Result<Schedule> {
+    /// Changes a locked schedule, also one of the configuration file. Without new timing it keeps its next occurrence.
+    /// If `enabled` is `None`, only a finished schedule is resumed, when new timing gives it a future occurrence. Wakes
+    /// the firing loop after the commit. Fails if the name is in use, or like [`Scheduler::resume`].
+    pub(crate) async fn apply(
+        &self,
+        tx: &mut Transaction,
+        row: ScheduleRow,
+        checked: &CheckedSchedule,
+    ) -> store::Result<Schedule> {
         let now = self.clock().now();
         let settings = &checked.settings;
-        let id = kept.schedule.id;
-        let retimed = !settings.is_timed_like(&kept.schedule.settings);
-        let upcoming = if retimed {
-            next(id, settings, kept.schedule.created_at, now)?
+        let id = row.schedule.id;
+        let is_retimed = !settings.has_same_timing(&row.schedule.settings);
+        let upcoming = if is_retimed {
+            next_occurrence(id, settings, row.schedule.created_at, now)?
         } else {
-            kept.due_at.map(|due_at| Next { due_at, at: put_off(id, due_at, settings.jitter) })
+            row.due_at.map(|due_at| NextOccurrence { due_at, fire_at: apply_jitter(id, due_at, settings.jitter) })
         };
         self.wake_after_commit(tx);
-        let mut schedule = kept.schedule.clone();
-        if *settings != kept.schedule.settings {
-            schedule = schedules::change(tx, &kept, settings, upcoming, now).await?;
+        let mut schedule = row.schedule.clone();
+        if *settings != row.schedule.settings {
+            schedule = schedules::update(tx, &row, settings, upcoming, now).await?;
         }
-        let finished = schedule.paused_reason.as_deref() == Some(FINISHED);
-        let whose = Whose::Users(kept.owner);
+        let is_finished = schedule.paused_reason.as_deref() == Some(FINISHED_REASON);
+        let scope = OwnerScope::User(row.owner);
         match checked.enabled {
-            Some(false) if schedule.enabled => self.pause(tx, whose, id, None).await,
-            Some(true) if !schedule.enabled => self.resume(tx, whose, id).await,
-            None if finished && retimed && upcoming.is_some() => self.resume(tx, whose, id).await,
+            Some(false) if schedule.enabled => self.pause(tx, scope, id, None).await,
+            Some(true) if !schedule.enabled => self.resume(tx, scope, id).await,
+            None if is_finished && is_retimed && upcoming.is_some() => self.resume(tx, scope, id).await,
             _ => Ok(schedule),
         }
     }
 
-    /// Pauses a schedule; one that is paused stays so, with its first reason.
+    /// Pauses a schedule and discards its queued occurrences. Running executions continue. An empty reason counts as
+    /// none. A schedule that is already paused stays unchanged, with its first reason. Returns the schedule. Fails if
+    /// it does not exist in the scope.
     pub async fn pause(
         &self,
         tx: &mut Transaction,
-        whose: Whose,
+        scope: OwnerScope,
         id: Uuid,
         reason: Option<&str>,
     ) -> store::Result<Schedule> {
         let now = self.clock().now();
-        let kept = schedules::lock(tx, whose, id, now).await?;
-        if !kept.schedule.enabled {
-            return Ok(kept.schedule);
+        let row = schedules::lock_row(tx, scope, id, now).await?;
+        if !row.schedule.enabled {
+            return Ok(row.schedule);
         }
-        let reason = reason.map(str::trim).filter(|reason| !reason.is_empty()).unwrap_or(BY_HAND);
-        schedules::pause(tx, &kept, reason, now).await
+        let reason = reason.map(str::trim).filter(|reason| !reason.is_empty()).unwrap_or(PAUSED_BY_HAND);
+        schedules::pause(tx, &row, reason, now).await
     }
 
-    /// Lets a schedule go on with its next time from now; what fell into the pause is on record and not made up for.
-    /// [`Error::Ended`]: it has no more times.
-    pub async fn resume(&self, tx: &mut Transaction, whose: Whose, id: Uuid) -> store::Result<Schedule> {
+    /// Resumes a schedule with its next occurrence from now, and resets its failures. Occurrences during the pause are
+    /// recorded and not caught up. A schedule that is not paused stays unchanged. Returns the schedule. Fails with
+    /// [`Error::AlreadyEnded`] if it has no future occurrence, and with [`Error::NotFound`] if it does not exist in the
+    /// scope.
+    pub async fn resume(&self, tx: &mut Transaction, scope: OwnerScope, id: Uuid) -> store::Result<Schedule> {
         let now = self.clock().now();
-        let kept = schedules::lock(tx, whose, id, now).await?;
-        if kept.schedule.enabled {
-            return Ok(kept.schedule);
+        let row = schedules::lock_row(tx, scope, id, now).await?;
+        if row.schedule.enabled {
+            return Ok(row.schedule);
         }
-        let upcoming = next(id, &kept.schedule.settings, kept.schedule.created_at, now)?;
+        let upcoming = next_occurrence(id, &row.schedule.settings, row.schedule.created_at, now)?;
         if upcoming.is_none() {
-            return Err(Error::Ended);
+            return Err(Error::AlreadyEnded);
         }
-        self.note_pause(tx, &kept, now).await?;
+        self.record_paused_occurrences(tx, &row, now).await?;
         self.wake_after_commit(tx);
-        schedules::resume(tx, &kept, upcoming, now).await
+        schedules::resume(tx, &row, upcoming, now).await
     }
 
-    /// The times that fell into a pause have their decisions too.
-    async fn note_pause(&self, tx: &mut Transaction, kept: &Kept, now: Timestamp) -> store::Result<()> {
-        let Schedule { id, settings, created_at, paused_reason, .. } = &kept.schedule;
-        let Some(first) = kept.due_at.filter(|due| *due <= now) else { return Ok(()) };
+    /// Records a decision for each occurrence during the pause, with the reason of the pause. Occurrences that have a
+    /// decision are skipped. Does nothing if the stored next occurrence is after `now`.
+    async fn record_paused_occurrences(
+        &self,
+        tx: &mut Transaction,
+        row: &ScheduleRow,
+        now: Timestamp,
+    ) -> store::Result<()> {
+        let Schedule { id, settings, created_at, paused_reason, .. } = &row.schedule;
+        let Some(first) = row.due_at.filter(|due| *due <= now) else { return Ok(()) };
         let reason = paused_reason.clone();
-        for (due_at, until) in occurrences(&when(settings, *created_at)?, first, now) {
+        for (due_at, until) in due_occurrences(&rule_of(settings, *created_at)?, first, now) {
             if !schedules::is_decided(tx, *id, due_at).await? {
                 let decided_at = now;
-                let kind = Kind::Paused;
+                let kind = DecisionKind::Paused;
                 let reason = reason.clone();
                 let decision =
                     Decision { schedule_id: *id, due_at, decided_at, kind, reason, execution_id: None, until };
-                schedules::decide(tx, &decision).await?;
-                self.count_after_commit(tx, Kind::Paused);
+                schedules::record_decision(tx, &decision).await?;
+                self.count_after_commit(tx, DecisionKind::Paused);
             }
         }
         Ok(())
     }
 
-    /// Removes a schedule with its history.
-    pub async fn remove(&self, tx: &mut Transaction, whose: Whose, id: Uuid) -> store::Result<()> {
-        if schedules::get(tx, whose, id, self.clock().now()).await?.source == Source::File {
-            return Err(Error::Configured);
+    /// Removes a schedule and its history. Its executions stay, and running ones continue. Fails if it does not exist
+    /// in the scope or belongs to the configuration file.
+    pub async fn remove(&self, tx: &mut Transaction, scope: OwnerScope, id: Uuid) -> store::Result<()> {
+        if schedules::get(tx, scope, id, self.clock().now()).await?.source == ScheduleSource::File {
+            return Err(Error::DefinedInConfig);
         }
-        schedules::remove(tx, whose, id).await
+        schedules::remove(tx, scope, id).await
     }
 
-    /// Prepares an execution for [`Scheduler::run_now`]. It belongs to the owner of the schedule.
-    pub fn prepare_run(&self, kept: &Kept) -> Result<Submission, Refused> {
-        self.prepare(&kept.schedule, kept.owner, None)
+    /// Returns an execution for [`Scheduler::run_now`]. It belongs to the owner of the schedule. Fails if the agent
+    /// cannot accept it.
+    pub fn prepare_run(&self, row: &ScheduleRow) -> Result<Submission, SubmitError> {
+        self.prepare(&row.schedule, row.owner, None)
     }
 
-    /// Runs a schedule at once, whatever else of it runs, also one that is paused. Returns the id of the execution.
+    /// Runs a schedule now, even if it is paused or already running. Records the start and a manual decision. Its next
+    /// occurrence does not change. Returns the id of the execution. Fails if the schedule does not exist in the scope
+    /// or the queue of its agent is full.
     pub async fn run_now(
         &self,
         tx: &mut Transaction,
-        whose: Whose,
+        scope: OwnerScope,
         id: Uuid,
         submission: Submission,
     ) -> store::Result<Uuid> {
         let now = self.clock().now();
-        let kept = schedules::lock(tx, whose, id, now).await?;
+        let row = schedules::lock_row(tx, scope, id, now).await?;
         let execution = self.supervisor().enqueue(tx, submission).await?;
-        schedules::started(tx, id, now).await?;
+        schedules::record_start(tx, id, now).await?;
         let mut decision = Decision {
-            schedule_id: kept.schedule.id,
+            schedule_id: row.schedule.id,
             due_at: now,
             decided_at: now,
-            kind: Kind::Run,
+            kind: DecisionKind::Run,
             reason: None,
             execution_id: Some(execution),
             until: None,
         };
-        // Twice within a microsecond, or at one of its own times.
-        while !schedules::decide(tx, &decision).await? {
+        // The time may be taken by another manual run or by an occurrence.
+        while !schedules::record_decision(tx, &decision).await? {
             decision.due_at += jiff::SignedDuration::from_micros(1);
         }
-        self.count_after_commit(tx, Kind::Run);
+        self.count_after_commit(tx, DecisionKind::Run);
         Ok(execution)
     }
 
-    /// The next times at which something will be run, as they will be run: put off by their jitter. Also of one that is
-    /// paused: as they would be.
-    pub fn next(&self, schedule: &Schedule, count: usize) -> store::Result<Vec<Timestamp>> {
-        let times = when(&schedule.settings, schedule.created_at)?.next_n(self.clock().now(), count);
-        Ok(times.into_iter().map(|due| put_off(schedule.id, due, schedule.settings.jitter)).collect())
+    /// Returns the times of the next `count` runs, jitter included, or fewer if the schedule ends before. For a paused
+    /// schedule, these are the times it would have. Fails if the stored settings are invalid.
+    pub fn upcoming(&self, schedule: &Schedule, count: usize) -> store::Result<Vec<Timestamp>> {
+        let times = rule_of(&schedule.settings, schedule.created_at)?.next_n(self.clock().now(), count);
+        Ok(times.into_iter().map(|due| apply_jitter(schedule.id, due, schedule.settings.jitter)).collect())
     }
 }
 
-/// What was let through once can be read, unless somebody has changed it by hand.
-pub(crate) fn when(settings: &Settings, made: Timestamp) -> store::Result<When> {
-    When::new(settings, made).map_err(|wrong| Error::Corrupt(wrong.to_string()))
+/// Returns the occurrence rule of stored settings. Fails with [`Error::Corrupt`] if they are invalid, for example after
+/// a manual edit of the database.
+pub(crate) fn rule_of(settings: &ScheduleSettings, created_at: Timestamp) -> store::Result<OccurrenceRule> {
+    OccurrenceRule::new(settings, created_at).map_err(|invalid| Error::Corrupt(invalid.to_string()))
 }
 
-fn next(id: Uuid, settings: &Settings, made: Timestamp, now: Timestamp) -> store::Result<Option<Next>> {
-    let due = when(settings, made)?.after(now);
-    Ok(due.map(|due_at| Next { due_at, at: put_off(id, due_at, settings.jitter) }))
+/// Returns the first occurrence after `now` with its firing time, or `None` if there is none. Intervals are counted
+/// from `created_at`. Fails with [`Error::Corrupt`] if the settings are invalid.
+fn next_occurrence(
+    id: Uuid,
+    settings: &ScheduleSettings,
+    created_at: Timestamp,
+    now: Timestamp,
+) -> store::Result<Option<NextOccurrence>> {
+    let due = rule_of(settings, created_at)?.next_after(now);
+    Ok(due.map(|due_at| NextOccurrence { due_at, fire_at: apply_jitter(id, due_at, settings.jitter) }))
 }
 
-/// Whether there is a time to come.
-fn comes(settings: &Settings, made: Timestamp, now: Timestamp) -> Result<(), Invalid> {
-    if When::new(settings, made)?.after(now).is_some() {
+/// Fails if the settings have no occurrence after `now`. The violation names `at`, else `end_at`, else
+/// `cron_expression`.
+fn check_has_future_occurrence(
+    settings: &ScheduleSettings,
+    created_at: Timestamp,
+    now: Timestamp,
+) -> Result<(), Invalid> {
+    if OccurrenceRule::new(settings, created_at)?.next_after(now).is_some() {
         return Ok(());
     }
     Err(match (settings.at, settings.end_at) {
         (Some(_), _) => Invalid::one("at", "future", "must be in the future"),
-        (None, Some(_)) => Invalid::one("end_at", "future", "must leave a time to come: there is none before it"),
-        (None, None) => Invalid::one("cron_expression", "cron", "never comes"),
+        (None, Some(_)) => Invalid::one("end_at", "future", "must be after the next occurrence of the schedule"),
+        (None, None) => Invalid::one("cron_expression", "cron", "must have a future occurrence"),
     })
 }

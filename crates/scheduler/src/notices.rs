@@ -1,4 +1,4 @@
-//! What people should hear of: a schedule that begins to fail, is paused for it, or works again.
+//! Notices to the owners of schedules: a schedule begins to fail, is paused after failures, or recovers.
 
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -7,40 +7,43 @@ use model::schedule::Schedule;
 use store::Transaction;
 use uuid::Uuid;
 
-/// Notifies the owners of schedules, in the transaction in which the event happened.
-pub trait Notices: Send + Sync + 'static {
-    fn tell<'a>(&'a self, tx: &'a mut Transaction, news: &'a News) -> BoxFuture<'a, store::Result<()>>;
+/// Delivers notices to the owners of schedules.
+pub trait ScheduleNoticeSink: Send + Sync + 'static {
+    /// Records a notice in the transaction that caused the event. Fails if the database fails.
+    fn send<'a>(&'a self, tx: &'a mut Transaction, notice: &'a ScheduleNotice) -> BoxFuture<'a, store::Result<()>>;
 }
 
-/// Something that the owner of a schedule should hear of.
+/// An event that the owner of a schedule is notified of.
 #[derive(Clone, Debug)]
-pub struct News {
+pub struct ScheduleNotice {
     pub owner: UserId,
-    /// As it was before.
+    /// The schedule before the event.
     pub schedule: Schedule,
-    pub event: Event,
-    /// What happened, in words.
+    pub event: ScheduleEvent,
+    /// A description of the event for people.
     pub text: String,
+    /// The execution that ended. `None` if an occurrence was refused before an execution existed.
     pub execution_id: Option<Uuid>,
     pub at: Timestamp,
 }
 
+/// The kind of a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum ScheduleEvent {
     /// The first failure of a series.
     Failed,
-    /// Paused after too many failures in a row.
+    /// The schedule was paused after too many consecutive failures.
     Paused,
     /// The first success after failures.
     Recovered,
 }
 
-/// Tells nobody.
+/// Discards all notices.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
+pub struct DiscardNotices;
 
-impl Notices for Silent {
-    fn tell<'a>(&'a self, _: &'a mut Transaction, _: &'a News) -> BoxFuture<'a, store::Result<()>> {
+impl ScheduleNoticeSink for DiscardNotices {
+    fn send<'a>(&'a self, _: &'a mut Transaction, _: &'a ScheduleNotice) -> BoxFuture<'a, store::Result<()>> {
         Box::pin(async { Ok(()) })
     }
 }

@@ -1,46 +1,54 @@
-//! What is to be done about a schedule whose time has come: which of its times have, which of them are run, and which is
-//! next. Pure; what else runs, and whether there is room, is seen when it is carried out.
+//! Plans the firing of a due schedule: which occurrences are due, which of them run, and which one is next. Pure. The
+//! overlap policy and the limits of the queue are applied later, in [`crate::firing`].
 
 use jiff::{SignedDuration, Timestamp};
-use model::schedule::{Kind, Length, Missed};
-use store::schedules::{Kept, Next};
+use model::schedule::{DecisionKind, MissedPolicy, TimeSpan};
+use store::schedules::{NextOccurrence, ScheduleRow};
 
-use crate::when::{When, put_off};
+use crate::occurrences::{OccurrenceRule, apply_jitter};
 
-/// Up to here a run is late, but not missed, as long as the next one has not come.
-pub(crate) const PUNCTUAL: SignedDuration = SignedDuration::from_secs(60);
-/// Times decided upon one by one; what comes behind them shares a decision.
-const MOST: usize = 1000;
-/// The smallest step of time.
+/// The newest due occurrence is on time, not missed, if it is at most this late.
+pub(crate) const MAX_DELAY_ON_TIME: SignedDuration = SignedDuration::from_secs(60);
+/// The number of occurrences that get their own decisions. The ones after them share a decision.
+const MAX_SINGLE_DECISIONS: usize = 1000;
+/// The resolution of occurrences.
 const TICK: SignedDuration = SignedDuration::from_micros(1);
 
+/// The due occurrences of a schedule and the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
-    pub(crate) steps: Vec<Step>,
-    pub(crate) next: Option<Next>,
+pub(crate) struct FiringPlan {
+    pub(crate) occurrences: Vec<PlannedOccurrence>,
+    pub(crate) next: Option<NextOccurrence>,
 }
 
-/// A time that has come.
+/// A due occurrence, or a series of them that shares a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct PlannedOccurrence {
     pub(crate) due: Timestamp,
-    /// Where it stands for several: the last of them.
+    /// The last occurrence of the series. `None` for a single occurrence.
     pub(crate) until: Option<Timestamp>,
-    /// How it is to be run, or why it is not.
-    pub(crate) verdict: Result<Kind, String>,
+    /// The kind of the run, or the reason why it does not run.
+    pub(crate) verdict: Result<DecisionKind, String>,
 }
 
-/// The times from `first` until `until`, both included: those behind the first thousand as one, but for the last.
-pub(crate) fn occurrences(when: &When, first: Timestamp, until: Timestamp) -> Vec<(Timestamp, Option<Timestamp>)> {
-    let mut times: Vec<_> = std::iter::successors(Some(first), |last| when.after(*last).filter(|next| *next <= until))
-        .take(MOST)
-        .map(|time| (time, None))
-        .collect();
-    let beyond = times.last().and_then(|(last, _)| when.after(*last)).filter(|next| *next <= until);
+/// Returns the occurrences from `first` to `until`, both included. `first` is always returned. The ones after the first
+/// thousand are combined into a series, except for the last. The second value is the end of the series, `None` for a
+/// single occurrence.
+pub(crate) fn due_occurrences(
+    rule: &OccurrenceRule,
+    first: Timestamp,
+    until: Timestamp,
+) -> Vec<(Timestamp, Option<Timestamp>)> {
+    let mut times: Vec<_> =
+        std::iter::successors(Some(first), |last| rule.next_after(*last).filter(|next| *next <= until))
+            .take(MAX_SINGLE_DECISIONS)
+            .map(|time| (time, None))
+            .collect();
+    let beyond = times.last().and_then(|(last, _)| rule.next_after(*last)).filter(|next| *next <= until);
     if let Some(from) = beyond
-        && let Some(last) = when.last_within(from - TICK, until)
+        && let Some(last) = rule.last_within(from - TICK, until)
     {
-        if let Some(to) = when.last_within(from - TICK, last - TICK) {
+        if let Some(to) = rule.last_within(from - TICK, last - TICK) {
             times.push((from, Some(to).filter(|to| *to > from)));
         }
         times.push((last, None));
@@ -48,40 +56,52 @@ pub(crate) fn occurrences(when: &When, first: Timestamp, until: Timestamp) -> Ve
     times
 }
 
-pub(crate) fn plan(kept: &Kept, when: &When, due: Timestamp, now: Timestamp) -> Plan {
-    let id = kept.schedule.id;
-    let settings = &kept.schedule.settings;
-    let acted = |time: Timestamp| put_off(id, time, settings.jitter);
-    // With jitter, one whose time has come may still be put off; it is next then.
-    let surely = now.checked_sub(settings.jitter.map_or(SignedDuration::ZERO, Length::signed)).unwrap_or(now);
-    let mut times = occurrences(when, due, surely.max(due));
-    let mut next = times.last().and_then(|(last, _)| when.after(*last));
-    while let Some(time) = next.filter(|time| times.len() < 2 * MOST && acted(*time) <= now) {
+/// Plans the firing of a schedule. `due` is its first due occurrence and always part of the plan. An occurrence that
+/// jitter delays beyond `now` becomes the next one. The occurrences of a series never run.
+pub(crate) fn plan(row: &ScheduleRow, rule: &OccurrenceRule, due: Timestamp, now: Timestamp) -> FiringPlan {
+    let id = row.schedule.id;
+    let settings = &row.schedule.settings;
+    let runs_at = |time: Timestamp| apply_jitter(id, time, settings.jitter);
+    // Jitter may delay an occurrence that is due. It is the next one then.
+    let certainly_due =
+        now.checked_sub(settings.jitter.map_or(SignedDuration::ZERO, TimeSpan::signed_duration)).unwrap_or(now);
+    let mut times = due_occurrences(rule, due, certainly_due.max(due));
+    let mut next = times.last().and_then(|(last, _)| rule.next_after(*last));
+    while let Some(time) = next.filter(|time| times.len() < 2 * MAX_SINGLE_DECISIONS && runs_at(*time) <= now) {
         times.push((time, None));
-        next = when.after(time);
+        next = rule.next_after(time);
     }
-    let mut steps: Vec<_> =
-        times.into_iter().map(|(due, until)| Step { due, until, verdict: Ok(Kind::Fired) }).collect();
-    for step in steps.iter_mut().filter(|step| step.until.is_some()) {
-        step.verdict = Err("too many were missed for a decision upon each".to_owned());
+    let mut occurrences: Vec<_> = times
+        .into_iter()
+        .map(|(due, until)| PlannedOccurrence { due, until, verdict: Ok(DecisionKind::Fired) })
+        .collect();
+    for series in occurrences.iter_mut().filter(|occurrence| occurrence.until.is_some()) {
+        series.verdict = Err("too many occurrences were missed to decide on each of them".to_owned());
     }
-    let newest = steps.len() - 1;
-    for (at, step) in steps.iter_mut().enumerate().filter(|(_, step)| step.verdict.is_ok()) {
-        step.verdict =
-            verdict(settings.missed, settings.missed_window, now.duration_since(acted(step.due)), at == newest);
+    let newest = occurrences.len() - 1;
+    for (index, occurrence) in occurrences.iter_mut().enumerate().filter(|(_, occurrence)| occurrence.verdict.is_ok()) {
+        let delay = now.duration_since(runs_at(occurrence.due));
+        occurrence.verdict = verdict(settings.missed, settings.missed_window, delay, index == newest);
     }
-    Plan { steps, next: next.map(|due_at| Next { due_at, at: acted(due_at) }) }
+    FiringPlan { occurrences, next: next.map(|due_at| NextOccurrence { due_at, fire_at: runs_at(due_at) }) }
 }
 
-fn verdict(missed: Missed, window: Length, late: SignedDuration, newest: bool) -> Result<Kind, String> {
-    if newest && late <= PUNCTUAL {
-        return Ok(Kind::Fired);
+/// Returns the kind of run for an occurrence that is `delay` late, or the reason why it does not run. Only the newest
+/// one can be on time. The rest counts as missed, and runs only if `missed` allows it and `delay` is at most `window`.
+fn verdict(
+    missed: MissedPolicy,
+    window: TimeSpan,
+    delay: SignedDuration,
+    is_newest: bool,
+) -> Result<DecisionKind, String> {
+    if is_newest && delay <= MAX_DELAY_ON_TIME {
+        return Ok(DecisionKind::Fired);
     }
-    let late_by = Length::from_secs(u32::try_from(late.as_secs()).unwrap_or(u32::MAX));
+    let late_by = TimeSpan::from_secs(u32::try_from(delay.as_secs()).unwrap_or(u32::MAX));
     match missed {
-        Missed::None => Err(format!("it was {late_by} late, and missed runs are not made up for")),
-        _ if late > window.signed() => Err(format!("it was {late_by} late, more than the {window} it may be")),
-        Missed::Once if !newest => Err(format!("it was {late_by} late, and a later one stands for it")),
-        Missed::Once | Missed::All => Ok(Kind::CaughtUp),
+        MissedPolicy::None => Err(format!("it was {late_by} late, and the schedule does not catch up on missed runs")),
+        _ if delay > window.signed_duration() => Err(format!("it was {late_by} late; the limit is {window}")),
+        MissedPolicy::Once if !is_newest => Err(format!("it was {late_by} late, and a later occurrence replaces it")),
+        MissedPolicy::Once | MissedPolicy::All => Ok(DecisionKind::CaughtUp),
     }
 }

@@ -1,4 +1,5 @@
-//! The work of a node: sleeps until the next schedule is due, and acts upon what has ended.
+//! The background loops of a node. One sleeps until the next schedule is due and fires it. The other handles the ends
+//! of executions.
 
 use std::time::Duration;
 
@@ -8,43 +9,48 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Scheduler;
 
-/// The longest sleep: the clock may be put forward, and where several nodes share the data, another may have made a
-/// schedule that is due before ours.
-const ALONE: Duration = Duration::from_secs(30);
-const SHARED: Duration = Duration::from_secs(1);
-/// The pause after a round that found something due and did nothing: another node is working on it.
-const PAUSE: Duration = Duration::from_millis(250);
-/// The longest time between two rounds of following up ends.
-const POLL_INTERVAL: Duration = Duration::from_secs(3);
+/// The longest sleep of the firing loop on a single node. The clock may be set forward.
+const FIRE_POLL_INTERVAL: Duration = Duration::from_secs(30);
+/// The longest sleep of the firing loop with several nodes. Another node may create a schedule that is due earlier.
+const SHARED_FIRE_POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// The delay after a round that found due schedules but fired none: another node is firing them.
+const CONTENDED_DELAY: Duration = Duration::from_millis(250);
+/// The longest time between two rounds of the follow-up loop.
+const FOLLOW_UP_POLL_INTERVAL: Duration = Duration::from_secs(3);
 
 impl Scheduler {
-    /// Works until it is told to stop; what has begun by then is finished.
+    /// Runs both loops until `shutdown` is cancelled. A round in progress is completed first.
     pub async fn run(&self, shutdown: CancellationToken) {
         tokio::join!(self.fire_until(&shutdown), self.follow_until(&shutdown));
     }
 
+    /// Fires due schedules until `shutdown` is cancelled. Failures are logged and retried.
     async fn fire_until(&self, shutdown: &CancellationToken) {
-        let poll_interval = if self.store().is_shared() { SHARED } else { ALONE };
-        let wake = || self.0.call.notified();
-        reconcile::run("schedules_not_fired", poll_interval, shutdown, wake, || self.fire_and_look()).await;
+        let poll_interval = if self.store().is_shared() { SHARED_FIRE_POLL_INTERVAL } else { FIRE_POLL_INTERVAL };
+        let wake = || self.0.wake.notified();
+        reconcile::run("schedules_not_fired", poll_interval, shutdown, wake, || self.fire_once()).await;
     }
 
-    /// Fires what is due. Returns how long nothing is due after that.
-    async fn fire_and_look(&self) -> store::Result<Option<Duration>> {
-        let fired = self.fire_due().await?;
-        let first = store::schedules::first_due(&mut self.store().reader().await?).await?;
+    /// Fires the due schedules. Returns the time until the next one is due, or `None` if no schedule has a next
+    /// occurrence. If schedules are still due and none was fired, returns [`CONTENDED_DELAY`].
+    async fn fire_once(&self) -> store::Result<Option<Duration>> {
+        let report = self.fire_due().await?;
+        let first = store::schedules::next_due_at(&mut self.store().reader().await?).await?;
         let wait = first.map(|first| until(first, self.clock().now()));
-        // Without the pause a row that another node holds would be read without end.
-        Ok(wait.map(|wait| if wait.is_zero() && fired.acted == 0 { PAUSE } else { wait }))
+        // Without the delay, a row that another node has locked would be read in a busy loop.
+        Ok(wait.map(|wait| if wait.is_zero() && report.fired == 0 { CONTENDED_DELAY } else { wait }))
     }
 
+    /// Handles the ends of executions until `shutdown` is cancelled. Runs after each end on this node and at intervals.
+    /// Failures are logged and retried.
     async fn follow_until(&self, shutdown: &CancellationToken) {
         let wake = || self.0.supervisor.next_end();
         let work = || async { self.follow_up().await.map(|_| None) };
-        reconcile::run("schedules_not_followed_up", POLL_INTERVAL, shutdown, wake, work).await;
+        reconcile::run("schedules_not_followed_up", FOLLOW_UP_POLL_INTERVAL, shutdown, wake, work).await;
     }
 }
 
+/// Returns the time from `now` to `time`, or zero if `time` has passed.
 fn until(time: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(time.duration_since(now)).unwrap_or_default()
 }

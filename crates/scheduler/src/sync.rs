@@ -1,48 +1,52 @@
-//! The schedules of the configuration file, brought into the table: they come, change and go with the file. What is not in
-//! the file stays theirs: whether somebody has paused them, and when they are due.
+//! Synchronizes the schedules of the configuration file with the table. Schedules are added, changed and removed with
+//! the file. State that is not in the file stays in the table: manual pauses and the next occurrence.
 
 use std::collections::BTreeMap;
 
 use model::UserId;
-use model::schedule::Source;
-use store::executions::Whose;
-use store::schedules::{self, Filter};
+use model::schedule::ScheduleSource;
+use store::executions::OwnerScope;
+use store::schedules::{self, ScheduleFilter};
 use store::{Error, Transaction};
 
-use crate::{Checked, Scheduler};
+use crate::{CheckedSchedule, Scheduler};
 
-/// Why a schedule is paused that the file says is not enabled.
-const SWITCHED_OFF: &str = "not enabled in the configuration";
-/// Rows read at once.
-const PAGE: i64 = 200;
+/// The pause reason of a schedule with `enabled = false` in the file. Stored in rows and compared with them.
+const DISABLED_REASON: &str = "not enabled in the configuration";
+/// The number of rows that are read at once.
+const PAGE_SIZE: i64 = 200;
 
-/// What came of it, by name.
+/// The result of a synchronization. The lists contain names; those of `removed` are in lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Synced {
+pub struct SyncReport {
     pub added: Vec<String>,
     pub changed: Vec<String>,
     pub removed: Vec<String>,
-    /// Names that a schedule made over the API has: that one stays, the one of the file is not there.
-    pub taken: Vec<String>,
+    /// Names that a schedule of the API uses. It stays, and the schedule of the file is not added.
+    pub name_conflicts: Vec<String>,
 }
 
 impl Scheduler {
-    /// Makes the table say what the file says. They belong to the local user. All nodes must have the same ones.
-    pub async fn sync(&self, file: Vec<Checked>) -> store::Result<Synced> {
+    /// Makes the table match the schedules of the file. They belong to the local user. All nodes must have the same
+    /// file. Returns the changes. Fails if the database fails.
+    pub async fn sync(&self, file: Vec<CheckedSchedule>) -> store::Result<SyncReport> {
         let scheduler = self.clone();
         self.store().transaction(async move |tx| scheduler.sync_in(tx, &file).await).await
     }
 
-    async fn sync_in(&self, tx: &mut Transaction, file: &[Checked]) -> store::Result<Synced> {
-        // Nodes that start together do this one after the other.
-        schedules::alone(tx).await?;
-        let mut synced = Synced::default();
+    /// Synchronizes in a transaction. Schedules are matched by name, ignoring case. `enabled = false` pauses a
+    /// schedule, and removing it resumes only a schedule that was paused for this reason and has a future occurrence.
+    /// Other pauses stay. A schedule counts as changed if its settings or its enabled state differ.
+    async fn sync_in(&self, tx: &mut Transaction, file: &[CheckedSchedule]) -> store::Result<SyncReport> {
+        // Nodes that start at the same time synchronize one after another.
+        schedules::lock_names(tx).await?;
+        let mut report = SyncReport::default();
         let now = self.clock().now();
         let mut known = BTreeMap::new();
-        let filter = Filter { source: Some(Source::File), ..Filter::default() };
+        let filter = ScheduleFilter { source: Some(ScheduleSource::File), ..ScheduleFilter::default() };
         let mut after = None;
         loop {
-            let page = schedules::list(tx, Whose::Everyones, &filter, after.as_ref(), PAGE, now).await?;
+            let page = schedules::list(tx, OwnerScope::AllUsers, &filter, after.as_ref(), PAGE_SIZE, now).await?;
             known.extend(page.rows.into_iter().map(|schedule| (schedule.settings.name.to_lowercase(), schedule.id)));
             after = page.next;
             if after.is_none() {
@@ -51,36 +55,36 @@ impl Scheduler {
         }
         for checked in file {
             let name = checked.settings.name.clone();
-            let off = checked.enabled == Some(false);
+            let is_disabled = checked.enabled == Some(false);
             let Some(id) = known.remove(&name.to_lowercase()) else {
-                let paused = off.then(|| SWITCHED_OFF.to_owned());
-                match self.make(tx, UserId::LOCAL, checked, Source::File, paused).await {
-                    Ok(_) => synced.added.push(name),
-                    Err(Error::Taken(_)) => synced.taken.push(name),
+                let paused_reason = is_disabled.then(|| DISABLED_REASON.to_owned());
+                match self.insert(tx, UserId::LOCAL, checked, ScheduleSource::File, paused_reason).await {
+                    Ok(_) => report.added.push(name),
+                    Err(Error::AlreadyExists(_)) => report.name_conflicts.push(name),
                     Err(error) => return Err(error),
                 }
                 continue;
             };
-            let kept = schedules::lock(tx, Whose::Everyones, id, now).await?;
-            let before = kept.schedule.clone();
-            let whose = Whose::Users(kept.owner);
-            let mut schedule = self.rewrite(tx, kept, &Checked { enabled: None, ..checked.clone() }).await?;
-            if off && schedule.enabled {
-                schedule = self.pause(tx, whose, id, Some(SWITCHED_OFF)).await?;
-            } else if !off && schedule.paused_reason.as_deref() == Some(SWITCHED_OFF) {
-                schedule = match self.resume(tx, whose, id).await {
-                    Err(Error::Ended) => schedule,
+            let row = schedules::lock_row(tx, OwnerScope::AllUsers, id, now).await?;
+            let before = row.schedule.clone();
+            let scope = OwnerScope::User(row.owner);
+            let mut schedule = self.apply(tx, row, &CheckedSchedule { enabled: None, ..checked.clone() }).await?;
+            if is_disabled && schedule.enabled {
+                schedule = self.pause(tx, scope, id, Some(DISABLED_REASON)).await?;
+            } else if !is_disabled && schedule.paused_reason.as_deref() == Some(DISABLED_REASON) {
+                schedule = match self.resume(tx, scope, id).await {
+                    Err(Error::AlreadyEnded) => schedule,
                     resumed => resumed?,
                 };
             }
             if schedule.settings != before.settings || schedule.enabled != before.enabled {
-                synced.changed.push(name);
+                report.changed.push(name);
             }
         }
         for (name, id) in known {
-            schedules::remove(tx, Whose::Everyones, id).await?;
-            synced.removed.push(name);
+            schedules::remove(tx, OwnerScope::AllUsers, id).await?;
+            report.removed.push(name);
         }
-        Ok(synced)
+        Ok(report)
     }
 }

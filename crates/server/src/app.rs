@@ -1,217 +1,229 @@
-//! What every handler has at hand: the store, the clock, the settings in force, the keys and the counters.
+//! The state that all handlers share: the store, the clock, the active configuration, the keys and the counters.
 
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Instant;
 
-use assistant::Models;
+use assistant::ModelChain;
 use assistant::turn::TurnEngine;
 use jiff::Timestamp;
 use model::{Clock, UserId};
 use notify::Notifier;
-use scheduler::Scheduler;
+use scheduler::{Scheduler, SchedulerOptions};
 use secrecy::ExposeSecret;
 use store::Store;
 use supervisor::Supervisor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tools::Tools;
-use tools::foreign::Servers;
-use tools::mcp::http::Door;
-use understand::Reader;
+use tools::mcp::http::McpService;
+use tools::mcp_client::McpServers;
+use understand::UtteranceParser;
 
-use crate::a2a::Door as A2aDoor;
+use crate::a2a::A2aState;
 use crate::auth::revocations::Revocations;
 use crate::auth::verifier::Verifier;
-use crate::chat::Assistant;
-use crate::limit::Limiter;
+use crate::chat::AssistantRunner;
 use crate::metrics::Metrics;
-use crate::notices::Notices;
-use crate::{Settings, a2a};
+use crate::rate_limit::KeyedRateLimiter;
+use crate::schedule_notifier::ScheduleNotifier;
+use crate::{ServerSettings, a2a};
 
-/// A cheap handle, cloned into every request.
+/// A handle to the shared state. Cloning it is cheap; every request has a clone.
 #[derive(Clone)]
-pub struct App(Arc<Inner>);
+pub struct App(Arc<AppShared>);
 
-struct Inner {
+struct AppShared {
     supervisor: Supervisor,
     notifier: Notifier,
     scheduler: Scheduler,
     turns: TurnEngine,
-    tasks: TaskTracker,
+    /// Work that continues after its request has ended.
+    background_tasks: TaskTracker,
     metrics: Metrics,
     revocations: Revocations,
-    mcp: Door,
-    a2a: A2aDoor,
-    in_force: RwLock<Arc<InForce>>,
+    mcp: McpService,
+    a2a: A2aState,
+    active_config: RwLock<Arc<ActiveConfig>>,
     started: Instant,
+    /// Cancelled when the server is asked to stop.
     stopping: CancellationToken,
 }
 
-/// A handle that keeps nothing alive.
-pub(crate) struct Fading(Weak<Inner>);
+/// A handle that does not keep the shared state alive.
+pub(crate) struct WeakApp(Weak<AppShared>);
 
-impl Fading {
+impl WeakApp {
+    /// Returns the handle, or `None` after the state was dropped.
     pub(crate) fn upgrade(&self) -> Option<App> {
         self.0.upgrade().map(App)
     }
 }
 
-/// The settings and what is made from them; replaced as a whole when the configuration is read again.
-pub(crate) struct InForce {
-    pub(crate) settings: Settings,
-    pub(crate) models: Models,
+/// The settings and the values derived from them. A reload of the configuration replaces it as a whole.
+pub(crate) struct ActiveConfig {
+    pub(crate) settings: ServerSettings,
+    pub(crate) models: ModelChain,
     pub(crate) tools: Tools,
-    /// `None`: nobody needs a token, everyone is the local user.
+    /// `None`: no token is required, and every caller is the local user.
     pub(crate) verifier: Option<Verifier>,
-    pub(crate) limiter: Option<Limiter<UserId>>,
-    /// Since when.
-    pub(crate) since: Timestamp,
+    /// The rate limit of users. `None`: unlimited.
+    pub(crate) limiter: Option<KeyedRateLimiter<UserId>>,
+    /// The time at which this configuration became active.
+    pub(crate) activated_at: Timestamp,
 }
 
-/// Who answers, and with whose tools besides our own.
+/// The models that answer and the MCP servers that provide external tools.
 #[derive(Clone)]
-pub struct Equipment {
-    pub models: Models,
-    /// `None`: all tools are our own.
-    pub servers: Option<Servers>,
+pub struct Backends {
+    pub models: ModelChain,
+    /// `None`: only the built-in tools exist.
+    pub servers: Option<McpServers>,
 }
 
-impl From<Models> for Equipment {
-    fn from(models: Models) -> Self {
+impl From<ModelChain> for Backends {
+    fn from(models: ModelChain) -> Self {
         Self { models, servers: None }
     }
 }
 
-impl InForce {
-    fn new(mut settings: Settings, equipment: Equipment, scheduler: &Scheduler, before: Option<&Self>) -> Self {
-        let Equipment { models, servers } = equipment;
-        a2a::complete(&mut settings.a2a.assistant);
-        let known_keys = before.and_then(|before| before.verifier.as_ref()?.jwks());
+impl ActiveConfig {
+    /// Returns the configuration with empty rate limiters. The verifier reuses the fetched keys of `previous`, if the
+    /// URL is the same.
+    fn new(mut settings: ServerSettings, backends: Backends, scheduler: &Scheduler, previous: Option<&Self>) -> Self {
+        let Backends { models, servers } = backends;
+        a2a::fill_assistant_defaults(&mut settings.a2a.assistant);
+        let known_keys = previous.and_then(|previous| previous.verifier.as_ref()?.jwks());
         let verifier = settings.auth.clone().map(|auth| Verifier::new(auth, known_keys));
-        let limiter = settings.rate_limit.map(Limiter::new);
+        let limiter = settings.rate_limit.map(KeyedRateLimiter::new);
         let tools = Tools {
             clock: scheduler.supervisor().clock().clone(),
             limits: settings.tasks,
             names: settings.tool_names,
-            confirm: settings.confirm,
+            confirmation: settings.confirm,
             servers,
             supervisor: Some(scheduler.supervisor().clone()),
             scheduler: Some(scheduler.clone()),
         };
-        let since = tools.clock.now();
-        Self { settings, models, tools, verifier, limiter, since }
+        let activated_at = tools.clock.now();
+        Self { settings, models, tools, verifier, limiter, activated_at }
     }
 }
 
 impl App {
-    /// Works on the supervisor's store, by its clock.
-    pub fn new(supervisor: Supervisor, settings: Settings, equipment: impl Into<Equipment>) -> Self {
+    /// Creates the shared state with the store and the clock of the supervisor. Registers the assistant, the runner of
+    /// remote agents and the push notifications. No background loop is started.
+    pub fn new(supervisor: Supervisor, settings: ServerSettings, backends: impl Into<Backends>) -> Self {
         let notifier = Notifier::new(supervisor.store().clone(), supervisor.clock().clone());
-        let notices = Arc::new(Notices { notifier: notifier.clone(), clock: supervisor.clock().clone() });
-        let options = scheduler::Options { supervisor: supervisor.clone(), notices, witness: None };
+        let notices = Arc::new(ScheduleNotifier { notifier: notifier.clone(), clock: supervisor.clock().clone() });
+        let options = SchedulerOptions { supervisor: supervisor.clone(), notices, crash_hook: None };
         let scheduler = Scheduler::new(options);
-        let in_force = InForce::new(settings, equipment.into(), &scheduler, None);
-        let secret = in_force.settings.auth.as_ref().and_then(|auth| auth.secret.as_ref());
-        let mcp = Door::new(supervisor.store().clone(), secret.map(|secret| secret.expose_secret().as_bytes()));
-        let tasks = TaskTracker::new();
-        let turns = TurnEngine::new(supervisor.store().clone(), supervisor.clock().clone(), tasks.clone());
-        let app = Self(Arc::new(Inner {
+        let active_config = ActiveConfig::new(settings, backends.into(), &scheduler, None);
+        let secret = active_config.settings.auth.as_ref().and_then(|auth| auth.secret.as_ref());
+        let mcp = McpService::new(supervisor.store().clone(), secret.map(|secret| secret.expose_secret().as_bytes()));
+        let background_tasks = TaskTracker::new();
+        let turns = TurnEngine::new(supervisor.store().clone(), supervisor.clock().clone(), background_tasks.clone());
+        let app = Self(Arc::new(AppShared {
             supervisor,
             notifier,
             scheduler,
             turns,
-            tasks,
+            background_tasks,
             metrics: Metrics::default(),
             revocations: Revocations::default(),
             mcp,
-            a2a: A2aDoor::default(),
-            in_force: RwLock::new(Arc::new(in_force)),
+            a2a: A2aState::default(),
+            active_config: RwLock::new(Arc::new(active_config)),
             started: Instant::now(),
             stopping: CancellationToken::new(),
         }));
-        app.notifier().call_back(a2a::push::NAME, a2a::push::resolver(&app));
-        app.supervisor().build_in(Assistant::agent(), Arc::new(Assistant::of(&app)));
-        app.supervisor().set_elsewhere(Arc::new(a2a::Elsewhere::of(&app)));
+        app.notifier().register_callbacks(a2a::push::PUSH_CALLBACK, a2a::push::callback_resolver(&app));
+        app.supervisor().add_built_in(AssistantRunner::agent(), Arc::new(AssistantRunner::new(&app)));
+        app.supervisor().set_remote_runner(Arc::new(a2a::RemoteAgentRunner::new(&app)));
         app
     }
 
-    /// For those that the application itself holds on to.
-    pub(crate) fn downgrade(&self) -> Fading {
-        Fading(Arc::downgrade(&self.0))
+    /// Returns a weak handle, for components that the shared state itself owns.
+    pub(crate) fn downgrade(&self) -> WeakApp {
+        WeakApp(Arc::downgrade(&self.0))
     }
 
+    /// Returns the store.
     pub fn store(&self) -> &Store {
         self.0.supervisor.store()
     }
 
+    /// Returns the clock. Tests may set it.
     pub fn clock(&self) -> &Clock {
         self.0.supervisor.clock()
     }
 
-    /// What runs agents, whoever asks.
+    /// Returns the supervisor, which runs all agents.
     pub fn supervisor(&self) -> &Supervisor {
         &self.0.supervisor
     }
 
-    /// What tells users without being asked.
+    /// Returns the notifier, which fires reminders and delivers notifications.
     pub fn notifier(&self) -> &Notifier {
         &self.0.notifier
     }
 
-    /// What runs agents at the times of their schedules, once it is told to.
+    /// Returns the scheduler, which runs agents at the times of their schedules once it is started.
     pub fn scheduler(&self) -> &Scheduler {
         &self.0.scheduler
     }
 
-    /// Work that goes on without the request that began it.
-    pub fn tasks(&self) -> &TaskTracker {
-        &self.0.tasks
+    /// Returns the tracker of work that continues after its request has ended.
+    pub fn background_tasks(&self) -> &TaskTracker {
+        &self.0.background_tasks
     }
 
-    /// Runs turns of the assistant.
+    /// Returns the engine that runs turns of the assistant.
     pub(crate) fn turns(&self) -> &TurnEngine {
         &self.0.turns
     }
 
-    /// What agents can do for a user, under the settings in force.
+    /// Returns the tools under the active configuration.
     pub fn tools(&self) -> Tools {
-        self.in_force().tools.clone()
+        self.active_config().tools.clone()
     }
 
-    /// How dates are read here.
-    pub(crate) fn reader(&self) -> Reader {
-        Reader { numeric: self.in_force().settings.numeric_dates }
+    /// Returns the parser of utterances, with the configured order of numeric dates.
+    pub(crate) fn utterance_parser(&self) -> UtteranceParser {
+        UtteranceParser { date_order: self.active_config().settings.numeric_dates }
     }
 
-    /// Puts new settings into force; requests under way end under the old ones.
-    pub fn reload(&self, settings: Settings, equipment: impl Into<Equipment>) {
-        let next = Arc::new(InForce::new(settings, equipment.into(), self.scheduler(), Some(&self.in_force())));
-        *self.0.in_force.write().unwrap_or_else(PoisonError::into_inner) = next;
+    /// Activates new settings. Requests in progress finish under the old ones. The rate limits of users start again.
+    /// The MCP service keeps the secret that was configured at the start.
+    pub fn reload(&self, settings: ServerSettings, backends: impl Into<Backends>) {
+        let next =
+            Arc::new(ActiveConfig::new(settings, backends.into(), self.scheduler(), Some(&self.active_config())));
+        *self.0.active_config.write().unwrap_or_else(PoisonError::into_inner) = next;
     }
 
-    /// Ends when the server is asked to stop; readiness turns false at the same moment.
+    /// Returns the token that is cancelled when the server is asked to stop. `/health/ready` fails from then on.
     pub fn stopping(&self) -> &CancellationToken {
         &self.0.stopping
     }
 
-    /// Learns which tokens were revoked: to be called before the first request.
+    /// Reads the revoked tokens. Must be called before the first request. Fails if the database fails.
     pub async fn refresh_revocations(&self) -> store::Result<()> {
         self.revocations().refresh(self).await
     }
 
-    pub(crate) fn in_force(&self) -> Arc<InForce> {
-        self.0.in_force.read().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Returns the active configuration. A request should read it once, because a reload replaces it.
+    pub(crate) fn active_config(&self) -> Arc<ActiveConfig> {
+        self.0.active_config.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.0.metrics
     }
 
-    pub(crate) fn mcp(&self) -> &Door {
+    pub(crate) fn mcp_endpoint(&self) -> &McpService {
         &self.0.mcp
     }
 
-    pub(crate) fn a2a(&self) -> &A2aDoor {
+    pub(crate) fn a2a(&self) -> &A2aState {
         &self.0.a2a
     }
 

@@ -1,5 +1,5 @@
-//! The description of the interface for programs (`/openapi.json`) and people (`/docs`), made from the handlers
-//! themselves. Everything it shows is served from here.
+//! The API description for programs (`/openapi.json`) and people (`/docs`), generated from the handlers. The pages load
+//! nothing from other servers.
 
 mod protocols;
 
@@ -22,17 +22,18 @@ use crate::handlers::RESTORE;
 
 const PROBLEM_JSON: &str = "application/problem+json";
 
-const ABOUT: &str = "One program that runs AI agents for people: tasks and reminders in plain language, command-line \
-                     agents under supervision. Errors are `application/problem+json`; every answer has an \
-                     `X-Request-ID`; changing requests take an `Idempotency-Key`.";
+const API_DESCRIPTION: &str = "Runs AI agents in one program: tasks and reminders in natural language, \
+                               supervised command-line agents. Errors are `application/problem+json`. Every \
+                               response has an `X-Request-ID`. Requests that change data accept an \
+                               `Idempotency-Key`.";
 
-/// What is not said at the handlers.
-pub(crate) fn about() -> OpenApi {
+/// Returns the description without the handlers: title, license, shared schemas and authentication.
+pub(crate) fn base_description() -> OpenApi {
     let license = LicenseBuilder::new().name("Apache-2.0").identifier(Some("Apache-2.0")).build();
     let info = InfoBuilder::new()
         .title("adjutant")
         .version(env!("CARGO_PKG_VERSION"))
-        .description(Some(ABOUT))
+        .description(Some(API_DESCRIPTION))
         .license(Some(license))
         .build();
     let components = ComponentsBuilder::new()
@@ -43,11 +44,13 @@ pub(crate) fn about() -> OpenApi {
     OpenApiBuilder::new()
         .info(info)
         .components(Some(components))
-        // With authentication a token, without it nothing.
+        // A token if authentication is configured, otherwise nothing.
         .security(Some([SecurityRequirement::new("token", [""; 0]), SecurityRequirement::default()]))
         .build()
 }
 
+/// Adds the common errors, the idempotency keys and the paths of the protocols to the description. Returns the routes
+/// of `/openapi.json` and `/docs`.
 pub(crate) fn pages(mut description: OpenApi) -> Router<App> {
     for (path, item) in &mut description.paths.paths {
         for operation in [&mut item.put, &mut item.post, &mut item.patch, &mut item.delete].into_iter().flatten() {
@@ -59,7 +62,7 @@ pub(crate) fn pages(mut description: OpenApi) -> Router<App> {
         item.get.iter_mut().for_each(add_problems);
     }
     description.merge(protocols::Protocols::openapi());
-    // As text once and for all: the tree it is made from is large and of no further use.
+    // Encoded once. The tree is large and is not needed afterwards.
     let description = Bytes::from(serde_json::to_vec(&description).unwrap_or_default());
     let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     let config = Config::new(["/openapi.json"]).use_base_layout().validator_url("none");
@@ -67,44 +70,44 @@ pub(crate) fn pages(mut description: OpenApi) -> Router<App> {
         .route("/openapi.json", get(|| async move { (json, description) }))
 }
 
-/// Every change takes one, but for a restore.
+/// Adds the header `Idempotency-Key`. Every change accepts it, except a restore.
 fn add_idempotency_key(operation: &mut Operation) {
     let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[!-~]{1,255}$")).build();
     let parameter = ParameterBuilder::new()
         .name("Idempotency-Key")
         .parameter_in(ParameterIn::Header)
         .required(Required::False)
-        .description(Some("A request sent again with the same key within 24 hours is carried out once"))
+        .description(Some("Within 24 hours a repetition of the request with this key has no further effect"))
         .schema(Some(text))
         .build();
     operation.parameters.get_or_insert_default().push(parameter.into());
-    add_problem(operation, 409, "The first request with this Idempotency-Key is still at work");
+    add_problem(operation, 409, "The first request with this Idempotency-Key is still running");
 }
 
 /// Adds the errors that every operation may respond with.
 fn add_problems(operation: &mut Operation) {
     add_problem_bodies(operation);
     let common = [
-        (403, "The page or the user is not allowed to"),
-        (500, "A fault of the server; the log has the details under the request's id"),
-        (504, "It took longer than the time limit"),
+        (403, "The user, or the origin of the web page, is not allowed to do this"),
+        (500, "An internal error; the server log has the details under the id of the request"),
+        (504, "The request took longer than the time limit"),
     ];
     let user = [
-        (401, "A valid token is missing"),
-        (429, "Too many requests; Retry-After says when to come back"),
-        (422, "Something in the request is not valid; `errors` says what"),
+        (401, "A valid token is required"),
+        (429, "Too many requests; try again after the time in Retry-After"),
+        (422, "The request is invalid; `errors` lists the violations"),
         (503, "The database is not available"),
     ];
-    // `security(())` at the handler marks what is open to everyone.
-    let open =
+    // A handler with `security(())` needs no authentication.
+    let is_open =
         operation.security.as_ref().is_some_and(|needed| needed.iter().all(|n| *n == SecurityRequirement::default()));
-    let changes = operation.request_body.is_some();
+    let has_body = operation.request_body.is_some();
     let body: &[(u16, &str)] = &[(413, "The body is too large"), (415, "The body is not JSON")];
-    let sets = [common.as_slice(), if open { &[] } else { &user }, if changes { body } else { &[] }];
+    let sets = [common.as_slice(), if is_open { &[] } else { &user }, if has_body { body } else { &[] }];
     sets.into_iter().flatten().for_each(|(status, text)| add_problem(operation, *status, text));
 }
 
-/// Gives the errors that a handler describes their body.
+/// Adds the body to the errors that a handler describes.
 fn add_problem_bodies(operation: &mut Operation) {
     for (status, response) in &mut operation.responses.responses {
         let RefOr::T(response) = response else { continue };
@@ -114,7 +117,7 @@ fn add_problem_bodies(operation: &mut Operation) {
     }
 }
 
-/// Adds an error, unless the handler describes that status itself.
+/// Adds an error response, unless the handler describes that status itself.
 fn add_problem(operation: &mut Operation, status: u16, text: &str) {
     let response = ResponseBuilder::new().description(text).content(PROBLEM_JSON, problem_content()).build();
     operation.responses.responses.entry(status.to_string()).or_insert(response.into());

@@ -1,4 +1,4 @@
-//! Responses whose body is a stream of server-sent events, and requests to resume one.
+//! Responses with a stream of server-sent events, and requests to resume one.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -9,20 +9,20 @@ use axum::response::{IntoResponse, Response};
 use futures::{Stream, StreamExt};
 use model::Invalid;
 
-/// A comment is sent after so much silence, so that proxies and clients know that the stream is alive.
+/// A comment is sent after this time without an event, so that proxies and clients keep the stream open.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Returns one event as text. An empty name is none. Names and ids of callers contain no line breaks; an event with one is
-/// logged and left out.
+/// Encodes one event. An empty name is left out. Names and ids must not contain line breaks; an event with one is logged
+/// and encoded as nothing.
 pub(crate) fn encode(id: Option<&str>, name: &str, data: &str) -> String {
     let mut bytes = Vec::with_capacity(data.len() + 64);
-    if let Err(error) = (sse::Event { id, name, data: data.as_bytes() }).encode(&mut bytes) {
-        tracing::error!(name, %error, "an event was not sent");
+    if let Err(error) = (sse::SseEvent { id, name, data: data.as_bytes() }).encode(&mut bytes) {
+        tracing::error!(name, %error, "an event could not be encoded and was dropped");
     }
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Returns the `Last-Event-ID` of a request, if it has one. Fails if it is not a number that is an id of an event.
+/// Returns the `Last-Event-ID` of a request, or `None` without that header. Fails if it is not a number that fits `T`.
 pub(crate) fn last_event_id<T: TryFrom<u64>>(headers: &HeaderMap) -> Result<Option<T>, Invalid> {
     let Some(value) = headers.get("last-event-id") else { return Ok(None) };
     let number = value.to_str().ok().and_then(|text| text.trim().parse::<u64>().ok());
@@ -30,7 +30,7 @@ pub(crate) fn last_event_id<T: TryFrom<u64>>(headers: &HeaderMap) -> Result<Opti
     id.map(Some).ok_or_else(|| Invalid::one("Last-Event-ID", "number", "must be the id of an event"))
 }
 
-/// Returns a response that sends encoded events as they come, and comments while there are none.
+/// Returns a response that sends encoded events as they arrive, and comments in between.
 pub(crate) fn stream(events: impl Stream<Item = String> + Send + 'static) -> Response {
     let body = futures::stream::unfold(Box::pin(events), |mut events| async move {
         let text = match tokio::time::timeout(KEEP_ALIVE_INTERVAL, events.next()).await {
@@ -42,12 +42,12 @@ pub(crate) fn stream(events: impl Stream<Item = String> + Send + 'static) -> Res
     respond(Body::from_stream(body))
 }
 
-/// Returns a response whose body is a stream of events.
+/// Returns a response with encoded events as its body.
 pub(crate) fn respond(body: Body) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
-        // Asks proxies not to hold events back.
+        // Asks proxies not to buffer events.
         (header::HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
     ];
     (headers, body).into_response()

@@ -1,38 +1,42 @@
-//! Whether the server lives, whether it can work, and what it depends on.
+//! The health endpoints: the state of the process, its readiness and its dependencies.
 
 use std::time::{Duration, Instant};
 
 use api::health::{
-    CircuitBreaker, Health, HealthBrief, HealthDependencies, HealthOfChannel, HealthOfDatabase, HealthOfMcpServer,
-    HealthOfModel, HealthOfTool, HealthStatus,
+    ChannelHealth, CircuitBreaker, DatabaseHealth, Health, HealthBrief, HealthDependencies, HealthStatus,
+    LanguageModelHealth, McpServerHealth, RejectedTool,
 };
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use model::breaker::{self, Snapshot};
-use tools::foreign::{Phase, Servers};
+use model::breaker::{BreakerSnapshot, BreakerState};
+use tools::mcp_client::{McpServerPhase, McpServers};
 
 use crate::App;
 
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The time within which the database must answer a ping.
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// State of the server and of what it depends on.
+/// Returns the state of the server and of its dependencies.
 #[utoipa::path(
     get,
     path = "/health",
     tag = "operation",
     security(()),
-    responses((status = 200, body = Health), (status = 503, description = "It cannot work right now", body = Health))
+    responses(
+        (status = 200, description = "The server is ready", body = Health),
+        (status = 503, description = "The database is not available, or the server is stopping", body = Health),
+    )
 )]
 pub(crate) async fn health(State(app): State<App>) -> (StatusCode, Json<Health>) {
     let started = Instant::now();
-    let reached = database(&app).await;
-    let database = HealthOfDatabase {
-        status: reached,
+    let database_status = ping_database(&app).await;
+    let database = DatabaseHealth {
+        status: database_status,
         kind: app.store().kind().into(),
         latency_ms: started.elapsed().as_secs_f64() * 1000.0,
     };
-    let status = overall(&app, reached);
+    let status = overall_status(&app, database_status);
     let health = Health {
         status,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -42,54 +46,58 @@ pub(crate) async fn health(State(app): State<App>) -> (StatusCode, Json<Health>)
             models: models(&app),
             mcp_servers: mcp_servers(&app),
             channels: channels(&app),
-            push_hosts_left_alone: app.notifier().hosts_left_alone(),
+            push_hosts_left_alone: app.notifier().suspended_hosts(),
         },
     };
-    (code(status), Json(health))
+    (status_code(status), Json(health))
 }
 
-fn models(app: &App) -> Vec<HealthOfModel> {
-    let in_force = app.in_force();
-    let models = in_force.models.iter().map(|model| {
+/// Returns the health of the configured models. A model is unavailable while its circuit breaker is open.
+fn models(app: &App) -> Vec<LanguageModelHealth> {
+    let config = app.active_config();
+    let models = config.models.iter().map(|model| {
         let health = model.health();
-        let open = health.as_ref().is_some_and(|health| health.breaker.state == breaker::State::Open);
-        let aside = health.iter().flat_map(|health| health.set_aside.clone());
-        HealthOfModel {
+        let open = health.as_ref().is_some_and(|health| health.breaker.state == BreakerState::Open);
+        let rejected = health.iter().flat_map(|health| health.rejected_tools.clone());
+        LanguageModelHealth {
             name: model.name().to_owned(),
             status: if open { HealthStatus::Unavailable } else { HealthStatus::Ok },
-            tools_set_aside: aside.map(|(tool, reason)| HealthOfTool { tool, reason }).collect(),
+            tools_set_aside: rejected.map(|(tool, reason)| RejectedTool { tool, reason }).collect(),
             circuit_breaker: health.map(|health| breaker_state(health.breaker)),
         }
     });
     models.collect()
 }
 
-fn mcp_servers(app: &App) -> Vec<HealthOfMcpServer> {
-    let states = app.in_force().tools.servers.as_ref().map(Servers::states).unwrap_or_default();
-    let servers = states.into_iter().map(|server| HealthOfMcpServer {
+/// Returns the health of the external MCP servers. A server is available if it is ready and its circuit breaker is not
+/// open. The last error is shown only while it is not ready.
+fn mcp_servers(app: &App) -> Vec<McpServerHealth> {
+    let states = app.active_config().tools.servers.as_ref().map(McpServers::states).unwrap_or_default();
+    let servers = states.into_iter().map(|server| McpServerHealth {
         name: server.name,
         status: match server.phase {
-            Phase::Ready if server.breaker.state != breaker::State::Open => HealthStatus::Ok,
+            McpServerPhase::Ready if server.breaker.state != BreakerState::Open => HealthStatus::Ok,
             _ => HealthStatus::Unavailable,
         },
-        phase: phase(server.phase).into(),
+        phase: phase_name(server.phase).into(),
         protocol: server.protocol,
         implementation: server.implementation,
         tools: server.tools,
         tools_set_aside: server
-            .left_out
+            .rejected_tools
             .into_iter()
-            .map(|tool| HealthOfTool { tool: tool.name, reason: tool.reason })
+            .map(|tool| RejectedTool { tool: tool.name, reason: tool.reason })
             .collect(),
-        last_error: server.last_error.filter(|_| server.phase != Phase::Ready),
+        last_error: server.last_error.filter(|_| server.phase != McpServerPhase::Ready),
         next_try_in_seconds: server.next_try_in,
         circuit_breaker: breaker_state(server.breaker),
     });
     servers.collect()
 }
 
-fn channels(app: &App) -> Vec<HealthOfChannel> {
-    let channels = app.notifier().states().into_iter().map(|channel| HealthOfChannel {
+/// Returns the health of the channels. A channel is unavailable while its deliveries are suspended.
+fn channels(app: &App) -> Vec<ChannelHealth> {
+    let channels = app.notifier().channel_states().into_iter().map(|channel| ChannelHealth {
         name: channel.name,
         kind: channel.kind.into(),
         status: if channel.disabled_until.is_some() { HealthStatus::Unavailable } else { HealthStatus::Ok },
@@ -100,54 +108,67 @@ fn channels(app: &App) -> Vec<HealthOfChannel> {
     channels.collect()
 }
 
-fn phase(phase: Phase) -> &'static str {
+fn phase_name(phase: McpServerPhase) -> &'static str {
     match phase {
-        Phase::Starting => "starting",
-        Phase::Ready => "ready",
-        Phase::Down => "down",
+        McpServerPhase::Starting => "starting",
+        McpServerPhase::Ready => "ready",
+        McpServerPhase::Down => "down",
     }
 }
 
-fn breaker_state(now: Snapshot) -> CircuitBreaker {
+fn breaker_state(snapshot: BreakerSnapshot) -> CircuitBreaker {
     CircuitBreaker {
-        state: now.state.as_str().into(),
-        failure_count: now.failure_count,
-        last_failure_time: now.last_failure_time,
-        last_state_change: now.last_state_change,
-        consecutive_successes: now.consecutive_successes,
+        state: snapshot.state.as_str().into(),
+        failure_count: snapshot.failure_count,
+        last_failure_time: snapshot.last_failure_time,
+        last_state_change: snapshot.last_state_change,
+        consecutive_successes: snapshot.consecutive_successes,
     }
 }
 
-/// Whether the process answers.
-#[utoipa::path(get, path = "/health/live", tag = "operation", security(()), responses((status = 200, body = HealthBrief)))]
+/// Answers while the process runs.
+#[utoipa::path(
+    get,
+    path = "/health/live",
+    tag = "operation",
+    security(()),
+    responses((status = 200, description = "The process is running", body = HealthBrief))
+)]
 pub(crate) async fn live() -> Json<HealthBrief> {
     Json(HealthBrief { status: HealthStatus::Ok })
 }
 
-/// Whether requests should be sent here.
+/// Reports readiness.
+///
+/// A load balancer should send requests only to ready servers.
 #[utoipa::path(
     get,
     path = "/health/ready",
     tag = "operation",
     security(()),
-    responses((status = 200, body = HealthBrief), (status = 503, description = "Not now", body = HealthBrief))
+    responses(
+        (status = 200, description = "The server is ready", body = HealthBrief),
+        (status = 503, description = "The database is not available, or the server is stopping", body = HealthBrief),
+    )
 )]
 pub(crate) async fn ready(State(app): State<App>) -> (StatusCode, Json<HealthBrief>) {
-    let status = overall(&app, database(&app).await);
-    (code(status), Json(HealthBrief { status }))
+    let status = overall_status(&app, ping_database(&app).await);
+    (status_code(status), Json(HealthBrief { status }))
 }
 
-async fn database(app: &App) -> HealthStatus {
-    match tokio::time::timeout(PATIENCE, app.store().ping()).await {
+/// Returns `Ok` if the database answers within two seconds, otherwise `Unavailable`.
+async fn ping_database(app: &App) -> HealthStatus {
+    match tokio::time::timeout(DATABASE_TIMEOUT, app.store().ping()).await {
         Ok(Ok(())) => HealthStatus::Ok,
         _ => HealthStatus::Unavailable,
     }
 }
 
-fn overall(app: &App, database: HealthStatus) -> HealthStatus {
+/// Returns `Stopping` if the server is stopping, otherwise the status of the database.
+fn overall_status(app: &App, database: HealthStatus) -> HealthStatus {
     if app.stopping().is_cancelled() { HealthStatus::Stopping } else { database }
 }
 
-fn code(status: HealthStatus) -> StatusCode {
+fn status_code(status: HealthStatus) -> StatusCode {
     if status == HealthStatus::Ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
 }

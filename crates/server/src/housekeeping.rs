@@ -1,33 +1,34 @@
-//! What the server does by itself from time to time: removes what is past its time and forgets idle rate buckets.
+//! Removes rows after their retention period and idle state of the rate limits, once an hour.
 
 use std::time::Duration;
 
-use store::housekeeping::{Removed, sweep};
+use store::housekeeping::{RemovedRows, sweep};
 
 use crate::App;
 use crate::auth::revocations;
 
 const INTERVAL: Duration = Duration::from_secs(3600);
 
-/// Runs until the server stops.
+/// Runs housekeeping and the refresh of revocations until the server stops.
 pub async fn run(app: App) {
-    let tokens = tokio::spawn(revocations::keep_fresh(app.clone()));
-    while app.stopping().run_until_cancelled(tick(&app)).await.is_some() {}
-    let _ = tokens.await;
+    let revocations = tokio::spawn(revocations::refresh_loop(app.clone()));
+    while app.stopping().run_until_cancelled(round(&app)).await.is_some() {}
+    let _ = revocations.await;
 }
 
-async fn tick(app: &App) {
-    let in_force = app.in_force();
-    match sweep(app.store(), in_force.settings.retention, app.clock().now()).await {
-        Ok(removed) if removed != Removed::default() => {
-            tracing::info!(event = "housekeeping", removed = ?removed, "removed what was past its time");
+/// Removes expired rows and idle state, then sleeps for an hour. Failures are only logged.
+async fn round(app: &App) {
+    let config = app.active_config();
+    match sweep(app.store(), config.settings.retention, app.clock().now()).await {
+        Ok(removed) if removed != RemovedRows::default() => {
+            tracing::info!(event = "housekeeping", removed = ?removed, "removed expired rows");
         }
         Ok(_) => {}
-        Err(error) => tracing::warn!(error = %error, "housekeeping failed; it is tried again later"),
+        Err(error) => tracing::warn!(error = %error, "housekeeping failed; retrying in an hour"),
     }
-    if let Some(limiter) = &in_force.limiter {
-        limiter.tidy();
+    if let Some(limiter) = &config.limiter {
+        limiter.remove_idle();
     }
-    app.a2a().tidy(app.clock().now());
+    app.a2a().evict_expired(app.clock().now());
     tokio::time::sleep(INTERVAL).await;
 }

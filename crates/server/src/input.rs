@@ -1,4 +1,4 @@
-//! Reading requests: bodies, query strings, path segments. Whatever is wrong is named by its field; nothing is ignored.
+//! Reads bodies, query strings and path segments of requests. A violation names its field; unknown input is rejected.
 
 use std::str::FromStr;
 
@@ -7,6 +7,7 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use model::Invalid;
+use model::conversation::ConversationId;
 use query::Reason;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -15,17 +16,19 @@ use uuid::Uuid;
 
 use crate::Problem;
 
-/// A JSON body as `T`. Unknown fields are `T`'s to refuse.
-pub(crate) fn json<T: DeserializeOwned>(parts: &Parts, body: &[u8]) -> Result<T, Problem> {
+/// Parses a JSON body. Fails if its content type is not JSON, or it is not UTF-8, is an array or does not fit `T`. `T`
+/// must reject unknown fields itself.
+pub(crate) fn parse_json<T: DeserializeOwned>(parts: &Parts, body: &[u8]) -> Result<T, Problem> {
     require_json(parts)?;
     let text = std::str::from_utf8(body).map_err(|_| Invalid::one("body", "utf8", "must be valid UTF-8"))?;
-    // A list would pass for the fields of an object in their order.
+    // serde would read an array as the fields of a struct, in their order.
     if text.trim_start().starts_with('[') {
         return Err(Invalid::one("body", "type", "must be a JSON object").into());
     }
-    Ok(model::json::read(text)?)
+    Ok(model::json::parse(text)?)
 }
 
+/// Fails if the content type is not JSON. A missing content type is accepted.
 fn require_json(parts: &Parts) -> Result<(), Problem> {
     let Some(kind) = parts.headers.get(header::CONTENT_TYPE) else { return Ok(()) };
     let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
@@ -36,43 +39,43 @@ fn require_json(parts: &Parts) -> Result<(), Problem> {
     Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "media-type", detail))
 }
 
-/// The query string, read into a struct of `api`.
-pub(crate) struct Params<T>(pub(crate) T);
+/// The query string, parsed into a struct of `api`.
+pub(crate) struct QueryParams<T>(pub(crate) T);
 
-impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Params<T> {
+impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for QueryParams<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        Ok(Self(parameters(parts.uri.query())?))
+        Ok(Self(parse_query(parts.uri.query())?))
     }
 }
 
-/// Refuses every parameter.
+/// A query string without parameters.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NoParameters {}
 
-/// Reads a query string. Fails if a parameter is unknown, repeated or not of its type.
-pub(crate) fn parameters<T: DeserializeOwned>(query: Option<&str>) -> Result<T, Invalid> {
-    query::parse(query.unwrap_or_default()).map_err(refused)
+/// Parses a query string. Fails if a parameter is unknown, repeated or not of its type.
+pub(crate) fn parse_query<T: DeserializeOwned>(query: Option<&str>) -> Result<T, Invalid> {
+    query::parse(query.unwrap_or_default()).map_err(invalid_parameter)
 }
 
-/// Returns the limit and the cursor of a listing.
-pub(crate) fn page(list: &impl api::List) -> Result<(i64, Option<Cursor>), Invalid> {
+/// Returns the limit and the cursor of a listing. A missing limit is the default one. Fails if one of them is invalid.
+pub(crate) fn page_params(list: &impl api::ListParams) -> Result<(i64, Option<Cursor>), Invalid> {
     let cursor = list.cursor().map(Cursor::parse).transpose()?;
-    Ok((in_range(list.limit(), DEFAULT_LIMIT)?, cursor))
+    Ok((check_limit(list.limit(), DEFAULT_LIMIT)?, cursor))
 }
 
-/// Checks a `limit`.
-pub(crate) fn in_range(limit: Option<i64>, default: i64) -> Result<i64, Invalid> {
+/// Returns the `limit`, or the default. Fails if it is not between 1 and [`MAX_LIMIT`].
+pub(crate) fn check_limit(limit: Option<i64>, default: i64) -> Result<i64, Invalid> {
     match limit.unwrap_or(default) {
         limit if (1..=MAX_LIMIT).contains(&limit) => Ok(limit),
         _ => Err(Invalid::one("limit", "range", format!("must be a number between 1 and {MAX_LIMIT}"))),
     }
 }
 
-/// Names the parameter that was refused and the rule that it breaks.
-fn refused(error: query::Error) -> Invalid {
+/// Returns the violation for a parameter and the rule that it breaks.
+fn invalid_parameter(error: query::Error) -> Invalid {
     let rule = match error.reason {
         Reason::NotUtf8 => "utf8",
         Reason::Nul => "characters",
@@ -84,38 +87,40 @@ fn refused(error: query::Error) -> Invalid {
     Invalid::one(error.parameter, rule, error.reason.to_string())
 }
 
-/// The `{id}` of a path, as whatever kind of id it must be.
-pub(crate) struct Id<T>(pub(crate) T);
+/// The `{id}` of a path, parsed as `T`.
+pub(crate) struct IdParam<T>(pub(crate) T);
 
-impl<T: PathId, S: Send + Sync> FromRequestParts<S> for Id<T> {
+impl<T: FromPath, S: Send + Sync> FromRequestParts<S> for IdParam<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let path: Result<Path<String>, PathRejection> = Path::from_request_parts(parts, state).await;
         let Path(id) = path.map_err(|_| Invalid::one("id", "utf8", "must be valid UTF-8"))?;
-        T::read(&id).map(Self).map_err(Problem::from)
+        T::from_path(&id).map(Self).map_err(Problem::from)
     }
 }
 
-pub(crate) trait PathId: Sized {
-    fn read(text: &str) -> Result<Self, Invalid>;
+/// An id that can stand in a path.
+pub(crate) trait FromPath: Sized {
+    /// Parses the id. Fails if it is malformed.
+    fn from_path(text: &str) -> Result<Self, Invalid>;
 }
 
-impl PathId for Uuid {
-    fn read(text: &str) -> Result<Self, Invalid> {
+impl FromPath for Uuid {
+    fn from_path(text: &str) -> Result<Self, Invalid> {
         Self::try_parse(text).map_err(|_| Invalid::one("id", "uuid", "must be a UUID"))
     }
 }
 
-/// An agent's: one that could not exist does not.
-impl PathId for String {
-    fn read(text: &str) -> Result<Self, Invalid> {
+/// The id of an agent. It is not checked: an agent with an invalid id is not found.
+impl FromPath for String {
+    fn from_path(text: &str) -> Result<Self, Invalid> {
         Ok(text.to_owned())
     }
 }
 
-impl PathId for model::conversation::Id {
-    fn read(text: &str) -> Result<Self, Invalid> {
+impl FromPath for ConversationId {
+    fn from_path(text: &str) -> Result<Self, Invalid> {
         Self::from_str(text).map_err(|mut invalid| {
             invalid.violations[0].field = "id".to_owned();
             invalid
@@ -130,14 +135,15 @@ mod tests {
 
     use super::*;
 
-    fn refused(body: &str) -> (String, String) {
+    fn first_violation(body: &str) -> (String, String) {
         let (parts, ()) = Request::new(()).into_parts();
-        let error = json::<model::task::Draft>(&parts, body.as_bytes()).unwrap_err();
+        let error = parse_json::<model::task::TaskDraft>(&parts, body.as_bytes()).unwrap_err();
         (error.errors[0].field.clone(), error.errors[0].rule.clone())
     }
 
     #[test]
-    fn what_is_wrong_with_a_body_is_named() {
+    fn violations_in_a_body_name_their_field() {
+        // CHAT-4
         for (body, field, rule) in [
             ("", "body", "json"),
             ("{", "body", "json"),
@@ -150,13 +156,13 @@ mod tests {
             (r#"{"title":"a","colour":"red"}"#, "colour", "unknown"),
             (r#"{"title":"a","title":"b"}"#, "body", "type"),
         ] {
-            assert_eq!(refused(body), (field.to_owned(), rule.to_owned()), "{body}");
+            assert_eq!(first_violation(body), (field.to_owned(), rule.to_owned()), "{body}");
         }
     }
 
     #[test]
-    fn what_is_wrong_with_a_query_is_named() {
-        let read = |query| parameters::<ListTasks>(Some(query));
+    fn violations_in_a_query_name_their_parameter() {
+        let read = |query| parse_query::<ListTasks>(Some(query));
         assert_eq!(read("q=two+words%21&limit=5").unwrap().q.as_deref(), Some("two words!"));
         for (query, field, rule) in [
             ("x=1", "x", "unknown"),
@@ -170,7 +176,7 @@ mod tests {
             assert_eq!((violation.field.as_str(), violation.rule.as_str()), (field, rule), "{query}");
         }
         for (query, field) in [("limit=0", "limit"), ("limit=201", "limit"), ("cursor=x", "cursor")] {
-            assert_eq!(page(&read(query).unwrap()).err().unwrap().violations[0].field, field, "{query}");
+            assert_eq!(page_params(&read(query).unwrap()).err().unwrap().violations[0].field, field, "{query}");
         }
     }
 }

@@ -1,29 +1,29 @@
-//! The HTTP door: chat, `/api/…`, `/mcp`, health, metrics and documentation, with everything around a request that all
-//! of them share (ids, logs, limits, authentication, errors).
+//! The HTTP server: chat, `/api/…`, `/mcp`, A2A, health, metrics and documentation. Request ids, logs, limits,
+//! authentication and errors are shared by all of them.
 //!
-//! A request passes `request` (id, log, time limit), `guard` (host and origin), [`auth`] (who is it, how often) and
-//! reaches a handler in `api`, which speaks to the store in one call. Handlers know no SQL and no configuration file.
+//! A request passes `request` (id, log, time limit), `guard` (host and origin) and [`auth`] (user, rate limit). Then a
+//! handler in `handlers` answers it with one call of the store. Handlers contain no SQL and read no configuration file.
 
 mod a2a;
 pub mod app;
 pub mod auth;
-mod change;
 mod chat;
 mod docs;
 mod event_stream;
+pub mod follow_up;
 mod guard;
 mod handlers;
 mod health;
 pub mod housekeeping;
+mod idempotency;
 mod input;
-mod limit;
 mod mcp;
 mod metrics;
-mod notices;
 mod peer;
 mod problem;
+mod rate_limit;
 mod request;
-pub mod results;
+mod schedule_notifier;
 mod seal;
 pub mod serve;
 pub mod settings;
@@ -35,32 +35,33 @@ use axum::routing::get;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub use a2a::elsewhere;
+pub use a2a::discover_remote_agent;
 pub use app::App;
 pub use problem::Problem;
-pub use settings::Settings;
+pub use settings::ServerSettings;
 
-/// The assistant as an agent among others, as far as no configuration says otherwise.
-pub fn assistant() -> model::agent::Agent {
-    chat::Assistant::agent()
+/// Returns the default configuration of the agent `assistant`.
+pub fn assistant_agent() -> model::agent::Agent {
+    chat::AssistantRunner::agent()
 }
 
-/// Only how the node is, for one that serves nobody.
+/// Returns the routes of a node that serves no users: only `/health` and below.
 pub fn health_router(app: App) -> Router {
     Router::new()
         .route("/health", get(health::health))
         .route("/health/live", get(health::live))
         .route("/health/ready", get(health::ready))
-        .fallback(|| async { Problem::no_such_path() })
+        .fallback(|| async { Problem::unknown_path() })
         .layer(from_fn_with_state(app.clone(), guard::check))
         .layer(from_fn_with_state(app.clone(), request::handle))
         .with_state(app)
 }
 
-/// Every route there is.
+/// Returns all routes. `/api`, chat and MCP require a user; A2A has its own authentication; health, metrics and
+/// documentation are public.
 pub fn router(app: App) -> Router {
     let (api, api_docs) = handlers::routes().split_for_parts();
-    let (open, mut description) = OpenApiRouter::with_openapi(docs::about())
+    let (open, mut description) = OpenApiRouter::with_openapi(docs::base_description())
         .routes(routes!(health::health))
         .routes(routes!(health::live))
         .routes(routes!(health::ready))
@@ -69,12 +70,12 @@ pub fn router(app: App) -> Router {
     description.merge(api_docs);
 
     api.merge(mcp::routes())
-        .route_layer(from_fn_with_state(app.clone(), auth::require))
+        .route_layer(from_fn_with_state(app.clone(), auth::require_user))
         .merge(a2a::routes(&app))
         .merge(open)
         .merge(docs::pages(description))
         .route("/", get(|| async { Redirect::temporary("/docs/") }))
-        .fallback(|| async { Problem::no_such_path() })
+        .fallback(|| async { Problem::unknown_path() })
         .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
         .layer(guard::cors(app.clone()))
         .layer(from_fn_with_state(app.clone(), guard::check))

@@ -1,28 +1,31 @@
-//! `/mcp`: the tools for any MCP client, for the user who asks.
+//! `/mcp`: the tools of the current user for MCP clients.
 //!
-//! A client that is waited for (a question to its user, an open stream) has its answer begun already, so the time limit
-//! of requests does not cut it off.
+//! The time limit of requests ends when the response starts. So it does not cut off open streams, nor calls that wait for
+//! an answer of the client's user.
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::post;
-use tools::mcp::Asker;
+use tools::mcp::McpCaller;
 use tracing::Span;
 
-use crate::auth::Asking;
-use crate::{App, Problem, change};
+use crate::auth::CurrentUser;
+use crate::{App, Problem, idempotency};
 
+/// Returns the route of the MCP endpoint.
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/mcp", post(handle).get(handle).delete(handle))
 }
 
-async fn handle(State(app): State<App>, Asking(user): Asking, request: Request) -> Result<Response, Problem> {
-    let limit = app.in_force().settings.max_body_bytes;
+/// Reads the body and passes the request to the MCP service with the tools of the user. Fails if the body is too large
+/// or incomplete.
+async fn handle(State(app): State<App>, CurrentUser(user): CurrentUser, request: Request) -> Result<Response, Problem> {
+    let limit = app.active_config().settings.max_body_bytes;
     let (parts, body) = request.into_parts();
-    let body = change::read(body, limit).await?.into();
-    let asker = Asker { user, tools: app.tools(), span: Span::current() };
-    let answer = app.mcp().handle(asker, Request::from_parts(parts, body)).await;
-    Ok(answer.map(Body::new))
+    let body = idempotency::read_body(body, limit).await?.into();
+    let caller = McpCaller { user, tools: app.tools(), span: Span::current() };
+    let response = app.mcp_endpoint().handle(caller, Request::from_parts(parts, body)).await;
+    Ok(response.map(Body::new))
 }

@@ -1,13 +1,13 @@
-//! Counters for Prometheus. Labels are routes and outcomes, never users or their data.
+//! Metrics for Prometheus. Labels are routes and outcomes, never users or their data.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use assistant::Asked;
-use axum::extract::{MatchedPath, State as Given};
+use assistant::ModelCallRecord;
+use axum::extract::{MatchedPath, State};
 use axum::http::{Method, header};
 use axum::response::IntoResponse;
-use model::breaker::State;
+use model::breaker::BreakerState;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
@@ -16,102 +16,105 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use tools::Names;
-use tools::foreign::{Phase, Servers};
+use tools::ToolNames;
+use tools::mcp_client::{McpServerPhase, McpServers};
 
 use crate::request::TurnSummary;
 use crate::{App, Problem};
 
-/// Seconds.
-const BUCKETS: [f64; 15] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+/// The upper bounds of the histogram, in seconds.
+const DURATION_BUCKETS: [f64; 15] =
+    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 
+/// All counters and gauges of the node.
 pub(crate) struct Metrics {
     registry: Registry,
-    requests: Family<Request, Counter>,
-    durations: Family<Route, Histogram>,
-    turns: Family<Outcome, Counter>,
-    tool_calls: Family<ToolCall, Counter>,
-    model_calls: Family<ModelCall, Counter>,
-    model_tokens: Family<ModelTokens, Counter>,
-    breakers: Family<Service, Gauge>,
-    mcp_servers: Family<Service, Gauge>,
+    requests: Family<RequestLabels, Counter>,
+    durations: Family<RouteLabels, Histogram>,
+    turns: Family<TurnLabels, Counter>,
+    tool_calls: Family<ToolCallLabels, Counter>,
+    model_calls: Family<ModelCallLabels, Counter>,
+    model_tokens: Family<ModelTokenLabels, Counter>,
+    breakers: Family<ServiceLabels, Gauge>,
+    mcp_servers: Family<ServiceLabels, Gauge>,
     executions_running: Gauge,
-    executions: Family<Ending, Counter>,
-    schedule_decisions: Family<Decision, Counter>,
+    executions: Family<ExecutionLabels, Counter>,
+    schedule_decisions: Family<DecisionLabels, Counter>,
     reminders: Counter,
-    deliveries: Family<Delivery, Counter>,
+    deliveries: Family<DeliveryLabels, Counter>,
     push_hosts: Gauge,
     waiting_writes: Gauge,
     uptime: Gauge,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Request {
+struct RequestLabels {
     method: Label<Method>,
     route: Label<Option<MatchedPath>>,
     status: u16,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Route {
+struct RouteLabels {
     route: Label<Option<MatchedPath>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Outcome {
+struct TurnLabels {
     success: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ToolCall {
+struct ToolCallLabels {
     tool: &'static str,
     success: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ModelCall {
+struct ModelCallLabels {
     model: String,
     success: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ModelTokens {
+struct ModelTokenLabels {
     model: String,
     kind: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Ending {
+struct ExecutionLabels {
     status: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Decision {
+struct DecisionLabels {
     kind: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Delivery {
+struct DeliveryLabels {
     channel: String,
     outcome: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Service {
+struct ServiceLabels {
     service: String,
 }
 
-/// A value of another crate as a label, without copying it for each request.
+/// A label with a value of a foreign type. It avoids a copy of the text for each request.
 #[derive(Clone, Debug)]
 struct Label<T>(T);
 
-trait Name {
-    fn name(&self) -> &str;
+/// The text of a label. It must have a limited number of values.
+trait LabelText {
+    fn label_text(&self) -> &str;
 }
 
-impl Name for Method {
-    fn name(&self) -> &str {
-        // Anybody can invent a method; a counter for each would grow without bound.
+impl LabelText for Method {
+    fn label_text(&self) -> &str {
+        // Clients can send any method. A counter for each would grow without bound.
         match *self {
             Self::GET | Self::POST | Self::PUT | Self::PATCH | Self::DELETE | Self::HEAD | Self::OPTIONS => {
                 self.as_str()
@@ -121,67 +124,71 @@ impl Name for Method {
     }
 }
 
-impl Name for Option<MatchedPath> {
-    fn name(&self) -> &str {
+impl LabelText for Option<MatchedPath> {
+    fn label_text(&self) -> &str {
         self.as_ref().map_or("other", MatchedPath::as_str)
     }
 }
 
-impl<T: Name> PartialEq for Label<T> {
+impl<T: LabelText> PartialEq for Label<T> {
     fn eq(&self, other: &Self) -> bool {
-        self.0.name() == other.0.name()
+        self.0.label_text() == other.0.label_text()
     }
 }
 
-impl<T: Name> Eq for Label<T> {}
+impl<T: LabelText> Eq for Label<T> {}
 
-impl<T: Name> std::hash::Hash for Label<T> {
+impl<T: LabelText> std::hash::Hash for Label<T> {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.0.name().hash(state);
+        self.0.label_text().hash(state);
     }
 }
 
-impl<T: Name> EncodeLabelValue for Label<T> {
+impl<T: LabelText> EncodeLabelValue for Label<T> {
     fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
-        encoder.write_str(self.0.name())
+        encoder.write_str(self.0.label_text())
     }
 }
 
 impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("adjutant");
-        let requests = Family::<Request, Counter>::default();
+        let requests = Family::<RequestLabels, Counter>::default();
         registry.register("http_requests", "HTTP requests by route and status", requests.clone());
-        let durations = Family::<Route, Histogram>::new_with_constructor(|| Histogram::new(BUCKETS));
-        let help = "time until the answer began";
+        let durations = Family::<RouteLabels, Histogram>::new_with_constructor(|| Histogram::new(DURATION_BUCKETS));
+        let help = "time until the response started";
         registry.register_with_unit("http_request_duration", help, Unit::Seconds, durations.clone());
-        let turns = Family::<Outcome, Counter>::default();
+        let turns = Family::<TurnLabels, Counter>::default();
         registry.register("turns", "turns of the assistant", turns.clone());
-        let tool_calls = Family::<ToolCall, Counter>::default();
-        registry.register("tool_calls", "tools that the assistant called", tool_calls.clone());
-        let model_calls = Family::<ModelCall, Counter>::default();
-        registry.register("model_calls", "replies that were asked of models", model_calls.clone());
-        let model_tokens = Family::<ModelTokens, Counter>::default();
-        registry.register("model_tokens", "tokens that models took and gave", model_tokens.clone());
-        let breakers = Family::<Service, Gauge>::default();
-        let help = "circuit breakers: 0 closed, 1 half open, 2 open";
+        let tool_calls = Family::<ToolCallLabels, Counter>::default();
+        registry.register("tool_calls", "calls of tools by the assistant", tool_calls.clone());
+        let model_calls = Family::<ModelCallLabels, Counter>::default();
+        registry.register("model_calls", "requests to models", model_calls.clone());
+        let model_tokens = Family::<ModelTokenLabels, Counter>::default();
+        registry.register("model_tokens", "tokens that models consumed and produced", model_tokens.clone());
+        let breakers = Family::<ServiceLabels, Gauge>::default();
+        let help = "state of circuit breakers: 0 closed, 1 half open, 2 open";
         registry.register("circuit_breaker_state", help, breakers.clone());
-        let mcp_servers = Family::<Service, Gauge>::default();
-        registry.register("mcp_server_ready", "MCP servers of others: 1 ready, 0 not", mcp_servers.clone());
+        let mcp_servers = Family::<ServiceLabels, Gauge>::default();
+        registry.register("mcp_server_ready", "external MCP servers: 1 ready, 0 not ready", mcp_servers.clone());
         let executions_running = Gauge::default();
-        registry.register("executions_running", "agents at work on this node", executions_running.clone());
-        let executions = Family::<Ending, Counter>::default();
-        registry.register("executions", "runs of agents that have ended on this node", executions.clone());
-        let schedule_decisions = Family::<Decision, Counter>::default();
-        let help = "what this node decided about times of schedules";
+        registry.register("executions_running", "executions that are running on this node", executions_running.clone());
+        let executions = Family::<ExecutionLabels, Counter>::default();
+        registry.register("executions", "executions that have ended on this node", executions.clone());
+        let schedule_decisions = Family::<DecisionLabels, Counter>::default();
+        let help = "decisions of this node about occurrences of schedules";
         registry.register("schedule_decisions", help, schedule_decisions.clone());
         let reminders = Counter::default();
-        registry.register("reminders_fired", "reminders and due tasks told of by this node", reminders.clone());
-        let deliveries = Family::<Delivery, Counter>::default();
-        let help = "notifications sent by this node: delivered, failed attempts, dead where given up";
+        registry.register(
+            "reminders_fired",
+            "reminders and due tasks that this node has notified about",
+            reminders.clone(),
+        );
+        let deliveries = Family::<DeliveryLabels, Counter>::default();
+        let help = "delivery attempts of this node: delivered, failed (will be retried) or dead (given up)";
         registry.register("deliveries", help, deliveries.clone());
         let push_hosts = Gauge::default();
-        let help = "hosts of push notifications that do not answer and are left alone by this node";
+        let help = "hosts of push notifications that this node has suspended because they do not answer";
         registry.register("push_hosts_left_alone", help, push_hosts.clone());
         let waiting_writes = Gauge::default();
         registry.register("store_waiting_writes", "writes that wait for the database", waiting_writes.clone());
@@ -210,45 +217,49 @@ impl Default for Metrics {
 }
 
 impl Metrics {
+    /// Counts a request and the time until its response started. `route` is the pattern of the path; `None` counts as
+    /// `other`.
     pub(crate) fn count_request(&self, method: Method, route: Option<MatchedPath>, status: u16, duration: Duration) {
         let route = Label(route);
-        self.durations.get_or_create(&Route { route: route.clone() }).observe(duration.as_secs_f64());
-        self.requests.get_or_create(&Request { method: Label(method), route, status }).inc();
+        self.durations.get_or_create(&RouteLabels { route: route.clone() }).observe(duration.as_secs_f64());
+        self.requests.get_or_create(&RequestLabels { method: Label(method), route, status }).inc();
     }
 
-    /// Counts a turn that has ended, the tools it called and the models it asked.
-    pub(crate) fn count_turn(&self, summary: &TurnSummary, names: Names) {
+    /// Counts a turn that has ended, with its tool calls and its model calls. A deferred turn is not counted. Tools
+    /// that are not built in count as `other`.
+    pub(crate) fn count_turn(&self, summary: &TurnSummary, names: ToolNames) {
         let TurnSummary::Ended(outcome) = summary else { return };
         let result = &outcome.result;
-        self.turns.get_or_create(&Outcome { success: result.success }).inc();
-        let ours = tools::catalog::ours(names, tools::Offer::Schedules);
+        self.turns.get_or_create(&TurnLabels { success: result.success }).inc();
+        let built_in = tools::catalog::built_in(names, tools::ToolSet::Schedules);
         for call in &result.tool_calls {
-            // A model can invent a name; a counter for each would grow without bound.
-            let known = ours.iter().find(|spec| spec.name == call.tool_name);
+            // A model can invent names. A counter for each would grow without bound.
+            let known = built_in.iter().find(|spec| spec.name == call.tool_name);
             let tool = known.map_or("other", |spec| &spec.name);
-            self.tool_calls.get_or_create(&ToolCall { tool, success: call.error.is_none() }).inc();
+            self.tool_calls.get_or_create(&ToolCallLabels { tool, success: call.error.is_none() }).inc();
         }
-        for Asked { model, success, usage } in &result.asked {
-            self.model_calls.get_or_create(&ModelCall { model: model.clone(), success: *success }).inc();
+        for ModelCallRecord { model, success, usage } in &result.model_calls {
+            self.model_calls.get_or_create(&ModelCallLabels { model: model.clone(), success: *success }).inc();
             for (kind, tokens) in [("input", usage.input), ("output", usage.output), ("reasoning", usage.reasoning)] {
                 if tokens > 0 {
-                    self.model_tokens.get_or_create(&ModelTokens { model: model.clone(), kind }).inc_by(tokens);
+                    self.model_tokens.get_or_create(&ModelTokenLabels { model: model.clone(), kind }).inc_by(tokens);
                 }
             }
         }
     }
 
-    fn set_breaker(&self, service: &str, state: State) {
+    /// Sets the state of the circuit breaker of a service: 0 closed, 1 half open, 2 open.
+    fn set_breaker(&self, service: &str, state: BreakerState) {
         let number = match state {
-            State::Closed => 0,
-            State::HalfOpen => 1,
-            State::Open => 2,
+            BreakerState::Closed => 0,
+            BreakerState::HalfOpen => 1,
+            BreakerState::Open => 2,
         };
-        self.breakers.get_or_create(&Service { service: service.to_owned() }).set(number);
+        self.breakers.get_or_create(&ServiceLabels { service: service.to_owned() }).set(number);
     }
 }
 
-/// Counters in the Prometheus text format.
+/// Returns the metrics in the OpenMetrics text format.
 #[utoipa::path(
     get,
     path = "/metrics",
@@ -256,39 +267,39 @@ impl Metrics {
     security(()),
     responses((status = 200, description = "OpenMetrics text", body = String, content_type = "application/openmetrics-text"))
 )]
-pub(crate) async fn metrics(Given(app): Given<App>) -> Result<impl IntoResponse, Problem> {
+pub(crate) async fn metrics(State(app): State<App>) -> Result<impl IntoResponse, Problem> {
     let metrics = app.metrics();
     metrics.waiting_writes.set(i64::try_from(app.store().waiting_writes()).unwrap_or(i64::MAX));
     metrics.uptime.set(i64::try_from(app.uptime().as_secs()).unwrap_or(i64::MAX));
-    metrics.executions_running.set(i64::try_from(app.supervisor().running()).unwrap_or(i64::MAX));
-    for (status, count) in app.supervisor().ended() {
-        let counter = metrics.executions.get_or_create(&Ending { status: status.as_str() });
+    metrics.executions_running.set(i64::try_from(app.supervisor().running_count()).unwrap_or(i64::MAX));
+    for (status, count) in app.supervisor().ended_counts() {
+        let counter = metrics.executions.get_or_create(&ExecutionLabels { status: status.as_str() });
         counter.inc_by(count.saturating_sub(counter.get()));
     }
-    for (kind, count) in app.scheduler().decided() {
-        let counter = metrics.schedule_decisions.get_or_create(&Decision { kind: kind.as_str() });
+    for (kind, count) in app.scheduler().decision_counts() {
+        let counter = metrics.schedule_decisions.get_or_create(&DecisionLabels { kind: kind.as_str() });
         counter.inc_by(count.saturating_sub(counter.get()));
     }
-    metrics.reminders.inc_by(app.notifier().fired().saturating_sub(metrics.reminders.get()));
-    for (channel, counts) in app.notifier().deliveries() {
+    metrics.reminders.inc_by(app.notifier().fired_count().saturating_sub(metrics.reminders.get()));
+    for (channel, counts) in app.notifier().delivery_counts() {
         for (outcome, count) in [("delivered", counts.delivered), ("failed", counts.failed), ("dead", counts.dead)] {
-            let counter = metrics.deliveries.get_or_create(&Delivery { channel: channel.clone(), outcome });
+            let counter = metrics.deliveries.get_or_create(&DeliveryLabels { channel: channel.clone(), outcome });
             counter.inc_by(count.saturating_sub(counter.get()));
         }
     }
-    metrics.push_hosts.set(i64::try_from(app.notifier().hosts_left_alone()).unwrap_or(i64::MAX));
-    for channel in app.notifier().states() {
+    metrics.push_hosts.set(i64::try_from(app.notifier().suspended_hosts()).unwrap_or(i64::MAX));
+    for channel in app.notifier().channel_states() {
         metrics.set_breaker(&format!("channel:{}", channel.name), channel.breaker.state);
     }
-    for model in app.in_force().models.iter() {
+    for model in app.active_config().models.iter() {
         if let Some(health) = model.health() {
             metrics.set_breaker(model.name(), health.breaker.state);
         }
     }
-    for server in app.in_force().tools.servers.iter().flat_map(Servers::states) {
+    for server in app.active_config().tools.servers.iter().flat_map(McpServers::states) {
         metrics.set_breaker(&format!("mcp_server:{}", server.name), server.breaker.state);
-        let ready = i64::from(server.phase == Phase::Ready);
-        metrics.mcp_servers.get_or_create(&Service { service: server.name }).set(ready);
+        let ready = i64::from(server.phase == McpServerPhase::Ready);
+        metrics.mcp_servers.get_or_create(&ServiceLabels { service: server.name }).set(ready);
     }
     let mut text = String::new();
     encode(&mut text, &metrics.registry).map_err(|error| Problem::internal(error.to_string()))?;

@@ -1,5 +1,7 @@
-//! Where a request comes from: the other end of its connection or, behind proxies that the configuration trusts, whom the
-//! last of them has seen. What anybody else writes into `X-Forwarded-For` is not believed.
+//! Determines the address of the client of a request.
+//!
+//! It is the peer of the connection. If the peer is a trusted proxy, it is the last address in `X-Forwarded-For` that is
+//! not a trusted proxy. The header is ignored in requests of any other peer.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -8,41 +10,44 @@ use ipnet::IpNet;
 
 const FORWARDED: &str = "x-forwarded-for";
 
-/// The other end of the connection, noted beside every request.
+/// The address of the peer of the connection, stored in the extensions of every request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer(pub(crate) IpAddr);
+pub(crate) struct PeerAddress(pub(crate) IpAddr);
 
-/// Who is asking, as an address. A request that came over no connection comes from this machine.
-pub(crate) fn address(extensions: &Extensions, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
-    let Peer(peer) = extensions.get().copied().unwrap_or(Peer(Ipv4Addr::LOCALHOST.into()));
+/// Returns the address of the client. A request without a connection comes from this host. `X-Forwarded-For` of a
+/// trusted peer is read from its end up to the first address that is not trusted. If a malformed entry or the start of
+/// the header comes first, the address that was read last is used.
+pub(crate) fn client_address(extensions: &Extensions, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
+    let PeerAddress(peer) = extensions.get().copied().unwrap_or(PeerAddress(Ipv4Addr::LOCALHOST.into()));
     let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.contains(&address));
     if !is_trusted(peer) {
         return peer;
     }
     let lines = headers.get_all(FORWARDED).iter().filter_map(|line| line.to_str().ok());
-    let named: Vec<_> = lines.flat_map(|line| line.split(',')).map(str::trim).collect();
-    let mut seen = peer;
-    // Each proxy adds whom it has seen at the end: the first who is no proxy of ours is the one who asks.
-    for name in named.into_iter().rev() {
-        let Some(address) = read(name) else { break };
-        seen = address;
-        if !is_trusted(seen) {
+    let hops: Vec<_> = lines.flat_map(|line| line.split(',')).map(str::trim).collect();
+    let mut client = peer;
+    // Each proxy appends the address of its peer. The last address that is not a trusted proxy is the client.
+    for hop in hops.into_iter().rev() {
+        let Some(address) = parse_address(hop) else { break };
+        client = address;
+        if !is_trusted(client) {
             break;
         }
     }
-    seen
+    client
 }
 
-/// An address, with a port or without.
-fn read(text: &str) -> Option<IpAddr> {
+/// Parses an address with or without brackets and a port. Returns `None` for other text. An IPv4 address in IPv6 form
+/// becomes IPv4.
+fn parse_address(text: &str) -> Option<IpAddr> {
     let text = text.trim_matches('"');
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     let address = bare.parse().ok().or_else(|| text.parse().ok().map(|socket: SocketAddr| socket.ip()));
     address.map(|address: IpAddr| address.to_canonical())
 }
 
-/// What one household or machine has: of IPv6 addresses everyone has very many.
-pub(crate) fn network(address: IpAddr) -> IpAddr {
+/// Returns the network that counts as one client: the /64 prefix of an IPv6 address, or the IPv4 address itself.
+pub(crate) fn client_network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & !(u128::MAX >> 64)).into(),
@@ -53,24 +58,24 @@ pub(crate) fn network(address: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
 
-    fn seen(peer: &str, forwarded: &[&str]) -> String {
+    fn client(peer: &str, forwarded: &[&str]) -> String {
         let mut extensions = Extensions::new();
-        extensions.insert(Peer(peer.parse().unwrap()));
+        extensions.insert(PeerAddress(peer.parse().unwrap()));
         let mut headers = HeaderMap::new();
         for line in forwarded {
             headers.append(FORWARDED, line.parse().unwrap());
         }
         let trusted = ["10.0.0.0/8".parse().unwrap(), "127.0.0.1/32".parse().unwrap()];
-        address(&extensions, &headers, &trusted).to_string()
+        client_address(&extensions, &headers, &trusted).to_string()
     }
 
     #[test]
-    fn only_trusted_proxies_are_believed() {
+    fn forwarded_addresses_count_only_from_trusted_proxies() {
         // A2A-2
         for (peer, forwarded, expected) in [
             ("203.0.113.7", &["198.51.100.1"][..], "203.0.113.7"),
             ("127.0.0.1", &["198.51.100.1"], "198.51.100.1"),
-            // What the caller wrote itself stands before what the proxy added.
+            // The client's own entry comes before the entry that the proxy added.
             ("127.0.0.1", &["1.1.1.1, 198.51.100.1, 10.1.1.1"], "198.51.100.1"),
             ("127.0.0.1", &["1.1.1.1", "198.51.100.1:443"], "198.51.100.1"),
             ("127.0.0.1", &["[2001:db8::1]:443"], "2001:db8::1"),
@@ -80,14 +85,14 @@ mod tests {
             ("127.0.0.1", &["10.1.1.1"], "10.1.1.1"),
             ("127.0.0.1", &[], "127.0.0.1"),
         ] {
-            assert_eq!(seen(peer, forwarded), expected, "{peer} {forwarded:?}");
+            assert_eq!(client(peer, forwarded), expected, "{peer} {forwarded:?}");
         }
-        assert_eq!(address(&Extensions::new(), &HeaderMap::new(), &[]).to_string(), "127.0.0.1");
+        assert_eq!(client_address(&Extensions::new(), &HeaderMap::new(), &[]).to_string(), "127.0.0.1");
     }
 
     #[test]
-    fn a_household_counts_once() {
-        assert_eq!(network("2001:db8:1:2:3:4:5:6".parse().unwrap()).to_string(), "2001:db8:1:2::");
-        assert_eq!(network("198.51.100.1".parse().unwrap()).to_string(), "198.51.100.1");
+    fn an_ipv6_prefix_counts_as_one_client() {
+        assert_eq!(client_network("2001:db8:1:2:3:4:5:6".parse().unwrap()).to_string(), "2001:db8:1:2::");
+        assert_eq!(client_network("198.51.100.1".parse().unwrap()).to_string(), "198.51.100.1");
     }
 }

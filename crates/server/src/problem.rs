@@ -1,5 +1,5 @@
-//! Errors as people and programs get them over HTTP: `application/problem+json` (RFC 9457). The one place that maps
-//! errors to status codes. What went wrong inside is logged, never sent.
+//! Error responses over HTTP: `application/problem+json` (RFC 9457). Only this module maps errors to status codes.
+//! Internal causes are logged and never sent.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use model::{Invalid, Violation};
 
-/// What went wrong with a request.
+/// The error of a request, with its status and the text for the caller.
 #[derive(Clone, Debug)]
 pub struct Problem {
     status: StatusCode,
@@ -17,19 +17,20 @@ pub struct Problem {
     pub(crate) errors: Vec<Violation>,
     /// Seconds.
     retry_after: Option<u64>,
-    /// For the log: what the sender must not see.
+    /// The internal cause. It is logged and not sent.
     cause: Option<String>,
 }
 
-/// What is noted beside an answer for the log.
+/// The entry for the log that accompanies a response with a server error.
 #[derive(Clone, Debug)]
-pub(crate) struct Failure {
+pub(crate) struct LoggedFailure {
     pub(crate) kind: &'static str,
     pub(crate) message: String,
     pub(crate) recoverable: bool,
 }
 
 impl Problem {
+    /// Returns a problem. `kind` is the last segment of its type URI.
     pub(crate) fn new(status: StatusCode, kind: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         Self { status, kind, detail: detail.into(), errors: Vec::new(), retry_after: None, cause: None }
     }
@@ -46,16 +47,16 @@ impl Problem {
         }
     }
 
-    pub(crate) fn no_such_path() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not-found", "there is nothing at this path")
+    pub(crate) fn unknown_path() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", "no endpoint exists at this path; see /docs")
     }
 
-    pub(crate) fn not_found(what: &str) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not-found", format!("there is no such {what}"))
+    pub(crate) fn not_found(noun: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", format!("{noun} not found"))
     }
 
     pub(crate) fn method_not_allowed() -> Self {
-        let detail = "this path does not take this method";
+        let detail = "this path does not support this method; the Allow header lists the supported ones";
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", detail)
     }
 
@@ -72,6 +73,7 @@ impl Problem {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
     }
 
+    /// Returns 429 with `Retry-After`: the whole seconds of `wait` plus one.
     pub(crate) fn too_many_requests(wait: std::time::Duration) -> Self {
         let seconds = wait.as_secs() + 1;
         let detail = format!("too many requests; try again in {seconds} s");
@@ -80,26 +82,29 @@ impl Problem {
     }
 
     pub(crate) fn timeout(limit: std::time::Duration) -> Self {
-        let detail = format!("the request took longer than {} s", limit.as_secs());
+        let detail = format!("the request took longer than the limit of {} s", limit.as_secs());
         Self::new(StatusCode::GATEWAY_TIMEOUT, "timeout", detail)
     }
 
+    /// Returns 500. `cause` is only logged.
     pub(crate) fn internal(cause: impl Into<String>) -> Self {
-        let detail = "something went wrong here; the log has the details under this request_id";
+        let detail = "an internal error occurred; the server log has the details under this request_id";
         let problem = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail);
         Self { cause: Some(cause.into()), ..problem }
     }
 
+    /// Returns 503 with `Retry-After`. `cause` is only logged.
     fn unavailable(cause: String) -> Self {
-        let detail = "the database is not available right now; try again";
+        let detail = "the database is not available; try again";
         let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail);
         Self { retry_after: Some(1), cause: Some(cause), ..problem }
     }
 
-    /// `what` names the thing that [`store::Error::NotFound`] is about.
-    pub(crate) fn from_store(what: &str) -> impl Fn(store::Error) -> Self {
+    /// Returns a function that converts errors of the store. `noun` names the object that [`store::Error::NotFound`] is
+    /// about.
+    pub(crate) fn from_store(noun: &str) -> impl Fn(store::Error) -> Self {
         move |error| match error {
-            store::Error::NotFound => Self::not_found(what),
+            store::Error::NotFound => Self::not_found(noun),
             other => other.into(),
         }
     }
@@ -112,45 +117,50 @@ impl From<Invalid> for Problem {
     }
 }
 
-impl From<supervisor::Refused> for Problem {
-    fn from(refused: supervisor::Refused) -> Self {
-        use supervisor::Refused;
-        match refused {
-            Refused::NoAgent => Self::not_found("agent"),
-            Refused::Disabled(_) => Self::new(StatusCode::CONFLICT, "disabled", refused.to_string()),
-            Refused::Forbidden(why) => Self::forbidden(why),
-            Refused::TooLarge { limit } => {
+impl From<supervisor::SubmitError> for Problem {
+    fn from(error: supervisor::SubmitError) -> Self {
+        use supervisor::SubmitError;
+        match error {
+            SubmitError::AgentNotFound => Self::not_found("agent"),
+            SubmitError::AgentDisabled(_) => Self::new(StatusCode::CONFLICT, "disabled", error.to_string()),
+            SubmitError::Forbidden(reason) => Self::forbidden(reason),
+            SubmitError::InputTooLarge { limit } => {
                 let detail = format!("the input must have at most {limit} bytes");
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
             }
-            Refused::Invalid(invalid) => invalid.into(),
-            Refused::NotHere(why) => Self::new(StatusCode::CONFLICT, "not-here", why),
-            Refused::Broken(cause) => Self::internal(cause),
+            SubmitError::Invalid(invalid) => invalid.into(),
+            SubmitError::NotOnThisNode(reason) => Self::new(StatusCode::CONFLICT, "not-here", reason),
+            SubmitError::Internal(cause) => Self::internal(cause),
         }
     }
 }
 
-/// Seconds after which a place may have become free.
-const BUSY_RETRY: u64 = 5;
+/// The value of `Retry-After` while no slot is free.
+const BUSY_RETRY_SECONDS: u64 = 5;
 
 impl From<store::Error> for Problem {
     fn from(error: store::Error) -> Self {
         match error {
-            store::Error::NotFound => Self::not_found("thing"),
-            store::Error::KeyReused => {
-                Invalid::one("Idempotency-Key", "reused", "was used for another request in the last 24 hours").into()
-            }
+            store::Error::NotFound => Self::not_found("object"),
+            store::Error::KeyReused => Invalid::one(
+                "Idempotency-Key",
+                "reused",
+                "was used for a different request in the last 24 hours; use a new key",
+            )
+            .into(),
             store::Error::KeyBusy => {
-                let detail = "the first request with this Idempotency-Key is still at work";
+                let detail = "the first request with this Idempotency-Key is still running; repeat the request later";
                 Self::new(StatusCode::CONFLICT, "idempotency-key-busy", detail)
             }
             store::Error::TooMany { .. } => Self::new(StatusCode::CONFLICT, "too-many", error.to_string()),
-            store::Error::Taken(_) => Self::new(StatusCode::CONFLICT, "taken", error.to_string()),
-            store::Error::Configured => Self::new(StatusCode::CONFLICT, "configured", error.to_string()),
-            store::Error::Ended | store::Error::NotEnded => Self::new(StatusCode::CONFLICT, "state", error.to_string()),
-            store::Error::QueueFull { .. } | store::Error::NoPlace => {
+            store::Error::AlreadyExists(_) => Self::new(StatusCode::CONFLICT, "taken", error.to_string()),
+            store::Error::DefinedInConfig => Self::new(StatusCode::CONFLICT, "configured", error.to_string()),
+            store::Error::AlreadyEnded | store::Error::NotEnded => {
+                Self::new(StatusCode::CONFLICT, "state", error.to_string())
+            }
+            store::Error::QueueFull { .. } | store::Error::NoFreeSlot => {
                 let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", error.to_string());
-                Self { retry_after: Some(BUSY_RETRY), ..problem }
+                Self { retry_after: Some(BUSY_RETRY_SECONDS), ..problem }
             }
             store::Error::Backup(_) | store::Error::NewerSchema { .. } => {
                 Invalid::one("body", "backup", error.to_string()).into()
@@ -174,13 +184,13 @@ impl IntoResponse for Problem {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         if status.is_server_error() {
-            response.extensions_mut().insert(Failure {
+            response.extensions_mut().insert(LoggedFailure {
                 kind: self.kind,
                 message: self.cause.clone().unwrap_or_else(|| self.detail.to_string()),
                 recoverable: status != StatusCode::INTERNAL_SERVER_ERROR,
             });
         }
-        // The body is written by `request`, once the id is known.
+        // `request` writes the body, because it knows the id of the request.
         response.extensions_mut().insert(self);
         response
     }

@@ -1,5 +1,4 @@
-//! What happens around every request: its id, its log entries, its time limit, and an answer even if the handler
-//! panics.
+//! The outermost layer of every request: its id, its log entries, its time limit and a response if the handler panics.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use redact::redact;
 use tracing::{Instrument, Span, field};
 
 use crate::handlers::time_limit;
-use crate::problem::Failure;
+use crate::problem::LoggedFailure;
 use crate::{App, Problem};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -27,9 +26,10 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub(crate) struct RequestId(HeaderValue);
 
 impl RequestId {
-    fn of(request: &Request, app: &App) -> Self {
-        let kept = request.headers().get(REQUEST_ID).filter(|id| is_valid(id.as_bytes())).cloned();
-        Self(kept.unwrap_or_else(|| {
+    /// Returns the id in the header `X-Request-ID` if it is valid, otherwise a new id: `req_` and 12 random digits.
+    fn from_request(request: &Request, app: &App) -> Self {
+        let sent = request.headers().get(REQUEST_ID).filter(|id| is_valid(id.as_bytes())).cloned();
+        Self(sent.unwrap_or_else(|| {
             // The last 12 digits of a version 7 UUID are random.
             let id = app.clock().id().simple().to_string();
             HeaderValue::from_str(&format!("req_{}", &id[20..])).unwrap_or(HeaderValue::from_static("req_000000000000"))
@@ -52,25 +52,27 @@ impl<S: Sync> FromRequestParts<S> for RequestId {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let id = parts.extensions.get::<Self>().cloned();
-        id.ok_or_else(|| Problem::internal("a request without an id"))
+        id.ok_or_else(|| Problem::internal("the request has no id"))
     }
 }
 
+/// Returns whether the id has 1 to 64 ASCII letters, digits, `_` and `-`.
 fn is_valid(id: &[u8]) -> bool {
     (1..=64).contains(&id.len()) && id.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
 }
 
-/// The outermost layer.
+/// Handles a request: assigns its id, logs and counts it, limits the time until the response starts, and writes the
+/// bodies of problems. The response has the header `X-Request-ID`.
 pub(crate) async fn handle(State(app): State<App>, request: Request, next: Next) -> Response {
     let started = Instant::now();
-    let id = RequestId::of(&request, &app);
+    let id = RequestId::from_request(&request, &app);
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let name = route.as_ref().map_or("other", MatchedPath::as_str);
-    let limit = time_limit(&method, name, app.in_force().settings.request_timeout);
-    // Traces do not pass the log's redactor.
+    let limit = time_limit(&method, name, app.active_config().settings.request_timeout);
+    // Traces bypass the redaction of the log.
     let path = redact(request.uri().path()).into_owned();
-    // Of the highest level, so that no setting of the log takes the id from an entry.
+    // The highest level, so that every log level keeps the id in its entries.
     let span = tracing::error_span!(
         "request",
         request_id = id.as_str(),
@@ -88,12 +90,12 @@ pub(crate) async fn handle(State(app): State<App>, request: Request, next: Next)
         let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
         let input_length: u64 = length.and_then(|length| length.parse().ok()).unwrap_or_default();
         tracing::info!(event = "request_received", method = method.as_str(), path, input_length);
-        let abandoned = Abandoned { started };
-        let response = answer(request, next, limit).await;
+        let abandoned = AbandonedRequestLog { started };
+        let response = run_handler(request, next, limit).await;
         std::mem::forget(abandoned);
         log_outcome(&response, started);
         if let Some(summary) = response.extensions().get::<TurnSummary>() {
-            app.metrics().count_turn(summary, app.in_force().settings.tool_names);
+            app.metrics().count_turn(summary, app.active_config().settings.tool_names);
         }
         response
     }
@@ -105,7 +107,8 @@ pub(crate) async fn handle(State(app): State<App>, request: Request, next: Next)
     with_problem_body(response, &id)
 }
 
-async fn answer(request: Request, next: Next, limit: Duration) -> Response {
+/// Runs the handler within the limit. A panic or a timeout becomes a problem.
+async fn run_handler(request: Request, next: Next, limit: Duration) -> Response {
     let handler = AssertUnwindSafe(next.run(request)).catch_unwind();
     match tokio::time::timeout(limit, handler).await {
         Ok(Ok(response)) => response,
@@ -118,8 +121,10 @@ async fn answer(request: Request, next: Next, limit: Duration) -> Response {
     }
 }
 
+/// Logs a server error, if there is one, and the end of the request. For a turn that is still running, the end is
+/// logged later.
 fn log_outcome(response: &Response, started: Instant) {
-    if let Some(Failure { kind, message, recoverable }) = response.extensions().get::<Failure>() {
+    if let Some(LoggedFailure { kind, message, recoverable }) = response.extensions().get::<LoggedFailure>() {
         let error_message = &*redact(message);
         tracing::error!(event = "error_occurred", error_type = kind, error_message, recoverable);
     }
@@ -130,27 +135,28 @@ fn log_outcome(response: &Response, started: Instant) {
     }
 }
 
-/// Writes the last entry of a request whose client did not wait for the answer.
-struct Abandoned {
+/// Writes the last log entry of a request if it is dropped: the client disconnected before the response.
+struct AbandonedRequestLog {
     started: Instant,
 }
 
-impl Drop for Abandoned {
+impl Drop for AbandonedRequestLog {
     fn drop(&mut self) {
         log_completed(false, &[], self.started);
     }
 }
 
-/// How the turn of a request has ended, noted beside its answer.
+/// The outcome of the turn of a request. It accompanies the response as an extension.
 #[derive(Clone)]
 pub(crate) enum TurnSummary {
     Ended(Arc<TurnOutcome>),
-    /// The turn goes on; the last entry is written when it ends.
+    /// The turn is still running. The last log entry is written when it ends.
     Deferred,
 }
 
 impl TurnSummary {
-    /// Writes the last entry of a request.
+    /// Writes the last log entry of a request, if its turn has ended. The entry reports success only if both the
+    /// request and the turn succeeded.
     pub(crate) fn log(&self, success: bool, started: Instant) {
         if let Self::Ended(outcome) = self {
             let tools: Vec<_> = outcome.result.tool_calls.iter().map(|call| call.tool_name.as_str()).collect();
@@ -159,6 +165,7 @@ impl TurnSummary {
     }
 }
 
+/// Logs the end of a request with its duration and the names of the called tools.
 fn log_completed(success: bool, tools: &[&str], started: Instant) {
     let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     tracing::info!(
@@ -170,7 +177,8 @@ fn log_completed(success: bool, tools: &[&str], started: Instant) {
     );
 }
 
-/// Problems get their body here, where the request's id is known.
+/// Writes the body of a problem, which contains the id of the request. A response without a problem is returned
+/// unchanged.
 fn with_problem_body(mut response: Response, id: &RequestId) -> Response {
     let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
     let json = serde_json::to_string(&problem.body(id.as_str())).unwrap_or_default();
@@ -179,12 +187,12 @@ fn with_problem_body(mut response: Response, id: &RequestId) -> Response {
     response
 }
 
-/// Notes which conversation a request is about.
-pub(crate) fn note_conversation(id: &model::conversation::Id) {
+/// Adds the id of the conversation to the log entries of the request.
+pub(crate) fn record_conversation(id: &model::conversation::ConversationId) {
     Span::current().record("conversation_id", field::display(id));
 }
 
-/// Notes who is asking, for the log entries that follow.
-pub(crate) fn note_user(user: &model::User) {
+/// Adds the id of the user to the log entries of the request.
+pub(crate) fn record_user(user: &model::User) {
     Span::current().record("user_id", field::display(user.id));
 }

@@ -1,8 +1,9 @@
-//! Seals what must survive a restart and must not be readable in the database: what a client wants shown to its webhook.
+//! Encrypts secrets that must survive a restart and must not be readable in the database: the credentials for the
+//! webhooks of A2A clients.
 //!
-//! The key is derived from the secret of `[auth]`, which all nodes share, or else from a file in the data directory that
-//! only this node has. A seal names its key, so that whoever has another one knows that it is not theirs to open; and it
-//! is good for one place alone.
+//! The key is derived from the secret of `[auth]`, which all nodes share. Without one it comes from a file in the data
+//! directory, and only this node has it. The sealed text contains the id of its key, so that a node with a different key
+//! can report [`UnsealError::UnknownKey`]. The text can be opened only in the context for which it was sealed.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -15,129 +16,142 @@ use ring::hkdf::{HKDF_SHA256, KeyType, Salt};
 use ring::rand::{SecureRandom, SystemRandom};
 use secrecy::{ExposeSecret, SecretString};
 
-/// Below the data directory.
-const FILE: &str = "seal.key";
-const KEY: usize = 32;
-const NAME: usize = 8;
-/// Of the form of a seal.
-const FORM: &str = "1";
+/// The name of the key file in the data directory.
+const KEY_FILE: &str = "seal.key";
+const KEY_BYTES: usize = 32;
+const KEY_ID_BYTES: usize = 8;
+/// The version of the format of sealed text.
+const FORMAT_VERSION: &str = "1";
 
-/// What this node can seal with.
-pub(crate) struct Seals {
+/// Seals and opens secrets with the keys of this node.
+pub(crate) struct Sealer {
     secret: Option<SecretString>,
-    file: PathBuf,
+    key_file: PathBuf,
 }
 
-/// Why a seal stays closed.
+/// The reason why sealed text cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Closed {
-    /// It was made with a key that is not here.
-    OtherKey,
-    /// It was damaged, or is not for this place.
-    Broken,
+pub(crate) enum UnsealError {
+    /// It was sealed with a key that this node does not have.
+    UnknownKey,
+    /// It is damaged, or was sealed for a different context.
+    Corrupt,
 }
 
-struct Key {
-    name: String,
+struct SealingKey {
+    /// Identifies the key in sealed text.
+    id: String,
     key: LessSafeKey,
 }
 
-/// How long a key's name is.
-struct OfName;
+/// The length of a key id, for HKDF.
+struct KeyIdLength;
 
-impl KeyType for OfName {
+impl KeyType for KeyIdLength {
     fn len(&self) -> usize {
-        NAME
+        KEY_ID_BYTES
     }
 }
 
-impl Seals {
-    /// `secret`: what all nodes share, if there is such.
+impl Sealer {
+    /// Creates a sealer. `secret` is the secret that all nodes share, if one is configured.
     pub(crate) fn new(secret: Option<SecretString>, data_dir: &Path) -> Self {
-        Self { secret, file: data_dir.join(FILE) }
+        Self { secret, key_file: data_dir.join(KEY_FILE) }
     }
 
-    /// Seals something for one place.
-    pub(crate) fn seal(&self, plain: &[u8], place: &str) -> io::Result<String> {
-        let Key { name, key } = match &self.secret {
-            Some(secret) => Key::of(secret.expose_secret().as_bytes())?,
-            None => Key::of(&self.make()?)?,
+    /// Returns `plain`, sealed for one context, with the shared secret or else with the key file, which is created on
+    /// first use. Fails if the key file cannot be read or created, or no random numbers are available.
+    pub(crate) fn seal(&self, plain: &[u8], context: &str) -> io::Result<String> {
+        let SealingKey { id, key } = match &self.secret {
+            Some(secret) => SealingKey::derive(secret.expose_secret().as_bytes())?,
+            None => SealingKey::derive(&self.load_or_create_key()?)?,
         };
         let mut nonce = [0; NONCE_LEN];
-        SystemRandom::new().fill(&mut nonce).map_err(|_| failed())?;
+        SystemRandom::new().fill(&mut nonce).map_err(|_| crypto_error())?;
         let mut sealed = plain.to_vec();
-        let aad = Aad::from(place.as_bytes());
-        key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut sealed).map_err(|_| failed())?;
-        Ok(format!("{FORM}:{name}:{}{}", hex(&nonce), hex(&sealed)))
+        let aad = Aad::from(context.as_bytes());
+        key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut sealed)
+            .map_err(|_| crypto_error())?;
+        Ok(format!("{FORMAT_VERSION}:{id}:{}{}", hex(&nonce), hex(&sealed)))
     }
 
-    /// What was sealed for this place.
-    pub(crate) fn open(&self, sealed: &str, place: &str) -> Result<Vec<u8>, Closed> {
+    /// Returns the plain text that was sealed for this context. Fails with [`UnsealError::UnknownKey`] if this node
+    /// does not have the key, otherwise with [`UnsealError::Corrupt`].
+    pub(crate) fn open(&self, sealed: &str, context: &str) -> Result<Vec<u8>, UnsealError> {
         let mut parts = sealed.split(':');
-        let (Some(FORM), Some(name), Some(content), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+        let (Some(FORMAT_VERSION), Some(id), Some(content), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
         else {
-            return Err(Closed::Broken);
+            return Err(UnsealError::Corrupt);
         };
-        let key = self.key_of(name).ok_or(Closed::OtherKey)?;
-        let mut bytes = unhex(content).ok_or(Closed::Broken)?;
-        let (nonce, content) = bytes.split_at_mut_checked(NONCE_LEN).ok_or(Closed::Broken)?;
-        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| Closed::Broken)?;
-        let plain = key.open_in_place(nonce, Aad::from(place.as_bytes()), content).map_err(|_| Closed::Broken)?;
+        let key = self.find_key(id).ok_or(UnsealError::UnknownKey)?;
+        let mut bytes = unhex(content).ok_or(UnsealError::Corrupt)?;
+        let (nonce, content) = bytes.split_at_mut_checked(NONCE_LEN).ok_or(UnsealError::Corrupt)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| UnsealError::Corrupt)?;
+        let plain =
+            key.open_in_place(nonce, Aad::from(context.as_bytes()), content).map_err(|_| UnsealError::Corrupt)?;
         Ok(plain.to_vec())
     }
 
-    /// One from the file can be opened although there is a secret by now.
-    fn key_of(&self, name: &str) -> Option<LessSafeKey> {
-        let shared = || Key::of(self.secret.as_ref()?.expose_secret().as_bytes()).ok();
-        let own = || Key::of(&read(&self.file).ok()?).ok();
-        let key = shared().filter(|key| key.name == name).or_else(|| own().filter(|key| key.name == name))?;
+    /// Returns the key with this id, or `None` if neither the secret nor the key file yields it. The key file still
+    /// counts after a secret was configured.
+    fn find_key(&self, id: &str) -> Option<LessSafeKey> {
+        let shared = || SealingKey::derive(self.secret.as_ref()?.expose_secret().as_bytes()).ok();
+        let own = || SealingKey::derive(&read_key(&self.key_file).ok()?).ok();
+        let key = shared().filter(|key| key.id == id).or_else(|| own().filter(|key| key.id == id))?;
         Some(key.key)
     }
 
-    /// The key of this node, which is made when it is first needed.
-    fn make(&self) -> io::Result<[u8; KEY]> {
-        match read(&self.file) {
+    /// Returns the key of this node. Creates its file, readable only by the owner, on first use. If another process
+    /// creates it at the same time, both return the same key. Fails if the file cannot be read or created, or has the
+    /// wrong length.
+    fn load_or_create_key(&self) -> io::Result<[u8; KEY_BYTES]> {
+        match read_key(&self.key_file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            found => return found,
+            result => return result,
         }
-        let mut key = [0; KEY];
-        SystemRandom::new().fill(&mut key).map_err(|_| failed())?;
-        let new = self.file.with_extension(hex(&key[..4]));
+        let mut key = [0; KEY_BYTES];
+        SystemRandom::new().fill(&mut key).map_err(|_| crypto_error())?;
+        let new = self.key_file.with_extension(hex(&key[..4]));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
         let written = file.write_all(&key).and_then(|()| file.sync_all());
-        // Whole or not at all, and never in the place of another.
-        let linked = written.and_then(|()| fs::hard_link(&new, &self.file));
+        // The link publishes the complete file atomically and never replaces a key that a different process created.
+        let linked = written.and_then(|()| fs::hard_link(&new, &self.key_file));
         fs::remove_file(&new)?;
         match linked {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             linked => linked?,
         }
-        if let Some(dir) = self.file.parent() {
+        if let Some(dir) = self.key_file.parent() {
             fs::File::open(dir)?.sync_all()?;
         }
-        read(&self.file)
+        read_key(&self.key_file)
     }
 }
 
-impl Key {
-    fn of(secret: &[u8]) -> io::Result<Self> {
+impl SealingKey {
+    /// Derives the key and its id from a secret, by HKDF.
+    fn derive(secret: &[u8]) -> io::Result<Self> {
         let derived = Salt::new(HKDF_SHA256, b"adjutant: seals").extract(secret);
-        let key = derived.expand(&[b"key"], &CHACHA20_POLY1305).map_err(|_| failed())?;
-        let mut name = [0; NAME];
-        derived.expand(&[b"name"], OfName).and_then(|okm| okm.fill(&mut name)).map_err(|_| failed())?;
-        Ok(Self { name: hex(&name), key: LessSafeKey::new(UnboundKey::from(key)) })
+        let key = derived.expand(&[b"key"], &CHACHA20_POLY1305).map_err(|_| crypto_error())?;
+        let mut id = [0; KEY_ID_BYTES];
+        derived.expand(&[b"name"], KeyIdLength).and_then(|okm| okm.fill(&mut id)).map_err(|_| crypto_error())?;
+        Ok(Self { id: hex(&id), key: LessSafeKey::new(UnboundKey::from(key)) })
     }
 }
 
-fn read(file: &Path) -> io::Result<[u8; KEY]> {
-    let wrong = |_| io::Error::other(format!("{} is not a key: it must have {KEY} bytes", file.display()));
-    fs::read(file)?.try_into().map_err(wrong)
+/// Returns the content of the key file. Fails if it cannot be read or does not have 32 bytes.
+fn read_key(file: &Path) -> io::Result<[u8; KEY_BYTES]> {
+    let wrong_length =
+        |_| io::Error::other(format!("{} is not a valid key file: it must have {KEY_BYTES} bytes", file.display()));
+    fs::read(file)?.try_into().map_err(wrong_length)
 }
 
-fn failed() -> io::Error {
-    io::Error::other("nothing can be sealed: the system gives no random numbers")
+fn crypto_error() -> io::Error {
+    io::Error::other("encrypting a secret failed: the system provides no random numbers")
 }
 
+/// Returns the bytes of a hexadecimal text, or `None` if it has an odd length or other characters.
 fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
@@ -150,58 +164,62 @@ mod tests {
 
     use super::*;
 
-    fn with(secret: Option<&str>, dir: &Path) -> Seals {
-        Seals::new(secret.map(Into::into), dir)
+    fn sealer(secret: Option<&str>, dir: &Path) -> Sealer {
+        Sealer::new(secret.map(Into::into), dir)
     }
 
     #[test]
-    fn nodes_with_the_same_secret_open_one_anothers_seals() {
+    fn nodes_with_the_same_secret_share_sealed_text() {
         // A2A-1, OPS-5
         let here = tempfile::tempdir().unwrap();
         let there = tempfile::tempdir().unwrap();
-        let one = with(Some("s"), here.path());
-        let other = with(Some("s"), there.path());
+        let one = sealer(Some("s"), here.path());
+        let other = sealer(Some("s"), there.path());
         let sealed = one.seal(b"hunter2", "task/1").unwrap();
         assert_eq!(other.open(&sealed, "task/1").unwrap(), b"hunter2");
         assert!(!sealed.contains("hunter2") && !sealed.contains(&hex(b"hunter2")));
-        assert_ne!(one.seal(b"hunter2", "task/1").unwrap(), sealed, "nobody sees that two are the same");
-        assert_eq!(other.open(&sealed, "task/2"), Err(Closed::Broken), "it is for its place alone");
-        assert_eq!(with(Some("another"), here.path()).open(&sealed, "task/1"), Err(Closed::OtherKey));
-        assert_eq!(with(None, here.path()).open(&sealed, "task/1"), Err(Closed::OtherKey));
-        assert!(fs::read_dir(here.path()).unwrap().next().is_none(), "no file is needed");
+        assert_ne!(one.seal(b"hunter2", "task/1").unwrap(), sealed, "equal secrets must not be recognizable");
+        assert_eq!(other.open(&sealed, "task/2"), Err(UnsealError::Corrupt), "a different context");
+        assert_eq!(sealer(Some("another"), here.path()).open(&sealed, "task/1"), Err(UnsealError::UnknownKey));
+        assert_eq!(sealer(None, here.path()).open(&sealed, "task/1"), Err(UnsealError::UnknownKey));
+        assert!(fs::read_dir(here.path()).unwrap().next().is_none(), "no key file is created");
     }
 
     #[test]
-    fn without_a_secret_a_file_is_the_key() {
+    fn without_a_secret_the_key_comes_from_a_file() {
         let dir = tempfile::tempdir().unwrap();
-        let sealed = with(None, dir.path()).seal(b"x", "p").unwrap();
-        let file = dir.path().join(FILE);
+        let sealed = sealer(None, dir.path()).seal(b"x", "p").unwrap();
+        let file = dir.path().join(KEY_FILE);
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-        assert_eq!(with(None, dir.path()).open(&sealed, "p").unwrap(), b"x", "also after a restart");
-        assert_eq!(with(Some("since"), dir.path()).open(&sealed, "p").unwrap(), b"x", "also with a secret by then");
+        assert_eq!(sealer(None, dir.path()).open(&sealed, "p").unwrap(), b"x", "after a restart");
+        assert_eq!(
+            sealer(Some("since"), dir.path()).open(&sealed, "p").unwrap(),
+            b"x",
+            "after a secret was configured"
+        );
         fs::write(&file, "short").unwrap();
-        assert_eq!(with(None, dir.path()).open(&sealed, "p"), Err(Closed::OtherKey));
-        assert!(with(None, dir.path()).seal(b"x", "p").unwrap_err().to_string().contains("seal.key"));
+        assert_eq!(sealer(None, dir.path()).open(&sealed, "p"), Err(UnsealError::UnknownKey));
+        assert!(sealer(None, dir.path()).seal(b"x", "p").unwrap_err().to_string().contains("seal.key"));
         fs::remove_file(&file).unwrap();
-        with(None, dir.path()).seal(b"x", "p").unwrap();
-        assert_eq!(with(None, dir.path()).open(&sealed, "p"), Err(Closed::OtherKey), "a lost key is lost");
+        sealer(None, dir.path()).seal(b"x", "p").unwrap();
+        assert_eq!(sealer(None, dir.path()).open(&sealed, "p"), Err(UnsealError::UnknownKey), "the key was lost");
     }
 
     #[test]
-    fn what_is_no_seal_is_not_opened() {
+    fn malformed_and_changed_text_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
-        let seals = with(Some("s"), dir.path());
-        let sealed = seals.seal(b"x", "p").unwrap();
+        let sealer = sealer(Some("s"), dir.path());
+        let sealed = sealer.seal(b"x", "p").unwrap();
         let name = sealed.split(':').nth(1).unwrap();
         for wrong in ["", "1", "2:a:b", "1::", &format!("1:{name}:"), &format!("1:{name}:zz"), &format!("1:{name}:é0")]
         {
-            assert!(seals.open(wrong, "p").is_err(), "{wrong}");
+            assert!(sealer.open(wrong, "p").is_err(), "{wrong}");
         }
         for at in 0..sealed.len() {
             let mut bytes = sealed.clone().into_bytes();
             bytes[at] = if bytes[at] == b'0' { b'1' } else { b'0' };
-            assert!(seals.open(&String::from_utf8(bytes).unwrap(), "p").is_err(), "{at}");
+            assert!(sealer.open(&String::from_utf8(bytes).unwrap(), "p").is_err(), "{at}");
         }
     }
 }

@@ -1,6 +1,5 @@
-//! Listens, hands connections to the router, and stops in an orderly way.
+//! Accepts connections, passes them to the router, and shuts down gracefully.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,114 +14,125 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::ServiceExt;
 
-use crate::peer::Peer;
-use crate::{App, a2a, health_router, housekeeping, results, router};
+use crate::peer::PeerAddress;
+use crate::{App, a2a, follow_up, health_router, housekeeping, router};
 
-/// How long a client may take to send its headers.
-const HEADER_PATIENCE: Duration = Duration::from_secs(10);
-/// How long requests may go on after the server was asked to stop.
-const GRACE: Duration = Duration::from_secs(10);
-/// Connections at once; more wait to be accepted.
-const CONNECTIONS: usize = 10_000;
-/// After a failed accept, usually for want of file descriptors.
-const BREATH: Duration = Duration::from_millis(50);
+/// The time in which a client must send its headers.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time in which requests may finish after the server was asked to stop.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
+/// The most open connections. Further ones wait to be accepted.
+const MAX_CONNECTIONS: usize = 10_000;
+/// The pause after a failed accept. The usual reason is a lack of file descriptors.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
+/// The time between two checks for the rest of the HTTP/2 preface.
+const PREFACE_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Serves until [`App::stopping`] is cancelled, then finishes what is under way.
-pub async fn serve(app: App, listener: TcpListener) -> io::Result<()> {
+/// Serves until [`App::stopping`] is cancelled, then lets requests in progress finish. Returns when all work has ended.
+pub async fn serve(app: App, listener: TcpListener) {
     let router = router(app.clone());
-    let (served, worked) = tokio::join!(answer(&app, listener, router), work(app.clone()));
-    served.and(worked)
+    tokio::join!(accept_connections(&app, listener, router), run_background(app.clone()));
 }
 
-/// For a node that only runs agents: answers nothing but how it is.
-pub async fn tell_health(app: App, listener: TcpListener) -> io::Result<()> {
+/// Serves only the health endpoints, for a node that only runs agents. Otherwise like [`serve`].
+pub async fn serve_health(app: App, listener: TcpListener) {
     let router = health_router(app.clone());
-    let (served, worked) = tokio::join!(answer(&app, listener, router), work(app.clone()));
-    served.and(worked)
+    tokio::join!(accept_connections(&app, listener, router), run_background(app.clone()));
 }
 
-/// What a node does besides answering, until [`App::stopping`] is cancelled.
-pub async fn work(app: App) -> io::Result<()> {
+/// Runs the background loops of the node until [`App::stopping`] is cancelled: housekeeping, follow-ups and push
+/// notifications.
+pub async fn run_background(app: App) {
     let housekeeping = tokio::spawn(housekeeping::run(app.clone()));
-    let results = tokio::spawn(results::run(app.clone()));
-    let pushes = tokio::spawn(a2a::pump::run(app));
-    let _ = tokio::join!(housekeeping, results, pushes);
-    Ok(())
+    let follow_up = tokio::spawn(follow_up::run(app.clone()));
+    let pushes = tokio::spawn(a2a::push_loop::run(app));
+    let _ = tokio::join!(housekeeping, follow_up, pushes);
 }
 
-async fn answer(app: &App, listener: TcpListener, router: Router) -> io::Result<()> {
+/// Accepts connections until the server stops. Then requests and afterwards background tasks have ten seconds each to
+/// finish. Work that takes longer is cut off and logged.
+async fn accept_connections(app: &App, listener: TcpListener, router: Router) {
     let connections = GracefulShutdown::new();
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    // A client that has said all it has to say still gets its answer.
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE).half_close(true);
-    // Answers and events are small: one buffer for all of them is less to keep for each connection that waits.
+    // A client that has closed its sending side still gets its response.
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT).half_close(true);
+    // Responses and events are small. One flat buffer takes less memory for each open connection.
     builder.http1().writev(false);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
-    let door = Arc::new(Door { builder, router });
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
-    let accept = async || (places.clone().acquire_owned().await.ok(), listener.accept().await);
-    while let Some((place, accepted)) = app.stopping().run_until_cancelled(accept()).await {
+    let settings = Arc::new(ConnectionSettings { builder, router });
+    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let accept = async || (slots.clone().acquire_owned().await.ok(), listener.accept().await);
+    while let Some((slot, accepted)) = app.stopping().run_until_cancelled(accept()).await {
         match accepted {
             Ok((stream, from)) => {
-                handle(stream, Peer(from.ip().to_canonical()), door.clone(), connections.watcher(), place);
+                let peer = PeerAddress(from.ip().to_canonical());
+                handle_connection(stream, peer, settings.clone(), connections.watcher(), slot);
             }
             Err(error) => {
-                tracing::warn!(error = %error, "a connection was not accepted");
-                tokio::time::sleep(BREATH).await;
+                tracing::warn!(error = %error, "accepting a connection failed");
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             }
         }
     }
     drop(listener);
-    let ended = tokio::time::timeout(GRACE, connections.shutdown());
-    let (ended, ()) = tokio::join!(ended, app.mcp().close());
+    let ended = tokio::time::timeout(SHUTDOWN_TIMEOUT, connections.shutdown());
+    let (ended, ()) = tokio::join!(ended, app.mcp_endpoint().close());
     if ended.is_err() {
-        tracing::warn!("some requests were still under way and are cut off");
+        tracing::warn!("requests did not finish in time and were cut off");
     }
-    app.tasks().close();
-    if tokio::time::timeout(GRACE, app.tasks().wait()).await.is_err() {
-        tracing::warn!("some turns were still under way and are cut off");
+    app.background_tasks().close();
+    if tokio::time::timeout(SHUTDOWN_TIMEOUT, app.background_tasks().wait()).await.is_err() {
+        tracing::warn!("turns did not finish in time and were cut off");
     }
-    Ok(())
 }
 
-/// What every connection needs to begin.
-struct Door {
+/// The settings and the router that all connections share.
+struct ConnectionSettings {
     builder: auto::Builder<TokioExecutor>,
     router: Router,
 }
 
-fn handle(stream: TcpStream, peer: Peer, door: Arc<Door>, watcher: Watcher, place: Option<OwnedSemaphorePermit>) {
-    // Answers are small and streams must not wait for more.
+/// Serves one connection in a new task. `slot` is released at its end. A client that sends nothing in time is
+/// disconnected.
+fn handle_connection(
+    stream: TcpStream,
+    peer: PeerAddress,
+    settings: Arc<ConnectionSettings>,
+    watcher: Watcher,
+    slot: Option<OwnedSemaphorePermit>,
+) {
+    // Responses are small, and events must be sent without delay.
     let _ = stream.set_nodelay(true);
     tokio::spawn(async move {
-        let _place = place;
-        // hyper's own limit begins with the first line; it takes its time to tell HTTP/1 from HTTP/2.
-        if !matches!(tokio::time::timeout(HEADER_PATIENCE, has_begun(&stream)).await, Ok(true)) {
+        let _slot = slot;
+        // hyper's timeout starts with the first line. It does not limit the detection of HTTP/1 or HTTP/2.
+        if !matches!(tokio::time::timeout(HEADER_TIMEOUT, wait_for_protocol(&stream)).await, Ok(true)) {
             return;
         }
-        let service = door.router.clone().map_request(move |mut request: Request<Incoming>| {
+        let service = settings.router.clone().map_request(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(peer);
             request
         });
         let service = TowerToHyperService::new(service);
-        let connection = door.builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
-        // Thousands may wait at once: they carry nothing along that was only needed to begin.
+        let connection = settings.builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
+        // Boxed, so that thousands of waiting connections do not also hold the state of their setup.
         if let Err(error) = Box::pin(watcher.watch(connection)).await {
             tracing::debug!(error = %error, "a connection ended early");
         }
     });
 }
 
-/// Waits until the client has sent enough to tell which protocol it speaks; false if it went away.
-async fn has_begun(stream: &TcpStream) -> bool {
+/// Waits until the client has sent enough to distinguish HTTP/1 and HTTP/2. Nothing is consumed. Returns `false` if the
+/// client disconnected.
+async fn wait_for_protocol(stream: &TcpStream) -> bool {
     const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     let mut start = [0; PREFACE.len()];
     loop {
         match stream.peek(&mut start).await {
             Ok(0) | Err(_) => return false,
             Ok(n) if n == PREFACE.len() || !PREFACE.starts_with(&start[..n]) => return true,
-            // More of the preface must come; nothing tells when.
-            Ok(_) => tokio::time::sleep(BREATH).await,
+            // `peek` returns at once while the rest of the preface is missing, so this polls.
+            Ok(_) => tokio::time::sleep(PREFACE_POLL_INTERVAL).await,
         }
     }
 }

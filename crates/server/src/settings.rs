@@ -1,78 +1,79 @@
-//! What the server can be told. The values come from the configuration; this crate does not know files or variables.
+//! The settings of the server. The binary fills them in; this crate reads no files and no environment variables.
 
 use std::time::Duration;
 
 use ipnet::IpNet;
 use jiff::tz::TimeZone;
-pub use model::agent::endpoint::Rate;
-use model::agent::{ASSISTANT, Endpoint};
-use model::task;
+pub use model::agent::endpoint::EndpointRateLimit;
+use model::agent::{ASSISTANT_ID, Endpoint};
+use model::task::TaskLimits;
 use secrecy::SecretString;
 use store::housekeeping::Retention;
 
+/// All settings of the server.
 #[derive(Clone, Debug)]
-pub struct Settings {
-    /// After this a request is answered with 504.
+pub struct ServerSettings {
+    /// The time limit of a request. After it the response is 504.
     pub request_timeout: Duration,
-    /// The largest body of an ordinary request.
+    /// The largest body of a request, except imports and restores.
     pub max_body_bytes: usize,
     /// The largest body of an import.
     pub max_import_bytes: usize,
-    /// Refuse requests whose `Host` is not this machine: what a server on loopback does against DNS rebinding.
+    /// Rejects requests if their `Host` is not this host. It protects a server on loopback from DNS rebinding.
     pub loopback_only: bool,
-    /// Where people reach the server from outside, as scheme, host and port.
+    /// The public address of the server, as scheme, host and port.
     pub public_url: Option<String>,
     /// Web pages of other origins that may call the server.
     pub cors_origins: Vec<String>,
-    /// Those whose word on where a request comes from is believed.
+    /// The proxies that may set `X-Forwarded-For`.
     pub trusted_proxies: Vec<IpNet>,
-    /// `None`: everyone is the local user.
-    pub auth: Option<Auth>,
-    pub rate_limit: Option<Rate>,
-    /// Where a user is when the token does not say.
+    /// `None`: every caller is the local user.
+    pub auth: Option<AuthSettings>,
+    pub rate_limit: Option<EndpointRateLimit>,
+    /// The time zone of users with no zone in their token.
     pub time_zone: TimeZone,
-    /// What comes first in a date in figures.
-    pub numeric_dates: understand::Order,
-    pub tasks: task::Limits,
-    /// What the tools for agents are called.
-    pub tool_names: tools::Names,
-    /// What the assistant asks about before it is done.
-    pub confirm: tools::Confirm,
-    /// How many tools one turn of the assistant may call.
+    /// The order of day and month in numeric dates.
+    pub numeric_dates: understand::DateOrder,
+    pub tasks: TaskLimits,
+    /// The naming scheme of the built-in tools.
+    pub tool_names: tools::ToolNames,
+    /// The operations that need a confirmation of the user.
+    pub confirm: tools::ConfirmationPolicy,
+    /// The most tool calls in one turn of the assistant.
     pub max_tool_calls: usize,
     pub retention: Retention,
-    pub a2a: A2a,
+    pub a2a: A2aSettings,
 }
 
-/// What is said about the Agent2Agent protocol as a whole.
+/// The settings of A2A that are not part of a single agent.
 #[derive(Clone, Debug)]
-pub struct A2a {
-    /// Which agent answers where none is named.
+pub struct A2aSettings {
+    /// The agent that answers requests that name none.
     pub default_agent: String,
-    /// How the assistant is offered; every other agent says it itself.
+    /// The endpoint of the assistant. All other agents have it in their own configuration.
     pub assistant: Endpoint,
-    /// Whether tasks may be told of at private addresses.
+    /// Allows push notifications to private addresses.
     pub allow_private_webhooks: bool,
 }
 
-impl Default for A2a {
+impl Default for A2aSettings {
     fn default() -> Self {
-        Self { default_agent: ASSISTANT.to_owned(), assistant: Endpoint::default(), allow_private_webhooks: false }
+        Self { default_agent: ASSISTANT_ID.to_owned(), assistant: Endpoint::default(), allow_private_webhooks: false }
     }
 }
 
-/// How tokens are recognised.
+/// The keys and claims that a valid token must have.
 #[derive(Clone, Debug)]
-pub struct Auth {
-    /// For HS256.
+pub struct AuthSettings {
+    /// The shared secret for HS256.
     pub secret: Option<SecretString>,
-    /// Where the public keys for RS256, ES256 and EdDSA are published.
+    /// The URL of the public keys (JWKS) for RS256, ES256 and EdDSA.
     pub jwks_url: Option<String>,
     pub issuer: Option<String>,
     pub audience: Option<String>,
 }
 
-impl Default for Settings {
+impl Default for ServerSettings {
     fn default() -> Self {
         Self {
             request_timeout: Duration::from_secs(30),
@@ -85,13 +86,13 @@ impl Default for Settings {
             auth: None,
             rate_limit: None,
             time_zone: TimeZone::UTC,
-            numeric_dates: understand::Order::default(),
-            tasks: task::Limits::default(),
-            tool_names: tools::Names::default(),
-            confirm: tools::Confirm::default(),
+            numeric_dates: understand::DateOrder::default(),
+            tasks: TaskLimits::default(),
+            tool_names: tools::ToolNames::default(),
+            confirm: tools::ConfirmationPolicy::default(),
             max_tool_calls: 10,
             retention: Retention::default(),
-            a2a: A2a::default(),
+            a2a: A2aSettings::default(),
         }
     }
 }

@@ -1,33 +1,33 @@
-//! Decodes events from chunks of bytes. Each byte is read once; the chunks may be cut anywhere.
+//! Decodes events from chunks of bytes. Each byte is read once. Chunk boundaries may be anywhere.
 
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use memchr::{memchr, memchr2};
 
-use crate::Event;
+use crate::SseEvent;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// The largest part of ignored lines that is kept, in bytes.
+/// The maximum number of bytes of ignored lines that are stored.
 const IGNORED_LIMIT: usize = 500;
 
-/// The largest sizes that a [`Decoder`] accepts, in bytes.
+/// The maximum sizes that an [`SseDecoder`] accepts, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// The data of one event together with the line that is being read.
+pub struct SseLimits {
+    /// The data of one event plus the current line.
     pub event: usize,
     /// The whole stream.
     pub total: usize,
 }
 
-impl Limits {
-    /// Limits each event and leaves the stream without a limit.
+impl SseLimits {
+    /// Returns a limit for each event and no limit for the stream.
     pub const fn per_event(event: usize) -> Self {
         Self { event, total: usize::MAX }
     }
 }
 
-/// A limit was exceeded. The rest of the stream cannot be decoded.
+/// The error of an exceeded limit. The rest of the stream cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TooLarge {
     #[error("an event is larger than {0} bytes")]
@@ -41,36 +41,37 @@ pub enum TooLarge {
 /// Call [`push`](Self::push) with each chunk, then [`advance`](Self::advance) until it returns `false`. Each time it
 /// returns `true`, [`event`](Self::event) is the next event.
 #[derive(Debug)]
-pub struct Decoder {
-    limits: Limits,
+pub struct SseDecoder {
+    limits: SseLimits,
     received: usize,
     /// The part of the last chunk that was not read yet.
     chunk: Bytes,
-    /// The start of a line whose end was not received yet.
+    /// The start of an incomplete line.
     line: Vec<u8>,
-    /// The last line ended in `\r`: a `\n` that follows belongs to it.
+    /// The last line ended with `\r`, so a following `\n` belongs to it.
     after_return: bool,
-    /// The first line was read: a byte order mark is no longer removed.
+    /// The first line was read, so a byte order mark is no longer removed.
     started: bool,
-    fields: Fields,
+    fields: EventFields,
     last_id: Option<String>,
 }
 
-/// The fields of the event that is being read or was read last.
+/// The fields of the current or last event.
 #[derive(Debug, Default)]
-struct Fields {
+struct EventFields {
     id: Option<String>,
     name: String,
     data: Vec<u8>,
     has_data: bool,
-    /// The event was returned: the next line starts another one.
+    /// The event was returned, so the next line starts another one.
     complete: bool,
     retry: Option<Duration>,
     ignored: Vec<u8>,
 }
 
-impl Decoder {
-    pub fn new(limits: Limits) -> Self {
+impl SseDecoder {
+    /// Returns a decoder for a new stream.
+    pub fn new(limits: SseLimits) -> Self {
         Self {
             limits,
             received: 0,
@@ -78,12 +79,12 @@ impl Decoder {
             line: Vec::new(),
             after_return: false,
             started: false,
-            fields: Fields::default(),
+            fields: EventFields::default(),
             last_id: None,
         }
     }
 
-    /// Adds the next chunk. Fails if the stream is larger than its limit.
+    /// Adds the next chunk after the rest of the previous one. Fails if the stream is larger than its limit.
     pub fn push(&mut self, chunk: Bytes) -> Result<(), TooLarge> {
         self.received = self.received.saturating_add(chunk.len());
         if self.received > self.limits.total {
@@ -103,8 +104,8 @@ impl Decoder {
             }
             let end = memchr2(b'\n', b'\r', &self.chunk);
             let part = self.chunk.split_to(end.unwrap_or(self.chunk.len()));
-            let held = if self.fields.complete { 0 } else { self.fields.data.len() };
-            if self.line.len() + part.len() + held > self.limits.event {
+            let data_len = if self.fields.complete { 0 } else { self.fields.data.len() };
+            if self.line.len() + part.len() + data_len > self.limits.event {
                 return Err(TooLarge::Event(self.limits.event));
             }
             if end.is_none() {
@@ -112,12 +113,12 @@ impl Decoder {
                 break;
             }
             self.after_return = self.chunk.get_u8() == b'\r';
-            // Most lines are in one chunk and need no copy.
+            // Most lines are complete in one chunk and are not copied.
             let complete = if self.line.is_empty() {
                 self.end_line(&part)
             } else {
                 self.line.extend_from_slice(&part);
-                self.end_held_line()
+                self.end_buffered_line()
             };
             if complete {
                 return Ok(true);
@@ -126,16 +127,18 @@ impl Decoder {
         Ok(false)
     }
 
-    /// Reads what is left at the end of the stream. Returns `true` if that is an event: some servers omit the empty
-    /// line after the last one, although the specification discards such an event.
+    /// Reads the rest at the end of the stream. Returns `true` if it is an event.
+    ///
+    /// The specification discards an event without a final empty line. Some servers omit that line, so the caller can
+    /// accept such an event.
     pub fn finish(&mut self) -> bool {
-        let complete = !self.line.is_empty() && self.end_held_line();
+        let complete = !self.line.is_empty() && self.end_buffered_line();
         complete || self.end_line(b"")
     }
 
     /// Returns the event that [`advance`](Self::advance) or [`finish`](Self::finish) has just completed.
-    pub fn event(&self) -> Event<'_> {
-        Event { id: self.fields.id.as_deref(), name: &self.fields.name, data: &self.fields.data }
+    pub fn event(&self) -> SseEvent<'_> {
+        SseEvent { id: self.fields.id.as_deref(), name: &self.fields.name, data: &self.fields.data }
     }
 
     /// Returns the last id that the stream has set, by an event or by a block without data.
@@ -148,12 +151,14 @@ impl Decoder {
         self.fields.retry
     }
 
-    /// Returns the start of the lines whose field is unknown, to show what was received in place of events.
+    /// Returns the start of the lines with an unknown field. It helps to diagnose a response that is not an event
+    /// stream.
     pub fn ignored(&self) -> &[u8] {
         &self.fields.ignored
     }
 
-    fn end_held_line(&mut self) -> bool {
+    /// Reads the buffered line like [`end_line`](Self::end_line) and empties the buffer.
+    fn end_buffered_line(&mut self) -> bool {
         let mut line = std::mem::take(&mut self.line);
         let complete = self.end_line(&line);
         line.clear();
@@ -161,7 +166,8 @@ impl Decoder {
         complete
     }
 
-    /// Reads one line without its end. Returns `true` if it completes an event.
+    /// Reads one line without its end. Returns `true` if it completes an event: an empty line after data. An empty line
+    /// also sets the last id, even without data.
     fn end_line(&mut self, line: &[u8]) -> bool {
         let is_first = !std::mem::replace(&mut self.started, true);
         let line = if is_first { line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line) } else { line };
@@ -180,7 +186,8 @@ impl Decoder {
     }
 }
 
-impl Fields {
+impl EventFields {
+    /// Clears the fields of the last event. The reconnection time and the ignored lines remain.
     fn start_event(&mut self) {
         self.id = None;
         self.name.clear();
@@ -188,6 +195,8 @@ impl Fields {
         self.has_data = false;
     }
 
+    /// Reads a line with a field. Comments, an `id` with NUL and a malformed `retry` have no effect. Lines with an
+    /// unknown field are stored up to [`IGNORED_LIMIT`].
     fn read(&mut self, line: &[u8]) {
         let colon = memchr(b':', line).unwrap_or(line.len());
         let value = line.get(colon + 1..).unwrap_or_default();

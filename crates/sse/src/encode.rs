@@ -2,43 +2,46 @@
 
 use memchr::memchr2_iter;
 
-use crate::Event;
+use crate::SseEvent;
 
-/// A comment, which keeps a connection open and is no event for its reader.
+/// A comment that keeps a connection open. It is not an event.
 pub const KEEP_ALIVE: &str = ": keep-alive\n\n";
 
-/// A field of one line contains a character that would end it.
+/// The error of a single-line field that contains a line break or NUL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the {0} of an event must not contain a line break or NUL")]
 pub struct InvalidField(&'static str);
 
-impl Event<'_> {
-    /// Appends the event to `out`. A line break in the data starts another line of data, so the reader gets `\n` for
-    /// each `\r\n`, `\r` and `\n`. Fails if the id or the name contains a line break or NUL; nothing is written then.
+impl SseEvent<'_> {
+    /// Appends the event to `out`. Fails without a change if the id or the name contains a line break or NUL.
+    ///
+    /// Each line of the data becomes one `data` field, so the decoder gets `\n` for each `\r\n`, `\r` and `\n`.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), InvalidField> {
-        let id = self.id.map(|id| one_line("id", id)).transpose()?;
-        let name = one_line("name", self.name)?;
+        let id = self.id.map(|id| single_line("id", id)).transpose()?;
+        let name = single_line("name", self.name)?;
         if let Some(id) = id {
             field(out, "id", id.as_bytes());
         }
         if !name.is_empty() {
             field(out, "event", name.as_bytes());
         }
-        lines(self.data, |line| field(out, "data", line));
+        for_each_line(self.data, |line| field(out, "data", line));
         out.push(b'\n');
         Ok(())
     }
 }
 
-/// Returns a block without data, which only sets the last id of its reader.
-pub fn position(id: i64) -> String {
+/// Returns a block without data. It only sets the last id of the decoder.
+pub fn encode_last_id(id: i64) -> String {
     format!("id: {id}\n\n")
 }
 
-fn one_line<'a>(field: &'static str, value: &'a str) -> Result<&'a str, InvalidField> {
+/// Returns the value. Fails if it is not a single line.
+fn single_line<'a>(field: &'static str, value: &'a str) -> Result<&'a str, InvalidField> {
     if value.contains(['\r', '\n', '\0']) { Err(InvalidField(field)) } else { Ok(value) }
 }
 
+/// Appends the line of one field. An empty value has no space after the colon.
 fn field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(name.as_bytes());
     out.push(b':');
@@ -49,8 +52,8 @@ fn field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.push(b'\n');
 }
 
-/// Calls `each` with the lines of `text`, the last one included when it is empty.
-fn lines(text: &[u8], mut each: impl FnMut(&[u8])) {
+/// Calls `each` with every line of `text`, including an empty last line.
+fn for_each_line(text: &[u8], mut each: impl FnMut(&[u8])) {
     let mut start = 0;
     for end in memchr2_iter(b'\r', b'\n', text) {
         // The second character of `\r\n`.

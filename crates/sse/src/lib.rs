@@ -1,18 +1,18 @@
-//! Server-sent events: one bounded decoder and one encoder, after the WHATWG specification.
+//! Server-sent events: a bounded decoder and an encoder, according to the WHATWG specification.
 //!
-//! The crate does no I/O. It never holds more than the limits of its [`Decoder`] allow, and never writes an event that
-//! would be read as another one.
+//! The crate does no I/O. It never buffers more than the limits of its [`SseDecoder`] allow. It never writes an event
+//! that would be decoded differently.
 
 mod decode;
 mod encode;
 
-pub use decode::{Decoder, Limits, TooLarge};
-pub use encode::{InvalidField, KEEP_ALIVE, position};
+pub use decode::{SseDecoder, SseLimits, TooLarge};
+pub use encode::{InvalidField, KEEP_ALIVE, encode_last_id};
 
-/// One event, borrowed from the decoder that read it or from the caller that writes it.
+/// One event. It borrows from the decoder, or from the caller that encodes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Event<'a> {
-    /// The id that this event carries itself. An id that an earlier event set is not repeated here.
+pub struct SseEvent<'a> {
+    /// The id of this event. An id that was set by an earlier event is not repeated here.
     pub id: Option<&'a str>,
     /// The event type; empty means `message`.
     pub name: &'a str,

@@ -1,6 +1,7 @@
-//! One connection to either database: `$1` statements in, rows out. The only file that knows how the two drivers differ.
+//! A connection to either database. It takes statements with `$1` parameters and returns rows. This is the only file
+//! that handles the differences of the two drivers.
 //!
-//! SQLite answers on the calling thread: a point read takes microseconds, less than handing it to another thread would.
+//! SQLite runs on the calling thread. A point read takes microseconds, less than a switch to another thread.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -14,129 +15,143 @@ use sqlx::{AssertSqlSafe, Postgres, Row as _, SqlSafeStr, Transaction};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use uuid::Uuid;
 
-use crate::hints::{Hint, Hints};
-use crate::sqlite::Reader;
+use crate::hints::{Hint, HintSet};
+use crate::sqlite::PooledReader;
 use crate::{Error, Result};
 
-/// A connection inside a transaction, or one to read with.
+/// A connection inside a transaction, or a connection for reads.
 #[derive(Debug)]
-pub struct Conn(pub(crate) Inner, pub(crate) Hints);
+pub struct Conn(pub(crate) DriverConnection, pub(crate) HintSet);
 
+/// The connection of the database driver.
 #[derive(Debug)]
-pub(crate) enum Inner {
+pub(crate) enum DriverConnection {
     Sqlite(rusqlite::Connection),
-    SqliteReader(Reader),
+    SqliteReader(PooledReader),
     PostgresTx(Transaction<'static, Postgres>),
     PostgresReader(PoolConnection<Postgres>),
 }
 
 impl Conn {
-    pub(crate) fn new(inner: Inner) -> Self {
-        Self(inner, Hints::default())
+    pub(crate) fn new(inner: DriverConnection) -> Self {
+        Self(inner, HintSet::default())
     }
 
-    /// Other nodes hear this when the transaction is committed.
-    pub(crate) fn hint(&mut self, hint: Hint) {
-        if self.is_transaction_of_postgres() {
+    /// Queues a hint that is sent to all nodes after the commit. Does nothing outside of a PostgreSQL transaction.
+    pub(crate) fn add_hint(&mut self, hint: Hint) {
+        if self.is_postgres_transaction() {
             self.1.add(hint);
         }
     }
 
     pub(crate) fn is_sqlite(&self) -> bool {
-        matches!(self.0, Inner::Sqlite(_) | Inner::SqliteReader(_))
+        matches!(self.0, DriverConnection::Sqlite(_) | DriverConnection::SqliteReader(_))
     }
 
-    pub(crate) fn is_transaction_of_postgres(&self) -> bool {
-        matches!(self.0, Inner::PostgresTx(_))
+    pub(crate) fn is_postgres_transaction(&self) -> bool {
+        matches!(self.0, DriverConnection::PostgresTx(_))
     }
 
-    pub(crate) async fn all(&mut self, statement: impl Into<Statement<'_>>) -> Result<Vec<Row>> {
+    /// Returns all rows of a query. A SQLite reader runs it without blocking other tasks of the thread.
+    pub(crate) async fn all(&mut self, statement: impl Into<Statement<'_>>) -> Result<Vec<DbRow>> {
         let statement = statement.into();
         let rows = match &mut self.0 {
-            Inner::Sqlite(connection) => return statement.all_of_sqlite(connection),
-            Inner::SqliteReader(reader) => {
+            DriverConnection::Sqlite(connection) => return statement.all_on_sqlite(connection),
+            DriverConnection::SqliteReader(reader) => {
                 let connection = reader.connection()?;
-                return beside_others(|| statement.all_of_sqlite(connection));
+                return run_blocking(|| statement.all_on_sqlite(connection));
             }
-            Inner::PostgresTx(connection) => statement.for_postgres().fetch_all(&mut **connection).await,
-            Inner::PostgresReader(connection) => statement.for_postgres().fetch_all(&mut **connection).await,
+            DriverConnection::PostgresTx(connection) => statement.for_postgres().fetch_all(&mut **connection).await,
+            DriverConnection::PostgresReader(connection) => statement.for_postgres().fetch_all(&mut **connection).await,
         };
-        Ok(rows?.into_iter().map(Row::Postgres).collect())
+        Ok(rows?.into_iter().map(DbRow::Postgres).collect())
     }
 
-    /// The same for what is known to be little: to let others go on elsewhere meanwhile would cost more than to read it.
-    pub(crate) async fn few(&mut self, statement: impl Into<Statement<'_>>) -> Result<Vec<Row>> {
+    /// Like [`Conn::all`], for small results: a SQLite reader runs the query inline, which costs less than
+    /// [`tokio::task::block_in_place`].
+    pub(crate) async fn all_inline(&mut self, statement: impl Into<Statement<'_>>) -> Result<Vec<DbRow>> {
         match &mut self.0 {
-            Inner::SqliteReader(reader) => statement.into().all_of_sqlite(reader.connection()?),
+            DriverConnection::SqliteReader(reader) => statement.into().all_on_sqlite(reader.connection()?),
             _ => self.all(statement).await,
         }
     }
 
-    pub(crate) async fn first(&mut self, statement: impl Into<Statement<'_>>) -> Result<Option<Row>> {
+    /// Returns the first row of a query, or `None` if it has no rows.
+    pub(crate) async fn first(&mut self, statement: impl Into<Statement<'_>>) -> Result<Option<DbRow>> {
         let statement = statement.into();
         let row = match &mut self.0 {
-            Inner::Sqlite(connection) => return statement.first_of_sqlite(connection),
-            Inner::SqliteReader(reader) => return statement.first_of_sqlite(reader.connection()?),
-            Inner::PostgresTx(connection) => statement.for_postgres().fetch_optional(&mut **connection).await,
-            Inner::PostgresReader(connection) => statement.for_postgres().fetch_optional(&mut **connection).await,
+            DriverConnection::Sqlite(connection) => return statement.first_on_sqlite(connection),
+            DriverConnection::SqliteReader(reader) => return statement.first_on_sqlite(reader.connection()?),
+            DriverConnection::PostgresTx(connection) => {
+                statement.for_postgres().fetch_optional(&mut **connection).await
+            }
+            DriverConnection::PostgresReader(connection) => {
+                statement.for_postgres().fetch_optional(&mut **connection).await
+            }
         };
-        Ok(row?.map(Row::Postgres))
+        Ok(row?.map(DbRow::Postgres))
     }
 
-    /// How many rows the statement touched.
+    /// Runs a statement and returns the number of affected rows.
     pub(crate) async fn run(&mut self, statement: impl Into<Statement<'_>>) -> Result<u64> {
         let statement = statement.into();
         let done = match &mut self.0 {
-            Inner::Sqlite(connection) => return statement.run_on_sqlite(connection),
-            Inner::SqliteReader(reader) => return statement.run_on_sqlite(reader.connection()?),
-            Inner::PostgresTx(connection) => statement.for_postgres().execute(&mut **connection).await,
-            Inner::PostgresReader(connection) => statement.for_postgres().execute(&mut **connection).await,
+            DriverConnection::Sqlite(connection) => return statement.run_on_sqlite(connection),
+            DriverConnection::SqliteReader(reader) => return statement.run_on_sqlite(reader.connection()?),
+            DriverConnection::PostgresTx(connection) => statement.for_postgres().execute(&mut **connection).await,
+            DriverConnection::PostgresReader(connection) => statement.for_postgres().execute(&mut **connection).await,
         };
         Ok(done?.rows_affected())
     }
 
-    /// Several statements without arguments or rows.
+    /// Runs several statements that have no arguments and return no rows.
     pub(crate) async fn batch(&mut self, sql: impl Into<Cow<'static, str>>) -> Result<()> {
         let sql = sql.into();
         let done = match &mut self.0 {
-            Inner::Sqlite(connection) => return Ok(connection.execute_batch(&sql)?),
-            Inner::SqliteReader(reader) => return Ok(reader.connection()?.execute_batch(&sql)?),
-            Inner::PostgresTx(connection) => sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **connection).await,
-            Inner::PostgresReader(connection) => sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **connection).await,
+            DriverConnection::Sqlite(connection) => return Ok(connection.execute_batch(&sql)?),
+            DriverConnection::SqliteReader(reader) => return Ok(reader.connection()?.execute_batch(&sql)?),
+            DriverConnection::PostgresTx(connection) => {
+                sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **connection).await
+            }
+            DriverConnection::PostgresReader(connection) => {
+                sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **connection).await
+            }
         };
         Ok(done.map(drop)?)
     }
 }
 
 impl Conn {
-    /// How many rows were changed through the writer's connection since it was opened.
+    /// Returns the number of rows that the SQLite writer has changed since it was opened, or 0 for other connections.
     pub(crate) fn total_changes(&self) -> u64 {
-        if let Inner::Sqlite(connection) = &self.0 { connection.total_changes() } else { 0 }
+        if let DriverConnection::Sqlite(connection) = &self.0 { connection.total_changes() } else { 0 }
     }
 
-    /// Begins, divides and ends transactions of SQLite, again and again: each of these is prepared once.
-    pub(crate) fn mark(&mut self, steps: &[&'static str]) -> Result<()> {
+    /// Runs transaction statements of SQLite, such as `BEGIN`. Each is prepared once, because they are frequent. Stops
+    /// at the first failure. Does nothing on PostgreSQL.
+    pub(crate) fn run_cached(&mut self, statements: &[&'static str]) -> Result<()> {
         let connection = match &mut self.0 {
-            Inner::Sqlite(connection) => connection,
-            Inner::SqliteReader(reader) => reader.connection()?,
-            Inner::PostgresTx(_) | Inner::PostgresReader(_) => return Ok(()),
+            DriverConnection::Sqlite(connection) => connection,
+            DriverConnection::SqliteReader(reader) => reader.connection()?,
+            DriverConnection::PostgresTx(_) | DriverConnection::PostgresReader(_) => return Ok(()),
         };
-        for step in steps {
-            connection.prepare_cached(step)?.raw_execute()?;
+        for statement in statements {
+            connection.prepare_cached(statement)?.raw_execute()?;
         }
         Ok(())
     }
 }
 
-/// Lets the other tasks of this thread go on elsewhere meanwhile: a search may look at every row a user has.
-fn beside_others<T>(work: impl FnOnce() -> T) -> T {
+/// Runs a query that may read many rows. On a multi-threaded runtime the other tasks of this thread move to another
+/// one.
+fn run_blocking<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|handle| handle.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
         _ => work(),
     }
 }
 
-/// A statement and its arguments. Its text is made of literals of this crate only, so no value can become SQL.
+/// A statement and its arguments. Its text consists of string literals of this crate only, so no value can become SQL.
 #[derive(Debug, Default)]
 pub(crate) struct Statement<'a> {
     sql: Cow<'static, str>,
@@ -148,36 +163,39 @@ impl<'a> Statement<'a> {
         Self { sql: Cow::Borrowed(sql), args: args.into() }
     }
 
+    /// Appends SQL text.
     pub(crate) fn push(&mut self, sql: &'static str) -> &mut Self {
         self.sql.to_mut().push_str(sql);
         self
     }
 
-    /// Adds the next `$n` and its value.
+    /// Appends the next `$n` and its value.
     pub(crate) fn bind(&mut self, arg: impl Into<Arg<'a>>) -> &mut Self {
         self.args.push(arg.into());
         let _ = write!(self.sql.to_mut(), "${}", self.args.len());
         self
     }
 
-    fn all_of_sqlite(&self, connection: &rusqlite::Connection) -> Result<Vec<Row>> {
+    /// Runs the statement and returns all rows. The prepared statement is cached.
+    fn all_on_sqlite(&self, connection: &rusqlite::Connection) -> Result<Vec<DbRow>> {
         let mut prepared = connection.prepare_cached(&self.sql)?;
         let columns = prepared.column_count();
         self.bind_to(&mut prepared)?;
         let mut rows = prepared.raw_query();
         let mut all = Vec::new();
         while let Some(row) = rows.next()? {
-            all.push(values(row, columns)?);
+            all.push(read_values(row, columns)?);
         }
         Ok(all)
     }
 
-    fn first_of_sqlite(&self, connection: &rusqlite::Connection) -> Result<Option<Row>> {
+    /// Runs the statement until its first row. Returns `None` if it has no rows. The prepared statement is cached.
+    fn first_on_sqlite(&self, connection: &rusqlite::Connection) -> Result<Option<DbRow>> {
         let mut prepared = connection.prepare_cached(&self.sql)?;
         let columns = prepared.column_count();
         self.bind_to(&mut prepared)?;
         let mut rows = prepared.raw_query();
-        Ok(rows.next()?.map(|row| values(row, columns)).transpose()?)
+        Ok(rows.next()?.map(|row| read_values(row, columns)).transpose()?)
     }
 
     fn run_on_sqlite(&self, connection: &rusqlite::Connection) -> Result<u64> {
@@ -186,19 +204,23 @@ impl<'a> Statement<'a> {
         Ok(prepared.raw_execute()? as u64)
     }
 
-    /// SQLite takes `$2` for a name and counts names as they come; PostgreSQL means the second argument, and so do we.
+    /// Binds the arguments by number. SQLite treats `$2` as a name and numbers names in order of appearance, but `$2`
+    /// has to mean the second argument, as in PostgreSQL. Fails with [`Error::Database`] if the statement has
+    /// parameters and their number differs from that of the arguments.
     fn bind_to(&self, prepared: &mut rusqlite::Statement<'_>) -> Result<()> {
         let count = prepared.parameter_count();
         for index in 1..=count {
             let number = prepared.parameter_name(index).and_then(|name| name.strip_prefix('$')?.parse::<usize>().ok());
             let arg = number.and_then(|number| self.args.get(number.checked_sub(1)?));
             let arg = arg.filter(|_| count == self.args.len());
-            let arg = arg.ok_or_else(|| Error::Database(format!("the arguments do not fit: {}", self.sql)))?;
+            let arg =
+                arg.ok_or_else(|| Error::Database(format!("the arguments do not match the statement: {}", self.sql)))?;
             prepared.raw_bind_parameter(index, arg)?;
         }
         Ok(())
     }
 
+    /// Returns the statement as a query of sqlx, with the arguments bound in order.
     fn for_postgres<'q>(self) -> sqlx::query::Query<'q, Postgres, <Postgres as sqlx::Database>::Arguments> {
         let query = sqlx::query(AssertSqlSafe(self.sql).into_sql_str());
         self.args.iter().fold(query, |query, arg| match arg {
@@ -208,8 +230,8 @@ impl<'a> Statement<'a> {
     }
 }
 
-fn values(row: &rusqlite::Row<'_>, columns: usize) -> rusqlite::Result<Row> {
-    (0..columns).map(|column| row.get(column)).collect::<rusqlite::Result<_>>().map(Row::Sqlite)
+fn read_values(row: &rusqlite::Row<'_>, columns: usize) -> rusqlite::Result<DbRow> {
+    (0..columns).map(|column| row.get(column)).collect::<rusqlite::Result<_>>().map(DbRow::Sqlite)
 }
 
 impl<'a, const N: usize> From<(&'static str, [Arg<'a>; N])> for Statement<'a> {
@@ -218,7 +240,7 @@ impl<'a, const N: usize> From<(&'static str, [Arg<'a>; N])> for Statement<'a> {
     }
 }
 
-/// The two types that columns have, or nothing of that type: PostgreSQL wants to know which.
+/// A value of one of the two column types, or NULL. PostgreSQL needs the type of a NULL.
 #[derive(Debug)]
 pub(crate) enum Arg<'a> {
     Text(Option<Cow<'a, str>>),
@@ -235,7 +257,7 @@ impl ToSql for Arg<'_> {
     }
 }
 
-/// `args![owner, id, now]`: the arguments of a statement, in order.
+/// `args![owner, id, now]` returns the arguments of a statement in order.
 macro_rules! args {
     ($($value:expr),* $(,)?) => { [$($crate::conn::Arg::from($value)),*] };
 }
@@ -283,8 +305,8 @@ impl From<model::UserId> for Arg<'_> {
     }
 }
 
-impl From<&model::conversation::Id> for Arg<'_> {
-    fn from(id: &model::conversation::Id) -> Self {
+impl From<&model::conversation::ConversationId> for Arg<'_> {
+    fn from(id: &model::conversation::ConversationId) -> Self {
         id.to_string().into()
     }
 }
@@ -313,43 +335,48 @@ impl From<Option<Timestamp>> for Arg<'_> {
     }
 }
 
+/// A row of a query result. If a column has another type, the readers fail with [`Error::Corrupt`] on SQLite and with
+/// [`Error::Database`] on PostgreSQL. NULL is `None`; readers without `maybe` fail with [`Error::Corrupt`] then.
 #[derive(Debug)]
-pub(crate) enum Row {
+pub(crate) enum DbRow {
     Sqlite(Vec<Value>),
     Postgres(sqlx::postgres::PgRow),
 }
 
-impl Row {
+impl DbRow {
+    /// Returns a text column, or `None` if it is NULL.
     pub(crate) fn maybe_text(&self, column: usize) -> Result<Option<String>> {
         match self {
             Self::Sqlite(row) => match row.get(column) {
                 Some(Value::Text(text)) => Ok(Some(text.clone())),
                 Some(Value::Null) => Ok(None),
-                other => Err(Error::Corrupt(format!("column {column} is no text: {other:?}"))),
+                other => Err(Error::Corrupt(format!("column {column} is not text: {other:?}"))),
             },
             Self::Postgres(row) => Ok(row.try_get(column)?),
         }
     }
 
+    /// Returns an integer column, or `None` if it is NULL.
     pub(crate) fn maybe_int(&self, column: usize) -> Result<Option<i64>> {
         match self {
             Self::Sqlite(row) => match row.get(column) {
                 Some(Value::Integer(number)) => Ok(Some(*number)),
                 Some(Value::Null) => Ok(None),
-                other => Err(Error::Corrupt(format!("column {column} is no number: {other:?}"))),
+                other => Err(Error::Corrupt(format!("column {column} is not a number: {other:?}"))),
             },
             Self::Postgres(row) => Ok(row.try_get(column)?),
         }
     }
 
     pub(crate) fn text(&self, column: usize) -> Result<String> {
-        self.maybe_text(column)?.ok_or_else(|| Error::Corrupt(format!("column {column} is empty")))
+        self.maybe_text(column)?.ok_or_else(|| Error::Corrupt(format!("column {column} is NULL")))
     }
 
     pub(crate) fn int(&self, column: usize) -> Result<i64> {
-        self.maybe_int(column)?.ok_or_else(|| Error::Corrupt(format!("column {column} is empty")))
+        self.maybe_int(column)?.ok_or_else(|| Error::Corrupt(format!("column {column} is NULL")))
     }
 
+    /// Returns a time from microseconds. A value out of range becomes the nearest possible time.
     pub(crate) fn time(&self, column: usize) -> Result<Timestamp> {
         self.int(column).map(from_micros)
     }
@@ -358,7 +385,8 @@ impl Row {
         Ok(self.maybe_int(column)?.map(from_micros))
     }
 
-    /// A column whose text is written and read by the model, such as an id or JSON.
+    /// Returns a text column that `parse` has converted, such as an id or JSON. Fails with [`Error::Corrupt`] if the
+    /// column is NULL or `parse` fails.
     pub(crate) fn parsed<T, E: std::fmt::Display>(
         &self,
         column: usize,

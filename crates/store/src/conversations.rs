@@ -1,27 +1,27 @@
-//! Conversations and their messages, each under its owner.
+//! Conversations of users and their messages.
 
 use jiff::Timestamp;
 use model::UserId;
-use model::conversation::{Conversation, Id, Message, Role, title};
+use model::conversation::{Conversation, ConversationId, Message, MessageRole, title_from_message};
 use uuid::Uuid;
 
-use crate::conn::{Conn, Row, Statement, args};
+use crate::conn::{Conn, DbRow, Statement, args};
 use crate::page::{Cursor, Page};
-use crate::tasks::containing;
+use crate::tasks::contains_pattern;
 use crate::{Error, Result};
 
 const COLUMNS: &str = "id, title, created_at, updated_at, message_count";
 
-/// Adds messages at the end, starting the conversation where there is none under this id. An id that is another
-/// user's is [`Error::NotFound`].
+/// Appends messages and creates the conversation if it does not exist. A new conversation gets its title from the first
+/// message. Returns the conversation. Fails with [`Error::NotFound`] if the id belongs to another user.
 pub async fn append(
     conn: &mut Conn,
     owner: UserId,
-    id: &Id,
+    id: &ConversationId,
     messages: &[Message],
     now: Timestamp,
 ) -> Result<Conversation> {
-    let title = messages.first().map(|message| title(&message.content)).unwrap_or_default();
+    let title = messages.first().map(|message| title_from_message(&message.content)).unwrap_or_default();
     let added = i64::try_from(messages.len()).unwrap_or_default();
     let upsert = "INSERT INTO conversations (id, owner, title, search, created_at, updated_at, message_count) \
                   VALUES ($1, $2, $3, $4, $5, $5, $6) \
@@ -39,8 +39,15 @@ pub async fn append(
     Ok(conversation)
 }
 
-/// Adds a message that nobody's turn brought to a conversation that is there. `false`: it is not, or not this user's.
-pub async fn add(conn: &mut Conn, owner: UserId, id: &Id, message: &Message, now: Timestamp) -> Result<bool> {
+/// Appends a message to an existing conversation, outside of a turn. Returns false if the conversation does not exist
+/// or belongs to another user.
+pub async fn append_to_existing(
+    conn: &mut Conn,
+    owner: UserId,
+    id: &ConversationId,
+    message: &Message,
+    now: Timestamp,
+) -> Result<bool> {
     let sql = "UPDATE conversations SET updated_at = $3, message_count = message_count + 1 \
                WHERE owner = $1 AND id = $2 RETURNING message_count";
     let Some(row) = conn.first((sql, args![owner, id, now])).await? else { return Ok(false) };
@@ -48,15 +55,17 @@ pub async fn add(conn: &mut Conn, owner: UserId, id: &Id, message: &Message, now
     Ok(true)
 }
 
-pub async fn get(conn: &mut Conn, owner: UserId, id: &Id) -> Result<Conversation> {
+/// Returns a conversation. Fails with [`Error::NotFound`] if the user has none with this id.
+pub async fn get(conn: &mut Conn, owner: UserId, id: &ConversationId) -> Result<Conversation> {
     let sql = "SELECT id, title, created_at, updated_at, message_count FROM conversations WHERE owner = $1 AND id = $2";
     read(&conn.first((sql, args![owner, id])).await?.ok_or(Error::NotFound)?)
 }
 
-/// The last messages of a conversation, oldest first: none where nothing was said under this id yet. An id that is
-/// another user's is [`Error::NotFound`]. Inside a transaction the next turn of this conversation waits for its end.
-pub async fn open(conn: &mut Conn, owner: UserId, id: &Id, limit: i64) -> Result<Vec<Message>> {
-    if conn.is_transaction_of_postgres() {
+/// Returns the last `limit` messages of a conversation, oldest first, or none if it does not exist. Inside a
+/// transaction, locks the conversation until the transaction ends. Fails with [`Error::NotFound`] if the id belongs to
+/// another user.
+pub async fn read_history(conn: &mut Conn, owner: UserId, id: &ConversationId, limit: i64) -> Result<Vec<Message>> {
+    if conn.is_postgres_transaction() {
         let lock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 1))";
         conn.first((lock, args![id])).await?;
     }
@@ -71,7 +80,8 @@ pub async fn open(conn: &mut Conn, owner: UserId, id: &Id, limit: i64) -> Result
     rows.iter().rev().map(|row| read_message(row).map(|(_, message)| message)).collect()
 }
 
-/// One page, the one used last first; `text` is looked for in titles and messages.
+/// Returns one page of conversations, the most recently used first. With `text`, only those that contain it in the
+/// title or a message, ignoring case.
 pub async fn list(
     conn: &mut Conn,
     owner: UserId,
@@ -82,7 +92,7 @@ pub async fn list(
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM conversations c WHERE owner = ").bind(owner);
     if let Some(text) = text {
-        let pattern = containing(&text.to_lowercase());
+        let pattern = contains_pattern(&text.to_lowercase());
         select
             .push(" AND (search LIKE ")
             .bind(pattern.clone())
@@ -96,14 +106,14 @@ pub async fn list(
     select.push(" ORDER BY updated_at DESC, id DESC LIMIT ").bind(limit + 1);
     let rows = conn.all(select).await?;
     let conversations = rows.iter().map(read).collect::<Result<Vec<_>>>()?;
-    Ok(Page::cut(conversations, limit, |c| Cursor { sort: c.updated_at.as_microsecond(), id: c.id.to_string() }))
+    Ok(Page::from_rows(conversations, limit, |c| Cursor { sort: c.updated_at.as_microsecond(), id: c.id.to_string() }))
 }
 
-/// One page of messages, oldest first.
+/// Returns one page of messages, oldest first. Empty if the user has no such conversation.
 pub async fn messages(
     conn: &mut Conn,
     owner: UserId,
-    id: &Id,
+    id: &ConversationId,
     after: Option<&Cursor>,
     limit: i64,
 ) -> Result<Page<Message>> {
@@ -112,11 +122,12 @@ pub async fn messages(
     let from = after.map_or(-1, |cursor| cursor.sort);
     let rows = conn.all((sql, args![owner, id, from, limit + 1])).await?;
     let messages = rows.iter().map(read_message).collect::<Result<Vec<_>>>()?;
-    let page = Page::cut(messages, limit, |(seq, message)| Cursor { sort: *seq, id: message.id.to_string() });
+    let page = Page::from_rows(messages, limit, |(seq, message)| Cursor { sort: *seq, id: message.id.to_string() });
     Ok(Page { rows: page.rows.into_iter().map(|(_, message)| message).collect(), next: page.next })
 }
 
-pub async fn delete(conn: &mut Conn, owner: UserId, id: &Id) -> Result<()> {
+/// Deletes a conversation and its messages. Fails with [`Error::NotFound`] if it does not exist.
+pub async fn delete(conn: &mut Conn, owner: UserId, id: &ConversationId) -> Result<()> {
     let sql = "DELETE FROM conversations WHERE owner = $1 AND id = $2";
     if conn.run((sql, args![owner, id])).await? == 0 {
         return Err(Error::NotFound);
@@ -125,7 +136,7 @@ pub async fn delete(conn: &mut Conn, owner: UserId, id: &Id) -> Result<()> {
     conn.run((sql, args![owner, id])).await.map(drop)
 }
 
-/// Adds a whole conversation with its times as they are, unless its id is taken, by whomever; says whether it did.
+/// Adds a conversation with its messages and original times. Returns false if any user has a conversation with this id.
 pub(crate) async fn add_if_new(
     conn: &mut Conn,
     owner: UserId,
@@ -146,7 +157,8 @@ pub(crate) async fn add_if_new(
     Ok(true)
 }
 
-async fn add_message(conn: &mut Conn, owner: UserId, id: &Id, seq: i64, message: &Message) -> Result<()> {
+/// Inserts one message with the number `seq`. Fails with [`Error::Corrupt`] if its tool calls cannot be encoded.
+async fn add_message(conn: &mut Conn, owner: UserId, id: &ConversationId, seq: i64, message: &Message) -> Result<()> {
     let json = |value: serde_json::Result<String>| value.map_err(|error| Error::Corrupt(error.to_string()));
     let tool_calls = json(serde_json::to_string(&message.tool_calls))?;
     let pending = message.pending.as_ref().map(serde_json::to_string).map(json).transpose()?;
@@ -167,7 +179,8 @@ async fn add_message(conn: &mut Conn, owner: UserId, id: &Id, seq: i64, message:
     conn.run((insert, values)).await.map(drop)
 }
 
-fn read(row: &Row) -> Result<Conversation> {
+/// Reads [`COLUMNS`]. Fails with [`Error::Corrupt`] if a column is invalid.
+fn read(row: &DbRow) -> Result<Conversation> {
     Ok(Conversation {
         id: row.parsed(0, str::parse)?,
         title: row.text(1)?,
@@ -177,11 +190,12 @@ fn read(row: &Row) -> Result<Conversation> {
     })
 }
 
-fn read_message(row: &Row) -> Result<(i64, Message)> {
+/// Reads a message with its number. Fails with [`Error::Corrupt`] if a column is invalid.
+fn read_message(row: &DbRow) -> Result<(i64, Message)> {
     let pending = row.maybe_text(6)?.map(|json| serde_json::from_str(&json)).transpose();
     let message = Message {
         id: row.parsed(1, Uuid::try_parse)?,
-        role: row.parsed(2, |word| Role::parse("role", word))?,
+        role: row.parsed(2, |word| MessageRole::parse("role", word))?,
         content: row.text(3)?,
         timestamp: row.time(4)?,
         tool_calls: row.parsed(5, |json| serde_json::from_str(json))?,

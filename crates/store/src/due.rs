@@ -1,4 +1,5 @@
-//! Tasks whose due moment has come: each moment is told once. Works on everyone's rows, for who tells them.
+//! Due tasks. The owner is notified once for each due time. These functions work on the rows of all users, for the
+//! notifier.
 
 use jiff::Timestamp;
 use model::UserId;
@@ -6,19 +7,20 @@ use model::task::Task;
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
-use crate::conn::{Conn, Row, args};
+use crate::conn::{Conn, DbRow, args};
 use crate::{Result, tasks};
 
-/// A task that is due, and since when.
+/// A due task and its due time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Due {
+pub struct DueTask {
     pub owner: UserId,
     pub task_id: Uuid,
     pub at: Timestamp,
 }
 
-impl Due {
-    /// The id of what is told of it: the same for the same moment, also when the task was deleted and brought back.
+impl DueTask {
+    /// Returns the id of the notification. It depends only on the task and the due time, so that a deleted and restored
+    /// task does not cause a second notification.
     pub fn notification_id(&self) -> Uuid {
         let mut digest = Sha256::new();
         digest.update(self.task_id.as_bytes());
@@ -29,27 +31,29 @@ impl Due {
     }
 }
 
-/// Whose moment has come, the oldest first.
-pub async fn due(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<Due>> {
+/// Returns up to `limit` due tasks without a notification, the oldest first. Only pending tasks with a time of day are
+/// due.
+pub async fn due_tasks(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<DueTask>> {
     let sql = "SELECT owner, id, due_at FROM tasks WHERE status = 'pending' AND due_at IS NOT NULL \
                AND due_told IS NULL AND due_at <= $1 ORDER BY due_at LIMIT $2";
-    let read = |row: &Row| {
+    let read = |row: &DbRow| {
         let owner = row.parsed(0, str::parse)?;
         let task_id = row.parsed(1, Uuid::try_parse)?;
-        Ok(Due { owner, task_id, at: row.time(2)? })
+        Ok(DueTask { owner, task_id, at: row.time(2)? })
     };
     conn.all((sql, args![now, limit])).await?.iter().map(read).collect()
 }
 
-/// When the next moment comes.
-pub async fn next(conn: &mut Conn) -> Result<Option<Timestamp>> {
+/// Returns the earliest due time without a notification, or `None` if there is none.
+pub async fn next_due_at(conn: &mut Conn) -> Result<Option<Timestamp>> {
     let sql = "SELECT MIN(due_at) FROM tasks WHERE status = 'pending' AND due_at IS NOT NULL AND due_told IS NULL";
     conn.first((sql, [])).await?.map_or(Ok(None), |row| row.maybe_time(0))
 }
 
-/// Takes the telling for the caller, whose transaction tells the user. `None`: there is nothing to tell, because somebody
-/// else has it, it was moved or completed, or a reminder says the same at the same moment.
-pub async fn take(conn: &mut Conn, due: &Due) -> Result<Option<Task>> {
+/// Claims the notification of a due task. The caller notifies the user in the same transaction. Returns `None` if
+/// another node has claimed it, if the task was moved or completed, or if a reminder has the same time. In the last
+/// case the task counts as notified.
+pub async fn claim(conn: &mut Conn, due: &DueTask) -> Result<Option<Task>> {
     let sql = "UPDATE tasks SET due_told = due_at WHERE owner = $1 AND id = $2 AND due_at = $3 \
                AND status = 'pending' AND due_told IS NULL";
     if conn.run((sql, args![due.owner, due.task_id, due.at])).await? == 0 {
@@ -62,13 +66,14 @@ pub async fn take(conn: &mut Conn, due: &Due) -> Result<Option<Task>> {
     tasks::select(conn, due.owner, due.task_id, false).await
 }
 
-/// The owner is not told when this one is due.
-pub(crate) async fn pass_over(conn: &mut Conn, owner: UserId, task: Uuid) -> Result<()> {
+/// Marks the task as notified, so that its due time causes no notification.
+pub(crate) async fn mark_notified(conn: &mut Conn, owner: UserId, task: Uuid) -> Result<()> {
     conn.run(("UPDATE tasks SET due_told = due_at WHERE owner = $1 AND id = $2", args![owner, task])).await.map(drop)
 }
 
-/// Nobody is told any more of what was due before the last change: for rows of a schema that did not know.
-pub(crate) async fn forget(conn: &mut Conn) -> Result<()> {
+/// Marks all tasks as notified that were due when any task was last changed. Used after a restore from a schema without
+/// notifications.
+pub(crate) async fn mark_past_notified(conn: &mut Conn) -> Result<()> {
     let sql = "UPDATE tasks SET due_told = due_at WHERE due_at <= (SELECT MAX(updated_at) FROM tasks)";
     conn.run((sql, [])).await.map(drop)
 }

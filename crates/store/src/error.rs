@@ -1,57 +1,76 @@
-//! Why the store could not do what it was asked.
+//! The errors of the store.
 
 use std::path::PathBuf;
 
+/// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("this user has nothing under that id")]
+    /// The row does not exist, or belongs to another user.
+    #[error("not found")]
     NotFound,
-    /// The field whose value is somebody else's already.
-    #[error("there is one with this {0} already")]
-    Taken(&'static str),
-    #[error("{waiting} are waiting already, and no more than {depth} may")]
+    /// The value of the named field is already in use.
+    #[error("this {0} is already in use; choose another")]
+    AlreadyExists(&'static str),
+    /// The queue of an agent or a session is full. `waiting` is the number of queued executions.
+    #[error("{waiting} executions are already waiting, and the queue limit is {depth}")]
     QueueFull { waiting: i64, depth: i64 },
-    #[error("there are {limit} already, and there may be no more")]
+    /// The limit for objects of this kind is reached.
+    #[error("the limit of {limit} is reached; delete one first")]
     TooMany { limit: i64 },
-    #[error("all places of the agent are taken")]
-    NoPlace,
-    #[error("it is in the configuration file: change it there")]
-    Configured,
-    #[error("it has ended already")]
-    Ended,
+    #[error("all slots of the agent are in use; try again later")]
+    NoFreeSlot,
+    /// The object is read-only, because it comes from the configuration file.
+    #[error("it is defined in the configuration file; change it there")]
+    DefinedInConfig,
+    /// The object has ended, is completed, or has no future occurrence.
+    #[error("it has already ended")]
+    AlreadyEnded,
     #[error("it has not ended yet")]
     NotEnded,
-    #[error("an execution cannot go from {} to {}", .0.from, .0.to)]
-    Illegal(model::execution::Illegal),
-    #[error("the idempotency key was used for another request")]
+    #[error("an execution cannot change from {} to {}", .0.from, .0.to)]
+    IllegalTransition(model::execution::IllegalTransition),
+    #[error("the idempotency key was used for a different request")]
     KeyReused,
-    #[error("the request with this idempotency key is still at work")]
+    #[error("the request with this idempotency key is still in progress")]
     KeyBusy,
-    #[error("the database was written by a newer adjutant (schema {found}, this one knows {known}): update adjutant")]
+    #[error(
+        "the database was written by a newer version of adjutant (schema {found}, this version supports {known}); \
+         update adjutant"
+    )]
     NewerSchema { found: i64, known: i64 },
-    #[error("the migration {version} of the database differs from the one in this program")]
+    #[error("migration {version} of the database differs from the one in this program")]
     ChangedMigration { version: i64 },
-    #[error("the data directory {} is in use by another adjutant{}", path.display(), at.as_deref().map(|at| format!(" at {at}")).unwrap_or_default())]
-    InUse { path: PathBuf, at: Option<String> },
-    #[error("the database URL is not valid: {0}")]
-    Url(String),
-    #[error("the database is not available: {0}")]
+    /// Another process holds the lock of the data directory. `address` is the address that it has published, if any.
+    #[error(
+        "the data directory {} is in use by another adjutant process{}",
+        path.display(),
+        address.as_deref().map(|address| format!(" at {address}")).unwrap_or_default()
+    )]
+    InUse { path: PathBuf, address: Option<String> },
+    #[error("the database URL is invalid: {0}")]
+    InvalidUrl(String),
+    /// The database cannot be used at the moment. A retry may succeed.
+    #[error("the database is unavailable: {0}")]
     Unavailable(String),
+    /// A backup is invalid, incomplete or cannot be restored.
     #[error("{0}")]
     Backup(String),
-    #[error("the file {} could not be used: {source}", path.display())]
+    #[error("cannot use the file {}: {source}", path.display())]
     File { path: PathBuf, source: std::io::Error },
-    #[error("the database refused a statement: {0}")]
+    /// The database rejected a statement. A retry does not help.
+    #[error("the database rejected a statement: {0}")]
     Database(String),
-    #[error("a stored value cannot be read: {0}")]
+    /// A stored value cannot be read, or a value cannot be encoded for storage.
+    #[error("a stored value is invalid: {0}")]
     Corrupt(String),
 }
 
+/// A result with the error of the store.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-impl From<model::execution::Illegal> for Error {
-    fn from(illegal: model::execution::Illegal) -> Self {
-        Self::Illegal(illegal)
+impl From<model::execution::IllegalTransition> for Error {
+    fn from(error: model::execution::IllegalTransition) -> Self {
+        Self::IllegalTransition(error)
     }
 }
 
@@ -69,10 +88,10 @@ impl From<sqlx::Error> for Error {
             | sqlx::Error::PoolTimedOut
             | sqlx::Error::PoolClosed
             | sqlx::Error::WorkerCrashed
-            // What a connection says that was cut in the middle.
+            // The connection was lost in the middle of a message.
             | sqlx::Error::Protocol(_) => Self::Unavailable(error.to_string()),
-            sqlx::Error::Configuration(error) => Self::Url(error.to_string()),
-            sqlx::Error::Database(ref inner) if inner.code().is_some_and(|code| may_pass(&code)) => {
+            sqlx::Error::Configuration(error) => Self::InvalidUrl(error.to_string()),
+            sqlx::Error::Database(ref inner) if inner.code().is_some_and(|code| is_transient(&code)) => {
                 Self::Unavailable(inner.to_string())
             }
             other => Self::Database(other.to_string()),
@@ -92,8 +111,8 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
-/// Codes of PostgreSQL for what another try may overcome: 57P0x, it is stopping or starting; 53xxx, it is out of
-/// connections, memory or disk; 40001, 40P01 and 55P03, others were in the way.
-fn may_pass(code: &str) -> bool {
+/// Returns true for PostgreSQL error codes that a retry may overcome: 57P0x (the server stops or starts), 53xxx (out of
+/// connections, memory or disk), and 40001, 40P01 and 55P03 (conflicts with other transactions).
+fn is_transient(code: &str) -> bool {
     code.starts_with("57P0") || code.starts_with("53") || matches!(code, "40001" | "40P01" | "55P03")
 }

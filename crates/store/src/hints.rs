@@ -1,9 +1,10 @@
-//! Hints between nodes that share a PostgreSQL database: what has changed, so that nobody waits for their next look.
+//! Hints between nodes that share a PostgreSQL database. A hint names a change, so that other nodes do not wait for
+//! their next poll.
 //!
-//! They may be lost, come twice or come late: the tables are the truth, and everyone looks there again now and then. What
-//! a transaction has to tell goes out after its commit, together with what others have to tell by then: PostgreSQL commits
-//! those that notify one after the other, and no write shall stand in that queue. With SQLite there is one node, and none
-//! is sent.
+//! A hint may be lost, repeated or late. The tables are authoritative, and every reader polls them. The hints of a
+//! transaction are sent after its commit, in one batch with the hints of other transactions. PostgreSQL serializes the
+//! commits of transactions that notify, so a write must not send its own hints. With SQLite only one node exists, and
+//! no hints are sent.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,32 +17,35 @@ use crate::conn::Conn;
 use crate::{Result, Store};
 
 const CHANNEL: &str = "adjutant";
-/// PostgreSQL takes less than 8000 bytes.
-const LONGEST: usize = 7000;
-/// More than this fits into none.
-const MOST: usize = LONGEST / 30;
-/// Between two tries to listen again.
-const PAUSE: Duration = Duration::from_secs(1);
+/// The longest payload, in bytes. PostgreSQL accepts less than 8000.
+const MAX_PAYLOAD: usize = 7000;
+/// More hints than this do not fit into a payload.
+const MAX_HINTS: usize = MAX_PAYLOAD / 30;
+/// The delay between two attempts to listen again.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
+/// A change that other nodes may react to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// Something waits in the queue of this agent, or there is a place for it.
+    /// The queue of this agent has a new execution, or a slot became free.
     Queue(String),
-    /// An execution has come further.
+    /// An execution has a new state or new events.
     Execution(Uuid),
+    /// An execution has ended.
     Ended(Uuid),
-    /// Somebody wants it cancelled.
+    /// The cancellation of an execution was requested.
     Cancel(Uuid),
-    /// Something was said in a session, or it shall end, or has ended.
+    /// A session has a new message, has to close, or has ended.
     Session(Uuid),
     /// Agents were added, changed or removed.
     Agents,
-    /// There were too many to name, or some were lost.
+    /// Anything may have changed: the hints were too many, or some were lost.
     Everything,
 }
 
 impl Hint {
-    fn write(&self) -> String {
+    /// Returns the letter of the kind, a colon and the subject. [`Hint::decode`] reads it.
+    fn encode(&self) -> String {
         match self {
             Self::Queue(agent) => format!("q:{agent}"),
             Self::Execution(id) => format!("x:{id}"),
@@ -53,12 +57,12 @@ impl Hint {
         }
     }
 
-    /// What a later version says may not be known here: then anything may have changed.
-    fn read(word: &str) -> Self {
-        let (kind, of) = word.split_once(':').unwrap_or_default();
-        let id = Uuid::try_parse(of);
+    /// Reads a hint. An unknown kind, as of a later version, or an invalid id becomes [`Hint::Everything`].
+    fn decode(text: &str) -> Self {
+        let (kind, subject) = text.split_once(':').unwrap_or_default();
+        let id = Uuid::try_parse(subject);
         match (kind, id) {
-            ("q", _) => Self::Queue(of.to_owned()),
+            ("q", _) => Self::Queue(subject.to_owned()),
             ("x", Ok(id)) => Self::Execution(id),
             ("e", Ok(id)) => Self::Ended(id),
             ("c", Ok(id)) => Self::Cancel(id),
@@ -69,127 +73,132 @@ impl Hint {
     }
 }
 
-/// There may be something to run for this agent, once the transaction is committed.
-pub fn queue(conn: &mut Conn, agent_id: &str) {
-    conn.hint(Hint::Queue(agent_id.to_owned()));
+/// Sends [`Hint::Queue`] for the agent after the commit. Does nothing on SQLite.
+pub fn queue_changed(conn: &mut Conn, agent_id: &str) {
+    conn.add_hint(Hint::Queue(agent_id.to_owned()));
 }
 
-/// What a transaction has to tell.
+/// A set of hints in order of insertion.
 #[derive(Debug, Default)]
-pub(crate) struct Hints(Vec<Hint>);
+pub(crate) struct HintSet(Vec<Hint>);
 
-impl Hints {
+impl HintSet {
+    /// Adds a hint unless the set contains it.
     pub(crate) fn add(&mut self, hint: Hint) {
         if !self.0.contains(&hint) {
             self.0.push(hint);
         }
     }
 
-    fn is_long(&self) -> bool {
-        self.0.len() > MOST
+    fn is_full(&self) -> bool {
+        self.0.len() > MAX_HINTS
     }
 }
 
-/// Sends the hints of this node, one NOTIFY at a time. Ends with the last handle to it.
+/// Sends the hints of this node in a background task, one NOTIFY at a time. The task ends with the last handle.
 #[derive(Clone, Debug)]
-pub(crate) struct Sender(Arc<Outgoing>);
+pub(crate) struct HintSender(Arc<HintQueue>);
 
 #[derive(Debug, Default)]
-struct Outgoing {
-    waiting: Mutex<Hints>,
-    bell: Notify,
+struct HintQueue {
+    waiting: Mutex<HintSet>,
+    added: Notify,
 }
 
-impl Sender {
+impl HintSender {
+    /// Starts the background task and returns a handle to it.
     pub(crate) fn start(pool: &PgPool) -> Self {
-        let outgoing = Arc::new(Outgoing::default());
-        let source = Arc::downgrade(&outgoing);
+        let queue = Arc::new(HintQueue::default());
+        let weak = Arc::downgrade(&queue);
         let pool = pool.clone();
         tokio::spawn(async move {
-            while let Some(outgoing) = source.upgrade() {
-                let hints = std::mem::take(&mut *outgoing.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+            while let Some(queue) = weak.upgrade() {
+                let hints = std::mem::take(&mut *queue.waiting.lock().unwrap_or_else(PoisonError::into_inner));
                 if hints.0.is_empty() {
-                    let bell = outgoing.bell.notified();
-                    // Nobody keeps what only this task holds on to.
-                    let _ = tokio::time::timeout(PAUSE, bell).await;
+                    let added = queue.added.notified();
+                    // The timeout lets the task notice that no other handle exists.
+                    let _ = tokio::time::timeout(RETRY_DELAY, added).await;
                 } else if let Err(error) = send(&pool, &hints).await {
-                    tracing::debug!(error = %error, "hints were not sent");
+                    tracing::debug!(error = %error, "cannot send hints");
                 }
             }
         });
-        Self(outgoing)
+        Self(queue)
     }
 
-    /// To be called when what they hint at is committed.
-    pub(crate) fn send(&self, hints: Hints) {
+    /// Queues hints. The caller has committed the changes that they name. If too many are waiting, [`Hint::Everything`]
+    /// replaces all of them.
+    pub(crate) fn send(&self, hints: HintSet) {
         if hints.0.is_empty() {
             return;
         }
         let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.is_long() {
+        if waiting.is_full() {
             waiting.0 = vec![Hint::Everything];
         } else {
             hints.0.into_iter().for_each(|hint| waiting.add(hint));
         }
         drop(waiting);
-        self.0.bell.notify_one();
+        self.0.added.notify_one();
     }
 }
 
-/// Nobody waits for a disk that keeps a hint.
-async fn send(pool: &PgPool, hints: &Hints) -> Result<()> {
+/// Sends one NOTIFY. It does not wait for the disk, because a hint may be lost.
+async fn send(pool: &PgPool, hints: &HintSet) -> Result<()> {
     let sql = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)";
-    sqlx::query(sql).bind(CHANNEL).bind(text(&hints.0)).execute(pool).await?;
+    sqlx::query(sql).bind(CHANNEL).bind(payload(&hints.0)).execute(pool).await?;
     Ok(())
 }
 
-fn text(hints: &[Hint]) -> String {
-    let text = hints.iter().map(Hint::write).collect::<Vec<_>>().join(" ");
-    if text.len() > LONGEST { Hint::Everything.write() } else { text }
+/// Returns the payload of a NOTIFY. If the hints do not fit, it contains only [`Hint::Everything`].
+fn payload(hints: &[Hint]) -> String {
+    let text = hints.iter().map(Hint::encode).collect::<Vec<_>>().join(" ");
+    if text.len() > MAX_PAYLOAD { Hint::Everything.encode() } else { text }
 }
 
-/// Hears what other nodes hint at, and this one.
-pub struct Listener {
+/// Receives the hints of all nodes, including this one.
+pub struct HintListener {
     options: PgConnectOptions,
     listening: Option<PgListener>,
-    warned: bool,
+    has_warned: bool,
 }
 
 impl Store {
-    /// Nothing where nobody else can be at work.
-    pub fn listener(&self) -> Option<Listener> {
+    /// Returns a listener for hints, or `None` with SQLite.
+    pub fn hint_listener(&self) -> Option<HintListener> {
         let options = self.postgres()?.options().clone();
-        Some(Listener { options, listening: None, warned: false })
+        Some(HintListener { options, listening: None, has_warned: false })
     }
 }
 
-impl Listener {
-    /// The next hints, however long that takes. A connection that breaks is made again, and the first thing that is told
-    /// then is that something may have been missed.
+impl HintListener {
+    /// Waits for the next hints and returns them without duplicates. Returns [`Hint::Everything`] after the first
+    /// connection and after each reconnection, because hints may have been lost. Retries every second; only the first
+    /// failure is logged.
     pub async fn next(&mut self) -> Vec<Hint> {
         loop {
             let Some(listening) = &mut self.listening else {
                 match self.listen().await {
                     Ok(listening) => {
                         self.listening = Some(listening);
-                        self.warned = false;
+                        self.has_warned = false;
                         return vec![Hint::Everything];
                     }
                     Err(error) => {
-                        if !std::mem::replace(&mut self.warned, true) {
+                        if !std::mem::replace(&mut self.has_warned, true) {
                             tracing::warn!(event = "hints_not_heard", error = %error);
                         }
-                        tokio::time::sleep(PAUSE).await;
+                        tokio::time::sleep(RETRY_DELAY).await;
                         continue;
                     }
                 }
             };
             match listening.try_recv().await {
                 Ok(Some(first)) => {
-                    let mut hints = Hints::default();
+                    let mut hints = HintSet::default();
                     let mut next = Some(first);
-                    while let Some(heard) = next {
-                        heard.payload().split(' ').map(Hint::read).for_each(|hint| hints.add(hint));
+                    while let Some(notification) = next {
+                        notification.payload().split(' ').map(Hint::decode).for_each(|hint| hints.add(hint));
                         next = listening.next_buffered();
                     }
                     return hints.0;
@@ -199,8 +208,9 @@ impl Listener {
         }
     }
 
+    /// Opens a connection that listens for hints. Fails if the server cannot be reached.
     async fn listen(&self) -> Result<PgListener> {
-        // A connection of its own: it is never given back.
+        // A separate connection, because the listener holds it forever.
         let pool = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
         let mut listener = PgListener::connect_with(&pool.connect_with(self.options.clone()).await?).await?;
         listener.eager_reconnect(false);
@@ -214,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn hints_are_decoded_as_encoded() {
         let id = Uuid::from_u128(7);
         let all = [
             Hint::Queue("code-review".to_owned()),
@@ -225,20 +235,20 @@ mod tests {
             Hint::Agents,
             Hint::Everything,
         ];
-        let read: Vec<_> = text(&all).split(' ').map(Hint::read).collect();
-        assert_eq!(read, all);
+        let decoded: Vec<_> = payload(&all).split(' ').map(Hint::decode).collect();
+        assert_eq!(decoded, all);
         for unknown in ["", "x", "x:nonsense", "z:7", ":"] {
-            assert_eq!(Hint::read(unknown), Hint::Everything, "{unknown}");
+            assert_eq!(Hint::decode(unknown), Hint::Everything, "{unknown}");
         }
     }
 
     #[test]
-    fn too_many_are_everything_and_none_is_told_twice() {
-        let mut hints = Hints::default();
+    fn too_many_hints_become_everything_and_duplicates_are_dropped() {
+        let mut hints = HintSet::default();
         (0..1000).for_each(|n| hints.add(Hint::Ended(Uuid::from_u128(n))));
-        assert_eq!(text(&hints.0), "*:");
-        let mut hints = Hints::default();
+        assert_eq!(payload(&hints.0), "*:");
+        let mut hints = HintSet::default();
         (0..1000).for_each(|_| hints.add(Hint::Agents));
-        assert_eq!(text(&hints.0), "a:");
+        assert_eq!(payload(&hints.0), "a:");
     }
 }

@@ -1,72 +1,75 @@
-//! What keeps the database from growing without bound (OPS-7). Works on all users' rows, by age, and where there is more
-//! output than may be kept, by size.
+//! Removes old rows of all users, so that the database does not grow without limit (OPS-7). Output is also limited by
+//! its total size.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::conn::args;
-use crate::executions::{self, Dropped};
+use crate::executions::{self, DroppedOutput};
 use crate::{Error, Job, Result, Store, Transaction, idempotency};
 
-/// Rows removed in one transaction: others get their turn in between.
-const BATCH: i64 = 500;
-/// Executions, whose output may be long.
-const FEW: i64 = 25;
-/// A node that was not heard of for so long is not only slow.
-const SILENCE: SignedDuration = SignedDuration::from_hours(24);
-/// What is not delivered by then is of no interest any more: its channel has not been there for all that time.
-const STALE: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// The number of rows that one transaction removes. Other writes run between the transactions.
+const BATCH_SIZE: i64 = 500;
+/// The batch size for executions, because their output may be large.
+const EXECUTION_BATCH_SIZE: i64 = 25;
+/// The time after which a node with an expired lease is removed.
+const NODE_RETENTION: SignedDuration = SignedDuration::from_hours(24);
+/// The age at which a pending delivery is given up. Its channel was unavailable for the whole time.
+const MAX_DELIVERY_AGE: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// How long things are kept.
+/// The retention periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// Since a conversation was used last; `None` keeps all.
+    /// The time since the last use of a conversation. `None` keeps all.
     pub conversations: Option<SignedDuration>,
-    /// Since an execution, or a session, has ended, a context was used, or a schedule's time was decided upon; `None` keeps all.
+    /// The time since the end of an execution or a session, the last use of an A2A context, or a decision of a
+    /// schedule. `None` keeps all.
     pub executions: Option<SignedDuration>,
-    /// How much output of all executions is kept, in bytes: of those that ended first only the record stays. `None` keeps
-    /// all.
+    /// The total size of the output of all executions, in bytes. The executions that ended first lose their output, but
+    /// keep their record. `None` keeps all.
     pub output_bytes: Option<i64>,
-    /// Since a notification was made, or its delivery has ended; `None` keeps all.
+    /// The time since the creation of a notification or the end of a delivery. `None` keeps all.
     pub notifications: Option<SignedDuration>,
 }
 
 impl Default for Retention {
-    /// What the ledger promises: 30 days, 5 GB.
+    /// Returns the documented defaults: 30 days and 5 GB.
     fn default() -> Self {
         let days = Some(SignedDuration::from_hours(30 * 24));
         Self { conversations: days, executions: days, output_bytes: Some(5_000_000_000), notifications: days }
     }
 }
 
-/// How many rows were removed.
+/// The number of removed rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Removed {
+pub struct RemovedRows {
     pub conversations: u64,
     pub idempotency_keys: u64,
     pub revoked_tokens: u64,
     pub executions: u64,
-    /// Executions whose output was given up for the sake of the size.
+    /// The number of executions that lost their output because of the size limit.
     pub outputs: u64,
     pub sessions: u64,
-    /// Of A2A, that nobody has used.
+    /// The number of unused A2A contexts.
     pub contexts: u64,
-    /// What became of the times of schedules.
+    /// The number of schedule decisions.
     pub decisions: u64,
     pub notifications: u64,
     pub deliveries: u64,
-    /// Deliveries that nobody has made for so long that they are given up.
-    pub given_up: u64,
+    /// The number of deliveries that were given up because of their age.
+    pub stale_deliveries: u64,
 }
 
-/// Removes what is past its time.
-pub async fn sweep(store: &Store, retention: Retention, now: Timestamp) -> Result<Removed> {
-    let mut removed = Removed::default();
+/// Removes all rows after their retention period, in small transactions. Also removes expired idempotency keys, revoked
+/// tokens, turns and nodes, and gives up deliveries that are pending for a week. Returns the number of removed rows.
+/// After a failure, the completed transactions stay.
+pub async fn sweep(store: &Store, retention: Retention, now: Timestamp) -> Result<RemovedRows> {
+    let mut removed = RemovedRows::default();
     if let Some(age) = retention.conversations {
-        removed.conversations = conversations_unused_since(store, now - age).await?;
+        removed.conversations = remove_conversations_unused_since(store, now - age).await?;
     }
     let keys = "DELETE FROM idempotency_keys WHERE (owner, key) IN \
                 (SELECT owner, key FROM idempotency_keys WHERE created_at <= $1 ORDER BY created_at LIMIT $2)";
-    removed.idempotency_keys = in_batches(store, keys, now - idempotency::KEPT).await?;
+    removed.idempotency_keys = in_batches(store, keys, now - idempotency::RETENTION).await?;
     let tokens = "DELETE FROM revoked_tokens WHERE id IN \
                   (SELECT id FROM revoked_tokens WHERE expires_at <= $1 LIMIT $2)";
     removed.revoked_tokens = in_batches(store, tokens, now).await?;
@@ -74,7 +77,7 @@ pub async fn sweep(store: &Store, retention: Retention, now: Timestamp) -> Resul
                  (SELECT conversation_id FROM turns WHERE expires_at <= $1 LIMIT $2)";
     in_batches(store, turns, now).await?;
     if let Some(age) = retention.executions {
-        removed.executions = executions_ended_before(store, now - age).await?;
+        removed.executions = remove_executions_ended_before(store, now - age).await?;
         let sessions = "DELETE FROM sessions WHERE id IN \
                         (SELECT id FROM sessions WHERE ended_at <= $1 ORDER BY ended_at LIMIT $2)";
         removed.sessions = in_batches(store, sessions, now - age).await?;
@@ -85,13 +88,15 @@ pub async fn sweep(store: &Store, retention: Retention, now: Timestamp) -> Resul
                          due_at FROM decisions WHERE decided_at <= $1 AND kind <> 'queued' ORDER BY decided_at LIMIT $2)";
         removed.decisions = in_batches(store, decisions, now - age).await?;
     }
-    if let Some(most) = retention.output_bytes {
-        removed.outputs = output_beyond(store, most, now).await?;
+    if let Some(max_bytes) = retention.output_bytes {
+        removed.outputs = drop_output_beyond(store, max_bytes, now).await?;
     }
-    let stale = "UPDATE deliveries SET ended_at = $3, dead = 1, last_error = COALESCE(last_error, 'it has waited too \
-                 long') WHERE ended_at IS NULL AND id IN \
+    let stale = "UPDATE deliveries SET ended_at = $3, dead = 1, last_error = COALESCE(last_error, 'the delivery has \
+                 expired') WHERE ended_at IS NULL AND id IN \
                  (SELECT id FROM deliveries WHERE ended_at IS NULL AND created_at <= $1 LIMIT $2)";
-    removed.given_up = repeat(store, async move |tx| tx.run((stale, args![now - STALE, BATCH, now])).await).await?;
+    removed.stale_deliveries =
+        repeat_batches(store, async move |tx| tx.run((stale, args![now - MAX_DELIVERY_AGE, BATCH_SIZE, now])).await)
+            .await?;
     if let Some(age) = retention.notifications {
         let notifications = "DELETE FROM notifications WHERE (owner, id) IN \
                              (SELECT owner, id FROM notifications WHERE created_at <= $1 ORDER BY created_at LIMIT $2)";
@@ -100,14 +105,15 @@ pub async fn sweep(store: &Store, retention: Retention, now: Timestamp) -> Resul
                           (SELECT id FROM deliveries WHERE ended_at <= $1 ORDER BY ended_at LIMIT $2)";
         removed.deliveries = in_batches(store, deliveries, now - age).await?;
     }
-    // Where nobody works, nobody misses those that have ended without a word.
+    // If no supervisor runs, nothing else removes the nodes that have crashed.
     let nodes = "DELETE FROM nodes WHERE lease_until <= $1 AND id IN \
                  (SELECT id FROM nodes WHERE lease_until <= $1 LIMIT $2)";
-    in_batches(store, nodes, now - SILENCE).await?;
+    in_batches(store, nodes, now - NODE_RETENTION).await?;
     Ok(removed)
 }
 
-async fn executions_ended_before(store: &Store, time: Timestamp) -> Result<u64> {
+/// Removes executions that ended at `time` or before, with their dependent rows. Returns their number.
+async fn remove_executions_ended_before(store: &Store, time: Timestamp) -> Result<u64> {
     let mut total = 0;
     loop {
         let removed = store
@@ -115,27 +121,29 @@ async fn executions_ended_before(store: &Store, time: Timestamp) -> Result<u64> 
                 let sql = "DELETE FROM executions WHERE id IN \
                                (SELECT id FROM executions WHERE ended_at <= $1 ORDER BY ended_at LIMIT $2) \
                                RETURNING id, task_id";
-                let gone = tx.all((sql, args![time, FEW])).await?;
-                executions::remove_traces(tx, &gone).await?;
-                Ok(gone.len() as u64)
+                let deleted = tx.all((sql, args![time, EXECUTION_BATCH_SIZE])).await?;
+                executions::remove_dependents(tx, &deleted).await?;
+                Ok(deleted.len() as u64)
             })
             .await?;
         total += removed;
-        if removed < FEW.unsigned_abs() {
+        if removed < EXECUTION_BATCH_SIZE.unsigned_abs() {
             return Ok(total);
         }
     }
 }
 
-/// Gives up output until no more than `most` bytes are left; says of how many executions.
-async fn output_beyond(store: &Store, most: i64, now: Timestamp) -> Result<u64> {
+/// Drops the output of ended executions until at most `max_bytes` are stored in total, or none of them has output.
+/// Returns the number of executions that lost their output.
+async fn drop_output_beyond(store: &Store, max_bytes: i64, now: Timestamp) -> Result<u64> {
     let mut total = 0;
-    let mut excess = executions::size_of_output(&mut store.reader().await?).await? - most;
+    let mut excess = executions::total_output_bytes(&mut store.reader().await?).await? - max_bytes;
     while excess > 0 {
-        let dropped = store.transaction(async move |tx| executions::drop_output(tx, excess, FEW, now).await);
-        let Dropped { executions, bytes } = dropped.await?;
+        let dropped =
+            store.transaction(async move |tx| executions::drop_output(tx, excess, EXECUTION_BATCH_SIZE, now).await);
+        let DroppedOutput { executions, bytes } = dropped.await?;
         if executions == 0 {
-            // The rest belongs to those that have not ended.
+            // The rest belongs to executions that have not ended.
             break;
         }
         total += executions;
@@ -144,16 +152,17 @@ async fn output_beyond(store: &Store, most: i64, now: Timestamp) -> Result<u64> 
     Ok(total)
 }
 
-async fn conversations_unused_since(store: &Store, time: Timestamp) -> Result<u64> {
+/// Removes conversations that were last used at `time` or before, with their messages. Returns their number.
+async fn remove_conversations_unused_since(store: &Store, time: Timestamp) -> Result<u64> {
     let mut total = 0;
     loop {
         let removed = store
             .transaction(async move |tx| -> Result<u64> {
-                // The condition is repeated: a conversation may be used between finding and removing it.
+                // The condition is repeated, because a conversation may be used between the SELECT and the DELETE.
                 let sql = "DELETE FROM conversations WHERE updated_at <= $1 AND id IN \
                                (SELECT id FROM conversations WHERE updated_at <= $1 ORDER BY updated_at LIMIT $2) \
                                RETURNING owner, id";
-                let rows = tx.all((sql, args![time, BATCH])).await?;
+                let rows = tx.all((sql, args![time, BATCH_SIZE])).await?;
                 for row in &rows {
                     let sql = "DELETE FROM messages WHERE owner = $1 AND conversation_id = $2";
                     tx.run((sql, args![row.text(0)?, row.text(1)?])).await?;
@@ -162,27 +171,28 @@ async fn conversations_unused_since(store: &Store, time: Timestamp) -> Result<u6
             })
             .await?;
         total += removed;
-        if removed < BATCH.unsigned_abs() {
+        if removed < BATCH_SIZE.unsigned_abs() {
             return Ok(total);
         }
     }
 }
 
-/// Repeats a DELETE of the rows before `$1`, `$2` at a time, until none is left.
+/// Repeats a DELETE of up to `$2` rows that are not after the time `$1`, until it removes less than a full batch.
+/// Returns the number of rows.
 async fn in_batches(store: &Store, sql: &'static str, before: Timestamp) -> Result<u64> {
-    repeat(store, async move |tx| tx.run((sql, args![before, BATCH])).await).await
+    repeat_batches(store, async move |tx| tx.run((sql, args![before, BATCH_SIZE])).await).await
 }
 
-/// Repeats what touches a batch of rows, until there is less than a batch.
-async fn repeat<F>(store: &Store, work: F) -> Result<u64>
+/// Repeats a transaction until it affects less than a full batch. Returns the number of affected rows.
+async fn repeat_batches<F>(store: &Store, work: F) -> Result<u64>
 where
     F: AsyncFnOnce(&mut Transaction) -> Result<u64> + for<'t> Job<'t, u64, Error> + Copy + 'static,
 {
     let mut total = 0;
     loop {
-        let touched = store.transaction(work).await?;
-        total += touched;
-        if touched < BATCH.unsigned_abs() {
+        let affected = store.transaction(work).await?;
+        total += affected;
+        if affected < BATCH_SIZE.unsigned_abs() {
             return Ok(total);
         }
     }

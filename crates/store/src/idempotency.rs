@@ -1,6 +1,6 @@
-//! Answers kept by the key their request came with, so that a request sent twice is carried out once.
+//! Replies stored by idempotency key, so that a repeated request has no further effect.
 //!
-//! [`once`] claims the key, does the work and keeps the answer in one transaction: either all of it happened or none.
+//! [`run_once`] claims the key, does the work and stores the reply in one transaction.
 
 use jiff::{SignedDuration, Timestamp};
 use model::UserId;
@@ -8,52 +8,59 @@ use model::UserId;
 use crate::conn::{Conn, args};
 use crate::{Error, Job, Result, Transaction};
 
-/// How long an answer is kept.
-pub const KEPT: SignedDuration = SignedDuration::from_hours(24);
+/// The time for which a reply is stored.
+pub const RETENTION: SignedDuration = SignedDuration::from_hours(24);
 
-/// An answer as it was given.
+/// The reply to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
+pub struct StoredReply {
     pub status: u16,
     pub body: String,
 }
 
-/// A key and a digest of the request it belongs to.
+/// An idempotency key and a digest of its request.
 #[derive(Clone, Debug)]
-pub struct Key {
+pub struct IdempotencyKey {
     pub key: String,
     pub fingerprint: String,
 }
 
-/// Carries `work` out unless the key has an answer already; the flag tells whether this is an earlier answer.
-pub async fn once<E, W>(
+/// Runs `work` unless the key has a stored reply, and stores its reply. Without a key, always runs it. Returns the
+/// reply, and true if it is a stored one. Fails like [`claim`], or with the error of `work`.
+pub async fn run_once<E, W>(
     tx: &mut Transaction,
     owner: UserId,
-    key: Option<&Key>,
+    key: Option<&IdempotencyKey>,
     now: Timestamp,
     work: W,
-) -> Result<(Reply, bool), E>
+) -> Result<(StoredReply, bool), E>
 where
     E: From<Error>,
-    W: AsyncFnOnce(&mut Transaction) -> Result<Reply, E> + for<'t> Job<'t, Reply, E>,
+    W: AsyncFnOnce(&mut Transaction) -> Result<StoredReply, E> + for<'t> Job<'t, StoredReply, E>,
 {
     let Some(key) = key else { return Ok((work(tx).await?, false)) };
     if let Some(reply) = claim(tx, owner, key, now).await? {
         return Ok((reply, true));
     }
     let reply = work(&mut *tx).await?;
-    settle(tx, owner, key, now, &reply).await?;
+    save_reply(tx, owner, key, now, &reply).await?;
     Ok((reply, false))
 }
 
-/// Takes the key, or gives the answer it already has. [`Error::KeyReused`] for another request under the same key,
-/// [`Error::KeyBusy`] for one that is still at work.
-pub async fn claim(conn: &mut Conn, owner: UserId, key: &Key, now: Timestamp) -> Result<Option<Reply>> {
-    let take = "INSERT INTO idempotency_keys (owner, key, fingerprint, created_at) VALUES ($1, $2, $3, $4) \
+/// Claims the key and returns `None`, or returns the stored reply of the key. A key older than [`RETENTION`] counts as
+/// unused. Fails with [`Error::KeyReused`] if the key belongs to a different request, and with [`Error::KeyBusy`] if
+/// its request is still in progress.
+pub async fn claim(
+    conn: &mut Conn,
+    owner: UserId,
+    key: &IdempotencyKey,
+    now: Timestamp,
+) -> Result<Option<StoredReply>> {
+    let claim = "INSERT INTO idempotency_keys (owner, key, fingerprint, created_at) VALUES ($1, $2, $3, $4) \
                 ON CONFLICT (owner, key) DO UPDATE SET fingerprint = excluded.fingerprint, status = NULL, body = NULL, \
                 created_at = excluded.created_at WHERE idempotency_keys.created_at <= $5";
-    let values = args![owner, key.key.as_str(), key.fingerprint.as_str(), now, now - KEPT];
-    if conn.run((take, values)).await? == 1 {
+    let values = args![owner, key.key.as_str(), key.fingerprint.as_str(), now, now - RETENTION];
+    if conn.run((claim, values)).await? == 1 {
         return Ok(None);
     }
     let find = "SELECT fingerprint, status, body FROM idempotency_keys WHERE owner = $1 AND key = $2";
@@ -63,17 +70,23 @@ pub async fn claim(conn: &mut Conn, owner: UserId, key: &Key, now: Timestamp) ->
     }
     let status = row.maybe_int(1)?.ok_or(Error::KeyBusy)?;
     let status = u16::try_from(status).map_err(|error| Error::Corrupt(error.to_string()))?;
-    Ok(Some(Reply { status, body: row.maybe_text(2)?.unwrap_or_default() }))
+    Ok(Some(StoredReply { status, body: row.maybe_text(2)?.unwrap_or_default() }))
 }
 
-/// Gives a claimed key back: the request it came with was not carried out.
-pub async fn release(conn: &mut Conn, owner: UserId, key: &Key) -> Result<()> {
+/// Releases a claimed key because its request was not executed. Does nothing if the key has a reply.
+pub async fn release(conn: &mut Conn, owner: UserId, key: &IdempotencyKey) -> Result<()> {
     let sql = "DELETE FROM idempotency_keys WHERE owner = $1 AND key = $2 AND status IS NULL";
     conn.run((sql, args![owner, key.key.as_str()])).await.map(drop)
 }
 
-/// Keeps the answer to a request whose key was claimed, also where the request has erased the claim with all else.
-pub async fn settle(conn: &mut Conn, owner: UserId, key: &Key, now: Timestamp, reply: &Reply) -> Result<()> {
+/// Stores the reply of a claimed key. This also works if the request has erased the claim with all data of the user.
+pub async fn save_reply(
+    conn: &mut Conn,
+    owner: UserId,
+    key: &IdempotencyKey,
+    now: Timestamp,
+    reply: &StoredReply,
+) -> Result<()> {
     let sql = "INSERT INTO idempotency_keys (owner, key, fingerprint, status, body, created_at) \
                VALUES ($1, $2, $3, $4, $5, $6) \
                ON CONFLICT (owner, key) DO UPDATE SET status = excluded.status, body = excluded.body";

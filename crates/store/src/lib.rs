@@ -1,11 +1,15 @@
-//! Everything adjutant keeps, in SQLite or PostgreSQL, and every SQL statement there is.
+//! The storage layer: all SQL statements of adjutant, for SQLite and PostgreSQL.
 //!
-//! A function here takes the connection it works on and the owner, or a step that has one: there is none that fetches a
-//! row by its id alone. The exceptions are what an operator does to the whole database ([`backup`], [`housekeeping`],
-//! [`agents`]), the list of revoked [`tokens`], what the supervisor and the scheduler do for everyone: [`nodes`], the queue
-//! and the events of [`executions`], of which a user is shown only what [`executions::get`] has let through, and the
-//! firing of [`schedules`]; and what is told without being asked: [`reminders`] and tasks that are [`due`], and the
-//! [`outbox`], for which [`a2a::pushes`] says who is told of tasks next.
+//! Every function takes a connection and the owner of the rows, or an undo step that contains the owner. No function
+//! reads a user's row by its id alone, with these exceptions:
+//!
+//! - operator functions that work on the whole database: [`backup`], [`housekeeping`], [`agents`], [`tokens`];
+//! - functions of the supervisor and the scheduler, which work for all users: [`nodes`], the queue and the events of
+//!   [`executions`], and the firing of [`schedules`]. A handler calls [`executions::get`] to check access first;
+//! - functions of the notifier, which work for all users: due [`reminders`], [`due`] tasks, the [`outbox`] and
+//!   [`a2a::pushes`].
+//!
+//! Every function fails if the database fails. The documentation of a function lists only its other failures.
 //! A transaction that [`Store::transaction`] has acknowledged is on disk.
 
 pub mod a2a;
@@ -26,12 +30,12 @@ pub mod nodes;
 pub mod notifications;
 pub mod outbox;
 pub mod page;
-mod places;
 mod postgres;
 pub mod recurring;
 pub mod reminders;
 pub mod schedules;
 pub mod sessions;
+mod slots;
 mod sqlite;
 pub mod tasks;
 pub mod tokens;
@@ -52,32 +56,32 @@ pub use transaction::{Job, Transaction};
 use postgres::Postgres;
 use sqlite::Sqlite;
 
-/// Where the data is.
+/// The location of the database.
 #[derive(Clone, Debug)]
 pub enum Location {
-    /// A file; created where it is missing.
+    /// A file. It is created if it does not exist.
     Sqlite(PathBuf),
     /// A `postgres://` URL.
     Postgres(String),
 }
 
-/// What SQLite does before a write is answered.
+/// The durability of writes to SQLite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// Waits for the disk: survives a power cut.
+    /// Syncs to disk before a write is acknowledged. Writes survive a power failure.
     #[default]
     Full,
-    /// Leaves it to the operating system: survives a crash of the program, not of the machine.
+    /// Leaves the sync to the operating system. Writes survive a crash of the program, but not of the machine.
     Normal,
 }
 
 /// When [`Store::transaction_acknowledged`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acknowledge {
-    /// When the transaction is on disk: it survives a power cut.
+    /// When the transaction is on disk. It survives a power failure.
     Synced,
-    /// When SQLite has committed it: it survives the end of the program, and reaches the disk before any later
-    /// transaction. Only for a caller that reports nothing before a later transaction is acknowledged.
+    /// When SQLite has committed the transaction. It survives the end of the program and reaches the disk before any
+    /// later transaction. Only for a caller that reports nothing until a later transaction is acknowledged.
     Committed,
 }
 
@@ -85,7 +89,7 @@ pub enum Acknowledge {
 #[derive(Clone, Debug)]
 pub struct Store {
     db: Db,
-    /// A snapshot lasts as long as its reader takes, so there are few: ordinary requests must not run short.
+    /// Limits the number of snapshots. A snapshot may live long, and ordinary requests need connections too.
     snapshots: Arc<Semaphore>,
     commits: Commits,
 }
@@ -93,18 +97,18 @@ pub struct Store {
 /// Counts the transactions that this process has committed.
 type Commits = Arc<watch::Sender<u64>>;
 
-const SNAPSHOTS: usize = 2;
-const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(10);
-const PROBE_PATIENCE: Duration = Duration::from_secs(2);
+const MAX_SNAPSHOTS: usize = 2;
+const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(10);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A connection that sees the database as it was when it was taken.
+/// A connection that sees the database as it was when the snapshot was created.
 #[derive(Debug)]
-pub struct Snapshot {
+pub struct StoreSnapshot {
     conn: Conn,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
-impl std::ops::Deref for Snapshot {
+impl std::ops::Deref for StoreSnapshot {
     type Target = Conn;
 
     fn deref(&self) -> &Conn {
@@ -112,7 +116,7 @@ impl std::ops::Deref for Snapshot {
     }
 }
 
-impl std::ops::DerefMut for Snapshot {
+impl std::ops::DerefMut for StoreSnapshot {
     fn deref_mut(&mut self) -> &mut Conn {
         &mut self.conn
     }
@@ -125,19 +129,19 @@ enum Db {
 }
 
 impl Store {
-    /// Connects and brings the schema up to date; refuses a schema newer than this program.
+    /// Connects and migrates the schema. Fails with [`Error::NewerSchema`] if a newer version has written the database.
     pub async fn open(location: &Location, durability: Durability) -> Result<Self> {
         let db = match location {
             Location::Sqlite(path) => Db::Sqlite(Sqlite::open(path, durability).await?),
             Location::Postgres(url) => Db::Postgres(Box::new(Postgres::open(url).await?)),
         };
-        Ok(Self { db, snapshots: Arc::new(Semaphore::new(SNAPSHOTS)), commits: Arc::default() })
+        Ok(Self { db, snapshots: Arc::new(Semaphore::new(MAX_SNAPSHOTS)), commits: Arc::default() })
     }
 
-    /// Runs `job` in a transaction and returns its value once that is on disk.
+    /// Runs `job` in a transaction and returns its value once the transaction is on disk.
     ///
-    /// An error of the job rolls the transaction back and is returned as it is. A caller that stops waiting does not stop
-    /// the job. The effects that the job has registered run before this returns.
+    /// An error of the job rolls the transaction back and is returned unchanged. Dropping the returned future does not
+    /// stop the job. The effects that the job has registered run before this function returns.
     pub async fn transaction<T, E, F>(&self, job: F) -> Result<T, E>
     where
         T: Send + 'static,
@@ -147,7 +151,7 @@ impl Store {
         self.transaction_acknowledged(Acknowledge::Synced, job).await
     }
 
-    /// Like [`Store::transaction`], for a caller that may not need to wait for the disk. PostgreSQL always does.
+    /// Like [`Store::transaction`], but returns at the time that `when` names. PostgreSQL always waits for the disk.
     pub async fn transaction_acknowledged<T, E, F>(&self, when: Acknowledge, job: F) -> Result<T, E>
     where
         T: Send + 'static,
@@ -160,13 +164,14 @@ impl Store {
         }
     }
 
-    /// Changes whenever something was committed through this handle or a copy of it: whoever waits for something in the
-    /// database looks again. What another node writes is not heard of here.
+    /// Returns a counter that changes after each commit through this handle or a clone of it. Commits of other nodes do
+    /// not change it.
     pub fn commits(&self) -> watch::Receiver<u64> {
         self.commits.subscribe()
     }
 
-    /// A connection for one request's reads.
+    /// Returns a connection for reads. SQLite waits until one is free. PostgreSQL fails if none becomes available in
+    /// time.
     pub async fn reader(&self) -> Result<Conn> {
         match &self.db {
             Db::Sqlite(sqlite) => sqlite.reader().await,
@@ -174,32 +179,34 @@ impl Store {
         }
     }
 
-    /// The database as it is now, whatever is written meanwhile.
-    pub async fn snapshot(&self) -> Result<Snapshot> {
-        let place = tokio::time::timeout(SNAPSHOT_PATIENCE, self.snapshots.clone().acquire_owned()).await;
-        let Ok(Ok(place)) = place else {
-            return Err(Error::Unavailable("too many backups and exports at once".to_owned()));
+    /// Returns a connection that sees the current state of the database and no later writes. Fails with
+    /// [`Error::Unavailable`] if too many snapshots are open and none is closed within ten seconds.
+    pub async fn snapshot(&self) -> Result<StoreSnapshot> {
+        let permit = tokio::time::timeout(SNAPSHOT_TIMEOUT, self.snapshots.clone().acquire_owned()).await;
+        let Ok(Ok(permit)) = permit else {
+            return Err(Error::Unavailable("too many backups and exports are running; try again later".to_owned()));
         };
         let conn = match &self.db {
             Db::Sqlite(sqlite) => sqlite.snapshot().await,
             Db::Postgres(postgres) => postgres.snapshot().await,
         }?;
-        Ok(Snapshot { conn, _place: place })
+        Ok(StoreSnapshot { conn, _permit: permit })
     }
 
-    /// Whether the database can be read, and written if the last write failed.
+    /// Checks that the database can be read. If the last write to SQLite failed, also checks that a write succeeds
+    /// within two seconds. Fails otherwise.
     pub async fn ping(&self) -> Result<()> {
         if let Db::Sqlite(sqlite) = &self.db
             && sqlite.is_failing()
         {
-            let probe = self.transaction(async |tx| tokens::probe(tx).await);
-            let probed = tokio::time::timeout(PROBE_PATIENCE, probe).await;
-            probed.map_err(|_| Error::Unavailable("the disk takes nothing".to_owned()))??;
+            let probe = self.transaction(async |tx| tokens::write_probe(tx).await);
+            let probed = tokio::time::timeout(PROBE_TIMEOUT, probe).await;
+            probed.map_err(|_| Error::Unavailable("a test write did not finish in time".to_owned()))??;
         }
         self.reader().await?.first(("SELECT 1", [])).await.map(drop)
     }
 
-    /// `sqlite` or `postgres`.
+    /// Returns `sqlite` or `postgres`.
     pub fn kind(&self) -> &'static str {
         match &self.db {
             Db::Sqlite(_) => "sqlite",
@@ -207,11 +214,12 @@ impl Store {
         }
     }
 
-    /// Whether other nodes may work on the same data.
+    /// Returns true if other nodes may use the same database.
     pub fn is_shared(&self) -> bool {
         matches!(self.db, Db::Postgres(_))
     }
 
+    /// Returns the PostgreSQL backend, or `None` with SQLite.
     pub(crate) fn postgres(&self) -> Option<&Postgres> {
         match &self.db {
             Db::Postgres(postgres) => Some(postgres),
@@ -219,11 +227,11 @@ impl Store {
         }
     }
 
-    /// How many writes wait to be carried out.
+    /// Returns the number of writes in the queue of SQLite, or of writes in progress with PostgreSQL.
     pub fn waiting_writes(&self) -> usize {
         match &self.db {
-            Db::Sqlite(sqlite) => sqlite.waiting(),
-            Db::Postgres(postgres) => postgres.waiting(),
+            Db::Sqlite(sqlite) => sqlite.pending_writes(),
+            Db::Postgres(postgres) => postgres.pending_writes(),
         }
     }
 }

@@ -1,6 +1,7 @@
-//! One adjutant a data directory: a lock the operating system takes back when its holder dies, however it dies.
+//! The lock of a data directory. Only one process may use the directory. The operating system releases the lock when
+//! the process ends, in any case.
 //!
-//! The lock file carries the address of the server that holds it, which is how client commands find it.
+//! The lock file contains the address of the server that holds it. Client commands read the address there.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -8,16 +9,18 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, Result};
 
-/// Held until dropped.
+/// The lock of a data directory. It is held until dropped.
 #[derive(Debug)]
-pub struct Lock {
+pub struct DataDirLock {
     file: File,
     path: PathBuf,
 }
 
-impl Lock {
-    /// Takes the lock of `dir`, creating the directory for its owner only; fails at once if somebody has it.
-    pub fn take(dir: &Path) -> Result<Self> {
+impl DataDirLock {
+    /// Acquires the lock of `dir`, creates the directory if it does not exist, and clears the address. Fails
+    /// immediately with [`Error::InUse`] and the published address if another process holds the lock, and with
+    /// [`Error::File`] if the directory cannot be used.
+    pub fn acquire(dir: &Path) -> Result<Self> {
         let path = dir.join("adjutant.lock");
         create_private_dir(dir).map_err(|source| Error::File { path: dir.to_owned(), source })?;
         let failed = |source| Error::File { path: path.clone(), source };
@@ -29,17 +32,17 @@ impl Lock {
                 Ok(Self { file, path })
             }
             Err(TryLockError::WouldBlock) => {
-                let mut address = String::new();
-                file.read_to_string(&mut address).map_err(failed)?;
-                let at = Some(address.trim().to_owned()).filter(|address| !address.is_empty());
-                Err(Error::InUse { path: dir.to_owned(), at })
+                let mut text = String::new();
+                file.read_to_string(&mut text).map_err(failed)?;
+                let address = Some(text.trim().to_owned()).filter(|address| !address.is_empty());
+                Err(Error::InUse { path: dir.to_owned(), address })
             }
             Err(TryLockError::Error(source)) => Err(failed(source)),
         }
     }
 
-    /// Tells whoever finds the lock taken where to knock.
-    pub fn publish(&mut self, address: &str) -> Result<()> {
+    /// Writes the address of this server into the lock file. Fails if the file cannot be written.
+    pub fn publish_address(&mut self, address: &str) -> Result<()> {
         let write = |file: &mut File| {
             file.set_len(0)?;
             file.seek(SeekFrom::Start(0))?;
@@ -49,7 +52,7 @@ impl Lock {
     }
 }
 
-/// The database holds what people wrote down for themselves: other accounts of the machine have no business there.
+/// Creates a directory that only its owner can read, because the database contains private data.
 fn create_private_dir(dir: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
@@ -60,14 +63,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_one_is_refused_and_told_where_the_first_is() {
+    fn a_second_lock_fails_with_the_address_of_the_first() {
         // OPS-4
         let dir = tempfile::tempdir().unwrap();
-        let mut first = Lock::take(dir.path()).unwrap();
-        first.publish("http://127.0.0.1:7717").unwrap();
-        let Err(Error::InUse { at, .. }) = Lock::take(dir.path()) else { panic!("the lock was given twice") };
-        assert_eq!(at.as_deref(), Some("http://127.0.0.1:7717"));
+        let mut first = DataDirLock::acquire(dir.path()).unwrap();
+        first.publish_address("http://127.0.0.1:7717").unwrap();
+        let Err(Error::InUse { address, .. }) = DataDirLock::acquire(dir.path()) else {
+            panic!("the lock was acquired twice")
+        };
+        assert_eq!(address.as_deref(), Some("http://127.0.0.1:7717"));
         drop(first);
-        Lock::take(dir.path()).unwrap();
+        DataDirLock::acquire(dir.path()).unwrap();
     }
 }

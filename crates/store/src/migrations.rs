@@ -1,7 +1,7 @@
-//! Brings the schema up to date when the store is opened, from one text for both databases, in one transaction.
+//! Migrates the schema in one transaction when the store is opened. Both databases use the same SQL text.
 //!
-//! Two nodes may start at once: whoever comes second waits and finds nothing to do. A schema newer than this program, or
-//! one whose steps were edited, is refused untouched.
+//! Several nodes may start at the same time. One of them migrates, and the rest wait. A schema that is newer than this
+//! program, or that was created by edited migrations, is rejected and stays unchanged.
 
 use std::borrow::Cow;
 
@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 use crate::conn::{Conn, args};
 use crate::{Error, Result};
 
-/// Every step of the schema. A step that was released is never edited; the next one is added.
-const STEPS: &[(i64, &str)] = &[
+/// All migrations. A released migration is never edited; a new one is added instead.
+const MIGRATIONS: &[(i64, &str)] = &[
     (1, include_str!("migrations/0001_tasks_and_conversations.sql")),
     (2, include_str!("migrations/0002_reminders.sql")),
     (3, include_str!("migrations/0003_turns.sql")),
@@ -22,9 +22,10 @@ const STEPS: &[(i64, &str)] = &[
     (7, include_str!("migrations/0007_a2a.sql")),
 ];
 
-/// The version of the schema that this program writes.
-pub(crate) const VERSION: i64 = STEPS[STEPS.len() - 1].0;
+/// The version of the schema of this program.
+pub(crate) const VERSION: i64 = MIGRATIONS[MIGRATIONS.len() - 1].0;
 
+/// Migrates a SQLite database in a new transaction. Fails if the schema is newer or was edited.
 pub(crate) async fn sqlite(conn: &mut Conn) -> Result<()> {
     conn.batch("BEGIN IMMEDIATE").await?;
     match apply(conn).await {
@@ -36,13 +37,15 @@ pub(crate) async fn sqlite(conn: &mut Conn) -> Result<()> {
     }
 }
 
-/// In a transaction that the caller commits.
+/// Migrates a PostgreSQL database in the transaction of the caller. Fails if the schema is newer or was edited.
 pub(crate) async fn postgres(conn: &mut Conn) -> Result<()> {
-    // Any number will do that nothing else in the database uses.
+    // An arbitrary number that no other lock of this database uses.
     conn.batch("SELECT pg_advisory_xact_lock(7717000001)").await?;
     apply(conn).await
 }
 
+/// Applies the missing migrations in order, in the transaction of the caller. Fails with [`Error::NewerSchema`] if the
+/// schema is newer, and with [`Error::ChangedMigration`] if an applied migration differs.
 async fn apply(conn: &mut Conn) -> Result<()> {
     let table = "CREATE TABLE IF NOT EXISTS schema_steps (version BIGINT NOT NULL PRIMARY KEY, digest TEXT NOT NULL)";
     conn.batch(table).await?;
@@ -51,13 +54,13 @@ async fn apply(conn: &mut Conn) -> Result<()> {
     if let Some((found, _)) = applied.last().filter(|(found, _)| *found > VERSION) {
         return Err(Error::NewerSchema { found: *found, known: VERSION });
     }
-    for (version, sql) in STEPS {
+    for (version, sql) in MIGRATIONS {
         let digest = hex(&Sha256::digest(sql));
         match applied.iter().find(|(known, _)| known == version) {
             Some((_, known)) if *known == digest => {}
             Some(_) => return Err(Error::ChangedMigration { version: *version }),
             None => {
-                // SQLite keeps a table and its key apart otherwise, and writes both.
+                // Only SQLite knows WITHOUT ROWID. It stores the rows in the index of the primary key.
                 let sql = if conn.is_sqlite() { Cow::Borrowed(*sql) } else { sql.replace(" WITHOUT ROWID", "").into() };
                 conn.batch(sql).await?;
                 let insert = "INSERT INTO schema_steps (version, digest) VALUES ($1, $2)";

@@ -1,33 +1,34 @@
-//! Notifications, each under its owner and numbered in the order of their commits: whoever has seen one asks for what
-//! came after its number.
+//! Notifications of users. They are numbered in commit order, so that a follower can resume after the last number it
+//! has seen.
 
 use jiff::Timestamp;
 use model::UserId;
-use model::notification::{Kind, Notification};
+use model::notification::{Notification, NotificationKind};
 use uuid::Uuid;
 
-use crate::conn::{Conn, Row, Statement, args};
-use crate::executions::without_nul;
+use crate::conn::{Conn, DbRow, Statement, args};
+use crate::executions::replace_nul;
 use crate::page::{Cursor, Page};
 use crate::{Error, Result};
 
 const COLUMNS: &str = "seq, id, kind, title, text, task_id, execution_id, schedule_id, created_at, read_at";
 
-/// A notification and its number.
+/// A notification with its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Numbered {
+pub struct NumberedNotification {
     pub seq: i64,
     pub notification: Notification,
 }
 
-/// Adds a notification unless the owner has one under that id; says whether it did.
+/// Adds a notification with the next number of its owner. Returns false if the owner already has one with this id. NUL
+/// characters in its texts are replaced.
 pub async fn add(conn: &mut Conn, owner: UserId, notification: &Notification) -> Result<bool> {
     if !conn.is_sqlite() {
-        // Until the transaction ends nobody else adds one for this owner, so that a number that is seen has none before
-        // it that is yet to come. The second number keeps these locks apart from others.
+        // Serializes the notifications of this owner, so that no lower number is committed after a higher one. The
+        // second number separates these locks from other advisory locks.
         conn.first(("SELECT pg_advisory_xact_lock(hashtextextended($1, 5))", args![owner])).await?;
     }
-    // At least the time: a number is never used again, whatever was removed meanwhile.
+    // The number is at least the time, so that it is never reused after rows were removed.
     let insert = "INSERT INTO notifications (owner, id, seq, kind, title, text, task_id, execution_id, schedule_id, \
                   created_at, read_at) VALUES ($1, $2, (SELECT CASE WHEN MAX(seq) >= $9 THEN MAX(seq) + 1 ELSE $9 END \
                   FROM notifications WHERE owner = $1), $3, $4, $5, $6, $7, $8, $9, $10) \
@@ -37,8 +38,8 @@ pub async fn add(conn: &mut Conn, owner: UserId, notification: &Notification) ->
         owner,
         notification.id,
         notification.kind.as_str(),
-        without_nul(&notification.title),
-        without_nul(&notification.text),
+        replace_nul(&notification.title),
+        replace_nul(&notification.text),
         text(notification.task_id),
         text(notification.execution_id),
         text(notification.schedule_id),
@@ -48,14 +49,14 @@ pub async fn add(conn: &mut Conn, owner: UserId, notification: &Notification) ->
     Ok(conn.run((insert, values)).await? == 1)
 }
 
-/// One page, newest first.
+/// Returns one page of notifications, newest first. With `unread`, only unread ones.
 pub async fn list(
     conn: &mut Conn,
     owner: UserId,
     unread: bool,
     after: Option<&Cursor>,
     limit: i64,
-) -> Result<Page<Numbered>> {
+) -> Result<Page<NumberedNotification>> {
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM notifications WHERE owner = ").bind(owner);
     if unread {
@@ -66,24 +67,25 @@ pub async fn list(
     }
     select.push(" ORDER BY seq DESC LIMIT ").bind(limit + 1);
     let rows = conn.all(select).await?.iter().map(read).collect::<Result<Vec<_>>>()?;
-    Ok(Page::cut(rows, limit, |row| Cursor { sort: row.seq, id: row.notification.id.to_string() }))
+    Ok(Page::from_rows(rows, limit, |row| Cursor { sort: row.seq, id: row.notification.id.to_string() }))
 }
 
-/// What came after the one with this number, oldest first.
-pub async fn after(conn: &mut Conn, owner: UserId, seq: i64, limit: i64) -> Result<Vec<Numbered>> {
+/// Returns up to `limit` notifications after the number `seq`, oldest first.
+pub async fn list_after(conn: &mut Conn, owner: UserId, seq: i64, limit: i64) -> Result<Vec<NumberedNotification>> {
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM notifications WHERE owner = ").bind(owner);
     select.push(" AND seq > ").bind(seq).push(" ORDER BY seq LIMIT ").bind(limit);
     conn.all(select).await?.iter().map(read).collect()
 }
 
-/// The number of the owner's newest one; 0 where there is none.
-pub async fn last(conn: &mut Conn, owner: UserId) -> Result<i64> {
+/// Returns the number of the owner's newest notification, or 0 if the owner has none.
+pub async fn last_seq(conn: &mut Conn, owner: UserId) -> Result<i64> {
     let sql = "SELECT COALESCE(MAX(seq), 0) FROM notifications WHERE owner = $1";
     conn.first((sql, args![owner])).await?.map_or(Ok(0), |row| row.int(0))
 }
 
-/// Notes that the owner has seen it; the first time counts.
+/// Marks a notification as read and returns it. The first time is kept. Fails with [`Error::NotFound`] if it does not
+/// exist.
 pub async fn mark_read(conn: &mut Conn, owner: UserId, id: Uuid, now: Timestamp) -> Result<Notification> {
     let mut update = Statement::default();
     update.push("UPDATE notifications SET read_at = COALESCE(read_at, ").bind(now).push(") WHERE owner = ").bind(owner);
@@ -92,23 +94,25 @@ pub async fn mark_read(conn: &mut Conn, owner: UserId, id: Uuid, now: Timestamp)
     Ok(read(&row)?.notification)
 }
 
-/// Whose newest notification came since, and its number: for whoever wakes those who wait. Everyone's.
-pub async fn news(conn: &mut Conn, since: Timestamp) -> Result<Vec<(UserId, i64)>> {
+/// Returns the owners of notifications created at `since` or later, each with the newest of these numbers. For all
+/// users.
+pub async fn latest_since(conn: &mut Conn, since: Timestamp) -> Result<Vec<(UserId, i64)>> {
     let sql = "SELECT owner, MAX(seq) FROM notifications WHERE created_at >= $1 GROUP BY owner";
     let rows = conn.all((sql, args![since])).await?;
     rows.iter().map(|row| Ok((row.parsed(0, str::parse)?, row.int(1)?))).collect()
 }
 
-fn read(row: &Row) -> Result<Numbered> {
+/// Reads [`COLUMNS`]. Fails with [`Error::Corrupt`] if a column is invalid.
+fn read(row: &DbRow) -> Result<NumberedNotification> {
     let id = |column| -> Result<Option<Uuid>> {
         let text = row.maybe_text(column)?;
         text.map(|text| Uuid::try_parse(&text).map_err(|error| Error::Corrupt(error.to_string()))).transpose()
     };
-    Ok(Numbered {
+    Ok(NumberedNotification {
         seq: row.int(0)?,
         notification: Notification {
             id: row.parsed(1, Uuid::try_parse)?,
-            kind: row.parsed(2, |word| Kind::parse("kind", word))?,
+            kind: row.parsed(2, |word| NotificationKind::parse("kind", word))?,
             title: row.text(3)?,
             text: row.text(4)?,
             task_id: id(5)?,

@@ -1,53 +1,55 @@
-//! The outbox: what is to be delivered, each piece to one channel. Works on everyone's rows, for the deliverer.
+//! The outbox: pending deliveries, each to one channel. These functions work on the rows of all users, for the delivery
+//! loop.
 //!
-//! A claim counts an attempt and ends by itself; what a claim that was overtaken has to say is refused. The payload of what
-//! is no notification is only kept until it has ended: nobody looks at it again.
+//! A claim counts as an attempt and expires. Updates from an expired claim are rejected if another node has claimed the
+//! delivery since. The payload of a delivery without a notification is removed when the delivery ends.
 
 use jiff::Timestamp;
 use model::UserId;
 use uuid::Uuid;
 
 use crate::Result;
-use crate::conn::{Conn, Row, Statement, args};
-use crate::executions::without_nul;
+use crate::conn::{Conn, DbRow, Statement, args};
+use crate::executions::replace_nul;
 
-/// Something to be delivered.
+/// A delivery that is not stored yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct New {
+pub struct NewDelivery {
     pub id: Uuid,
     pub owner: UserId,
-    /// The notification it tells of, if it is one.
+    /// The notification of the delivery, if it has one.
     pub notification_id: Option<Uuid>,
     pub channel: String,
-    /// What else says where to, as JSON without secrets.
+    /// The destination inside the channel, as JSON without secrets.
     pub target: Option<String>,
-    /// JSON, as it is delivered.
+    /// The body of the delivery, as JSON.
     pub payload: String,
 }
 
-/// A delivery that this node may make now.
+/// A delivery that this node has claimed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claimed {
+pub struct ClaimedDelivery {
     pub id: Uuid,
     pub owner: UserId,
     pub channel: String,
     pub target: Option<String>,
     pub payload: String,
-    /// This one included.
+    /// The number of attempts, including the current one.
     pub attempts: i64,
     pub created_at: Timestamp,
 }
 
-/// How a channel is doing.
+/// The number of waiting and failed deliveries of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct ChannelBacklog {
     pub channel: String,
     pub waiting: i64,
-    /// Given up, as far as they are kept.
+    /// The stored deliveries that were given up.
     pub dead: i64,
 }
 
-pub async fn add(conn: &mut Conn, new: &New, now: Timestamp) -> Result<()> {
+/// Adds a delivery that can be claimed immediately.
+pub async fn add(conn: &mut Conn, new: &NewDelivery, now: Timestamp) -> Result<()> {
     let sql = "INSERT INTO deliveries (id, owner, notification_id, channel, target, payload, attempts, next_at, \
                created_at, dead) VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $7, 0)";
     let values = args![
@@ -56,20 +58,21 @@ pub async fn add(conn: &mut Conn, new: &New, now: Timestamp) -> Result<()> {
         new.notification_id.map(|id| id.to_string()),
         new.channel.as_str(),
         new.target.as_deref(),
-        without_nul(&new.payload),
+        replace_nul(&new.payload),
         now,
     ];
     conn.run((sql, values)).await.map(drop)
 }
 
-/// Takes up to `limit` deliveries of a channel that are due; they are nobody else's until `lease_until`.
+/// Claims up to `limit` due deliveries of a channel until `lease_until`, also those with an expired claim. Counts the
+/// attempt. Skips rows that another transaction has locked. Returns them in order of their ids.
 pub async fn claim(
     conn: &mut Conn,
     channel: &str,
     limit: i64,
     now: Timestamp,
     lease_until: Timestamp,
-) -> Result<Vec<Claimed>> {
+) -> Result<Vec<ClaimedDelivery>> {
     let mut update = Statement::default();
     update.push("UPDATE deliveries SET attempts = attempts + 1, next_at = ").bind(lease_until);
     update.push(" WHERE id IN (SELECT id FROM deliveries WHERE ended_at IS NULL AND channel = ").bind(channel);
@@ -83,15 +86,16 @@ pub async fn claim(
     Ok(claimed)
 }
 
-/// When a delivery of this channel can be claimed next.
-pub async fn next(conn: &mut Conn, channel: &str) -> Result<Option<Timestamp>> {
+/// Returns the earliest time at which a delivery of this channel can be claimed, or `None` if none is pending. For a
+/// claimed delivery this is the end of its claim.
+pub async fn next_attempt_at(conn: &mut Conn, channel: &str) -> Result<Option<Timestamp>> {
     let sql = "SELECT MIN(next_at) FROM deliveries WHERE ended_at IS NULL AND channel = $1";
     conn.first((sql, args![channel])).await?.map_or(Ok(None), |row| row.maybe_time(0))
 }
 
-/// Every channel for which something waits, and when the first of it can be claimed.
-pub async fn waiting(conn: &mut Conn) -> Result<Vec<(String, Timestamp)>> {
-    // From channel to channel along the index: DISTINCT would look at everything that waits.
+/// Returns all channels with pending deliveries, and the time at which the first of each can be claimed.
+pub async fn pending_channels(conn: &mut Conn) -> Result<Vec<(String, Timestamp)>> {
+    // Skips from channel to channel on the index. DISTINCT would read all pending rows.
     let sql = "WITH RECURSIVE waiting (channel) AS (\
                SELECT MIN(d.channel) FROM deliveries d WHERE d.ended_at IS NULL \
                UNION ALL SELECT (SELECT MIN(d.channel) FROM deliveries d WHERE d.ended_at IS NULL \
@@ -101,58 +105,59 @@ pub async fn waiting(conn: &mut Conn) -> Result<Vec<(String, Timestamp)>> {
     conn.all((sql, [])).await?.iter().map(|row| Ok((row.text(0)?, row.time(1)?))).collect()
 }
 
-/// Whether anything at all is to be delivered.
+/// Returns true if no delivery is pending.
 pub async fn is_empty(conn: &mut Conn) -> Result<bool> {
     Ok(conn.first(("SELECT 1 FROM deliveries WHERE ended_at IS NULL LIMIT 1", [])).await?.is_none())
 }
 
-/// Nobody else can be at work: what is claimed or waits for another try can be claimed now.
-pub async fn release(conn: &mut Conn, now: Timestamp) -> Result<u64> {
+/// Makes all pending deliveries claimable now, including claimed ones. Only for a single node. Returns their number.
+pub async fn release_all(conn: &mut Conn, now: Timestamp) -> Result<u64> {
     let sql = "UPDATE deliveries SET next_at = $1 WHERE ended_at IS NULL AND next_at > $1";
     conn.run((sql, args![now])).await
 }
 
-/// It has arrived. `false`: the claim was overtaken.
-pub async fn done(conn: &mut Conn, claimed: &Claimed, now: Timestamp) -> Result<bool> {
+/// Marks a delivery as delivered. Returns false if the claim is no longer valid.
+pub async fn mark_delivered(conn: &mut Conn, claimed: &ClaimedDelivery, now: Timestamp) -> Result<bool> {
     let sql = "UPDATE deliveries SET ended_at = $3, last_error = NULL, \
                payload = CASE WHEN notification_id IS NULL THEN '' ELSE payload END \
                WHERE id = $1 AND attempts = $2 AND ended_at IS NULL";
     Ok(conn.run((sql, args![claimed.id, claimed.attempts, now])).await? == 1)
 }
 
-/// It has not arrived, and is tried again then. `false`: the claim was overtaken.
-pub async fn again(conn: &mut Conn, claimed: &Claimed, error: &str, next_at: Timestamp) -> Result<bool> {
+/// Records a failed attempt and schedules the next one at `next_at`. Returns false if the claim is no longer valid.
+pub async fn retry_at(conn: &mut Conn, claimed: &ClaimedDelivery, error: &str, next_at: Timestamp) -> Result<bool> {
     let sql = "UPDATE deliveries SET next_at = $3, last_error = $4 \
                WHERE id = $1 AND attempts = $2 AND ended_at IS NULL";
-    Ok(conn.run((sql, args![claimed.id, claimed.attempts, next_at, without_nul(error)])).await? == 1)
+    Ok(conn.run((sql, args![claimed.id, claimed.attempts, next_at, replace_nul(error)])).await? == 1)
 }
 
-/// It was not tried here after all, which does not count; somebody else may try it from then on. `false`: the claim was
-/// overtaken.
-pub async fn put_back(conn: &mut Conn, claimed: &Claimed, next_at: Timestamp) -> Result<bool> {
+/// Returns a claim without an attempt. Any node can claim the delivery from `next_at`. Returns false if the claim is no
+/// longer valid.
+pub async fn return_claim(conn: &mut Conn, claimed: &ClaimedDelivery, next_at: Timestamp) -> Result<bool> {
     let sql = "UPDATE deliveries SET attempts = attempts - 1, next_at = $3 \
                WHERE id = $1 AND attempts = $2 AND ended_at IS NULL";
     Ok(conn.run((sql, args![claimed.id, claimed.attempts, next_at])).await? == 1)
 }
 
-/// It has not arrived, and is given up. `false`: the claim was overtaken.
-pub async fn give_up(conn: &mut Conn, claimed: &Claimed, error: &str, now: Timestamp) -> Result<bool> {
+/// Marks a delivery as failed for good. Returns false if the claim is no longer valid.
+pub async fn give_up(conn: &mut Conn, claimed: &ClaimedDelivery, error: &str, now: Timestamp) -> Result<bool> {
     let sql = "UPDATE deliveries SET ended_at = $3, dead = 1, last_error = $4, \
                payload = CASE WHEN notification_id IS NULL THEN '' ELSE payload END \
                WHERE id = $1 AND attempts = $2 AND ended_at IS NULL";
-    Ok(conn.run((sql, args![claimed.id, claimed.attempts, now, without_nul(error)])).await? == 1)
+    Ok(conn.run((sql, args![claimed.id, claimed.attempts, now, replace_nul(error)])).await? == 1)
 }
 
-/// How every channel is doing that has something waiting or given up.
-pub async fn standing(conn: &mut Conn) -> Result<Vec<Standing>> {
+/// Returns the backlog of every channel with waiting or failed deliveries.
+pub async fn channel_backlogs(conn: &mut Conn) -> Result<Vec<ChannelBacklog>> {
     let sql = "SELECT channel, COUNT(*) - CAST(SUM(dead) AS BIGINT), CAST(SUM(dead) AS BIGINT) FROM deliveries \
                WHERE ended_at IS NULL OR dead = 1 GROUP BY channel ORDER BY channel";
-    let read = |row: &Row| Ok(Standing { channel: row.text(0)?, waiting: row.int(1)?, dead: row.int(2)? });
+    let read = |row: &DbRow| Ok(ChannelBacklog { channel: row.text(0)?, waiting: row.int(1)?, dead: row.int(2)? });
     conn.all((sql, [])).await?.iter().map(read).collect()
 }
 
-fn read(row: &Row) -> Result<Claimed> {
-    Ok(Claimed {
+/// Reads a claimed delivery. Fails with [`crate::Error::Corrupt`] if a column is invalid.
+fn read(row: &DbRow) -> Result<ClaimedDelivery> {
+    Ok(ClaimedDelivery {
         id: row.parsed(0, Uuid::try_parse)?,
         owner: row.parsed(1, str::parse)?,
         channel: row.text(2)?,

@@ -1,4 +1,4 @@
-//! PostgreSQL: a pool of connections, a transaction a write.
+//! The PostgreSQL backend: a connection pool, and one transaction for each write.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -8,46 +8,52 @@ use std::time::Duration;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection};
 
-use crate::conn::{Conn, Inner};
-use crate::hints::Sender;
+use crate::conn::{Conn, DriverConnection};
+use crate::hints::HintSender;
 use crate::{Commits, Error, Job, Result, Transaction, migrations};
 
-const CONNECTIONS: u32 = 16;
-/// How long to wait for a connection before the database counts as away.
-const PATIENCE: Duration = Duration::from_secs(5);
+const MAX_CONNECTIONS: u32 = 16;
+/// The longest wait for a connection before the database counts as unavailable.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// A connection pool to PostgreSQL.
 #[derive(Clone, Debug)]
 pub(crate) struct Postgres {
     pool: PgPool,
     options: PgConnectOptions,
-    hints: Sender,
-    waiting: Arc<AtomicUsize>,
+    hints: HintSender,
+    /// The number of writes in progress.
+    pending: Arc<AtomicUsize>,
 }
 
 impl Postgres {
+    /// Connects and migrates the schema. Fails if the URL is invalid, the server cannot be reached or the schema is
+    /// newer.
     pub(crate) async fn open(url: &str) -> Result<Self> {
         let options = PgConnectOptions::from_str(url)?
             .application_name("adjutant")
-            // A client that dies in the middle must not hold its locks for ever.
+            // A client that hangs inside a transaction must not hold its locks forever.
             .options([("idle_in_transaction_session_timeout", "60s"), ("lock_timeout", "20s")])
             .disable_statement_logging();
-        // A pool would try again for a while and then only say that time is up; the first connection says why.
+        // A pool retries and then reports only a timeout. A single connection reports the reason.
         options.connect().await?.close().await?;
         let pool = PgPoolOptions::new()
-            .max_connections(CONNECTIONS)
-            .acquire_timeout(PATIENCE)
+            .max_connections(MAX_CONNECTIONS)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_with(options.clone())
             .await?;
-        let mut conn = Conn::new(Inner::PostgresTx(pool.begin().await?));
+        let mut conn = Conn::new(DriverConnection::PostgresTx(pool.begin().await?));
         migrations::postgres(&mut conn).await?;
-        if let Inner::PostgresTx(transaction) = conn.0 {
+        if let DriverConnection::PostgresTx(transaction) = conn.0 {
             transaction.commit().await?;
         }
-        let hints = Sender::start(&pool);
-        Ok(Self { pool, options, hints, waiting: Arc::default() })
+        let hints = HintSender::start(&pool);
+        Ok(Self { pool, options, hints, pending: Arc::default() })
     }
 
-    /// Runs the job in a task of its own: a caller that goes away must not cut a transaction in the middle.
+    /// Runs the job in a separate task, so that dropping the returned future does not interrupt the transaction.
+    /// Returns the value of the job after its effects have run. Fails with the error of the job or of the commit, and
+    /// with [`Error::Unavailable`] if the job panics.
     pub(crate) async fn transaction<T, E, F>(&self, job: F, commits: Commits) -> Result<T, E>
     where
         T: Send + 'static,
@@ -56,24 +62,24 @@ impl Postgres {
     {
         let pool = self.pool.clone();
         let hints = self.hints.clone();
-        let waiting = Waiting::new(self.waiting.clone());
+        let pending = PendingWrite::new(self.pending.clone());
         let result = tokio::spawn(async move {
-            let _waiting = waiting;
+            let _pending = pending;
             let transaction = pool.begin().await.map_err(Error::from)?;
-            let mut tx = Transaction::new(Conn::new(Inner::PostgresTx(transaction)));
+            let mut tx = Transaction::new(Conn::new(DriverConnection::PostgresTx(transaction)));
             let value = job(&mut tx).await?;
-            let (Conn(inner, told), effects) = tx.into_parts();
-            if let Inner::PostgresTx(transaction) = inner
+            let (Conn(connection, new_hints), effects) = tx.into_parts();
+            if let DriverConnection::PostgresTx(transaction) = connection
                 && let Err(error) = transaction.commit().await
             {
                 match error {
-                    // The database has answered: it has rolled the transaction back.
+                    // The database has answered, so it has rolled the transaction back.
                     sqlx::Error::Database(_) => drop(effects),
                     _ => effects.outcome_unknown(),
                 }
                 return Err(Error::from(error).into());
             }
-            hints.send(told);
+            hints.send(new_hints);
             commits.send_modify(|count| *count += 1);
             effects.committed();
             Ok(value)
@@ -82,35 +88,38 @@ impl Postgres {
         result.map_err(|error| Error::Unavailable(error.to_string()))?
     }
 
+    /// Returns a connection for reads. Fails if none becomes available in time.
     pub(crate) async fn reader(&self) -> Result<Conn> {
-        Ok(Conn::new(Inner::PostgresReader(self.pool.acquire().await?)))
+        Ok(Conn::new(DriverConnection::PostgresReader(self.pool.acquire().await?)))
     }
 
+    /// Returns a connection in a read-only transaction that sees no later writes.
     pub(crate) async fn snapshot(&self) -> Result<Conn> {
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-        Ok(Conn::new(Inner::PostgresTx(self.pool.begin_with(begin).await?)))
+        Ok(Conn::new(DriverConnection::PostgresTx(self.pool.begin_with(begin).await?)))
     }
 
     pub(crate) fn options(&self) -> &PgConnectOptions {
         &self.options
     }
 
-    pub(crate) fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+    /// Returns the number of writes in progress.
+    pub(crate) fn pending_writes(&self) -> usize {
+        self.pending.load(Ordering::Relaxed)
     }
 }
 
-/// Counts one write until it is dropped, however it ends.
-struct Waiting(Arc<AtomicUsize>);
+/// Counts one write until it is dropped.
+struct PendingWrite(Arc<AtomicUsize>);
 
-impl Waiting {
+impl PendingWrite {
     fn new(count: Arc<AtomicUsize>) -> Self {
         count.fetch_add(1, Ordering::Relaxed);
         Self(count)
     }
 }
 
-impl Drop for Waiting {
+impl Drop for PendingWrite {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

@@ -1,51 +1,56 @@
-//! Changes to tasks that may complete a recurring one: the task that follows it is added in the same step, so that both
-//! are there or neither is, and one undo takes both back.
+//! Changes that may complete a recurring task. The next task is created in the same undo step, so that one undo reverts
+//! both.
 
 use jiff::tz::TimeZone;
-use model::task::{Change, Changed, Status, Task};
+use model::task::{ChangedTask, Task, TaskChange, TaskStatus};
 use model::{Clock, UserId};
 use uuid::Uuid;
 
 use crate::conn::{Conn, args};
-use crate::undo::Step;
+use crate::undo::UndoStep;
 use crate::{Error, Result, reminders, tasks};
 
-/// Applies a change; `zone` is the owner's, whose calendar decides when the next task is due.
+/// Applies a change and creates the next task, with the reminders carried over, if it completes a recurring one. `zone`
+/// is the time zone of the owner and determines the next due date. Returns the changed task and the next one; an equal
+/// pending task is used instead of a new one. Fails with [`Error::NotFound`] if the task does not exist.
 pub async fn change(
     conn: &mut Conn,
-    step: &mut Step,
+    step: &mut UndoStep,
     id: Uuid,
-    change: &Change,
+    change: &TaskChange,
     clock: &Clock,
     zone: &TimeZone,
-) -> Result<Changed> {
+) -> Result<ChangedTask> {
     let owner = step.owner();
     let before = tasks::select(conn, owner, id, true).await?.ok_or(Error::NotFound)?;
-    // As they are before the change: a task that is done has none to come.
+    // Read before the change, because completing the task drops its reminders.
     let reminders = match before.status {
-        Status::Pending if before.recurrence.is_some() => reminders::of_task(conn, owner, id).await?,
+        TaskStatus::Pending if before.recurrence.is_some() => reminders::list_for_task(conn, owner, id).await?,
         _ => Vec::new(),
     };
     let task = tasks::change(conn, step, id, change, clock.now()).await?;
     let changed = task != before;
-    let completed = before.status == Status::Pending && task.status == Status::Completed;
+    let completed = before.status == TaskStatus::Pending && task.status == TaskStatus::Completed;
     if !completed || task.recurrence.is_none() {
-        return Ok(Changed { task, next_task: None, changed });
+        return Ok(ChangedTask { task, next_task: None, changed });
     }
-    let Some(next) = task.next(clock, zone) else { return Ok(Changed { task, next_task: Some(None), changed }) };
-    // A task that was opened again and completed again has been followed already.
-    if let Some(there) = same(conn, owner, &next).await? {
-        return Ok(Changed { task, next_task: Some(Some(there)), changed });
+    let Some(next) = task.next_occurrence(clock, zone) else {
+        return Ok(ChangedTask { task, next_task: Some(None), changed });
+    };
+    // The next task already exists if the task was reopened and completed again.
+    if let Some(existing) = find_same(conn, owner, &next).await? {
+        return Ok(ChangedTask { task, next_task: Some(Some(existing)), changed });
     }
     tasks::create(conn, step, &next).await?;
-    for reminder in reminders.iter().filter_map(|reminder| task.carried(reminder, &next, clock, zone)) {
+    for reminder in reminders.iter().filter_map(|reminder| task.carry_reminder(reminder, &next, clock, zone)) {
         reminders::add_if_new(conn, owner, &reminder, next.created_at).await?;
     }
-    Ok(Changed { task, next_task: Some(Some(next)), changed })
+    Ok(ChangedTask { task, next_task: Some(Some(next)), changed })
 }
 
-/// An open task that is due then by the same rule, under the same title.
-async fn same(conn: &mut Conn, owner: UserId, task: &Task) -> Result<Option<Task>> {
+/// Returns the pending task with the same title, recurrence and due date, or `None`. A task without a due date matches
+/// none.
+async fn find_same(conn: &mut Conn, owner: UserId, task: &Task) -> Result<Option<Task>> {
     let sql = "SELECT id FROM tasks WHERE owner = $1 AND status = 'pending' AND title = $2 AND recurrence = $3 AND \
                due_date = $4 ORDER BY id LIMIT 1";
     let due = task.due_date.map(|due| due.to_string());

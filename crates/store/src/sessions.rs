@@ -1,25 +1,25 @@
-//! Conversations with one live process of an agent. A session holds a place of its agent like any run.
+//! Sessions: agent processes that answer several messages. A session uses a slot of its agent.
 
 use jiff::Timestamp;
 use model::UserId;
-use model::session::{Session, State};
+use model::session::{Session, SessionState};
 use uuid::Uuid;
 
-use crate::conn::{Conn, Row, Statement, args};
-use crate::executions::Whose;
+use crate::conn::{Conn, DbRow, Statement, args};
+use crate::executions::OwnerScope;
 use crate::hints::Hint;
 use crate::page::{Cursor, Page};
-use crate::{Error, Result, nodes, places};
+use crate::{Error, Result, nodes, slots};
 
 const COLUMNS: &str = "id, agent_id, state, created_at, last_activity, expires_at, ended_at, error_message";
 
-/// Opens a session in a free place of its agent.
-pub async fn open(conn: &mut Conn, owner: UserId, session: &Session, node: Uuid, places: i64) -> Result<()> {
-    let (_, mut free) = places::free(conn, &session.agent_id, places).await?;
-    if !nodes::is_alive(conn, node).await?
-        || !places::take(conn, &session.agent_id, &mut free, session.id, node).await?
+/// Stores a new session and takes a slot of its agent. Fails with [`Error::NoFreeSlot`] if no slot is free or the node
+/// was declared dead.
+pub async fn open(conn: &mut Conn, owner: UserId, session: &Session, node: Uuid, slots: i64) -> Result<()> {
+    let (_, mut free) = slots::free(conn, &session.agent_id, slots).await?;
+    if !nodes::is_alive(conn, node).await? || !slots::take(conn, &session.agent_id, &mut free, session.id, node).await?
     {
-        return Err(Error::NoPlace);
+        return Err(Error::NoFreeSlot);
     }
     let sql = "INSERT INTO sessions (id, owner, agent_id, state, node, created_at, last_activity, expires_at) \
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
@@ -36,24 +36,25 @@ pub async fn open(conn: &mut Conn, owner: UserId, session: &Session, node: Uuid,
     conn.run((sql, values)).await.map(drop)
 }
 
-pub async fn get(conn: &mut Conn, whose: Whose, id: Uuid) -> Result<Session> {
+/// Returns a session. Fails with [`Error::NotFound`] if it does not exist in the scope.
+pub async fn get(conn: &mut Conn, scope: OwnerScope, id: Uuid) -> Result<Session> {
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM sessions WHERE id = ").bind(id);
-    belonging(&mut select, whose);
+    restrict_to_scope(&mut select, scope);
     read(&conn.first(select).await?.ok_or(Error::NotFound)?)
 }
 
-/// One page, newest first; those that have ended only if asked for.
+/// Returns one page of sessions, newest first. Ended sessions are included only if `ended` is true.
 pub async fn list(
     conn: &mut Conn,
-    whose: Whose,
+    scope: OwnerScope,
     ended: bool,
     after: Option<&Cursor>,
     limit: i64,
 ) -> Result<Page<Session>> {
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM sessions WHERE 1 = 1");
-    belonging(&mut select, whose);
+    restrict_to_scope(&mut select, scope);
     if !ended {
         select.push(" AND ended_at IS NULL");
     }
@@ -63,11 +64,11 @@ pub async fn list(
     select.push(" ORDER BY created_at DESC, id DESC LIMIT ").bind(limit + 1);
     let sessions = conn.all(select).await?.iter().map(read).collect::<Result<Vec<_>>>()?;
     let cursor = |session: &Session| Cursor { sort: session.created_at.as_microsecond(), id: session.id.to_string() };
-    Ok(Page::cut(sessions, limit, cursor))
+    Ok(Page::from_rows(sessions, limit, cursor))
 }
 
-/// Writes down where a session is. `false`: it is not this node's, or has ended. What somebody wants closed stays so
-/// until it has ended.
+/// Saves the state of a session. A session that is closing stays in this state until it ends. Returns false if the
+/// session has ended or belongs to another node.
 pub async fn save(conn: &mut Conn, node: Uuid, session: &Session) -> Result<bool> {
     let sql = "UPDATE sessions SET state = CASE WHEN state = 'closing' AND $6 IS NULL THEN state ELSE $3 END, \
                last_activity = $4, expires_at = $5, ended_at = $6, error_message = $7 \
@@ -82,29 +83,30 @@ pub async fn save(conn: &mut Conn, node: Uuid, session: &Session) -> Result<bool
         session.error_message.as_deref(),
     ];
     if session.ended_at.is_some() {
-        conn.hint(Hint::Session(session.id));
+        conn.add_hint(Hint::Session(session.id));
     }
     Ok(conn.run((sql, values)).await? == 1)
 }
 
-/// Asks for a session to be closed; its node does it.
-pub async fn ask_to_close(conn: &mut Conn, whose: Whose, id: Uuid) -> Result<Session> {
-    let mut session = get(conn, whose, id).await?;
+/// Requests that the node of a session closes it. Returns the session in the state `Closing`. A second request has no
+/// effect. Fails with [`Error::NotFound`] or [`Error::AlreadyEnded`].
+pub async fn request_close(conn: &mut Conn, scope: OwnerScope, id: Uuid) -> Result<Session> {
+    let mut session = get(conn, scope, id).await?;
     if session.ended_at.is_some() {
-        return Err(Error::Ended);
+        return Err(Error::AlreadyEnded);
     }
-    session.state = State::Closing;
-    conn.hint(Hint::Session(id));
+    session.state = SessionState::Closing;
+    conn.add_hint(Hint::Session(id));
     let sql = "UPDATE sessions SET state = 'closing' WHERE id = $1 AND ended_at IS NULL";
     match conn.run((sql, args![id])).await? {
-        0 => Err(Error::Ended),
+        0 => Err(Error::AlreadyEnded),
         _ => Ok(session),
     }
 }
 
-/// This node's sessions that somebody wants closed, or for which a message waits; and whatever holds a place of this
-/// node and is not there any more, because its user has erased it.
-pub async fn to_look_at(conn: &mut Conn, node: Uuid) -> Result<Vec<Uuid>> {
+/// Returns the sessions of this node that are closing or have a queued message. Also returns the holders of slots of
+/// this node that no longer exist because their user has erased them.
+pub async fn needing_attention(conn: &mut Conn, node: Uuid) -> Result<Vec<Uuid>> {
     let sql = "SELECT s.id FROM sessions s WHERE s.node = $1 AND s.ended_at IS NULL AND (s.state = 'closing' OR EXISTS \
                (SELECT 1 FROM executions e WHERE e.session_id = s.id AND e.state = 'idle')) \
                UNION ALL SELECT p.holder FROM places p WHERE p.node = $1 \
@@ -113,29 +115,31 @@ pub async fn to_look_at(conn: &mut Conn, node: Uuid) -> Result<Vec<Uuid>> {
     conn.all((sql, args![node])).await?.iter().map(|row| row.parsed(0, Uuid::try_parse)).collect()
 }
 
-/// Ends the sessions of nodes that are no more.
-pub async fn abandon(conn: &mut Conn, now: Timestamp) -> Result<u64> {
-    let sql = "UPDATE sessions SET state = 'failed', ended_at = $1, error_message = 'adjutant was stopped meanwhile' \
+/// Fails the open sessions of removed nodes. Returns their number.
+pub async fn fail_abandoned(conn: &mut Conn, now: Timestamp) -> Result<u64> {
+    let sql = "UPDATE sessions SET state = 'failed', ended_at = $1, error_message = 'adjutant was stopped' \
                WHERE ended_at IS NULL AND node NOT IN (SELECT id FROM nodes)";
     conn.run((sql, args![now])).await
 }
 
-/// After a restore no session is anybody's: those that were open in the backup are abandoned.
-pub(crate) async fn disown(conn: &mut Conn) -> Result<()> {
+/// Removes the nodes of all open sessions after a restore, so that they become abandoned.
+pub(crate) async fn invalidate_claims(conn: &mut Conn) -> Result<()> {
     conn.run(("UPDATE sessions SET node = '' WHERE ended_at IS NULL", [])).await.map(drop)
 }
 
-fn belonging(select: &mut Statement<'_>, whose: Whose) {
-    if let Whose::Users(owner) = whose {
+/// Adds a condition that restricts the rows to the scope.
+fn restrict_to_scope(select: &mut Statement<'_>, scope: OwnerScope) {
+    if let OwnerScope::User(owner) = scope {
         select.push(" AND owner = ").bind(owner);
     }
 }
 
-fn read(row: &Row) -> Result<Session> {
+/// Reads [`COLUMNS`]. Fails with [`Error::Corrupt`] if a column is invalid.
+fn read(row: &DbRow) -> Result<Session> {
     Ok(Session {
         id: row.parsed(0, Uuid::try_parse)?,
         agent_id: row.text(1)?,
-        state: row.parsed(2, |word| State::parse("state", word))?,
+        state: row.parsed(2, |word| SessionState::parse("state", word))?,
         created_at: row.time(3)?,
         last_activity: row.time(4)?,
         expires_at: row.time(5)?,

@@ -1,93 +1,102 @@
-//! Tasks, each under its owner. Every change leaves a step that can be undone.
+//! Tasks of users. Every change is recorded as an undo step.
 
 use jiff::Timestamp;
 use model::UserId;
-use model::due::Due;
-use model::task::{Change, ChangeKind, Filter, Priority, Status, Task};
+use model::due::DueDate;
+use model::task::{Priority, Task, TaskChange, TaskChangeKind, TaskFilter, TaskStatus};
 use uuid::Uuid;
 
-use crate::conn::{Arg, Conn, Row, Statement, args};
+use crate::conn::{Arg, Conn, DbRow, Statement, args};
 use crate::page::{Cursor, Page};
-use crate::undo::Step;
+use crate::undo::UndoStep;
 use crate::{Error, Result, reminders};
 
 const COLUMNS: &str = "id, title, description, status, priority, due_date, recurrence, tags, created_at, updated_at, \
      completed_at";
 
-/// Adds a task that [`model::task::Draft::check`] made.
-pub async fn create(conn: &mut Conn, step: &mut Step, task: &Task) -> Result<()> {
+/// Adds a task that [`model::task::TaskDraft::check`] has returned.
+pub async fn create(conn: &mut Conn, step: &mut UndoStep, task: &Task) -> Result<()> {
     put(conn, step.owner(), task).await?;
-    step.record(conn, ChangeKind::Created, task.id, None, &[]).await
+    step.record(conn, TaskChangeKind::Created, task.id, None, &[]).await
 }
 
+/// Returns a task. Fails with [`Error::NotFound`] if it does not exist.
 pub async fn get(conn: &mut Conn, owner: UserId, id: Uuid) -> Result<Task> {
     select(conn, owner, id, false).await?.ok_or(Error::NotFound)
 }
 
-/// One page, oldest first.
+/// Returns one page of tasks, oldest first.
 pub async fn list(
     conn: &mut Conn,
     owner: UserId,
-    filter: &Filter,
+    filter: &TaskFilter,
     after: Option<&Cursor>,
     limit: i64,
 ) -> Result<Page<Task>> {
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM tasks WHERE owner = ").bind(owner);
-    restrict(&mut select, filter);
+    push_filter(&mut select, filter);
     if let Some(cursor) = after {
         select.push(" AND (created_at, id) > (").bind(cursor.sort).push(", ").bind(cursor.id.as_str()).push(")");
     }
     select.push(" ORDER BY created_at, id LIMIT ").bind(limit + 1);
     let rows = conn.all(select).await?;
     let tasks = rows.iter().map(read).collect::<Result<Vec<_>>>()?;
-    Ok(Page::cut(tasks, limit, |task| Cursor { sort: task.created_at.as_microsecond(), id: task.id.to_string() }))
+    Ok(Page::from_rows(tasks, limit, |task| Cursor { sort: task.created_at.as_microsecond(), id: task.id.to_string() }))
 }
 
-/// How many tasks a list would show in all.
-pub async fn count(conn: &mut Conn, owner: UserId, filter: &Filter) -> Result<i64> {
+/// Returns the total number of tasks that the filter selects.
+pub async fn count(conn: &mut Conn, owner: UserId, filter: &TaskFilter) -> Result<i64> {
     let mut select = Statement::default();
     select.push("SELECT COUNT(*) FROM tasks WHERE owner = ").bind(owner);
-    restrict(&mut select, filter);
+    push_filter(&mut select, filter);
     conn.all(select).await?.first().map_or(Ok(0), |row| row.int(0))
 }
 
-/// Applies a change; one that says nothing new leaves no step. What follows a recurring task is
-/// [`crate::recurring::change`]'s to add.
-pub async fn change(conn: &mut Conn, step: &mut Step, id: Uuid, change: &Change, now: Timestamp) -> Result<Task> {
+/// Applies a change and returns the task. A change without effect records no undo step. Completing a task drops its
+/// reminders. Does not create the next task of a recurring one; [`crate::recurring::change`] does. Fails with
+/// [`Error::NotFound`] if the task does not exist.
+pub async fn change(
+    conn: &mut Conn,
+    step: &mut UndoStep,
+    id: Uuid,
+    change: &TaskChange,
+    now: Timestamp,
+) -> Result<Task> {
     let owner = step.owner();
     let before = select(conn, owner, id, true).await?.ok_or(Error::NotFound)?;
     let after = change.apply(&before, now);
     if after != before {
         put(conn, owner, &after).await?;
-        let completed = before.status == Status::Pending && after.status == Status::Completed;
-        let kind = if completed { ChangeKind::Completed } else { ChangeKind::Updated };
-        let dropped = if completed { reminders::drop_of_task(conn, owner, id).await? } else { Vec::new() };
+        let completed = before.status == TaskStatus::Pending && after.status == TaskStatus::Completed;
+        let kind = if completed { TaskChangeKind::Completed } else { TaskChangeKind::Updated };
+        let dropped = if completed { reminders::drop_for_task(conn, owner, id).await? } else { Vec::new() };
         step.record(conn, kind, id, Some(&before), &dropped).await?;
     }
     Ok(after)
 }
 
-pub async fn delete(conn: &mut Conn, step: &mut Step, id: Uuid) -> Result<Task> {
+/// Deletes a task, drops its reminders, and returns it as it was. Fails with [`Error::NotFound`] if it does not exist.
+pub async fn delete(conn: &mut Conn, step: &mut UndoStep, id: Uuid) -> Result<Task> {
     let owner = step.owner();
     let before = select(conn, owner, id, true).await?.ok_or(Error::NotFound)?;
     remove(conn, owner, id).await?;
-    let dropped = reminders::drop_of_task(conn, owner, id).await?;
-    step.record(conn, ChangeKind::Deleted, id, Some(&before), &dropped).await?;
+    let dropped = reminders::drop_for_task(conn, owner, id).await?;
+    step.record(conn, TaskChangeKind::Deleted, id, Some(&before), &dropped).await?;
     Ok(before)
 }
 
-/// Adds the task unless the owner has one under that id; says whether it did.
-pub(crate) async fn add_if_new(conn: &mut Conn, step: &mut Step, task: &Task) -> Result<bool> {
+/// Adds a task. Returns false if the owner already has one with this id.
+pub(crate) async fn add_if_new(conn: &mut Conn, step: &mut UndoStep, task: &Task) -> Result<bool> {
     let added = insert(conn, step.owner(), task, " ON CONFLICT (owner, id) DO NOTHING").await? == 1;
     if added {
-        step.record(conn, ChangeKind::Created, task.id, None, &[]).await?;
+        step.record(conn, TaskChangeKind::Created, task.id, None, &[]).await?;
     }
     Ok(added)
 }
 
-/// Writes the task as it is, over whatever the owner has under that id. Of a moment that is new the user is told when it
-/// comes, unless it had passed already when it was written down.
+/// Stores a task and replaces the one with the same id. A new due time causes a notification, unless it was already
+/// past when the task was changed.
 pub(crate) async fn put(conn: &mut Conn, owner: UserId, task: &Task) -> Result<()> {
     let replace = " ON CONFLICT (owner, id) DO UPDATE SET title = excluded.title, description = excluded.description, \
                    status = excluded.status, priority = excluded.priority, due_date = excluded.due_date, \
@@ -99,9 +108,11 @@ pub(crate) async fn put(conn: &mut Conn, owner: UserId, task: &Task) -> Result<(
     insert(conn, owner, task, replace).await.map(drop)
 }
 
+/// Inserts a task. `on_conflict` is the clause for an existing id. Returns the number of affected rows. A due time that
+/// is not after the last change of the task counts as notified.
 async fn insert(conn: &mut Conn, owner: UserId, task: &Task, on_conflict: &'static str) -> Result<u64> {
     let tags = serde_json::to_string(&task.tags).map_err(|error| Error::Corrupt(error.to_string()))?;
-    let due_at = task.due_date.as_ref().and_then(Due::moment);
+    let due_at = task.due_date.as_ref().and_then(DueDate::timestamp);
     let values = args![
         owner,
         task.id,
@@ -131,21 +142,25 @@ async fn insert(conn: &mut Conn, owner: UserId, task: &Task, on_conflict: &'stat
     conn.run(statement).await
 }
 
+/// Deletes the row of a task.
 pub(crate) async fn remove(conn: &mut Conn, owner: UserId, id: Uuid) -> Result<()> {
     conn.run(("DELETE FROM tasks WHERE owner = $1 AND id = $2", args![owner, id])).await.map(drop)
 }
 
-/// `to_change` keeps others from changing the row until the transaction ends; SQLite has one writer anyway.
-pub(crate) async fn select(conn: &mut Conn, owner: UserId, id: Uuid, to_change: bool) -> Result<Option<Task>> {
+/// Returns a task, or `None` if it does not exist. With `lock`, locks the row until the transaction ends. SQLite has
+/// only one writer and needs no lock.
+pub(crate) async fn select(conn: &mut Conn, owner: UserId, id: Uuid, lock: bool) -> Result<Option<Task>> {
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM tasks WHERE owner = ").bind(owner).push(" AND id = ").bind(id);
-    if to_change && !conn.is_sqlite() {
+    if lock && !conn.is_sqlite() {
         select.push(" FOR UPDATE");
     }
     conn.first(select).await?.as_ref().map(read).transpose()
 }
 
-fn restrict(select: &mut Statement<'_>, filter: &Filter) {
+/// Adds the conditions of the filter. All of them must match, also all tags. Text is compared ignoring case. A
+/// reference matches a prefix or a suffix of the id, or a part of the title.
+fn push_filter(select: &mut Statement<'_>, filter: &TaskFilter) {
     if let Some(status) = filter.status {
         select.push(" AND status = ").bind(status.as_str());
     }
@@ -155,28 +170,29 @@ fn restrict(select: &mut Statement<'_>, filter: &Filter) {
     for tag in &filter.tags {
         select
             .push(" AND tag_keys LIKE ")
-            .bind(containing(&format!("\n{}\n", tag.to_lowercase())))
+            .bind(contains_pattern(&format!("\n{}\n", tag.to_lowercase())))
             .push(" ESCAPE '\\'");
     }
     if let Some(text) = &filter.text {
-        select.push(" AND search LIKE ").bind(containing(&text.to_lowercase())).push(" ESCAPE '\\'");
+        select.push(" AND search LIKE ").bind(contains_pattern(&text.to_lowercase())).push(" ESCAPE '\\'");
     }
     if let Some(reference) = &filter.reference {
-        let name = escaped(&reference.to_lowercase());
+        let name = escape_like(&reference.to_lowercase());
         select.push(" AND (id LIKE ").bind(format!("{name}%")).push(" ESCAPE '\\'");
         select.push(" OR id LIKE ").bind(format!("%{name}")).push(" ESCAPE '\\'");
         select.push(" OR title_key LIKE ").bind(format!("%{name}%")).push(" ESCAPE '\\')");
     }
     if let Some(period) = &filter.due {
         select.push(" AND due_date IS NOT NULL AND ((due_at IS NULL");
-        between(select, "due_date", period.from_day.map(|d| d.to_string()), period.to_day.map(|d| d.to_string()));
+        push_range(select, "due_date", period.from_day.map(|d| d.to_string()), period.to_day.map(|d| d.to_string()));
         select.push(") OR (due_at IS NOT NULL");
-        between(select, "due_at", period.from_at, period.to_at);
+        push_range(select, "due_at", period.from_at, period.to_at);
         select.push("))");
     }
 }
 
-fn between<'a, T: Into<Arg<'a>>>(select: &mut Statement<'a>, column: &'static str, from: Option<T>, to: Option<T>) {
+/// Adds the condition that the column is at least `from` and less than `to`. `None` sets no limit.
+fn push_range<'a, T: Into<Arg<'a>>>(select: &mut Statement<'a>, column: &'static str, from: Option<T>, to: Option<T>) {
     if let Some(from) = from {
         select.push(" AND ").push(column).push(" >= ").bind(from);
     }
@@ -185,13 +201,14 @@ fn between<'a, T: Into<Arg<'a>>>(select: &mut Statement<'a>, column: &'static st
     }
 }
 
-fn read(row: &Row) -> Result<Task> {
-    let due_date = row.maybe_text(5)?.map(|due| Due::parse("due_date", &due, &jiff::tz::TimeZone::UTC)).transpose();
+/// Reads [`COLUMNS`]. Fails with [`Error::Corrupt`] if a column is invalid.
+fn read(row: &DbRow) -> Result<Task> {
+    let due_date = row.maybe_text(5)?.map(|due| DueDate::parse("due_date", &due, &jiff::tz::TimeZone::UTC)).transpose();
     Ok(Task {
         id: row.parsed(0, Uuid::try_parse)?,
         title: row.text(1)?,
         description: row.maybe_text(2)?,
-        status: row.parsed(3, |word| Status::parse("status", word))?,
+        status: row.parsed(3, |word| TaskStatus::parse("status", word))?,
         priority: row.parsed(4, |word| Priority::parse("priority", word))?,
         due_date: due_date.map_err(|error| Error::Corrupt(error.to_string()))?,
         recurrence: row.maybe_text(6)?,
@@ -202,10 +219,12 @@ fn read(row: &Row) -> Result<Task> {
     })
 }
 
+/// Returns the title and the description in lower case, for searches.
 fn search_text(task: &Task) -> String {
     format!("{}\n{}", task.title, task.description.as_deref().unwrap_or_default()).to_lowercase()
 }
 
+/// Returns the tags in lower case, each between line breaks, so that a search finds only complete tags.
 fn tag_keys(tags: &[String]) -> String {
     let mut keys = String::from("\n");
     for tag in tags {
@@ -215,11 +234,12 @@ fn tag_keys(tags: &[String]) -> String {
     keys
 }
 
-/// A LIKE pattern for text that contains `part`, whatever characters `part` has.
-pub(crate) fn containing(part: &str) -> String {
-    format!("%{}%", escaped(part))
+/// Returns a LIKE pattern for text that contains `part`.
+pub(crate) fn contains_pattern(part: &str) -> String {
+    format!("%{}%", escape_like(part))
 }
 
-pub(crate) fn escaped(part: &str) -> String {
+/// Escapes the wildcards of LIKE with backslashes.
+pub(crate) fn escape_like(part: &str) -> String {
     part.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
 }

@@ -1,24 +1,24 @@
-//! Tokens that were taken back before their time.
+//! Tokens that were revoked before they expired.
 
 use jiff::Timestamp;
 
 use crate::Result;
 use crate::conn::{Conn, args};
 
-/// `id` is the token's `jti`, or a digest of a token that has none.
+/// Revokes a token. `id` is its `jti`, or a digest of a token without one. A revoked token stays unchanged.
 pub async fn revoke(conn: &mut Conn, id: &str, expires_at: Timestamp, now: Timestamp) -> Result<()> {
     let sql = "INSERT INTO revoked_tokens (id, revoked_at, expires_at) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING";
     conn.run((sql, args![id, now, expires_at])).await.map(drop)
 }
 
-/// Writes something that means nothing, to see whether the database takes it; housekeeping removes it.
-pub(crate) async fn probe(conn: &mut Conn) -> Result<()> {
+/// Writes a meaningless row to test that the database accepts writes. Housekeeping removes the row.
+pub(crate) async fn write_probe(conn: &mut Conn) -> Result<()> {
     let sql = "INSERT INTO revoked_tokens (id, revoked_at, expires_at) VALUES ('probe', 0, 0) \
                ON CONFLICT (id) DO UPDATE SET revoked_at = revoked_tokens.revoked_at + 1";
     conn.run((sql, [])).await.map(drop)
 }
 
-/// The ids of all revoked tokens that would still be valid.
+/// Returns the ids of all revoked tokens that have not expired.
 pub async fn revoked(conn: &mut Conn, now: Timestamp) -> Result<Vec<String>> {
     let rows = conn.all(("SELECT id FROM revoked_tokens WHERE expires_at > $1", args![now])).await?;
     rows.iter().map(|row| row.text(0)).collect()

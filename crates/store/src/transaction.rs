@@ -1,8 +1,8 @@
 //! A database transaction, and the effects that wait for its outcome.
 //!
-//! Code inside a transaction must not act on the outside world: the transaction may still be rolled back. It registers an
-//! effect instead. Effects run on the thread that learns the outcome, so they must be short and must not block; they may
-//! spawn tasks.
+//! Code inside a transaction must not act on the outside world: the transaction may still be rolled back. It registers
+//! an effect instead. Effects run on the thread that learns the outcome, so they must be short and must not block; they
+//! may spawn tasks.
 
 use std::fmt;
 use std::future::Future;
@@ -11,7 +11,7 @@ use std::panic::AssertUnwindSafe;
 
 use crate::conn::Conn;
 
-/// A connection inside a transaction. Derefs to [`Conn`], so every function of this crate accepts it.
+/// A connection inside a transaction. It derefs to [`Conn`], so every function of this crate accepts it.
 #[derive(Debug)]
 pub struct Transaction {
     conn: Conn,
@@ -36,11 +36,12 @@ impl Transaction {
         self.effects.on_rollback.push(Box::new(effect));
     }
 
-    /// Returns the effects registered so far and forgets them.
+    /// Removes and returns the effects registered so far.
     pub(crate) fn take_effects(&mut self) -> Effects {
         std::mem::take(&mut self.effects)
     }
 
+    /// Returns the connection and the registered effects.
     pub(crate) fn into_parts(self) -> (Conn, Effects) {
         (self.conn, self.effects)
     }
@@ -60,9 +61,9 @@ impl DerefMut for Transaction {
     }
 }
 
-/// The work of one transaction: any `async move |tx| { … }` whose future is `Send`.
+/// The work of one transaction: any `async move |tx| { … }` with a `Send` future.
 ///
-/// It only spells out that bound, which `AsyncFnOnce` cannot express.
+/// The trait exists because `AsyncFnOnce` cannot express the `Send` bound.
 pub trait Job<'t, T, E>: FnOnce(&'t mut Transaction) -> <Self as Job<'t, T, E>>::Future + Send {
     type Future: Future<Output = Result<T, E>> + Send + 't;
 }
@@ -91,7 +92,7 @@ impl Effects {
         run(std::mem::take(&mut self.after_commit));
     }
 
-    /// Drops all effects: it is not known whether the transaction was committed.
+    /// Drops all effects because the outcome of the commit is unknown.
     pub(crate) fn outcome_unknown(mut self) {
         self.on_rollback.clear();
     }
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_effect_that_panics_does_not_stop_the_others() {
+    fn a_panicking_effect_does_not_stop_the_next_ones() {
         let committed = Arc::new(AtomicUsize::new(0));
         let mut effects = effects(&committed, &Arc::default());
         effects.after_commit.insert(0, Box::new(|| panic!("on purpose")));

@@ -1,27 +1,27 @@
-//! Undoing changes to tasks: one step at a time, newest first, at most [`DEPTH`] steps a user.
+//! Undo of changes to tasks: one step at a time, newest first, up to [`MAX_STEPS`] steps for each user.
 
 use model::UserId;
 use model::reminder::Reminder;
-use model::task::{ChangeKind, Status, Task, Undone};
+use model::task::{Task, TaskChangeKind, TaskStatus, UndoneChange};
 use uuid::Uuid;
 
 use crate::conn::{Conn, args};
 use crate::{Error, Result, reminders, tasks};
 
-/// How far back a user can go (TASK-1).
-pub const DEPTH: i64 = 50;
+/// The number of undo steps of a user (TASK-1).
+pub const MAX_STEPS: i64 = 50;
 
-/// A change being made: all tasks it touches are undone together.
+/// A change in progress. One undo reverts all tasks that it has changed.
 #[derive(Debug)]
-pub struct Step {
+pub struct UndoStep {
     owner: UserId,
-    /// Known once something was recorded.
+    /// `None` until a change is recorded.
     number: Option<i64>,
 }
 
-impl Step {
-    /// To be called before anything else of the change: until the transaction ends nobody else changes this owner's
-    /// tasks, so that steps are numbered in the order of their commits. SQLite has one writer anyway.
+impl UndoStep {
+    /// Begins a change and locks the tasks of the owner until the transaction ends. The lock makes the step numbers
+    /// follow the order of commits, so the caller must call this first. SQLite has only one writer and needs no lock.
     pub async fn begin(conn: &mut Conn, owner: UserId) -> Result<Self> {
         if !conn.is_sqlite() {
             let lock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
@@ -30,16 +30,18 @@ impl Step {
         Ok(Self { owner, number: None })
     }
 
+    /// Returns the owner of the tasks.
     pub(crate) fn owner(&self) -> UserId {
         self.owner
     }
 
-    /// Notes how a task was before and which of its reminders were dropped; what is more than [`DEPTH`] steps back is
-    /// forgotten.
+    /// Records the previous state of a task, `None` if it is new, and the ids of its dropped reminders. Of several
+    /// changes to a task in one step, the first state is kept. The first change of a step removes the steps beyond
+    /// [`MAX_STEPS`].
     pub(crate) async fn record(
         &mut self,
         conn: &mut Conn,
-        kind: ChangeKind,
+        kind: TaskChangeKind,
         task: Uuid,
         before: Option<&Task>,
         dropped: &[String],
@@ -47,19 +49,20 @@ impl Step {
         let corrupt = |error: serde_json::Error| Error::Corrupt(error.to_string());
         let before = before.map(serde_json::to_string).transpose().map_err(corrupt)?;
         let dropped = (!dropped.is_empty()).then(|| serde_json::to_string(dropped)).transpose().map_err(corrupt)?;
-        self.note(conn, kind, task, before, dropped).await
+        self.insert(conn, kind, task, before, dropped).await
     }
 
-    /// Notes that a reminder was set.
+    /// Records the creation of a reminder.
     pub(crate) async fn record_reminder(&mut self, conn: &mut Conn, reminder: &Reminder) -> Result<()> {
-        self.note(conn, ChangeKind::Reminded, reminder.task_id, Some(reminder.id.to_string()), None).await
+        self.insert(conn, TaskChangeKind::Reminded, reminder.task_id, Some(reminder.id.to_string()), None).await
     }
 
-    /// `before` is a task as it was, or the id of a reminder.
-    async fn note(
+    /// Inserts a row. `before` is the previous task as JSON, or the id of a reminder. A second row for the task in this
+    /// step changes only the kind, and the dropped reminders if there were none.
+    async fn insert(
         &mut self,
         conn: &mut Conn,
-        kind: ChangeKind,
+        kind: TaskChangeKind,
         task: Uuid,
         before: Option<String>,
         dropped: Option<String>,
@@ -72,34 +75,36 @@ impl Step {
         let step = conn.first((insert, values)).await?.ok_or(Error::NotFound)?.int(0)?;
         if self.number.replace(step).is_none() {
             let forget = "DELETE FROM task_changes WHERE owner = $1 AND step <= $2";
-            conn.run((forget, args![self.owner, step - DEPTH])).await?;
+            conn.run((forget, args![self.owner, step - MAX_STEPS])).await?;
         }
         Ok(())
     }
 }
 
-/// Takes the newest step back; [`Error::NotFound`] when there is none.
-pub async fn undo(conn: &mut Conn, owner: UserId) -> Result<Undone> {
-    Step::begin(conn, owner).await?;
+/// Reverts the newest step and removes it. Restores the previous tasks and their dropped reminders, and removes created
+/// tasks and reminders. Returns the tasks after it, or the removed ones if the step only created tasks. Fails with
+/// [`Error::NotFound`] if no step exists.
+pub async fn undo(conn: &mut Conn, owner: UserId) -> Result<UndoneChange> {
+    UndoStep::begin(conn, owner).await?;
     let newest = "DELETE FROM task_changes WHERE owner = $1 AND step = \
                   (SELECT MAX(step) FROM task_changes WHERE owner = $1) RETURNING task_id, kind, before, reminders";
     let rows = conn.all((newest, args![owner])).await?;
     if rows.is_empty() {
         return Err(Error::NotFound);
     }
-    let changes = rows
-        .iter()
-        .map(|row| Ok((row.parsed(0, Uuid::try_parse)?, row.parsed(1, |word| ChangeKind::parse("kind", word))?, row)));
+    let changes = rows.iter().map(|row| {
+        Ok((row.parsed(0, Uuid::try_parse)?, row.parsed(1, |word| TaskChangeKind::parse("kind", word))?, row))
+    });
     let changes = changes.collect::<Result<Vec<_>>>()?;
     let main = changes
         .iter()
         .map(|(_, kind, _)| *kind)
-        .find(|kind| *kind != ChangeKind::Created)
-        .unwrap_or(ChangeKind::Created);
-    let mut undone = Undone { undone: main, tasks: Vec::new(), count: 0 };
+        .find(|kind| *kind != TaskChangeKind::Created)
+        .unwrap_or(TaskChangeKind::Created);
+    let mut undone = UndoneChange { undone: main, tasks: Vec::new(), count: 0 };
     for (task_id, kind, row) in changes {
         let task = match row.maybe_text(2)? {
-            Some(reminder) if kind == ChangeKind::Reminded => {
+            Some(reminder) if kind == TaskChangeKind::Reminded => {
                 reminders::remove(conn, owner, &reminder).await?;
                 let Some(task) = tasks::select(conn, owner, task_id, false).await? else { continue };
                 task
@@ -107,22 +112,22 @@ pub async fn undo(conn: &mut Conn, owner: UserId) -> Result<Undone> {
             Some(before) => {
                 let before: Task = serde_json::from_str(&before).map_err(|error| Error::Corrupt(error.to_string()))?;
                 tasks::put(conn, owner, &before).await?;
-                if before.status == Status::Completed {
-                    reminders::drop_of_task(conn, owner, task_id).await?;
+                if before.status == TaskStatus::Completed {
+                    reminders::drop_for_task(conn, owner, task_id).await?;
                 } else if let Some(dropped) = row.maybe_text(3)? {
                     let dropped: Vec<_> =
                         serde_json::from_str(&dropped).map_err(|error| Error::Corrupt(error.to_string()))?;
-                    reminders::take_up(conn, owner, &dropped).await?;
+                    reminders::restore_dropped(conn, owner, &dropped).await?;
                 }
                 before
             }
             None => {
-                // One that is gone already needs no undoing.
+                // A task that was deleted meanwhile needs no undo.
                 let Some(task) = tasks::select(conn, owner, task_id, false).await? else { continue };
                 tasks::remove(conn, owner, task_id).await?;
-                reminders::remove_of_task(conn, owner, task_id).await?;
-                // It only followed one that was completed: nobody asked for it by name.
-                if main != ChangeKind::Created {
+                reminders::remove_for_task(conn, owner, task_id).await?;
+                // The next task of a recurring one is not reported, because the user did not create it.
+                if main != TaskChangeKind::Created {
                     continue;
                 }
                 task

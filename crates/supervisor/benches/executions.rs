@@ -1,8 +1,8 @@
-//! What it costs that nothing is lost: durable runs of `/bin/true` from the queue to their end, two at a time, against
-//! starting the same program ourselves, against task-spooler (keeps nothing) and pueue, where these are installed; what a
-//! thousand that wait take of memory; and how fast output is taken. Prints ratios, judges nothing.
+//! Measures the cost of durable executions. Runs `/bin/true` from the queue to the end, two at a time. Compares that with
+//! `posix_spawn`, and with task-spooler (not durable) and pueue if they are installed. Also measures the memory of 1000
+//! queued executions and the throughput of output. Prints ratios and checks no limits.
 //!
-//! `cargo bench -p supervisor --bench executions`; `BENCH_DIR` says on which disk.
+//! Run it with `cargo bench -p supervisor --bench executions`. `BENCH_DIR` selects the disk.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that cannot run has failed; it prints")]
 
@@ -13,15 +13,15 @@ use std::time::Instant;
 
 use model::{Clock, User};
 use serde_json::json;
-use store::executions::Whose;
+use store::executions::OwnerScope;
 use store::{Durability, Location, Store};
-use supervisor::{Draft, Options, Origin, Supervisor, Told, guardian};
+use supervisor::{FollowEvent, RunDraft, RunOrigin, Supervisor, SupervisorOptions, guardian};
 use uuid::Uuid;
 
 const RUNS: usize = 1000;
-const TOGETHER: usize = 2;
-/// Of what takes its time.
-const FEW: usize = 200;
+const CONCURRENCY: usize = 2;
+/// The number of runs for slow programs.
+const SLOW_RUNS: usize = 200;
 const MEGABYTES: usize = 100;
 
 fn main() -> ExitCode {
@@ -33,9 +33,9 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let start = Instant::now();
-    each_of(RUNS, || Command::new("/bin/true").env_clear().status().is_ok());
+    run_concurrently(RUNS, || Command::new("/bin/true").env_clear().status().is_ok());
     let raw = RUNS as f64 / start.elapsed().as_secs_f64();
-    println!("{raw:>7.0} /s by posix_spawn, {TOGETHER} at a time");
+    println!("{raw:>7.0} /s by posix_spawn, {CONCURRENCY} at a time");
     for (name, rate) in [("task-spooler", task_spooler()), ("pueue", pueue())] {
         match rate {
             Some(rate) => println!("{rate:>7.0} /s by {name}: {:.2} of that", rate / raw),
@@ -50,7 +50,7 @@ fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in(std::env::var("BENCH_DIR").unwrap_or_else(|_| ".".to_owned())).unwrap()
 }
 
-/// As its users have it: a command for each run.
+/// Returns the runs per second of task-spooler, with one command for each run.
 fn task_spooler() -> Option<f64> {
     let folder = folder();
     let tsp = |args: &[&str]| {
@@ -58,17 +58,17 @@ fn task_spooler() -> Option<f64> {
         command.args(args).env("TS_SOCKET", folder.path().join("socket")).env("TMPDIR", folder.path());
         command.stdout(Stdio::null()).status().ok()
     };
-    let slots = TOGETHER.to_string();
+    let slots = CONCURRENCY.to_string();
     tsp(&["-S", &slots])?;
     let start = Instant::now();
-    each_of(RUNS, || tsp(&["-n", "/bin/true"]).is_some());
+    run_concurrently(RUNS, || tsp(&["-n", "/bin/true"]).is_some());
     tsp(&["-w"])?;
     let rate = RUNS as f64 / start.elapsed().as_secs_f64();
     tsp(&["-K"])?;
     Some(rate)
 }
 
-/// As its users have it: a command for each run.
+/// Returns the runs per second of pueue, with one command for each run.
 fn pueue() -> Option<f64> {
     let folder = folder();
     let config = folder.path().join("pueue.yml");
@@ -84,25 +84,25 @@ fn pueue() -> Option<f64> {
     };
     let mut daemon = command("pueued").spawn().ok()?;
     let pueue = |args: &[&str]| command("pueue").args(args).status().is_ok_and(|status| status.success());
-    let slots = TOGETHER.to_string();
+    let slots = CONCURRENCY.to_string();
     let ready = (0..100).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(50));
         pueue(&["parallel", &slots])
     });
     let start = Instant::now();
-    each_of(FEW, || pueue(&["add", "--", "/bin/true"]));
+    run_concurrently(SLOW_RUNS, || pueue(&["add", "--", "/bin/true"]));
     let done = ready && pueue(&["wait"]);
-    let rate = FEW as f64 / start.elapsed().as_secs_f64();
+    let rate = SLOW_RUNS as f64 / start.elapsed().as_secs_f64();
     daemon.kill().unwrap();
     daemon.wait().unwrap();
     done.then_some(rate)
 }
 
-/// So often, by as many as work at once.
-fn each_of(count: usize, works: impl Fn() -> bool + Sync) {
+/// Calls a function `count` times on `CONCURRENCY` threads.
+fn run_concurrently(count: usize, works: impl Fn() -> bool + Sync) {
     std::thread::scope(|scope| {
-        for _ in 0..TOGETHER {
-            scope.spawn(|| assert!((0..count / TOGETHER).all(|_| works())));
+        for _ in 0..CONCURRENCY {
+            scope.spawn(|| assert!((0..count / CONCURRENCY).all(|_| works())));
         }
     });
 }
@@ -114,17 +114,17 @@ async fn measure(raw: f64) {
     run(&supervisor, &user, "true").await;
 
     let start = Instant::now();
-    let clients = (0..TOGETHER).map(|_| {
+    let clients = (0..CONCURRENCY).map(|_| {
         let supervisor = supervisor.clone();
         let user = user.clone();
         tokio::spawn(async move {
-            for _ in 0..RUNS / TOGETHER {
+            for _ in 0..RUNS / CONCURRENCY {
                 run(&supervisor, &user, "true").await;
             }
         })
     });
     futures::future::join_all(clients).await;
-    say("durable, each asked for when the last has ended", raw, start);
+    report("durable, one after the other", raw, start);
 
     let start = Instant::now();
     let mut ids = Vec::new();
@@ -132,32 +132,32 @@ async fn measure(raw: f64) {
         ids.push(submit(&supervisor, &user, "true").await);
     }
     for id in ids {
-        supervisor.wait(Whose::Everyones, id).await.unwrap();
+        supervisor.wait(OwnerScope::AllUsers, id).await.unwrap();
     }
-    say("durable, all asked for at once", raw, start);
+    report("durable, all enqueued first", raw, start);
 
-    // Without a sandbox, which takes another program between: two agents that each run alone.
+    // Without a sandbox: two read-write agents that run one execution at a time.
     let start = Instant::now();
     let mut ids = Vec::new();
     for at in 0..RUNS {
         ids.push(submit(&supervisor, &user, if at % 2 == 0 { "alone-1" } else { "alone-2" }).await);
     }
     for id in ids {
-        supervisor.wait(Whose::Everyones, id).await.unwrap();
+        supervisor.wait(OwnerScope::AllUsers, id).await.unwrap();
     }
-    say("durable, all asked for at once, read-write", raw, start);
+    report("durable, all enqueued first, read-write", raw, start);
 
     let before = resident();
     let mut ids = Vec::new();
     for _ in 0..RUNS {
-        ids.push(submit(&supervisor, &user, "nobody").await);
+        ids.push(submit(&supervisor, &user, "queued").await);
     }
-    println!("{:>7} kB for {RUNS} that wait", resident().saturating_sub(before));
+    println!("{:>7} kB for {RUNS} queued executions", resident().saturating_sub(before));
     for id in ids {
         let store = supervisor.store();
         let now = supervisor.clock().now();
         store
-            .transaction(async move |tx| store::executions::cancel(tx, Whose::Everyones, id, now).await)
+            .transaction(async move |tx| store::executions::cancel(tx, OwnerScope::AllUsers, id, now).await)
             .await
             .unwrap();
     }
@@ -172,32 +172,36 @@ async fn measure(raw: f64) {
     let before = memory();
     let start = Instant::now();
     let id = submit(&supervisor, &user, "flood").await;
-    let mut follower = supervisor.follow(Whose::Everyones, id, 0);
-    let mut told = 0;
-    while let Some(what) = follower.next().await.unwrap() {
-        if let Told::Event(event) = what {
-            told += event.text.len();
+    let mut follower = supervisor.follow(OwnerScope::AllUsers, id, 0);
+    let mut followed = 0;
+    while let Some(event) = follower.next().await.unwrap() {
+        if let FollowEvent::Event(event) = event {
+            followed += event.text.len();
         }
     }
     let rate = MEGABYTES as f64 / start.elapsed().as_secs_f64();
-    println!("{plain:>7.0} MB/s out of a pipe and away");
-    println!("{rate:>7.0} MB/s redacted, kept and followed: {:.2} of that; {} MB told", rate / plain, told >> 20);
+    println!("{plain:>7.0} MB/s read from a pipe and discarded");
+    println!(
+        "{rate:>7.0} MB/s redacted, stored and followed: {:.2} of that; {} MB followed",
+        rate / plain,
+        followed >> 20
+    );
     println!("VmHWM {} MB, {} MB before", memory() >> 10, before >> 10);
     supervisor.stop().await;
 }
 
-fn say(what: &str, raw: f64, start: Instant) {
+fn report(name: &str, raw: f64, start: Instant) {
     let rate = RUNS as f64 / start.elapsed().as_secs_f64();
-    println!("{rate:>7.0} /s {what}: {:.2} of that", rate / raw);
+    println!("{rate:>7.0} /s {name}: {:.2} of that", rate / raw);
 }
 
 async fn supervisor(folder: &Path) -> Supervisor {
-    let drafts: Vec<model::agent::Draft> = serde_json::from_value(json!([
+    let drafts: Vec<model::agent::AgentDraft> = serde_json::from_value(json!([
         {"id": "true", "executable_path": "/bin/true", "access_type": "read-only",
-            "max_concurrent_executions": TOGETHER, "queue_depth": 10_000},
+            "max_concurrent_executions": CONCURRENCY, "queue_depth": 10_000},
         {"id": "alone-1", "executable_path": "/bin/true", "access_type": "read-write", "queue_depth": 10_000},
         {"id": "alone-2", "executable_path": "/bin/true", "access_type": "read-write", "queue_depth": 10_000},
-        {"id": "nobody", "executable_path": "/bin/sleep", "args": ["600"], "access_type": "read-write",
+        {"id": "queued", "executable_path": "/bin/sleep", "args": ["600"], "access_type": "read-write",
             "input_pattern": "stdin", "queue_depth": 10_000},
         {"id": "flood", "executable_path": std::env::current_exe().unwrap(), "args": ["flood"]},
     ]))
@@ -205,20 +209,21 @@ async fn supervisor(folder: &Path) -> Supervisor {
     let folder = folder.canonicalize().unwrap();
     let store = Store::open(&Location::Sqlite(folder.join("db.sqlite")), Durability::Full).await.unwrap();
     let agents = drafts.into_iter().map(|draft| draft.check().unwrap()).collect();
-    let supervisor = Supervisor::new(Options { agents, ..Options::new(store, Clock::system(), folder) });
-    supervisor.work().await.unwrap();
+    let supervisor =
+        Supervisor::new(SupervisorOptions { agents, ..SupervisorOptions::new(store, Clock::system(), folder) });
+    supervisor.start().await.unwrap();
     supervisor
 }
 
 async fn submit(supervisor: &Supervisor, user: &User, agent: &str) -> Uuid {
-    let submission = supervisor.prepare(user, agent, Draft::default(), Origin::default()).unwrap();
+    let submission = supervisor.prepare(user, agent, RunDraft::default(), RunOrigin::default()).unwrap();
     let queue = supervisor.clone();
     supervisor.store().transaction(async move |tx| queue.enqueue(tx, submission).await).await.unwrap()
 }
 
 async fn run(supervisor: &Supervisor, user: &User, agent: &str) {
     let id = submit(supervisor, user, agent).await;
-    let ended = supervisor.wait(Whose::Everyones, id).await.unwrap();
+    let ended = supervisor.wait(OwnerScope::AllUsers, id).await.unwrap();
     assert_eq!(ended.ended().unwrap().exit.exit_code, Some(0), "{ended:?}");
 }
 

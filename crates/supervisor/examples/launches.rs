@@ -1,13 +1,13 @@
-//! How many programs a second start and end by way of the guardian, against starting them ourselves.
+//! Measures how many programs per second the guardian starts and ends, compared with `posix_spawn`.
 //!
-//! `cargo run --release -p supervisor --example launches`
+//! Run it with `cargo run --release -p supervisor --example launches`.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement for whoever builds this")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement for developers")]
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use supervisor::guardian::{self, Guardian, How, Launch, Limits, Options, Sandbox, Stdio};
+use supervisor::guardian::{self, ExitReason, Guardian, GuardianOptions, Launch, ProcessLimits, Sandbox, Stdio};
 use uuid::Uuid;
 
 const LAUNCHES: u128 = 2000;
@@ -27,10 +27,11 @@ fn main() -> ExitCode {
 }
 
 async fn measure(raw: f64) {
-    let guardian = Guardian::start(Options::default()).await.unwrap();
+    let guardian = Guardian::start(GuardianOptions::default()).await.unwrap();
     let plain = Launch::new(Uuid::nil(), "/bin/true", "/");
     let confined = Launch { sandbox: Some(Sandbox { write: vec!["/tmp".into()] }), ..plain.clone() };
-    let limited = Launch { limits: Limits { open_files: Some(256), ..Limits::default() }, ..plain.clone() };
+    let limited =
+        Launch { limits: ProcessLimits { open_files: Some(256), ..ProcessLimits::default() }, ..plain.clone() };
     for (name, launch) in [("plain", plain), ("sandboxed", confined), ("limited", limited)] {
         for together in [1, 16] {
             let start = Instant::now();
@@ -42,7 +43,7 @@ async fn measure(raw: f64) {
                     for turn in 0..LAUNCHES / together {
                         launch.id = Uuid::from_u128(turn * together + task);
                         let mut child = guardian.spawn(launch.clone(), Stdio::null().unwrap()).await.unwrap();
-                        assert_eq!(child.wait().await.how, How::Code(0));
+                        assert_eq!(child.wait().await.reason, ExitReason::Code(0));
                     }
                 });
             }

@@ -1,50 +1,54 @@
-//! Whether the machine has room for another run. What has no room waits; it does not fail.
+//! Decides if the machine has capacity for another run. Executions without capacity wait in the queue; they do not
+//! fail.
 
 use std::path::{Path, PathBuf};
 
-/// What must be left, or must not be exceeded. Nothing is asked for where nothing is set.
+/// Limits of the machine. `None` means no limit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Admission {
-    /// The load average of the last minute, for each processor.
+    /// The maximum load average of the last minute, per processor.
     pub max_load: Option<f64>,
     pub min_memory_mb: Option<u64>,
     pub min_disk_mb: Option<u64>,
-    /// How many may run on this node at once.
+    /// The maximum number of concurrent executions on this node.
     pub max_running: Option<usize>,
-    /// Where disk space is looked for.
+    /// A path on the file system that `min_disk_mb` applies to.
     pub disk: PathBuf,
 }
 
 impl Admission {
-    /// Why nothing may start now, if so.
+    /// Returns the reason why no further execution may start beside `running` ones, or `None` if one may start. A limit
+    /// does not apply if its value cannot be measured.
     pub fn refusal(&self, running: usize) -> Option<String> {
-        if let Some(most) = self.max_running
-            && running >= most
+        if let Some(limit) = self.max_running
+            && running >= limit
         {
-            return Some(format!("{running} run already, and no more than {most} may"));
+            return Some(format!("{running} executions are running; the limit is {limit}"));
         }
-        if let Some(most) = self.max_load
+        if let Some(limit) = self.max_load
             && let Some(load) = load_per_processor()
-            && load > most
+            && load > limit
         {
-            return Some(format!("the load of the machine is {load:.1} a processor, more than {most}"));
+            return Some(format!("the load per processor is {load:.1}; the limit is {limit}"));
         }
         if let Some(least) = self.min_memory_mb
             && let Some(free) = free_memory_mb()
             && free < least
         {
-            return Some(format!("{free} MB of memory are free, less than {least}"));
+            return Some(format!("{free} MB of memory are free; at least {least} MB are required"));
         }
         if let Some(least) = self.min_disk_mb
             && let Some(free) = free_disk_mb(&self.disk)
             && free < least
         {
-            return Some(format!("{free} MB of disk are free, less than {least}"));
+            return Some(format!("{free} MB of disk space are free; at least {least} MB are required"));
         }
         None
     }
 }
 
+/// Returns the load average of the last minute, divided by the number of processors. Returns `None` if it cannot be
+/// read.
 fn load_per_processor() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     let load: f64 = text.split_whitespace().next()?.parse().ok()?;
@@ -52,6 +56,7 @@ fn load_per_processor() -> Option<f64> {
     Some(load / processors as f64)
 }
 
+/// Returns the available memory of the machine. Returns `None` if it cannot be read.
 fn free_memory_mb() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -59,6 +64,7 @@ fn free_memory_mb() -> Option<u64> {
     Some(kilobytes / 1024)
 }
 
+/// Returns the disk space that is available to this user. Returns `None` if it cannot be read.
 fn free_disk_mb(path: &Path) -> Option<u64> {
     let stat = rustix::fs::statvfs(path).ok()?;
     Some(stat.f_bavail.saturating_mul(stat.f_frsize) >> 20)
@@ -69,15 +75,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_asked_for_refuses_nothing() {
+    fn no_limits_admit_everything() {
         assert_eq!(Admission::default().refusal(1000), None);
     }
 
     #[test]
-    fn each_rule_says_why() {
+    fn each_limit_gives_a_reason() {
         let here = PathBuf::from("/");
         let of = |admission: Admission| Admission { disk: here.clone(), ..admission }.refusal(3).unwrap_or_default();
-        assert!(of(Admission { max_running: Some(3), ..Admission::default() }).contains("3 run already"));
+        assert!(of(Admission { max_running: Some(3), ..Admission::default() }).contains("3 executions are running"));
         assert!(of(Admission { max_load: Some(-1.0), ..Admission::default() }).contains("load"));
         assert!(of(Admission { min_memory_mb: Some(u64::MAX), ..Admission::default() }).contains("memory"));
         assert!(of(Admission { min_disk_mb: Some(u64::MAX), ..Admission::default() }).contains("disk"));

@@ -1,14 +1,14 @@
-//! How many more executions this node may start: the limits of the machine, and what is reserved for claimed executions.
+//! The capacity of this node: the limits of the machine, less the reservations for claimed executions.
 
 use std::sync::{Arc, Mutex};
 
 use crate::{Admission, lock};
 
-/// The limits of this node and what counts against them.
+/// The limits of this node and the reservations that count against them.
 #[derive(Debug)]
 pub(crate) struct Capacity {
     admission: Mutex<Admission>,
-    /// Why nothing starts at the moment, if so.
+    /// The reason why no execution starts at the moment, if there is one.
     refusal: Mutex<Option<String>>,
     /// Executions that are claimed and not running yet.
     reserved: Mutex<usize>,
@@ -23,26 +23,28 @@ impl Capacity {
         *lock(&self.admission) = admission;
     }
 
-    /// Returns why nothing starts at the moment, if so.
+    /// Returns the reason why no execution starts at the moment, if there is one.
     pub(crate) fn refusal(&self) -> Option<String> {
         lock(&self.refusal).clone()
     }
 
-    /// Returns whether the machine has capacity for one more execution beside `running` ones.
+    /// Returns true if the machine has capacity for one more execution beside `running` ones. Stores the refusal for
+    /// [`Capacity::refusal`], and logs it if there was none before. Reservations do not count.
     pub(crate) fn admits(&self, running: usize) -> bool {
         let refusal = lock(&self.admission).refusal(running);
         let mut known = lock(&self.refusal);
         if known.is_none()
-            && let Some(why) = &refusal
+            && let Some(reason) = &refusal
         {
-            tracing::warn!(event = "executions_held_back", reason = why);
+            tracing::warn!(event = "executions_held_back", reason);
         }
         let admits = refusal.is_none();
         *known = refusal;
         admits
     }
 
-    /// Reserves capacity for as many executions as may run beside `running` ones, at most `wanted`.
+    /// Reserves capacity for at most `wanted` executions beside `running` ones. Returns the reservation, which may be
+    /// smaller or empty. Only `max_running` limits it.
     pub(crate) fn reserve(self: &Arc<Self>, running: usize, wanted: usize) -> Reservation {
         let limit = lock(&self.admission).max_running;
         let mut reserved = lock(&self.reserved);
@@ -53,7 +55,7 @@ impl Capacity {
     }
 }
 
-/// Capacity for executions that are claimed but not running yet. Dropping it gives the capacity back.
+/// Capacity for executions that are claimed but not running yet. Dropping it releases the capacity.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     capacity: Arc<Capacity>,
@@ -65,7 +67,7 @@ impl Reservation {
         self.count
     }
 
-    /// Gives back what goes beyond `needed`.
+    /// Releases the capacity beyond `needed` executions.
     pub(crate) fn shrink(&mut self, needed: usize) {
         let spare = self.count.saturating_sub(needed);
         *lock(&self.capacity.reserved) -= spare;

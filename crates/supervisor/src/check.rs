@@ -1,83 +1,88 @@
-//! Whether an agent that somebody wrote down can be run here.
+//! Checks if a configured agent can run on this machine.
 
 use std::path::PathBuf;
 
 use model::Invalid;
-use model::agent::{Agent, Draft};
+use model::agent::{Agent, AgentDraft};
 use model::invalid::Checks;
 
 use crate::command::{self, program};
-use crate::{Failure, presets, referred};
+use crate::{RunFailure, presets, resolve_reference};
 
-/// Returns the agent, with what its preset adds, or everything that is wrong with it.
-pub fn written(draft: Draft, variables: &dyn Fn(&str) -> Option<String>) -> Result<Agent, Invalid> {
+/// Returns the agent that the draft and its preset describe. Fails with all violations if the draft is invalid.
+pub fn validate_agent(draft: AgentDraft, variables: &dyn Fn(&str) -> Option<String>) -> Result<Agent, Invalid> {
     let mut invalid = match presets::apply(draft.clone(), variables) {
         Ok(draft) => return draft.check(),
         Err(invalid) => invalid,
     };
-    // The rest is checked as if the preset had named the agent and its program.
+    // The preset is unknown. Check the rest as if the preset had supplied the id and the program.
     let named = Some("preset".to_owned());
-    let preset = Draft { id: named.clone(), executable_path: named, ..Draft::default() };
-    if let Err(others) = draft.over(preset).check() {
-        invalid.violations.extend(others.violations);
+    let preset = AgentDraft { id: named.clone(), executable_path: named, ..AgentDraft::default() };
+    if let Err(further) = draft.with_preset(preset).check() {
+        invalid.violations.extend(further.violations);
     }
     Err(invalid)
 }
 
-/// Whether its program, its directory and its token are there.
-pub fn here(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Result<(), Invalid> {
+/// Checks that the program, the working directory and the tokens of the agent exist on this machine. The program of a
+/// remote agent is not checked. Fails with a violation for each that does not exist.
+pub fn check_available(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Result<(), Invalid> {
     let mut checks = Checks::default();
     let home = variables("HOME");
-    if !agent.is_elsewhere()
-        && let Err(failure) = find(agent, variables)
+    if !agent.is_remote()
+        && let Err(failure) = find_program(agent, variables)
     {
         checks.fail("executable_path", "executable", failure.message);
     }
     if let Some(directory) = &agent.working_directory {
-        let there = program::absolute(directory, home.as_deref()).is_ok_and(|path| path.is_dir());
-        if !there {
-            let message = format!("must be a directory that is there, not '{directory}'");
+        let exists = program::absolute(directory, home.as_deref()).is_ok_and(|path| path.is_dir());
+        if !exists {
+            let message = format!("must be an existing directory, not '{directory}'");
             checks.fail("working_directory", "directory", message);
         }
     }
-    let token = agent.a2a.auth.as_ref().and_then(|auth| auth.token.as_deref());
-    let shown = agent.card_auth.as_ref().map(|auth| auth.token.as_str());
-    for (field, token) in [("a2a.auth.token", token), ("card_auth.token", shown)] {
-        if let Some(Err(fault)) = token.map(|token| referred(token, variables)) {
-            checks.fail(field, "reference", format!("refers to {fault}"));
+    let endpoint_token = agent.a2a.auth.as_ref().and_then(|auth| auth.token.as_deref());
+    let card_token = agent.card_auth.as_ref().map(|auth| auth.token.as_str());
+    for (field, token) in [("a2a.auth.token", endpoint_token), ("card_auth.token", card_token)] {
+        if let Some(Err(reason)) = token.map(|token| resolve_reference(token, variables)) {
+            checks.fail(field, "reference", format!("refers to {reason}"));
         }
     }
     checks.finish(Some(()))
 }
 
-/// Everything that keeps it from being run here, each in a sentence: also what its variables refer to.
-pub fn faults(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
-    let mut faults = Vec::new();
-    if let Err(invalid) = here(agent, variables) {
-        faults.extend(invalid.violations.into_iter().map(|violation| match violation.field.as_str() {
-            // Its sentence names the program.
+/// Returns one message for each problem that prevents the agent from running on this machine. Also checks the
+/// references in its variables.
+pub fn problems(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
+    let mut problems = Vec::new();
+    if let Err(invalid) = check_available(agent, variables) {
+        problems.extend(invalid.violations.into_iter().map(|violation| match violation.field.as_str() {
+            // The message already names the program.
             "executable_path" => violation.message,
             field => format!("{field} {}", violation.message),
         }));
     }
-    if let Err(failure) = command::variables_of(agent, variables) {
-        faults.push(failure.message);
+    if let Err(failure) = command::agent_variables(agent, variables) {
+        problems.push(failure.message);
     }
-    faults
+    problems
 }
 
-/// Where its program is, if it is there.
-pub fn program(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
-    find(agent, variables).ok().filter(|_| !agent.is_elsewhere())
+/// Returns the path of the agent's program. Returns `None` if the program is not found or the agent is remote.
+pub fn program_path(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    find_program(agent, variables).ok().filter(|_| !agent.is_remote())
 }
 
-/// The token that is shown to an agent elsewhere, if any, or why it cannot be known.
-pub fn token(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Result<Option<String>, Failure> {
-    let token = agent.card_auth.as_ref().map(|auth| referred(&auth.token, variables)).transpose();
-    token.map_err(|fault| Failure::permanent(format!("card_auth.token refers to {fault}")))
+/// Returns the token for requests to a remote agent, if one is configured. Fails if its variable or its file
+/// cannot be read.
+pub fn remote_token(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Result<Option<String>, RunFailure> {
+    let token = agent.card_auth.as_ref().map(|auth| resolve_reference(&auth.token, variables)).transpose();
+    token.map_err(|reason| RunFailure::permanent(format!("card_auth.token refers to {reason}")))
 }
 
-fn find(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Result<PathBuf, Failure> {
+/// Returns the path of the agent's program. Searches the `PATH` in the agent's variables, used literally, or otherwise
+/// the `PATH` of adjutant. Fails if the program does not exist or is not executable.
+fn find_program(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Result<PathBuf, RunFailure> {
     let path = agent.envs.get("PATH").cloned().or_else(|| variables("PATH")).unwrap_or_default();
     program::find(&agent.executable_path, &path, variables("HOME").as_deref())
 }

@@ -1,14 +1,15 @@
-//! A text of any length, of which the beginning and the end are kept.
+//! Keeps the head and the tail of a text of any length.
 //!
-//! Never holds more than its limit, however much is pushed.
+//! Never holds more bytes than its limit.
 
 use std::collections::VecDeque;
 
-/// How far a cut is moved to fall between two words: half a secret is not recognised by those who look for one.
-const WORD: usize = 4096;
+/// The maximum distance that a cut is moved so that it falls between two words. A redactor does not recognise half a
+/// secret.
+const MAX_WORD_BYTES: usize = 4096;
 
-/// Takes bytes as they come.
-pub struct Clip {
+/// A byte buffer that keeps the head and the tail of its input.
+pub struct HeadTailBuffer {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     head_limit: usize,
@@ -16,44 +17,48 @@ pub struct Clip {
     total: u64,
 }
 
-/// What was kept.
+/// A text, possibly without its middle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Clipped {
+pub struct ClippedText {
     pub text: String,
-    /// Whether the middle is missing; a mark stands in its place.
+    /// The middle is missing. A marker in the text gives the number of missing bytes.
     pub truncated: bool,
 }
 
-impl Clip {
+impl HeadTailBuffer {
+    /// Returns an empty buffer that keeps at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
         let tail_limit = limit / 2;
         Self { head: Vec::new(), tail: VecDeque::new(), head_limit: limit - tail_limit, tail_limit, total: 0 }
     }
 
+    /// Adds bytes. The head is filled first. After that, only the last bytes are kept.
     pub fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
-        let room = self.head_limit - self.head.len();
-        let (head, rest) = bytes.split_at(room.min(bytes.len()));
+        let capacity = self.head_limit - self.head.len();
+        let (head, rest) = bytes.split_at(capacity.min(bytes.len()));
         self.head.extend_from_slice(head);
         let rest = &rest[rest.len().saturating_sub(self.tail_limit)..];
-        let over = (self.tail.len() + rest.len()).saturating_sub(self.tail_limit);
-        self.tail.drain(..over);
+        let excess = (self.tail.len() + rest.len()).saturating_sub(self.tail_limit);
+        self.tail.drain(..excess);
         self.tail.extend(rest);
     }
 
-    /// How much was pushed.
+    /// Returns the number of bytes that were pushed.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    pub fn finish(self) -> Clipped {
-        Clipped::of(self.head, self.tail.into(), self.total)
+    /// Returns the text of the head and the tail. Bytes that are not UTF-8 are replaced.
+    pub fn finish(self) -> ClippedText {
+        ClippedText::from_parts(self.head, self.tail.into(), self.total)
     }
 }
 
-impl Clipped {
-    /// From the beginning and the end of `total` bytes.
-    pub(crate) fn of(mut head: Vec<u8>, mut tail: Vec<u8>, total: u64) -> Self {
+impl ClippedText {
+    /// Returns the text of the head and the tail of `total` bytes. If bytes are missing between them, both are cut
+    /// between two words where possible, and a marker takes the place of the missing bytes.
+    pub(crate) fn from_parts(mut head: Vec<u8>, mut tail: Vec<u8>, total: u64) -> Self {
         if (head.len() + tail.len()) as u64 >= total {
             head.append(&mut tail);
             return Self { text: lossy(head), truncated: false };
@@ -66,26 +71,30 @@ impl Clipped {
     }
 }
 
-/// Without a copy where it is UTF-8, as it nearly always is.
+/// Converts bytes to text. Does not copy valid UTF-8.
 fn lossy(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
+/// Returns the length of the head without its last word, which may be cut. If the end contains no space, only the last
+/// character is left out.
 fn last_cut(head: &[u8]) -> usize {
-    let from = head.len().saturating_sub(WORD);
+    let from = head.len().saturating_sub(MAX_WORD_BYTES);
     let space = head[from..].iter().rposition(u8::is_ascii_whitespace);
-    let character = || (from..head.len()).rev().find(|at| !is_inside(head[*at]));
+    let character = || (from..head.len()).rev().find(|at| !is_continuation(head[*at]));
     space.map(|at| from + at).or_else(character).unwrap_or(head.len())
 }
 
+/// Returns the number of bytes at the start of the tail that belong to a word that may be cut. If the start contains no
+/// space, only the rest of a cut character counts.
 fn first_cut(tail: &[u8]) -> usize {
-    let near = &tail[..tail.len().min(WORD)];
+    let near = &tail[..tail.len().min(MAX_WORD_BYTES)];
     let space = near.iter().position(u8::is_ascii_whitespace).map(|at| at + 1);
-    space.or_else(|| near.iter().position(|byte| !is_inside(*byte))).unwrap_or(near.len())
+    space.or_else(|| near.iter().position(|byte| !is_continuation(*byte))).unwrap_or(near.len())
 }
 
-/// Whether a character of several bytes goes on here.
-fn is_inside(byte: u8) -> bool {
+/// Returns true for a byte inside a UTF-8 character of several bytes.
+fn is_continuation(byte: u8) -> bool {
     byte & 0b1100_0000 == 0b1000_0000
 }
 
@@ -95,20 +104,20 @@ mod tests {
 
     use super::*;
 
-    fn clipped(limit: usize, pieces: &[&str]) -> Clipped {
-        let mut clip = Clip::new(limit);
+    fn clipped(limit: usize, pieces: &[&str]) -> ClippedText {
+        let mut clip = HeadTailBuffer::new(limit);
         pieces.iter().for_each(|piece| clip.push(piece.as_bytes()));
         clip.finish()
     }
 
     #[test]
-    fn what_fits_is_kept_whole() {
-        assert_eq!(clipped(5, &["ab", "", "cde"]), Clipped { text: "abcde".to_owned(), truncated: false });
-        assert_eq!(clipped(0, &[]), Clipped::default());
+    fn short_text_is_kept_unchanged() {
+        assert_eq!(clipped(5, &["ab", "", "cde"]), ClippedText { text: "abcde".to_owned(), truncated: false });
+        assert_eq!(clipped(0, &[]), ClippedText::default());
     }
 
     #[test]
-    fn what_does_not_fit_loses_its_middle_between_two_words() {
+    fn long_text_is_cut_between_words() {
         // SUP-10
         let cut = clipped(20, &["one two three four", " five six seven eight"]);
         assert_eq!(cut.text, "one two\n[… 27 bytes left out …]\neight");
@@ -118,9 +127,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_more_than_the_limit_and_never_half_a_character(limit in 0usize..40, pieces in prop::collection::vec("[aä ]{0,9}", 0..20)) {
+        fn limit_is_respected_and_characters_stay_whole(limit in 0usize..40, pieces in prop::collection::vec("[aä ]{0,9}", 0..20)) {
             let whole = pieces.concat();
-            let mut clip = Clip::new(limit);
+            let mut clip = HeadTailBuffer::new(limit);
             for piece in &pieces {
                 clip.push(piece.as_bytes());
                 prop_assert!(clip.head.len() + clip.tail.len() <= limit);

@@ -1,6 +1,6 @@
-//! Claims executions for this node and starts them: those that are just enqueued, and those that wait.
+//! Claims executions for this node and starts them: new ones and queued ones.
 //!
-//! A claim and the slot of the agent are taken in one transaction. What is claimed starts after the commit.
+//! A claim and the slot of the agent are taken in one transaction. Claimed executions start after the commit.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,31 +8,31 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use store::Transaction;
-use store::executions::{Claimed, New, agents_waiting, claim, end_waiting};
+use store::executions::{ClaimedExecution, NewExecution, agents_with_queued, claim, end_queued};
 use tokio::sync::Notify;
 
 use crate::capacity::{Capacity, Reservation};
-use crate::registry::Entry;
+use crate::registry::AgentEntry;
 use crate::{Admission, Supervisor, lock};
 
-/// How often the queues are read although nothing has woken the dispatcher.
+/// The longest time between two reads of the queues without a wake-up.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// How many executions of one agent are claimed in one transaction.
+/// The maximum number of executions of one agent that are claimed in one transaction.
 const BATCH_SIZE: usize = 32;
-/// How many executions of a removed agent are ended in one transaction.
+/// The maximum number of executions of a removed agent that are ended in one transaction.
 const ORPHAN_BATCH_SIZE: i64 = 100;
 
-/// The queues to look at, and the capacity for what is in them.
+/// The queues to read and the capacity for their executions.
 pub(crate) struct Dispatcher {
-    /// Agents whose queue is to be read.
+    /// Agents with a queue that has to be read.
     woken: Mutex<HashSet<String>>,
     wake: Notify,
-    /// The one agent that this node works for, if it is only one.
+    /// The only agent that this node runs, if it is limited to one.
     only_agent: OnceLock<String>,
-    /// Nothing more is claimed.
+    /// No further executions are claimed.
     draining: AtomicBool,
-    /// This node runs nothing; others do.
-    resting: AtomicBool,
+    /// This node runs no agents. Other nodes do.
+    disabled: AtomicBool,
     pub(crate) capacity: Arc<Capacity>,
 }
 
@@ -43,34 +43,37 @@ impl Dispatcher {
             wake: Notify::new(),
             only_agent: OnceLock::new(),
             draining: AtomicBool::new(false),
-            resting: AtomicBool::new(false),
+            disabled: AtomicBool::new(false),
             capacity: Arc::new(Capacity::new(admission)),
         }
     }
 
-    /// Has the queues of these agents read.
+    /// Makes the dispatcher read the queues of these agents.
     pub(crate) fn wake(&self, agents: impl IntoIterator<Item = String>) {
         lock(&self.woken).extend(agents);
         self.wake.notify_one();
     }
 
-    pub(crate) fn work_only_for(&self, agent_id: &str) {
+    /// Limits this node to one agent. Only the first call has an effect.
+    pub(crate) fn set_only_agent(&self, agent_id: &str) {
         let _ = self.only_agent.set(agent_id.to_owned());
     }
 
+    /// Stops claiming executions for the rest of the process.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn rest(&self) {
-        self.resting.store(true, Ordering::Relaxed);
+    /// Marks this node as one that runs no agents.
+    pub(crate) fn disable(&self) {
+        self.disabled.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_resting(&self) -> bool {
-        self.resting.load(Ordering::Relaxed)
+    pub(crate) fn is_disabled(&self) -> bool {
+        self.disabled.load(Ordering::Relaxed)
     }
 
-    /// Returns whether this node claims executions of the agent.
+    /// Returns true if this node claims executions of the agent: it does not drain and is not limited to another agent.
     fn serves(&self, agent_id: &str) -> bool {
         !self.draining.load(Ordering::Relaxed) && self.only_agent.get().is_none_or(|only| only == agent_id)
     }
@@ -80,7 +83,7 @@ impl Dispatcher {
 #[derive(Default)]
 #[must_use = "no other node starts these while this node lives"]
 pub(crate) struct ClaimedBatch {
-    claimed: Vec<(Claimed, Entry)>,
+    claimed: Vec<(ClaimedExecution, AgentEntry)>,
     /// Held until all of them run.
     _capacity: Option<Reservation>,
 }
@@ -92,7 +95,7 @@ impl ClaimedBatch {
 }
 
 impl Supervisor {
-    /// Claims when it is woken and in every poll interval, until the node stops.
+    /// Claims executions when it is woken and at every poll interval, until the node stops.
     pub(crate) async fn dispatch(self) {
         let dispatcher = &self.0.dispatcher;
         let mut poll = tokio::time::interval(POLL_INTERVAL);
@@ -116,13 +119,16 @@ impl Supervisor {
         }
     }
 
-    /// Finds the agents with executions that wait: another node has enqueued them, or they have become due.
+    /// Marks the agents with queued executions as woken: another node has enqueued them, or their retry has become due.
+    /// Fails if the database fails.
     async fn poll_queues(&self) -> store::Result<()> {
-        let waiting = agents_waiting(&mut self.0.store.reader().await?, self.0.clock.now()).await?;
+        let waiting = agents_with_queued(&mut self.0.store.reader().await?, self.0.clock.now()).await?;
         lock(&self.0.dispatcher.woken).extend(waiting);
         Ok(())
     }
 
+    /// Claims the queued executions of an agent and starts them after the commit. Does nothing if this node may not
+    /// start executions of the agent now. Ends them if the agent is unknown. Fails if the database fails.
     async fn claim_for(&self, agent_id: &str) -> store::Result<()> {
         if self.registry().get(agent_id).is_none() && self.0.dispatcher.serves(agent_id) {
             return self.end_orphans(agent_id).await;
@@ -139,11 +145,17 @@ impl Supervisor {
         self.0.store.transaction(claim).await
     }
 
-    /// Inserts the execution and claims what may start of its agent's queue.
-    pub(crate) async fn submit_and_claim(&self, tx: &mut Transaction, new: &New) -> store::Result<ClaimedBatch> {
+    /// Inserts the execution and claims executions of its agent that can start now. Returns the claimed ones: the new
+    /// one if the queue is empty and a slot is free, otherwise the first of the queue. Claims nothing for a message of
+    /// a session. Fails with [`store::Error::QueueFull`] if the queue is full.
+    pub(crate) async fn submit_and_claim(
+        &self,
+        tx: &mut Transaction,
+        new: &NewExecution,
+    ) -> store::Result<ClaimedBatch> {
         let entry = self.claimable(&new.execution.agent_id, 0);
         let capacity = entry.as_ref().map(|_| self.reserve(1)).filter(|capacity| capacity.count() > 0);
-        let claimed = store::a2a::submit_to(tx, new, capacity.as_ref().map(|_| self.0.node)).await?;
+        let claimed = store::a2a::enqueue_or_claim(tx, new, capacity.as_ref().map(|_| self.0.node)).await?;
         match (claimed, entry) {
             (Some(claimed), Some(entry)) => Ok(ClaimedBatch { claimed: vec![(claimed, entry)], _capacity: capacity }),
             (None, Some(entry)) if new.execution.session_id.is_none() => {
@@ -154,20 +166,23 @@ impl Supervisor {
         }
     }
 
-    /// Returns the agent if this node may start executions of it now. `ending` of those that run are about to end.
-    pub(crate) fn claimable(&self, agent_id: &str, ending: usize) -> Option<Entry> {
+    /// Returns the agent if this node may start executions of it now. Returns `None` if the agent is unknown or
+    /// disabled, if the node drains, stops, is limited to another agent, or has no capacity. `ending` running
+    /// executions are about to end and do not count.
+    pub(crate) fn claimable(&self, agent_id: &str, ending: usize) -> Option<AgentEntry> {
         let dispatcher = &self.0.dispatcher;
-        let may = dispatcher.serves(agent_id) && !self.0.stopping.is_cancelled();
-        let entry = self.registry().get(agent_id).filter(|entry| may && entry.agent.enabled)?;
-        dispatcher.capacity.admits(self.running().saturating_sub(ending)).then_some(entry)
+        let may_start = dispatcher.serves(agent_id) && !self.0.stopping.is_cancelled();
+        let entry = self.registry().get(agent_id).filter(|entry| may_start && entry.agent.enabled)?;
+        dispatcher.capacity.admits(self.running_count().saturating_sub(ending)).then_some(entry)
     }
 
-    /// Claims the first executions that wait for the agent, as many as it and this node have capacity for.
-    async fn claim_waiting(&self, tx: &mut Transaction, entry: Entry) -> store::Result<ClaimedBatch> {
+    /// Claims the first queued executions of the agent, within its slots and the capacity of this node, at most
+    /// [`BATCH_SIZE`]. Fails if the database fails.
+    async fn claim_waiting(&self, tx: &mut Transaction, entry: AgentEntry) -> store::Result<ClaimedBatch> {
         let mut capacity = self.reserve(BATCH_SIZE);
         let limit = i64::try_from(capacity.count()).unwrap_or(i64::MAX);
         let spool = self.spool_name();
-        let slots = i64::from(entry.agent.places());
+        let slots = i64::from(entry.agent.max_concurrency());
         let now = self.0.clock.now();
         let claimed = claim(tx, self.0.node, &spool, &entry.agent.id, slots, limit, now).await?;
         capacity.shrink(claimed.len());
@@ -175,19 +190,20 @@ impl Supervisor {
         Ok(ClaimedBatch { claimed, _capacity: Some(capacity) })
     }
 
-    /// Starts what was claimed. The reserved capacity is given back when all of it counts as running.
+    /// Starts claimed executions. The reservation is released once all of them count as running.
     pub(crate) fn start_claimed(&self, batch: ClaimedBatch) {
         for (claimed, entry) in batch.claimed {
-            self.begin(claimed, entry);
+            self.start_execution(claimed, entry);
         }
     }
 
     fn reserve(&self, wanted: usize) -> Reservation {
-        self.0.dispatcher.capacity.reserve(self.running(), wanted)
+        self.0.dispatcher.capacity.reserve(self.running_count(), wanted)
     }
 
-    /// Ends what waits for an agent that was removed. If there are several nodes, the agent may be in the configuration of
-    /// another; what no node claims then ends by its queue timeout.
+    /// Ends the queued executions of a removed agent, at most [`ORPHAN_BATCH_SIZE`]. Does nothing if several nodes
+    /// share the database, because the agent may be in the configuration of another node. Executions that no node
+    /// claims end by their queue timeout.
     async fn end_orphans(&self, agent_id: &str) -> store::Result<()> {
         if self.0.store.is_shared() {
             return Ok(());
@@ -197,9 +213,9 @@ impl Supervisor {
         let ended = self
             .0
             .store
-            .transaction(async move |tx| end_waiting(tx, &id, "its agent was removed", now, ORPHAN_BATCH_SIZE).await);
+            .transaction(async move |tx| end_queued(tx, &id, "its agent was removed", now, ORPHAN_BATCH_SIZE).await);
         for execution in ended.await? {
-            self.after(&execution);
+            self.publish_change(&execution);
         }
         Ok(())
     }

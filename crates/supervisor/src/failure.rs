@@ -1,40 +1,42 @@
-//! Why a run failed: a sentence for people, and what kind of failure it is.
+//! The failure of a run: a message for people and a category.
 //!
-//! The sentence names variables and files, never the secrets in them; what an agent said itself may be part of it.
+//! The message may name variables and files, but never contains the secrets in them. It may contain output of the
+//! agent.
 
 use std::fmt;
 
-use model::execution::Category;
+use model::execution::ErrorCategory;
 
+/// Why a run failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct Failure {
-    pub category: Category,
+pub struct RunFailure {
+    pub category: ErrorCategory,
     pub message: String,
 }
 
-impl Failure {
-    /// May go better another time.
+impl RunFailure {
+    /// Returns a failure that a retry may solve.
     pub fn transient(message: impl Into<String>) -> Self {
-        Self { category: Category::Transient, message: message.into() }
+        Self { category: ErrorCategory::Transient, message: message.into() }
     }
 
-    /// Will fail again until somebody changes something.
+    /// Returns a failure that repeats until the configuration or the request changes.
     pub fn permanent(message: impl Into<String>) -> Self {
-        Self { category: Category::Permanent, message: message.into() }
+        Self { category: ErrorCategory::Permanent, message: message.into() }
     }
 
-    /// The agent's own doing.
+    /// Returns a failure that the agent caused.
     pub fn agent(message: impl Into<String>) -> Self {
-        Self { category: Category::AgentError, message: message.into() }
+        Self { category: ErrorCategory::AgentError, message: message.into() }
     }
 
-    /// The machine's, or ours.
+    /// Returns a failure of the machine or of adjutant.
     pub fn system(message: impl Into<String>) -> Self {
-        Self { category: Category::SystemError, message: message.into() }
+        Self { category: ErrorCategory::SystemError, message: message.into() }
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for RunFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }

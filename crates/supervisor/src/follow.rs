@@ -1,240 +1,256 @@
-//! Following an execution: what has happened, then what happens, until its end.
+//! Follows an execution: past events first, then new ones, until its end.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use model::execution::{Execution, ResourceUsage, StateName};
-use store::executions::{Event, Kind, Whose};
+use store::executions::{ExecutionEvent, ExecutionEventKind, OwnerScope};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::Supervisor;
-use crate::desk::Account;
+use crate::recorder::FinishedRun;
 
-/// Events read at once.
-const AT_ONCE: i64 = 100;
-/// At first: most executions have no more, and are read in one go then.
-const FIRST: i64 = store::executions::FEW;
-/// How often the table is looked at although nobody called: what runs on another node does not.
-const LOOK: Duration = Duration::from_millis(500);
+/// The number of events read in one query.
+const BATCH_SIZE: i64 = 100;
+/// The number of events read in the first query. Most executions have no more, so one query is enough.
+const FIRST_BATCH_SIZE: i64 = store::executions::MAX_INLINE_EVENTS;
+/// The longest time between two reads without a notification. Changes on other nodes may come without one.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What a follower is told.
+/// One item that a follower receives.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Told {
-    Event(Event),
+pub enum FollowEvent {
+    Event(ExecutionEvent),
     Usage(ResourceUsage),
-    /// It has ended, and there is nothing more.
+    /// The execution has ended. This is the last item.
     End(Box<Execution>),
 }
 
-/// Somebody who follows one execution.
-pub struct Follower {
+/// A subscriber to the events of one execution.
+pub struct ExecutionFollower {
     supervisor: Supervisor,
-    whose: Whose,
+    scope: OwnerScope,
     id: Uuid,
+    /// The number of the last event that was read.
     after: i64,
-    wake: Arc<Notify>,
-    ready: std::collections::VecDeque<Told>,
+    notify: Arc<Notify>,
+    /// Items that were read and not delivered yet.
+    ready: std::collections::VecDeque<FollowEvent>,
+    /// The last usage that was delivered.
     usage: Option<ResourceUsage>,
-    told: Heard,
-    /// What is there already is all that is wanted.
-    so_far: bool,
-    over: bool,
-    /// How it ended, where that is known.
+    delivered: DeliveredOffsets,
+    /// Only existing events are delivered.
+    existing_only: bool,
+    /// Nothing more is read. `ready` contains the last items.
+    is_finished: bool,
+    /// The ended execution, if it is known without a read.
     ended: Option<Execution>,
 }
 
 impl Supervisor {
-    /// Follows an execution from behind the event with this number.
-    pub fn follow(&self, whose: Whose, id: Uuid, after: i64) -> Follower {
-        Follower {
+    /// Returns a follower that starts after the event with the number `after`. 0 means all events. An execution that
+    /// does not exist makes the first read fail.
+    pub fn follow(&self, scope: OwnerScope, id: Uuid, after: i64) -> ExecutionFollower {
+        ExecutionFollower {
             supervisor: self.clone(),
-            whose,
+            scope,
             id,
             after,
-            wake: self.0.wakes.of(id),
+            notify: self.0.notifiers.get(id),
             ready: std::collections::VecDeque::new(),
             usage: None,
-            told: Heard::default(),
-            so_far: false,
-            over: false,
+            delivered: DeliveredOffsets::default(),
+            existing_only: false,
+            is_finished: false,
             ended: None,
         }
     }
 
-    /// Rings when an execution may have changed, also one that has ended: its task may go on.
-    pub fn bell(&self, id: Uuid) -> Bell {
-        Bell { wake: self.0.wakes.of(id), every: self.look_every() }
+    /// Returns a notifier for changes of an execution. It also works after the end, because the A2A task of the
+    /// execution may continue.
+    pub fn change_notifier(&self, id: Uuid) -> ChangeNotifier {
+        ChangeNotifier { notify: self.0.notifiers.get(id), poll_interval: self.poll_interval() }
     }
 
-    /// Those who follow this execution shall look.
-    pub fn ring(&self, id: Uuid) {
-        self.0.wakes.wake(id);
+    /// Makes the followers of this execution read its events again.
+    pub fn notify_followers(&self, id: Uuid) {
+        self.0.notifiers.notify(id);
     }
 
-    /// Waits for the end of an execution.
-    pub async fn wait(&self, whose: Whose, id: Uuid) -> store::Result<Execution> {
-        self.wait_for(whose, id, false).await
+    /// Waits for the end of an execution and returns it. Fails if the execution is not found in this scope.
+    pub async fn wait(&self, scope: OwnerScope, id: Uuid) -> store::Result<Execution> {
+        self.wait_for(scope, id, false).await
     }
 
-    /// The same for one that the caller has just put into the queue.
-    pub async fn wait_for_own(&self, whose: Whose, id: Uuid) -> store::Result<Execution> {
-        self.wait_for(whose, id, true).await
+    /// Like [`Supervisor::wait`], for an execution that the caller has just enqueued. Saves the first read.
+    pub async fn wait_for_submitted(&self, scope: OwnerScope, id: Uuid) -> store::Result<Execution> {
+        self.wait_for(scope, id, true).await
     }
 
-    async fn wait_for(&self, whose: Whose, id: Uuid, mut is_theirs: bool) -> store::Result<Execution> {
-        let wake = self.0.wakes.of(id);
+    /// Waits for the end of an execution. `is_authorized` means that the caller may read the execution: then the first
+    /// read is skipped while it runs on this node. Fails if the database fails or the execution is not found in this
+    /// scope.
+    async fn wait_for(&self, scope: OwnerScope, id: Uuid, mut is_authorized: bool) -> store::Result<Execution> {
+        let notify = self.0.notifiers.get(id);
         loop {
-            if is_theirs {
-                self.while_at_work(id).await;
+            if is_authorized {
+                self.wait_while_running(id).await;
             }
-            let woken = wake.notified();
-            tokio::pin!(woken);
-            // From now on no call is missed.
-            woken.as_mut().enable();
-            let execution = store::executions::get(&mut self.0.store.reader().await?, whose, id).await?;
+            let notified = notify.notified();
+            tokio::pin!(notified);
+            // No notification is missed after this call.
+            notified.as_mut().enable();
+            let execution = store::executions::get(&mut self.0.store.reader().await?, scope, id).await?;
             if execution.is_ended() {
                 return Ok(execution);
             }
-            is_theirs = true;
-            let _ = tokio::time::timeout(self.look_every(), woken).await;
+            is_authorized = true;
+            let _ = tokio::time::timeout(self.poll_interval(), notified).await;
         }
     }
 
-    /// Waits while an execution is at work on this node, and says what happened, where all of that is known here: else it
-    /// stands in the tables.
-    pub async fn while_at_work(&self, id: Uuid) -> Option<Account> {
-        let desk = self.desk(id)?;
-        let wake = self.0.wakes.of(id);
+    /// Waits while an execution runs on this node. Returns its complete record if that is available in memory. Returns
+    /// `None` if the record must be read from the database, and at once if the execution does not run on this node.
+    pub async fn wait_while_running(&self, id: Uuid) -> Option<FinishedRun> {
+        let recorder = self.recorder_of(id)?;
+        let notify = self.0.notifiers.get(id);
         loop {
-            let woken = wake.notified();
-            tokio::pin!(woken);
-            // There is one more call when it has left its desk.
-            woken.as_mut().enable();
-            if self.desk(id).is_none() {
-                return desk.account().cloned();
+            let notified = notify.notified();
+            tokio::pin!(notified);
+            // One more notification is sent after the recorder is removed.
+            notified.as_mut().enable();
+            if self.recorder_of(id).is_none() {
+                return recorder.finished_run().cloned();
             }
-            let _ = tokio::time::timeout(self.look_every(), woken).await;
+            let _ = tokio::time::timeout(self.poll_interval(), notified).await;
         }
     }
 
-    /// Waits until an agent has nothing at work and nothing in its queue (S2's WaitForCompletion).
-    pub async fn wait_for_agent(&self, agent_id: &str) -> store::Result<()> {
+    /// Waits until an agent has no running and no queued execution (`WaitForCompletion` of S2). Fails if the database
+    /// fails.
+    pub async fn wait_until_agent_idle(&self, agent_id: &str) -> store::Result<()> {
         loop {
             let ended = self.0.running.ended.notified();
-            let counts = store::executions::counts(&mut self.0.store.reader().await?, agent_id).await?;
+            let counts = store::executions::queue_counts(&mut self.0.store.reader().await?, agent_id).await?;
             if counts == (0, 0) {
                 return Ok(());
             }
-            let _ = tokio::time::timeout(self.look_every(), ended).await;
+            let _ = tokio::time::timeout(self.poll_interval(), ended).await;
         }
     }
 
-    fn look_every(&self) -> Duration {
-        if self.0.store.is_shared() { LOOK } else { LOOK * 4 }
+    /// Returns [`POLL_INTERVAL`] if several nodes share the database, otherwise four times as much.
+    fn poll_interval(&self) -> Duration {
+        if self.0.store.is_shared() { POLL_INTERVAL } else { POLL_INTERVAL * 4 }
     }
 }
 
-/// Only a hint: the table is the truth.
-pub struct Bell {
-    wake: Arc<Notify>,
-    every: Duration,
+/// Signals that an execution may have changed. It is only a hint: the database is the source of truth.
+pub struct ChangeNotifier {
+    notify: Arc<Notify>,
+    poll_interval: Duration,
 }
 
-impl Bell {
-    /// Is over when it rings after this was called, and after a while anyway.
-    pub fn next(&self) -> impl Future<Output = ()> + Send + use<> {
-        let mut rung = Box::pin(self.wake.clone().notified_owned());
-        rung.as_mut().enable();
-        let every = self.every;
+impl ChangeNotifier {
+    /// Returns a future that completes at the next notification after this call, or after the poll interval.
+    pub fn changed(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut notified = Box::pin(self.notify.clone().notified_owned());
+        notified.as_mut().enable();
+        let poll_interval = self.poll_interval;
         async move {
-            let _ = tokio::time::timeout(every, rung).await;
+            let _ = tokio::time::timeout(poll_interval, notified).await;
         }
     }
 }
 
-impl Follower {
-    /// Whom it follows.
+impl ExecutionFollower {
+    /// Returns the id of the followed execution.
     pub fn id(&self) -> Uuid {
         self.id
     }
 
-    /// It has ended like this: that need not be read.
-    pub fn knows(&mut self, ended: Execution) {
+    /// Supplies the ended execution, so that it is not read from the database.
+    pub fn set_ended(&mut self, ended: Execution) {
         self.ended = Some(ended);
     }
 
-    /// All that has happened: nothing need be read.
-    pub fn knows_all(&mut self, account: &Account) {
-        let news = account.events().filter_map(|event| self.told.news(event.clone()));
-        self.ready.extend(news.map(Told::Event));
-        self.ready.extend(account.execution().state().resource_usage().map(Told::Usage));
-        self.over = true;
-        self.ready.push_back(Told::End(Box::new(account.execution().clone())));
+    /// Supplies the complete record of the run, so that nothing is read from the database. Delivers all its events that
+    /// were not delivered yet, independent of the number that the follower started after.
+    pub fn set_finished_run(&mut self, run: &FinishedRun) {
+        let events = run.events().filter_map(|event| self.delivered.undelivered(event.clone()));
+        self.ready.extend(events.map(FollowEvent::Event));
+        self.ready.extend(run.execution().state().resource_usage().map(FollowEvent::Usage));
+        self.is_finished = true;
+        self.ready.push_back(FollowEvent::End(Box::new(run.execution().clone())));
     }
 
-    /// Tells what has happened so far, and nothing after that.
+    /// Limits the follower to events that already exist: it finishes instead of waiting for new ones.
     #[must_use]
-    pub fn so_far(mut self) -> Self {
-        self.so_far = true;
+    pub fn existing_only(mut self) -> Self {
+        self.existing_only = true;
         self
     }
 
-    /// The next thing that has happened already; nothing where there is none at the moment.
-    pub async fn next_so_far(&mut self) -> store::Result<Option<Told>> {
-        while self.ready.is_empty() && !self.over {
+    /// Returns the next existing item, or `None` if no item is available at the moment. Fails if the database fails or
+    /// the execution is not found.
+    pub async fn next_existing(&mut self) -> store::Result<Option<FollowEvent>> {
+        while self.ready.is_empty() && !self.is_finished {
             let before = self.after;
             self.read().await?;
             if self.after == before {
                 break;
             }
-            // It may be that nothing of what was read is told.
+            // The events that were read may all have been delivered before.
         }
         Ok(self.ready.pop_front())
     }
 
-    /// The next thing to tell; nothing after the end.
-    pub async fn next(&mut self) -> store::Result<Option<Told>> {
+    /// Waits for the next item. Returns `None` after the end, or if only existing events are delivered and none is
+    /// left. Fails if the database fails or the execution is not found.
+    pub async fn next(&mut self) -> store::Result<Option<FollowEvent>> {
         loop {
-            if let Some(told) = self.ready.pop_front() {
-                return Ok(Some(told));
+            if let Some(event) = self.ready.pop_front() {
+                return Ok(Some(event));
             }
-            if self.over {
+            if self.is_finished {
                 return Ok(None);
             }
-            let wake = self.wake.clone();
-            let woken = wake.notified();
-            tokio::pin!(woken);
-            // From now on no call is missed, also while the tables are read.
-            woken.as_mut().enable();
+            let notify = self.notify.clone();
+            let notified = notify.notified();
+            tokio::pin!(notified);
+            // No notification is missed after this call, also while the database is read.
+            notified.as_mut().enable();
             if self.read().await? {
                 continue;
             }
-            if self.so_far {
-                self.over = true;
+            if self.existing_only {
+                self.is_finished = true;
             } else {
-                let _ = tokio::time::timeout(self.supervisor.look_every(), woken).await;
+                let _ = tokio::time::timeout(self.supervisor.poll_interval(), notified).await;
             }
         }
     }
 
-    /// Whether there was anything new.
+    /// Reads the execution and one batch of its events into `ready`. Adds the usage if it has changed, and the end once
+    /// all events were read. Returns true if there may be more to deliver. Fails if the database fails or the execution
+    /// is not found.
     async fn read(&mut self) -> store::Result<bool> {
         let mut reader = self.supervisor.0.store.reader().await?;
-        // The execution first: when it has ended, all its events are there.
+        // The execution is read first: if it has ended, all its events are in the database.
         let execution = match self.ended.take() {
             Some(ended) => ended,
-            None => store::executions::get(&mut reader, self.whose, self.id).await?,
+            None => store::executions::get(&mut reader, self.scope, self.id).await?,
         };
-        let limit = if self.after == 0 { FIRST } else { AT_ONCE };
+        let limit = if self.after == 0 { FIRST_BATCH_SIZE } else { BATCH_SIZE };
         let events = store::executions::events(&mut reader, self.id, self.after, limit).await?;
         drop(reader);
         let more = i64::try_from(events.len()).is_ok_and(|found| found >= limit);
         for event in events {
             self.after = event.seq;
-            if let Some(event) = self.told.news(event) {
-                self.ready.push_back(Told::Event(event));
+            if let Some(event) = self.delivered.undelivered(event) {
+                self.ready.push_back(FollowEvent::Event(event));
             }
         }
         let usage = execution.state().resource_usage();
@@ -242,80 +258,87 @@ impl Follower {
             && let Some(usage) = usage
         {
             self.usage = Some(usage);
-            self.ready.push_back(Told::Usage(usage));
+            self.ready.push_back(FollowEvent::Usage(usage));
         }
         if execution.is_ended() {
             if more {
                 self.ended = Some(execution);
             } else {
-                self.over = true;
-                self.ready.push_back(Told::End(Box::new(execution)));
+                self.is_finished = true;
+                self.ready.push_back(FollowEvent::End(Box::new(execution)));
             }
         }
         Ok(more || !self.ready.is_empty())
     }
 }
 
-/// What a follower was told of each stream.
+/// The part of each stream that a follower has received.
 #[derive(Default)]
-pub(crate) struct Heard(HashMap<String, UpTo>);
+pub(crate) struct DeliveredOffsets(HashMap<String, StreamOffset>);
 
-impl Heard {
-    /// What of it was not told yet: at its end, the last part of a long output takes the place of glimpses of it.
-    pub(crate) fn news(&mut self, mut event: Event) -> Option<Event> {
-        if event.kind == Kind::State {
+impl DeliveredOffsets {
+    /// Returns the part of the event that was not delivered yet, or `None` if all of it was. State events are always
+    /// returned. The start of an attempt resets the offsets.
+    ///
+    /// At the end of a long output, its final tail replaces the provisional output. The follower may already have
+    /// received parts of the tail as provisional output. A new part that cannot be separated from a delivered one
+    /// becomes a gap.
+    pub(crate) fn undelivered(&mut self, mut event: ExecutionEvent) -> Option<ExecutionEvent> {
+        if event.kind == ExecutionEventKind::State {
             if event.text == StateName::Starting.as_str() {
                 self.0.clear();
             }
             return Some(event);
         }
-        let told = self.0.entry(event.stream.clone()).or_default();
+        let offset = self.0.entry(event.stream.clone()).or_default();
         let length = match event.kind {
-            Kind::Gap => event.text.parse().unwrap_or(0),
+            ExecutionEventKind::Gap => event.text.parse().unwrap_or(0),
             _ => i64::try_from(event.text.len()).unwrap_or(i64::MAX),
         };
         let end = event.start.saturating_add(length);
-        // Each begins behind the one before, unless it takes the place of what was told.
-        told.replaced |= told.any && event.start <= told.start;
+        // An event starts after the previous one, unless it replaces delivered output.
+        offset.is_replaced |= offset.any && event.start <= offset.start;
         match event.kind {
-            Kind::Gap => {
-                // Where what was told last ended is known only about: what is replaced in it has another length.
-                let from = event.start.max(told.end);
+            ExecutionEventKind::Gap => {
+                // The end of the last delivered event is only approximate: redaction changes the length of the text.
+                let from = event.start.max(offset.end);
                 if end < from {
-                    // It ends inside of what was told last, and the rest of that follows.
-                    told.start = told.start.max(end);
+                    // The gap ends inside the last delivered event, and the rest of that event follows.
+                    offset.start = offset.start.max(end);
                 }
                 if end <= from {
                     return None;
                 }
                 (event.start, event.text) = (from, (end - from).to_string());
-                *told = UpTo { any: true, start: end - 1, end, replaced: false };
+                *offset = StreamOffset { any: true, start: end - 1, end, is_replaced: false };
             }
-            // What was told last is not divided, so what follows it is new.
-            _ if told.replaced && event.start == told.start => {
-                told.replaced = false;
+            // The last delivered event comes again as one event. Everything after it is new.
+            _ if offset.is_replaced && event.start == offset.start => {
+                offset.is_replaced = false;
                 return None;
             }
-            _ if told.replaced && end <= told.end => return None,
-            // Unless that is too long ago: then all that can be said is that something is missing.
-            _ if told.replaced && event.start < told.end => {
-                (event.kind, event.text) = (Kind::Gap, (end - told.end).to_string());
-                let begins = std::mem::replace(&mut event.start, told.end).min(told.end);
-                *told = UpTo { any: true, start: begins.max(told.start), end, replaced: false };
+            _ if offset.is_replaced && end <= offset.end => return None,
+            // The follower is too far behind to find the boundary: only the size of the missing part is known.
+            _ if offset.is_replaced && event.start < offset.end => {
+                (event.kind, event.text) = (ExecutionEventKind::Gap, (end - offset.end).to_string());
+                let start = std::mem::replace(&mut event.start, offset.end).min(offset.end);
+                *offset = StreamOffset { any: true, start: start.max(offset.start), end, is_replaced: false };
             }
-            _ => *told = UpTo { any: true, start: event.start, end, replaced: false },
+            _ => *offset = StreamOffset { any: true, start: event.start, end, is_replaced: false },
         }
         Some(event)
     }
 }
 
-/// Up to where a stream was told.
+/// The position up to which a stream was delivered.
 #[derive(Clone, Copy, Default)]
-struct UpTo {
+struct StreamOffset {
+    /// At least one event was delivered.
     any: bool,
-    /// Where the last of it began.
+    /// The offset at which the last delivered event starts.
     start: i64,
+    /// The offset at which it ends. Only approximate, because redaction changes the length of the text.
     end: i64,
-    /// What comes next was told before, until it comes to what was told last.
-    replaced: bool,
+    /// The next events replace delivered ones, up to the last delivered event.
+    is_replaced: bool,
 }

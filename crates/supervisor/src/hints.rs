@@ -1,55 +1,58 @@
-//! What other nodes on the same database hint at: work in a queue, an end, a wish to cancel. Whoever waits for it looks at
-//! once; whoever misses a hint looks a moment later.
+//! Handles hints from other nodes on the same database: queue changes, ends, cancellations. A hint saves the wait for
+//! the next poll. A missed hint costs one poll interval.
 
-use store::executions::cancelled;
+use store::executions::cancel_requests;
 use store::hints::Hint;
 
-use crate::{Stop, Supervisor};
+use crate::{StopReason, Supervisor};
 
 impl Supervisor {
-    /// For a node that serves and runs nothing: it hears what others do, and looks after what nobody else does.
-    pub async fn attend(&self) -> store::Result<()> {
-        self.0.dispatcher.rest();
-        self.refresh().await?;
+    /// Starts a node that serves requests but runs no agents. It follows the changes of other nodes and does
+    /// maintenance. Fails if the database fails.
+    pub async fn start_without_running(&self) -> store::Result<()> {
+        self.0.dispatcher.disable();
+        self.refresh_agents().await?;
         self.clean_up().await?;
         self.0.tasks.spawn(self.clone().listen());
         self.0.tasks.spawn(self.clone().maintain());
         Ok(())
     }
 
-    /// Whether other nodes run what is asked for here.
-    pub(crate) fn is_resting(&self) -> bool {
-        self.0.dispatcher.is_resting()
+    /// Returns true if this node runs no agents.
+    pub(crate) fn runs_nothing(&self) -> bool {
+        self.0.dispatcher.is_disabled()
     }
 
-    /// Nothing where there are no other nodes.
+    /// Handles hints until the node stops. Returns at once if the database is not shared.
     pub(crate) async fn listen(self) {
-        let Some(mut listener) = self.0.store.listener() else { return };
+        let Some(mut listener) = self.0.store.hint_listener() else { return };
         let stopping = self.0.stopping.clone();
         while let Some(hints) = stopping.run_until_cancelled(listener.next()).await {
-            if let Err(error) = self.heed(hints).await {
+            if let Err(error) = self.handle_hints(hints).await {
                 tracing::warn!(event = "hint_not_heeded", error = %error);
             }
         }
     }
 
-    async fn heed(&self, hints: Vec<Hint>) -> store::Result<()> {
+    /// Wakes the queues and followers that the hints name. Reads the agents and the cancellations at most once for all
+    /// hints. Hints about queues have no effect on a node that runs no agents. Fails if the database fails.
+    async fn handle_hints(&self, hints: Vec<Hint>) -> store::Result<()> {
         let mut ended = false;
         let mut agents = false;
         let mut cancel = false;
         for hint in hints {
             match hint {
-                Hint::Queue(agent) if !self.is_resting() => self.wake(&agent),
+                Hint::Queue(agent) if !self.runs_nothing() => self.wake(&agent),
                 Hint::Queue(_) => {}
-                Hint::Execution(id) | Hint::Session(id) => self.0.wakes.wake(id),
+                Hint::Execution(id) | Hint::Session(id) => self.0.notifiers.notify(id),
                 Hint::Ended(id) => {
-                    self.0.wakes.wake(id);
+                    self.0.notifiers.notify(id);
                     ended = true;
                 }
-                Hint::Cancel(id) => cancel |= self.desk(id).is_some(),
+                Hint::Cancel(id) => cancel |= self.recorder_of(id).is_some(),
                 Hint::Agents => agents = true,
                 Hint::Everything => {
-                    self.0.wakes.wake_all();
+                    self.0.notifiers.notify_all();
                     self.wake_all();
                     (ended, agents, cancel) = (true, true, true);
                 }
@@ -59,7 +62,7 @@ impl Supervisor {
             self.0.running.ended.notify_waiters();
         }
         if agents {
-            self.refresh().await?;
+            self.refresh_agents().await?;
         }
         if cancel {
             self.stop_cancelled().await?;
@@ -67,11 +70,11 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Stops what runs here and somebody wants cancelled.
+    /// Stops the executions of this node that a user has cancelled. Fails if the database fails.
     pub(crate) async fn stop_cancelled(&self) -> store::Result<()> {
-        for id in cancelled(&mut self.0.store.reader().await?, self.0.node).await? {
-            if let Some(desk) = self.desk(id) {
-                desk.stop(Stop::Cancelled);
+        for id in cancel_requests(&mut self.0.store.reader().await?, self.0.node).await? {
+            if let Some(recorder) = self.recorder_of(id) {
+                recorder.request_stop(StopReason::Cancelled);
             }
         }
         Ok(())

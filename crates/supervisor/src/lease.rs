@@ -1,40 +1,45 @@
-//! The lease of a node: other nodes believe it to live until the lease expires, and the guardian ends its agents before that.
+//! The lease of a node. Other nodes take it for alive until the lease expires. The guardian ends its agents before
+//! that.
 
 use std::time::Duration;
 
 use store::nodes;
 
 use crate::submit::later;
-use crate::{Stop, Supervisor};
+use crate::{StopReason, Supervisor};
 
-/// How long a node counts as alive after a renewal, and how often it renews.
+/// The time for which a node counts as alive after a renewal.
 const LEASE: Duration = Duration::from_secs(20);
+/// The time between two renewals.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(5);
-/// How long before the end of the lease the guardian ends the agents of this node.
+/// The time before the end of the lease at which the guardian ends the agents of this node.
 const GUARD_MARGIN: Duration = Duration::from_secs(5);
 
 /// Ends the processes of this node unless it is renewed in time.
-pub(crate) trait Guard: Send + Sync {
-    fn renew(&self, for_so_long: Duration);
+pub(crate) trait ProcessGuard: Send + Sync {
+    /// Lets the processes run for the time `lease` from now on.
+    fn renew(&self, lease: Duration);
 }
 
 impl Supervisor {
-    /// Signs this node on, and recovers what dead nodes have left.
+    /// Registers this node, removes dead nodes, and recovers their executions. If the database is not shared, all other
+    /// nodes count as dead. Fails if the database fails.
     pub(crate) async fn join(&self) -> store::Result<()> {
         let node = self.0.node;
         let now = self.0.clock.now();
-        let alone = !self.0.store.is_shared();
+        let is_alone = !self.0.store.is_shared();
         let join = self.0.store.transaction(async move |tx| {
-            let now = nodes::judge(tx, now).await?;
+            let now = nodes::lease_time(tx, now).await?;
             nodes::join(tx, node, now, later(now, LEASE)).await?;
             // The node that holds the lock of the data directory is the only one.
-            if alone { nodes::bury_others(tx, node).await } else { nodes::bury(tx, now).await }
+            if is_alone { nodes::remove_others(tx, node).await } else { nodes::remove_expired(tx, now).await }
         });
         join.await?;
         self.recover_abandoned().await
     }
 
-    /// Renews the lease until the node has stopped and nothing runs on it any more.
+    /// Renews the lease until the node has stopped and no execution runs on it. If the lease was lost, stops all
+    /// executions of this node and registers it again.
     pub(crate) async fn keep_lease(self) {
         let guard = self.0.processes.clone();
         guard.renew(LEASE - GUARD_MARGIN);
@@ -45,11 +50,14 @@ impl Supervisor {
                 () = tokio::time::sleep(RENEWAL_INTERVAL) => {}
             }
             match self.renew_lease().await {
-                // The guardian is promised no more than what other nodes believe.
+                // The lease of the guardian must never outlast the one in the database.
                 Ok(true) => guard.renew(LEASE - GUARD_MARGIN),
                 Ok(false) => {
-                    tracing::error!(event = "lease_lost", message = "this node was taken for dead; it begins anew");
-                    self.0.running.stop_all(Stop::Lost);
+                    tracing::error!(
+                        event = "lease_lost",
+                        message = "another node declared this node dead; it registers again"
+                    );
+                    self.0.running.stop_all(StopReason::ClaimLost);
                     if let Err(error) = self.join().await {
                         tracing::error!(event = "lease_not_renewed", error = %error);
                     }
@@ -59,7 +67,8 @@ impl Supervisor {
         }
     }
 
-    /// Returns `false` if another node has taken this one for dead.
+    /// Renews the lease in the database. Returns `false` if another node has declared this one dead. Returns `true`
+    /// without a write if the database is not shared. Fails if the database fails.
     async fn renew_lease(&self) -> store::Result<bool> {
         if !self.0.store.is_shared() {
             return Ok(true);
@@ -67,8 +76,8 @@ impl Supervisor {
         let node = self.0.node;
         let now = self.0.clock.now();
         let renewed = self.0.store.transaction(async move |tx| {
-            let now = nodes::judge(tx, now).await?;
-            nodes::renew(tx, node, later(now, LEASE)).await
+            let now = nodes::lease_time(tx, now).await?;
+            nodes::renew_lease(tx, node, later(now, LEASE)).await
         });
         renewed.await
     }

@@ -1,23 +1,27 @@
-//! Runs the programs of others: any command-line agent, started, watched, and ended with everything it began.
+//! Runs agents: starts them, records their output, and ends them with every process that they started.
 //!
-//! One path for every execution, whoever asks: [`Supervisor::prepare`] → the row → a place → [`Runner::run`] → the end.
-//! The table is the truth; everything here can be killed at any moment and goes on from there.
+//! Every execution takes the same path, whichever interface requested it: [`Supervisor::prepare`] → the row in the
+//! queue → a slot → [`Runner::run`] → the end.
+//! The database is the source of truth. The process can be killed at any moment and resumes from the database.
 
 mod admission;
+mod attempts;
 mod capacity;
 pub mod check;
 pub mod clip;
 pub mod command;
-mod desk;
 mod dispatcher;
 pub mod failure;
 mod follow;
 pub mod guardian;
 mod hints;
 mod lease;
-mod life;
+mod lifecycle;
+mod notifiers;
+mod output_buffer;
 pub mod presets;
 mod process;
+mod recorder;
 mod recovery;
 mod registry;
 mod report_writer;
@@ -26,62 +30,59 @@ mod runner;
 mod running;
 mod sessions;
 mod spool;
-mod streams;
 mod submit;
-mod wake;
-mod work;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::agent::Agent;
-use model::execution::{Execution, Status};
+use model::execution::{Execution, ExecutionStatus};
 use model::{Clock, Invalid};
-use store::executions::Whose;
+use store::executions::OwnerScope;
 use store::{Store, Transaction};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 pub use admission::Admission;
-pub use clip::{Clip, Clipped};
-pub use desk::{Account, Desk, Stop};
-pub use failure::Failure;
-pub use follow::{Bell, Follower, Told};
-pub use registry::Entry;
-pub use runner::{Asker, Ended, Request, Run, Runner};
+pub use clip::{ClippedText, HeadTailBuffer};
+pub use failure::RunFailure;
+pub use follow::{ChangeNotifier, ExecutionFollower, FollowEvent};
+pub use output_buffer::StreamName;
+pub use recorder::{FinishedRun, RunRecorder, StopReason};
+pub use registry::AgentEntry;
+pub use runner::{AgentRun, Requester, RunRequest, RunResult, Runner};
 pub use sessions::NewSession;
-pub use streams::Name as Stream;
-pub use submit::{Draft, Origin, Submission};
+pub use submit::{RunDraft, RunOrigin, Submission};
 
 use dispatcher::Dispatcher;
+use notifiers::ExecutionNotifiers;
 use process::Processes;
 use registry::Registry;
 use running::Running;
 use spool::Spool;
-use wake::Wakes;
 
-/// Looks a variable of the environment up.
-pub type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+/// Returns the value of an environment variable, if it is set.
+pub type VariableLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// What the supervisor is made of.
-pub struct Options {
+/// The parts of a [`Supervisor`].
+pub struct SupervisorOptions {
     pub store: Store,
     pub clock: Clock,
-    /// Where requests with secrets wait, and runs have their scratch directories.
+    /// The directory of the spool, of scratch directories and of artifacts.
     pub data_dir: PathBuf,
-    pub variables: Variables,
+    pub variables: VariableLookup,
     pub admission: Admission,
-    /// Those of the configuration file.
+    /// The agents of the configuration file.
     pub agents: Vec<Agent>,
-    /// Agents that are part of the program, and what carries them out.
+    /// Agents that are part of the program, each with its runner.
     pub built_in: Vec<(Agent, Arc<dyn Runner>)>,
-    /// What becomes the guardian of the rest.
-    pub guardian: guardian::Options,
+    /// Starts the guardian of agent processes.
+    pub guardian: guardian::GuardianOptions,
 }
 
-impl Options {
-    /// Without agents and without an environment; whatever else is wanted is said beside it.
+impl SupervisorOptions {
+    /// Returns options without agents and with an empty environment.
     pub fn new(store: Store, clock: Clock, data_dir: impl Into<PathBuf>) -> Self {
         Self {
             store,
@@ -91,48 +92,53 @@ impl Options {
             admission: Admission::default(),
             agents: Vec::new(),
             built_in: Vec::new(),
-            guardian: guardian::Options::default(),
+            guardian: guardian::GuardianOptions::default(),
         }
     }
 }
 
-/// A cheap handle.
+/// Runs executions on this node. Cloning is cheap: all clones share one state.
 #[derive(Clone)]
-pub struct Supervisor(Arc<Inner>);
+pub struct Supervisor(Arc<SupervisorShared>);
 
-struct Inner {
+struct SupervisorShared {
     store: Store,
     clock: Clock,
+    /// Identifies this process among the nodes. New at every start.
     node: Uuid,
-    variables: Variables,
+    variables: VariableLookup,
     registry: Registry,
     processes: Processes,
+    /// `None` if the spool cannot be opened.
     spool: Option<Spool>,
     dispatcher: Dispatcher,
     running: Running,
-    wakes: Wakes,
+    notifiers: ExecutionNotifiers,
+    /// Cancelled by [`Supervisor::stop`].
     stopping: CancellationToken,
+    /// All background tasks, runs and sessions.
     tasks: TaskTracker,
 }
 
-/// Why an execution was not taken.
+/// Why a request for an execution or a session was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum SubmitError {
     #[error("there is no such agent")]
-    NoAgent,
+    AgentNotFound,
     #[error("the agent '{0}' is disabled")]
-    Disabled(String),
+    AgentDisabled(String),
     #[error("{0}")]
     Forbidden(String),
     #[error("the input must have at most {limit} bytes")]
-    TooLarge { limit: u64 },
+    InputTooLarge { limit: u64 },
     #[error(transparent)]
     Invalid(Invalid),
-    /// This node runs nothing.
+    /// This node does not run agents.
     #[error("{0}")]
-    NotHere(&'static str),
+    NotOnThisNode(&'static str),
+    /// The request could not be stored.
     #[error("{0}")]
-    Broken(String),
+    Internal(String),
 }
 
 impl std::fmt::Debug for Supervisor {
@@ -142,7 +148,9 @@ impl std::fmt::Debug for Supervisor {
 }
 
 impl Supervisor {
-    pub fn new(options: Options) -> Self {
+    /// Returns a supervisor that does not run anything yet. [`Supervisor::start`] starts it. If the spool cannot be
+    /// opened, this is logged, and requests with secrets are rejected.
+    pub fn new(options: SupervisorOptions) -> Self {
         let node = options.clock.id();
         let spool = match Spool::open(&options.data_dir, options.clock.id()) {
             Ok(spool) => Some(spool),
@@ -152,7 +160,7 @@ impl Supervisor {
             }
         };
         let processes = Processes::new(options.guardian, options.data_dir, options.variables.clone());
-        Self(Arc::new(Inner {
+        Self(Arc::new(SupervisorShared {
             registry: Registry::new(Arc::new(processes.clone()), options.agents, options.built_in),
             processes,
             store: options.store,
@@ -162,134 +170,141 @@ impl Supervisor {
             spool,
             dispatcher: Dispatcher::new(options.admission),
             running: Running::default(),
-            wakes: Wakes::default(),
+            notifiers: ExecutionNotifiers::default(),
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
         }))
     }
 
-    /// Where this node keeps what is not in the database.
+    /// Returns the directory for data that is not stored in the database.
     pub fn data_dir(&self) -> &std::path::Path {
         self.0.processes.data_dir()
     }
 
-    /// Adds an agent that is part of the program, and what carries it out.
-    pub fn build_in(&self, agent: Agent, runner: Arc<dyn Runner>) {
-        self.registry().build_in(agent, runner);
+    /// Adds an agent that is part of the program, with its runner.
+    pub fn add_built_in(&self, agent: Agent, runner: Arc<dyn Runner>) {
+        self.registry().add_built_in(agent, runner);
     }
 
-    /// What carries out the agents that have a card elsewhere.
-    pub fn set_elsewhere(&self, runner: Arc<dyn Runner>) {
-        self.registry().set_elsewhere(runner);
+    /// Sets the runner of remote agents.
+    pub fn set_remote_runner(&self, runner: Arc<dyn Runner>) {
+        self.registry().set_remote_runner(runner);
     }
 
-    /// The token that is shown to an agent elsewhere, if any, as it is at the moment.
-    pub fn token_for(&self, agent: &Agent) -> Result<Option<String>, Failure> {
-        check::token(agent, &|name| (self.0.variables)(name))
+    /// Returns the current token for requests to a remote agent, if one is configured. Fails if the variable or
+    /// the file with the token cannot be read.
+    pub fn token_for(&self, agent: &Agent) -> Result<Option<String>, RunFailure> {
+        check::remote_token(agent, &|name| (self.0.variables)(name))
     }
 
-    /// Every agent there is.
-    pub fn agents(&self) -> Vec<Entry> {
+    /// Returns all agents that this node knows.
+    pub fn agents(&self) -> Vec<AgentEntry> {
         self.registry().all().values().cloned().collect()
     }
 
-    /// The agents that the user may run.
-    pub fn agents_for(&self, user: &model::User) -> Vec<Entry> {
-        self.registry().of(user)
+    /// Returns the agents that the user may run.
+    pub fn agents_for(&self, user: &model::User) -> Vec<AgentEntry> {
+        self.registry().allowed_for(user)
     }
 
-    /// The agents of the configuration file and the limits of the machine, when they are read again.
+    /// Replaces the agents of the configuration file and the limits of this node.
     pub fn reload(&self, agents: Vec<Agent>, admission: Admission) {
-        self.registry().set_file(agents);
+        self.registry().set_file_agents(agents);
         self.0.dispatcher.capacity.set_admission(admission);
         self.wake_all();
     }
 
-    /// Reads the agents of the API again.
-    pub async fn refresh(&self) -> store::Result<()> {
+    /// Reads the agents that were added over the API from the database. Fails if the database fails.
+    pub async fn refresh_agents(&self) -> store::Result<()> {
         self.read_agents().await?;
         self.wake_all();
         Ok(())
     }
 
     async fn read_agents(&self) -> store::Result<()> {
-        let kept = store::agents::all(&mut self.0.store.reader().await?).await?;
-        self.registry().set_api(kept);
+        let rows = store::agents::all(&mut self.0.store.reader().await?).await?;
+        self.registry().set_api_agents(rows);
         Ok(())
     }
 
-    /// What somebody wrote down, as an agent: with its preset, and with a program and a directory that are there.
-    pub fn check_agent(&self, draft: model::agent::Draft) -> Result<Agent, Invalid> {
+    /// Returns the agent that the draft and its preset describe. Fails if the draft is invalid, or if its program, its
+    /// working directory or its token is missing on this machine.
+    pub fn check_agent(&self, draft: model::agent::AgentDraft) -> Result<Agent, Invalid> {
         let variables = |name: &str| (self.0.variables)(name);
-        let agent = check::written(draft, &variables)?;
-        check::here(&agent, &variables)?;
+        let agent = check::validate_agent(draft, &variables)?;
+        check::check_available(&agent, &variables)?;
         Ok(agent)
     }
 
-    /// The agent under this id, whoever asks.
-    pub fn agent(&self, id: &str) -> Option<Entry> {
+    /// Returns the agent with this id, without a check of permissions.
+    pub fn agent(&self, id: &str) -> Option<AgentEntry> {
         self.registry().get(id)
     }
 
-    /// The largest input that any agent takes, in bytes.
-    pub fn largest_input(&self) -> u64 {
+    /// Returns the largest `max_input_size` of all agents, in bytes.
+    pub fn max_input_size(&self) -> u64 {
         self.registry().all().values().map(|entry| entry.agent.max_input_size).max().unwrap_or_default()
     }
 
-    /// What `env:NAME` or `file:PATH` stands for at the moment; nothing where that is empty or not there.
-    pub fn secret(&self, reference: &str) -> Option<String> {
-        referred(reference, &|name| (self.0.variables)(name)).ok()
+    /// Returns the current value of `env:NAME` or `file:PATH`, or `None` if it is empty or missing.
+    pub fn resolve_secret(&self, reference: &str) -> Option<String> {
+        resolve_reference(reference, &|name| (self.0.variables)(name)).ok()
     }
 
-    /// Has the dispatcher look at the queue of this agent.
+    /// Makes the dispatcher read the queue of this agent.
     pub(crate) fn wake(&self, agent_id: &str) {
         self.0.dispatcher.wake([agent_id.to_owned()]);
     }
 
-    /// Cancels an execution: ends it if it waits, and stops it after the commit if it runs on this node. Fails with
-    /// [`store::Error::Ended`] if it has ended.
-    pub async fn cancel(&self, tx: &mut Transaction, whose: Whose, id: Uuid) -> store::Result<Execution> {
-        let execution = store::executions::cancel(tx, whose, id, self.0.clock.now()).await?;
+    /// Cancels an execution and returns it. Ends it if it is queued. Otherwise records the request for its node, and
+    /// stops it after the commit if it runs on this node. Fails with [`store::Error::NotFound`] if it is not in this
+    /// scope, and with [`store::Error::AlreadyEnded`] if it has ended.
+    pub async fn cancel(&self, tx: &mut Transaction, scope: OwnerScope, id: Uuid) -> store::Result<Execution> {
+        let execution = store::executions::cancel(tx, scope, id, self.0.clock.now()).await?;
         let cancelled = execution.clone();
         let supervisor = self.clone();
         tx.after_commit(move || {
-            if let Some(desk) = supervisor.desk(cancelled.id) {
-                desk.stop(Stop::Cancelled);
+            if let Some(recorder) = supervisor.recorder_of(cancelled.id) {
+                recorder.request_stop(StopReason::Cancelled);
             }
-            supervisor.after(&cancelled);
+            supervisor.publish_change(&cancelled);
         });
         Ok(execution)
     }
 
-    /// Where a file is that a run left on this machine. Only what its result names may be asked for.
-    pub fn artifact(&self, id: Uuid, name: &str) -> PathBuf {
-        self.0.processes.artifacts(id).join(name)
+    /// Returns the path of an artifact of an execution on this machine. `name` must come from the result of the
+    /// execution: it is not checked here.
+    pub fn artifact_path(&self, id: Uuid, name: &str) -> PathBuf {
+        self.0.processes.artifacts_dir(id).join(name)
     }
 
-    /// Why nothing starts at the moment, if so.
-    pub fn refusal(&self) -> Option<String> {
+    /// Returns the reason why no execution starts on this node at the moment, if there is one.
+    pub fn admission_refusal(&self) -> Option<String> {
         self.0.dispatcher.capacity.refusal()
     }
 
-    /// Waits for the next end of an execution that this node hears of. Only a hint: one may end elsewhere.
+    /// Returns a future that completes when this node learns of the next end of an execution. It is only a hint: an
+    /// execution on another node may end without a notification here.
     pub fn next_end(&self) -> tokio::sync::futures::Notified<'_> {
         self.0.running.ended.notified()
     }
 
-    /// How many have ended on this node, by how.
-    pub fn ended(&self) -> impl Iterator<Item = (Status, u64)> {
+    /// Yields the number of executions that have ended on this node, for each status.
+    pub fn ended_counts(&self) -> impl Iterator<Item = (ExecutionStatus, u64)> {
         self.0.running.ended_by_status()
     }
 
-    /// How many run on this node.
-    pub fn running(&self) -> usize {
+    /// Returns the number of executions that run on this node.
+    pub fn running_count(&self) -> usize {
         self.0.running.count()
     }
 
+    /// Returns the store.
     pub fn store(&self) -> &Store {
         &self.0.store
     }
 
+    /// Returns the clock.
     pub fn clock(&self) -> &Clock {
         &self.0.clock
     }
@@ -309,11 +324,12 @@ impl Supervisor {
         }
     }
 
-    fn desk(&self, id: Uuid) -> Option<Desk> {
+    /// Returns the recorder of an execution that runs on this node.
+    fn recorder_of(&self, id: Uuid) -> Option<RunRecorder> {
         self.0.running.get(id)
     }
 
-    /// Has the dispatcher look at all queues.
+    /// Makes the dispatcher read all queues.
     fn wake_all(&self) {
         self.0.dispatcher.wake(self.registry().all().keys().cloned());
     }
@@ -322,9 +338,9 @@ impl Supervisor {
         self.spool().map(|spool| spool.name().to_owned()).unwrap_or_default()
     }
 
-    /// Tells everyone who may wait for this that it has changed.
-    pub(crate) fn after(&self, execution: &Execution) {
-        self.0.wakes.wake(execution.id);
+    /// Wakes the followers of an execution. If it has ended, also counts and logs the end and removes its secrets.
+    pub(crate) fn publish_change(&self, execution: &Execution) {
+        self.0.notifiers.notify(execution.id);
         if let Some(end) = execution.ended() {
             let status = end.status;
             self.0.running.count_end(status);
@@ -337,21 +353,22 @@ impl Supervisor {
         }
     }
 
-    /// The values behind the references in an agent's variables, as far as they are there.
+    /// Returns the values that the agent's variables and its token refer to. Missing values are left out.
     pub(crate) fn known_secrets(&self, agent: &Agent) -> Vec<String> {
-        let shown = agent.card_auth.iter().map(|auth| &auth.token);
-        agent.envs.values().chain(shown).flat_map(|value| references(value, &self.0.variables)).collect()
+        let tokens = agent.card_auth.iter().map(|auth| &auth.token);
+        agent.envs.values().chain(tokens).flat_map(|value| referenced_values(value, &self.0.variables)).collect()
     }
 }
 
-/// What a reference stands for, or why it stands for nothing; never what is there.
-fn referred(reference: &str, variables: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+/// Returns the value of `env:NAME` or `file:PATH` without surrounding spaces. Fails with a reason if it is missing or
+/// empty, or if the reference has another form. The reason never contains the value.
+fn resolve_reference(reference: &str, variables: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
     let value = match reference.split_once(':') {
         Some(("env", name)) => variables(name).ok_or_else(|| format!("the variable {name}, which is not set")),
         Some(("file", path)) => {
             std::fs::read_to_string(path).map_err(|error| format!("the file {path}, which cannot be read: {error}"))
         }
-        _ => Err("nothing: it must be env:NAME or file:PATH".to_owned()),
+        _ => Err("an unsupported source: it must be env:NAME or file:PATH".to_owned()),
     };
     match value?.trim() {
         "" => Err(format!("{reference}, which is empty")),
@@ -359,8 +376,9 @@ fn referred(reference: &str, variables: &dyn Fn(&str) -> Option<String>) -> Resu
     }
 }
 
-/// What a text refers to.
-fn references(value: &str, variables: &Variables) -> Vec<String> {
+/// Returns the values of all references in a text: `env:NAME`, `file:PATH`, or any number of `${NAME}`. Missing
+/// variables and files are left out.
+fn referenced_values(value: &str, variables: &VariableLookup) -> Vec<String> {
     if let Some(name) = value.strip_prefix("env:") {
         return variables(name).into_iter().collect();
     }
@@ -370,9 +388,9 @@ fn references(value: &str, variables: &Variables) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = value;
     while let Some((_, after)) = rest.split_once("${") {
-        let Some((name, behind)) = after.split_once('}') else { break };
+        let Some((name, remaining)) = after.split_once('}') else { break };
         found.extend(variables(name));
-        rest = behind;
+        rest = remaining;
     }
     found
 }

@@ -1,36 +1,38 @@
-//! Looks for what no signal reports: cancellations from other nodes, executions that wait too long, nodes that died, files
-//! that nothing needs any more.
+//! Finds changes that no notification reports: cancellations from other nodes, expired queue timeouts, dead nodes, and
+//! files that are no longer needed.
 
 use std::time::Duration;
 
 use background::reconcile;
 use jiff::{SignedDuration, Timestamp};
 use model::execution::Execution;
-use store::executions::{Whose, abandoned, any_too_late, recover, too_late};
+use store::executions::{OwnerScope, expire_queued, has_expired, lock_abandoned, recover};
 use store::nodes;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::Supervisor;
 
+/// The time between two rounds of maintenance.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// How often files of executions that are gone are looked for.
+/// The time between two searches for files of removed executions.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(60 * 60);
-/// Rows handled in one transaction.
+/// The number of rows handled in one transaction.
 const BATCH_SIZE: i64 = 100;
-/// The delay before an interrupted execution is tried again if its agent is not known here.
+/// The delay before an interrupted execution is retried if its agent is not known on this node.
 const DEFAULT_RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// The execution that a file belongs to.
+/// The state of the execution that a file belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Owner {
+enum FileOwner {
     Active,
     Ended,
-    Gone,
+    Removed,
 }
 
 impl Supervisor {
-    /// Runs until the node stops.
+    /// Does maintenance at every poll interval until the node stops. Also removes unneeded files once per hour.
+    /// Failures are logged and retried in the next round.
     pub(crate) async fn maintain(self) {
         let stopping = self.0.stopping.clone();
         let cleaned = std::sync::Mutex::new(Instant::now());
@@ -48,18 +50,20 @@ impl Supervisor {
         reconcile::run("executions_not_looked_after", POLL_INTERVAL, &stopping, never, work).await;
     }
 
+    /// Stops cancelled executions and ends executions that have exceeded the queue timeout. On a shared database, also
+    /// reads the agents and recovers the executions of dead nodes. Fails if the database fails.
     async fn maintain_once(&self) -> store::Result<()> {
         self.stop_cancelled().await?;
         let now = self.0.clock.now();
-        if any_too_late(&mut self.0.store.reader().await?, now).await? {
-            let ended = self.0.store.transaction(async move |tx| too_late(tx, now, BATCH_SIZE).await).await?;
-            ended.iter().for_each(|execution| self.after(execution));
+        if has_expired(&mut self.0.store.reader().await?, now).await? {
+            let ended = self.0.store.transaction(async move |tx| expire_queued(tx, now, BATCH_SIZE).await).await?;
+            ended.iter().for_each(|execution| self.publish_change(execution));
         }
         if self.0.store.is_shared() {
             self.read_agents().await?;
             let dead = self.0.store.transaction(async move |tx| {
-                let now = nodes::judge(tx, now).await?;
-                nodes::bury(tx, now).await
+                let now = nodes::lease_time(tx, now).await?;
+                nodes::remove_expired(tx, now).await
             });
             if dead.await? > 0 {
                 self.recover_abandoned().await?;
@@ -68,24 +72,24 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Ends what dead nodes have left running, or puts it back into the queue.
+    /// Ends the executions of dead nodes, or puts them back into the queue. Fails if the database fails.
     pub(crate) async fn recover_abandoned(&self) -> store::Result<()> {
         loop {
             let now = self.0.clock.now();
             let supervisor = self.clone();
             let recovered = self.0.store.transaction(async move |tx| -> store::Result<_> {
                 let mut recovered = Vec::new();
-                store::sessions::abandon(tx, now).await?;
-                for stored in abandoned(tx, BATCH_SIZE).await? {
-                    let retry_at = supervisor.retry_at(&stored.execution, now);
-                    recovered.push(recover(tx, stored, "adjutant was stopped while it ran", retry_at, now).await?);
+                store::sessions::fail_abandoned(tx, now).await?;
+                for row in lock_abandoned(tx, BATCH_SIZE).await? {
+                    let retry_at = supervisor.retry_at(&row.execution, now);
+                    recovered.push(recover(tx, row, "adjutant was stopped while it ran", retry_at, now).await?);
                 }
                 Ok(recovered)
             });
             let recovered = recovered.await?;
             for execution in &recovered {
                 tracing::warn!(event = "execution_recovered", execution_id = %execution.id, state = %execution.state_name());
-                self.after(execution);
+                self.publish_change(execution);
                 self.wake(&execution.agent_id);
             }
             if recovered.len() < usize::try_from(BATCH_SIZE).unwrap_or(usize::MAX) {
@@ -94,9 +98,10 @@ impl Supervisor {
         }
     }
 
-    /// Returns when an interrupted execution is tried again, if it is.
+    /// Returns the time of the next attempt of an interrupted execution: `now` plus the `retry_delay` of its agent.
+    /// Returns `None` if it has no attempts left.
     fn retry_at(&self, execution: &Execution, now: Timestamp) -> Option<Timestamp> {
-        if !execution.may_retry() {
+        if !execution.can_retry() {
             return None;
         }
         let entry = self.registry().get(&execution.agent_id);
@@ -104,39 +109,43 @@ impl Supervisor {
         now.checked_add(SignedDuration::try_from(delay).unwrap_or_default()).ok()
     }
 
-    /// Removes the files of executions that have ended or are gone: requests with secrets, scratch directories, artifacts.
+    /// Removes files that are no longer needed: requests with secrets of executions that have ended or are unknown,
+    /// scratch directories of ended sessions, and artifacts of removed executions. Fails if the database fails.
     pub(crate) async fn clean_up(&self) -> store::Result<()> {
         if let Some(spool) = self.spool() {
             for id in spool.ids() {
-                if self.owner_of(id).await? != Owner::Active {
+                if self.owner_of(id).await? != FileOwner::Active {
                     spool.remove(id);
                 }
             }
         }
-        for id in self.0.processes.left_scratch() {
-            if self.owner_of(id).await? != Owner::Active && !self.is_open_session(id).await? {
+        for id in self.0.processes.scratch_ids() {
+            if self.owner_of(id).await? != FileOwner::Active && !self.is_open_session(id).await? {
                 self.0.processes.remove_scratch(id);
             }
         }
-        for id in self.0.processes.kept_artifacts() {
-            if self.owner_of(id).await? == Owner::Gone {
+        for id in self.0.processes.artifact_ids() {
+            if self.owner_of(id).await? == FileOwner::Removed {
                 self.0.processes.remove_artifacts(id);
             }
         }
         Ok(())
     }
 
-    async fn owner_of(&self, id: Uuid) -> store::Result<Owner> {
-        match store::executions::get(&mut self.0.store.reader().await?, Whose::Everyones, id).await {
-            Ok(execution) if execution.is_ended() => Ok(Owner::Ended),
-            Ok(_) => Ok(Owner::Active),
-            Err(store::Error::NotFound) => Ok(Owner::Gone),
+    /// Returns the state of the execution with this id. An unknown execution counts as removed. Fails if the database
+    /// fails.
+    async fn owner_of(&self, id: Uuid) -> store::Result<FileOwner> {
+        match store::executions::get(&mut self.0.store.reader().await?, OwnerScope::AllUsers, id).await {
+            Ok(execution) if execution.is_ended() => Ok(FileOwner::Ended),
+            Ok(_) => Ok(FileOwner::Active),
+            Err(store::Error::NotFound) => Ok(FileOwner::Removed),
             Err(error) => Err(error),
         }
     }
 
+    /// Returns true if a session with this id exists and has not ended. Fails if the database fails.
     async fn is_open_session(&self, id: Uuid) -> store::Result<bool> {
-        match store::sessions::get(&mut self.0.store.reader().await?, Whose::Everyones, id).await {
+        match store::sessions::get(&mut self.0.store.reader().await?, OwnerScope::AllUsers, id).await {
             Ok(session) => Ok(session.ended_at.is_none()),
             Err(store::Error::NotFound) => Ok(false),
             Err(error) => Err(error),

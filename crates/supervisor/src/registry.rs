@@ -1,126 +1,133 @@
-//! The agents there are: those of the configuration file, those added over the API, and those built in.
+//! The registry of agents: those of the configuration file, those added over the API, and the built-in ones.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use jiff::Timestamp;
 use model::User;
-use model::agent::{ASSISTANT, Agent, Source};
-use store::agents::Kept;
+use model::agent::{ASSISTANT_ID, Agent, AgentSource};
+use store::agents::AgentRow;
 
 use crate::runner::Runner;
 
-/// An agent and what carries it out.
+/// An agent with its runner.
 #[derive(Clone)]
-pub struct Entry {
+pub struct AgentEntry {
     pub agent: Arc<Agent>,
-    pub source: Source,
+    pub source: AgentSource,
+    /// `None` unless the agent was added over the API.
     pub created_at: Option<Timestamp>,
     pub updated_at: Option<Timestamp>,
     pub runner: Arc<dyn Runner>,
 }
 
-impl Entry {
-    /// Everyone may talk to the assistant; the rest is for those whom the agent names.
-    pub fn is_for(&self, user: &User) -> bool {
-        self.agent.id == ASSISTANT || self.agent.lets(user)
+impl AgentEntry {
+    /// Returns true if the user may use the agent. The assistant is available to all users.
+    pub fn is_allowed_for(&self, user: &User) -> bool {
+        self.agent.id == ASSISTANT_ID || self.agent.is_allowed_for(user)
     }
 }
 
-/// What is known at the moment. The table is the truth for those of the API; this is a copy that is refreshed.
+/// All agents that this node knows. For agents of the API it is a copy: the database is the source of truth.
 pub(crate) struct Registry {
+    /// The runner of command-line agents.
     processes: Arc<dyn Runner>,
-    entries: RwLock<Entries>,
+    entries: RwLock<AgentEntries>,
 }
 
 #[derive(Default)]
-struct Entries {
-    /// For agents elsewhere.
-    elsewhere: Option<Arc<dyn Runner>>,
-    built_in: Vec<Entry>,
+struct AgentEntries {
+    /// The runner of remote agents.
+    remote_runner: Option<Arc<dyn Runner>>,
+    built_in: Vec<AgentEntry>,
     file: Vec<Arc<Agent>>,
-    api: Vec<Kept>,
-    all: Arc<BTreeMap<String, Entry>>,
+    api: Vec<AgentRow>,
+    /// All agents by id, after the rules for equal ids were applied.
+    all: Arc<BTreeMap<String, AgentEntry>>,
 }
 
 impl Registry {
+    /// Returns a registry with these agents. `processes` is the runner of command-line agents.
     pub(crate) fn new(processes: Arc<dyn Runner>, file: Vec<Agent>, built_in: Vec<(Agent, Arc<dyn Runner>)>) -> Self {
-        let built_in = built_in.into_iter().map(|(agent, runner)| Entry {
+        let built_in = built_in.into_iter().map(|(agent, runner)| AgentEntry {
             agent: Arc::new(agent),
-            source: Source::BuiltIn,
+            source: AgentSource::BuiltIn,
             created_at: None,
             updated_at: None,
             runner,
         });
-        let entries = Entries {
+        let entries = AgentEntries {
             built_in: built_in.collect(),
             file: file.into_iter().map(Arc::new).collect(),
-            ..Entries::default()
+            ..AgentEntries::default()
         };
         let registry = Self { processes, entries: RwLock::new(entries) };
-        registry.change(|_| {});
+        registry.update(|_| {});
         registry
     }
 
-    /// One more that is part of the program.
-    pub(crate) fn build_in(&self, agent: Agent, runner: Arc<dyn Runner>) {
+    /// Adds an agent that is part of the program.
+    pub(crate) fn add_built_in(&self, agent: Agent, runner: Arc<dyn Runner>) {
         let agent = Arc::new(agent);
-        let source = Source::BuiltIn;
-        let entry = Entry { agent, source, created_at: None, updated_at: None, runner };
-        self.change(|entries| entries.built_in.push(entry));
+        let source = AgentSource::BuiltIn;
+        let entry = AgentEntry { agent, source, created_at: None, updated_at: None, runner };
+        self.update(|entries| entries.built_in.push(entry));
     }
 
-    /// What carries out agents that run elsewhere.
-    pub(crate) fn set_elsewhere(&self, runner: Arc<dyn Runner>) {
-        self.change(|entries| entries.elsewhere = Some(runner));
+    /// Sets the runner of remote agents.
+    pub(crate) fn set_remote_runner(&self, runner: Arc<dyn Runner>) {
+        self.update(|entries| entries.remote_runner = Some(runner));
     }
 
-    /// Those of the configuration, when it is read again.
-    pub(crate) fn set_file(&self, agents: Vec<Agent>) {
-        self.change(|entries| entries.file = agents.into_iter().map(Arc::new).collect());
+    /// Replaces the agents of the configuration file.
+    pub(crate) fn set_file_agents(&self, agents: Vec<Agent>) {
+        self.update(|entries| entries.file = agents.into_iter().map(Arc::new).collect());
     }
 
-    /// Those of the API, as the table has them.
-    pub(crate) fn set_api(&self, agents: Vec<Kept>) {
-        self.change(|entries| entries.api = agents);
+    /// Replaces the agents of the API.
+    pub(crate) fn set_api_agents(&self, agents: Vec<AgentRow>) {
+        self.update(|entries| entries.api = agents);
     }
 
-    pub(crate) fn get(&self, id: &str) -> Option<Entry> {
+    pub(crate) fn get(&self, id: &str) -> Option<AgentEntry> {
         self.all().get(id).cloned()
     }
 
-    pub(crate) fn all(&self) -> Arc<BTreeMap<String, Entry>> {
+    pub(crate) fn all(&self) -> Arc<BTreeMap<String, AgentEntry>> {
         self.entries.read().unwrap_or_else(PoisonError::into_inner).all.clone()
     }
 
-    /// Those that the user may run.
-    pub(crate) fn of(&self, user: &User) -> Vec<Entry> {
-        self.all().values().filter(|entry| entry.is_for(user)).cloned().collect()
+    /// Returns the agents that the user may run.
+    pub(crate) fn allowed_for(&self, user: &User) -> Vec<AgentEntry> {
+        self.all().values().filter(|entry| entry.is_allowed_for(user)).cloned().collect()
     }
 
-    fn change(&self, change: impl FnOnce(&mut Entries)) {
+    /// Applies a change and rebuilds the map of all agents. For equal ids, a built-in agent takes precedence over one
+    /// of the configuration file, and that over one of the API. A remote agent gets the remote runner, if that is set,
+    /// and otherwise the runner of command-line agents.
+    fn update(&self, change: impl FnOnce(&mut AgentEntries)) {
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
         change(&mut entries);
-        let runner = |agent: &Agent| match &entries.elsewhere {
-            Some(elsewhere) if agent.is_elsewhere() => elsewhere.clone(),
+        let runner = |agent: &Agent| match &entries.remote_runner {
+            Some(remote) if agent.is_remote() => remote.clone(),
             _ => self.processes.clone(),
         };
         let mut all = BTreeMap::new();
-        for kept in &entries.api {
-            let entry = Entry {
-                agent: Arc::new(kept.agent.clone()),
-                source: Source::Api,
-                created_at: Some(kept.created_at),
-                updated_at: Some(kept.updated_at),
-                runner: runner(&kept.agent),
+        for row in &entries.api {
+            let entry = AgentEntry {
+                agent: Arc::new(row.agent.clone()),
+                source: AgentSource::Api,
+                created_at: Some(row.created_at),
+                updated_at: Some(row.updated_at),
+                runner: runner(&row.agent),
             };
-            all.insert(kept.agent.id.clone(), entry);
+            all.insert(row.agent.id.clone(), entry);
         }
-        // What the operator wrote down wins over what came over the API under the same id.
+        // An agent of the configuration file replaces one of the API with the same id.
         for agent in &entries.file {
-            let source = Source::File;
+            let source = AgentSource::File;
             let runner = runner(agent);
-            let entry = Entry { agent: agent.clone(), source, created_at: None, updated_at: None, runner };
+            let entry = AgentEntry { agent: agent.clone(), source, created_at: None, updated_at: None, runner };
             all.insert(agent.id.clone(), entry);
         }
         for entry in &entries.built_in {

@@ -1,16 +1,17 @@
-//! Writes what running executions report, for all of them together.
+//! Writes the records of all running executions.
 
 use std::time::Duration;
 
 use crate::Supervisor;
 
-/// How often reports are written.
+/// The time between two writes.
 const WRITE_INTERVAL: Duration = Duration::from_millis(100);
-/// How soon a report is written after a time without any. A run that ends by then is written once.
+/// The delay of the first write after a time without changes. A run that ends within the delay is written once.
 const FLUSH_DELAY: Duration = Duration::from_millis(20);
 
 impl Supervisor {
-    /// Runs until the node has stopped and nothing runs on it any more.
+    /// Writes records when they change, until the node has stopped and no execution runs on it. A failed write is
+    /// logged. The recorder keeps its batch for the next round.
     pub(crate) async fn write_reports(self) {
         let drained = self.drained();
         loop {
@@ -19,9 +20,9 @@ impl Supervisor {
                 () = self.0.running.unwritten.notified() => {}
             }
             tokio::time::sleep(FLUSH_DELAY).await;
-            for desk in self.0.running.all() {
-                if let Err(error) = desk.flush().await {
-                    tracing::warn!(event = "output_not_written", execution_id = %desk.id(), error = %error);
+            for recorder in self.0.running.all() {
+                if let Err(error) = recorder.flush().await {
+                    tracing::warn!(event = "output_not_written", execution_id = %recorder.execution_id(), error = %error);
                 }
             }
             tokio::time::sleep(WRITE_INTERVAL - FLUSH_DELAY).await;

@@ -1,59 +1,62 @@
-//! Interactive mode: a conversation with one live process. Each message is an execution like any other; the session holds
-//! the place of its agent for all of them.
+//! Interactive sessions: a conversation with one agent process. Each message is an execution. The session holds the
+//! slot of its agent for all of them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::agent::Mode;
-use model::session::{Session, State};
+use model::agent::AgentMode;
+use model::session::{Session, SessionState};
 use model::{Invalid, User, UserId};
 use store::Transaction;
-use store::executions::{Whose, claim_in_session, give_back, without_session};
+use store::executions::{OwnerScope, claim_in_session, end_without_session, release_slot};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::process::live::Conversation;
-use crate::registry::Entry;
+use crate::process::conversation::AgentConversation;
+use crate::registry::AgentEntry;
 use crate::submit::later;
-use crate::{Refused, Supervisor};
+use crate::{SubmitError, Supervisor};
 
-/// How often a session is looked at although nobody called: messages may come from other nodes.
-const LOOK: Duration = Duration::from_secs(1);
-/// Messages that are ended in one transaction when their session is over.
-const BATCH: i64 = 100;
+/// The longest time between two reads of a session without a notification. Messages may come from other nodes.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// The number of messages that are ended in one transaction after the end of their session.
+const BATCH_SIZE: i64 = 100;
 
-/// A session that can be opened.
+/// A checked session that is ready to be opened.
 #[derive(Clone)]
 pub struct NewSession {
     session: Session,
     owner: UserId,
-    entry: Entry,
+    entry: AgentEntry,
 }
 
 impl Supervisor {
-    /// Checks that the user may open a session with the agent, and makes one that [`Supervisor::open_session`] takes.
-    pub fn prepare_session(&self, user: &User, agent_id: &str) -> Result<NewSession, Refused> {
+    /// Returns a session for [`Supervisor::open_session`]. Fails if the user may not use the agent, if the agent is not
+    /// interactive, or if this node runs no agents.
+    pub fn prepare_session(&self, user: &User, agent_id: &str) -> Result<NewSession, SubmitError> {
         let entry = self.agent_for(user, agent_id)?;
         self.prepare_session_with(&entry, user.id)
     }
 
-    /// Like [`Supervisor::prepare_session`], for a caller that has already been authorized for this agent.
-    pub fn prepare_session_with(&self, entry: &Entry, owner: UserId) -> Result<NewSession, Refused> {
+    /// Like [`Supervisor::prepare_session`], for a caller that is already authorized for this agent. Fails if the agent
+    /// is disabled or not interactive, or if this node runs no agents.
+    pub fn prepare_session_with(&self, entry: &AgentEntry, owner: UserId) -> Result<NewSession, SubmitError> {
         if !entry.agent.enabled {
-            return Err(Refused::Disabled(entry.agent.id.clone()));
+            return Err(SubmitError::AgentDisabled(entry.agent.id.clone()));
         }
-        if entry.agent.mode != Mode::Interactive {
-            let message = "must be an agent whose mode is interactive; run others with /api/agents/{id}/executions";
+        if entry.agent.mode != AgentMode::Interactive {
+            let message =
+                "must be an agent with mode = \"interactive\"; for this agent use /api/agents/{id}/executions";
             return Err(Invalid::one("agent_id", "mode", message).into());
         }
-        if self.is_resting() {
-            return Err(Refused::NotHere("this node runs no agents: open sessions on one that does"));
+        if self.runs_nothing() {
+            return Err(SubmitError::NotOnThisNode("this node runs no agents; open the session on a node that does"));
         }
         let now = self.clock().now();
         let session = Session {
             id: self.clock().id(),
             agent_id: entry.agent.id.clone(),
-            state: State::Starting,
+            state: SessionState::Starting,
             created_at: now,
             last_activity: now,
             expires_at: later(now, entry.agent.session_timeout.duration()),
@@ -63,140 +66,148 @@ impl Supervisor {
         Ok(NewSession { session, owner, entry: entry.clone() })
     }
 
-    /// Opens a session on this node; its process starts after the commit. Fails with [`store::Error::NoPlace`] if the
-    /// agent has no free slot.
+    /// Opens a session on this node and returns it. Its process starts after the commit. Fails with
+    /// [`store::Error::NoFreeSlot`] if the agent has no free slot.
     pub async fn open_session(&self, tx: &mut Transaction, new: NewSession) -> store::Result<Session> {
         let NewSession { session, owner, entry } = new;
-        let places = i64::from(entry.agent.places());
-        store::sessions::open(tx, owner, &session, self.0.node, places).await?;
+        let slots = i64::from(entry.agent.max_concurrency());
+        store::sessions::open(tx, owner, &session, self.0.node, slots).await?;
         let opened = session.clone();
         let supervisor = self.clone();
         tx.after_commit(move || {
-            supervisor.0.tasks.spawn(supervisor.clone().hold(session, owner, entry));
+            supervisor.0.tasks.spawn(supervisor.clone().run_session(session, owner, entry));
         });
         Ok(opened)
     }
 
-    /// Asks a session to close; the node that holds it hears of it after the commit.
-    pub async fn close_session(&self, tx: &mut Transaction, whose: Whose, id: Uuid) -> store::Result<()> {
-        store::sessions::ask_to_close(tx, whose, id).await?;
+    /// Requests a session to close. The node that runs it is notified after the commit. Fails if the session is not
+    /// found or has ended.
+    pub async fn close_session(&self, tx: &mut Transaction, scope: OwnerScope, id: Uuid) -> store::Result<()> {
+        store::sessions::request_close(tx, scope, id).await?;
         let supervisor = self.clone();
         tx.after_commit(move || supervisor.wake_session(id));
         Ok(())
     }
 
-    /// Has a session of this node look for messages.
+    /// Makes a session of this node read its messages.
     pub(crate) fn wake_session(&self, id: Uuid) {
-        self.0.wakes.wake(id);
+        self.0.notifiers.notify(id);
     }
 
-    /// Waits until a session has ended.
-    pub async fn wait_for_session(&self, whose: Whose, id: Uuid) -> store::Result<Session> {
-        let wake = self.0.wakes.of(id);
+    /// Waits for the end of a session and returns it. Fails if the session is not found in this scope.
+    pub async fn wait_for_session(&self, scope: OwnerScope, id: Uuid) -> store::Result<Session> {
+        let notify = self.0.notifiers.get(id);
         loop {
-            let woken = wake.notified();
-            let session = store::sessions::get(&mut self.0.store.reader().await?, whose, id).await?;
+            let notified = notify.notified();
+            let session = store::sessions::get(&mut self.0.store.reader().await?, scope, id).await?;
             if session.ended_at.is_some() {
                 return Ok(session);
             }
-            let _ = tokio::time::timeout(LOOK, woken).await;
+            let _ = tokio::time::timeout(POLL_INTERVAL, notified).await;
         }
     }
 
-    /// A session from its opening to its end.
-    async fn hold(self, mut session: Session, owner: UserId, mut entry: Entry) {
-        let wake = self.0.wakes.of(session.id);
+    /// Runs a session from its opening to its end, one message after the other. It ends when it is closed, idle for
+    /// longer than `session_timeout` or taken over by another node, and when this node stops. If `keep_alive` is set,
+    /// it also ends when its process cannot start or exits, or when a message fails or is stopped.
+    async fn run_session(self, mut session: Session, owner: UserId, mut entry: AgentEntry) {
+        let notify = self.0.notifiers.get(session.id);
         let conversation =
-            Arc::new(Conversation::new(self.0.processes.clone(), session.id, owner, entry.agent.clone()));
+            Arc::new(AgentConversation::new(self.0.processes.clone(), session.id, owner, entry.agent.clone()));
         entry.runner = conversation.clone();
         let opened = if entry.agent.keep_alive { conversation.start().await } else { Ok(()) };
-        session.state = State::Ready;
-        let mut end = opened.err().map(|failure| (State::Failed, Some(failure.message)));
+        session.state = SessionState::Ready;
+        let mut end = opened.err().map(|failure| (SessionState::Failed, Some(failure.message)));
         let mut written = None;
         while end.is_none() {
-            // Only what has changed: a session may wait for hours.
+            // Write only changes: a session may be idle for hours.
             if written.as_ref() != Some(&session) {
                 match self.save_session(&session).await {
                     Ok(()) => written = Some(session.clone()),
                     Err(true) => {
-                        end = Some((State::Closed, None));
+                        end = Some((SessionState::Closed, None));
                         break;
                     }
                     Err(false) => {}
                 }
             }
-            let woken = wake.notified();
+            let notified = notify.notified();
             match self.next_message(&session).await {
-                Next::Close => end = Some((State::Closed, None)),
-                Next::Message(claimed) => {
-                    session.state = State::Busy;
+                NextMessage::Close => end = Some((SessionState::Closed, None)),
+                NextMessage::Message(claimed) => {
+                    session.state = SessionState::Busy;
                     let _ = self.save_session(&session).await;
-                    self.carry_out(*claimed, &entry).await;
+                    self.run_claimed(*claimed, &entry).await;
                     let now = self.clock().now();
                     session.last_activity = now;
                     session.expires_at = later(now, entry.agent.session_timeout.duration());
-                    session.state = State::Ready;
-                    if let Some(why) = conversation.broken().await {
-                        end = Some((State::Failed, Some(why)));
+                    session.state = SessionState::Ready;
+                    if let Some(reason) = conversation.failure_reason().await {
+                        end = Some((SessionState::Failed, Some(reason)));
                     }
                 }
-                Next::Nothing => {
+                NextMessage::None => {
                     let left = session.expires_at.as_microsecond() - self.clock().now().as_microsecond();
                     if left <= 0 {
-                        end =
-                            Some((State::Expired, Some("nothing was said for longer than session_timeout".to_owned())));
+                        end = Some((
+                            SessionState::Expired,
+                            Some("the session was idle for longer than session_timeout".to_owned()),
+                        ));
                         continue;
                     }
-                    let until = Instant::now() + Duration::from_micros(left.unsigned_abs()).min(LOOK);
+                    let until = Instant::now() + Duration::from_micros(left.unsigned_abs()).min(POLL_INTERVAL);
                     tokio::select! {
-                        () = woken => {}
+                        () = notified => {}
                         () = tokio::time::sleep_until(until) => {}
-                        why = conversation.ends() => end = Some((State::Failed, Some(why))),
+                        reason = conversation.wait_for_exit() => end = Some((SessionState::Failed, Some(reason))),
                         () = self.0.stopping.cancelled() => {
-                            end = Some((State::Failed, Some("adjutant was stopped".to_owned())));
+                            end = Some((SessionState::Failed, Some("adjutant was stopped".to_owned())));
                         }
                     }
                 }
             }
         }
         conversation.close().await;
-        let (state, error_message) = end.unwrap_or((State::Closed, None));
+        let (state, error_message) = end.unwrap_or((SessionState::Closed, None));
         session.state = state;
         session.error_message = error_message;
         session.ended_at = Some(self.clock().now());
         self.end_session(session).await;
     }
 
-    async fn next_message(&self, session: &Session) -> Next {
+    /// Claims the next message of a session. Returns `NextMessage::Close` if the session is closing, has ended or does
+    /// not exist. Returns `NextMessage::None` if no message is queued or the database fails.
+    async fn next_message(&self, session: &Session) -> NextMessage {
         let id = session.id;
         let node = self.0.node;
         let now = self.clock().now();
-        let looked = self.0.store.transaction(async move |tx| {
-            let kept = store::sessions::get(tx, Whose::Everyones, id).await?;
-            if kept.state == State::Closing || kept.ended_at.is_some() {
-                return Ok(Next::Close);
+        let claim = self.0.store.transaction(async move |tx| {
+            let stored = store::sessions::get(tx, OwnerScope::AllUsers, id).await?;
+            if stored.state == SessionState::Closing || stored.ended_at.is_some() {
+                return Ok(NextMessage::Close);
             }
             let claimed = claim_in_session(tx, node, id, now).await?;
-            Ok(claimed.map_or(Next::Nothing, |claimed| Next::Message(Box::new(claimed))))
+            Ok(claimed.map_or(NextMessage::None, |claimed| NextMessage::Message(Box::new(claimed))))
         });
-        match looked.await {
+        match claim.await {
             Ok(next) => next,
-            Err(store::Error::NotFound) => Next::Close,
+            Err(store::Error::NotFound) => NextMessage::Close,
             Err(error) => {
                 tracing::warn!(event = "session_not_read", session_id = %id, error = %error);
-                Next::Nothing
+                NextMessage::None
             }
         }
     }
 
-    /// `Err(true)`: it is not this node's any more.
+    /// Writes the session and notifies its followers. Fails with `true` if the session has ended or another node has
+    /// taken it over, and with `false` if the database fails.
     async fn save_session(&self, session: &Session) -> Result<(), bool> {
         let node = self.0.node;
-        let kept = session.clone();
-        let saved = self.0.store.transaction(async move |tx| store::sessions::save(tx, node, &kept).await);
+        let row = session.clone();
+        let saved = self.0.store.transaction(async move |tx| store::sessions::save(tx, node, &row).await);
         match saved.await {
             Ok(true) => {
-                self.0.wakes.wake(session.id);
+                self.0.notifiers.notify(session.id);
                 Ok(())
             }
             Ok(false) => Err(true),
@@ -207,29 +218,33 @@ impl Supervisor {
         }
     }
 
+    /// Writes the end of a session, releases its slot, and ends queued messages of ended sessions, at most
+    /// [`BATCH_SIZE`]. Then wakes the followers and the dispatcher. A failed write is logged and not retried.
     async fn end_session(&self, session: Session) {
         let node = self.0.node;
         let now = self.clock().now();
         let id = session.id;
-        let kept = session.clone();
+        let row = session.clone();
         let ended = self.0.store.transaction(async move |tx| {
-            store::sessions::save(tx, node, &kept).await?;
-            give_back(tx, kept.id, node).await?;
-            store::hints::queue(tx, &kept.agent_id);
-            without_session(tx, now, BATCH).await
+            store::sessions::save(tx, node, &row).await?;
+            release_slot(tx, row.id, node).await?;
+            store::hints::queue_changed(tx, &row.agent_id);
+            end_without_session(tx, now, BATCH_SIZE).await
         });
         match ended.await {
-            Ok(ended) => ended.iter().for_each(|execution| self.after(execution)),
+            Ok(ended) => ended.iter().for_each(|execution| self.publish_change(execution)),
             Err(error) => tracing::error!(event = "session_end_not_written", session_id = %id, error = %error),
         }
-        self.0.wakes.wake(id);
+        self.0.notifiers.notify(id);
         self.0.running.ended.notify_waiters();
         self.wake(&session.agent_id);
     }
 }
 
-enum Next {
+/// The next action of a session.
+enum NextMessage {
     Close,
-    Message(Box<store::executions::Claimed>),
-    Nothing,
+    Message(Box<store::executions::ClaimedExecution>),
+    /// No message is queued, or the database failed.
+    None,
 }

@@ -1,5 +1,5 @@
-//! Where requests wait that have secrets in them: a file each, readable by nobody else, on the machine that took them.
-//! The database never has them.
+//! Stores requests that contain secrets: one file each, readable only by this user, on the machine that accepted the
+//! request. They are never stored in the database.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -10,18 +10,21 @@ use std::sync::{Arc, Mutex};
 
 use uuid::Uuid;
 
-use crate::runner::Request;
+use crate::runner::RunRequest;
 
+/// The directory of requests that contain secrets.
 #[derive(Clone, Debug)]
 pub(crate) struct Spool {
     dir: PathBuf,
-    /// What the database calls it: the same after a restart.
+    /// Identifies the spool in the database. It stays the same after a restart.
     name: String,
-    /// Those that are here: most executions have none, and end without a look at the disk.
+    /// The executions with a file. Most executions have none, so their end needs no access to the disk.
     files: Arc<Mutex<HashSet<Uuid>>>,
 }
 
 impl Spool {
+    /// Opens the spool of a data directory. Creates it if necessary. A spool without a readable name gets the name
+    /// `new_name`. Fails if the directory cannot be created or the name cannot be written.
     pub(crate) fn open(data_dir: &Path, new_name: Uuid) -> io::Result<Self> {
         let dir = data_dir.join("spool");
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
@@ -42,8 +45,9 @@ impl Spool {
         &self.name
     }
 
-    /// Writes the request to the disk. The file is removed when the returned guard is dropped.
-    pub(crate) fn put(&self, id: Uuid, request: &Request) -> io::Result<SpooledRequest> {
+    /// Writes the request to the disk and returns a guard. The data is synced. Dropping the guard removes the file.
+    /// Fails if the file cannot be written; then no file is left.
+    pub(crate) fn put(&self, id: Uuid, request: &RunRequest) -> io::Result<SpooledRequest> {
         let spooled = SpooledRequest { spool: self.clone(), id: Some(id) };
         crate::lock(&self.files).insert(id);
         write(&self.file(id), &serde_json::to_vec(request)?)?;
@@ -51,11 +55,12 @@ impl Spool {
         Ok(spooled)
     }
 
-    pub(crate) fn get(&self, id: Uuid) -> io::Result<Request> {
+    /// Returns the request of an execution. Fails if its file cannot be read or parsed.
+    pub(crate) fn get(&self, id: Uuid) -> io::Result<RunRequest> {
         Ok(serde_json::from_slice(&fs::read(self.file(id))?)?)
     }
 
-    /// The execution has ended; a file that is not there is as good.
+    /// Removes the file of an execution, if it exists. Errors are ignored.
     pub(crate) fn remove(&self, id: Uuid) {
         if crate::lock(&self.files).remove(&id) {
             let _ = fs::remove_file(self.file(id));
@@ -66,7 +71,7 @@ impl Spool {
         self.dir.join(format!("{id}.json"))
     }
 
-    /// Those that are here, to find out which are no longer needed.
+    /// Returns the ids of all executions with a file in the directory. Returns none if the directory cannot be read.
     pub(crate) fn ids(&self) -> Vec<Uuid> {
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -74,11 +79,11 @@ impl Spool {
     }
 }
 
-/// A file in the spool whose execution is not in the queue yet. Dropping it removes the file.
+/// A file in the spool for an execution that is not enqueued yet. Dropping it removes the file.
 #[derive(Debug)]
 pub(crate) struct SpooledRequest {
     spool: Spool,
-    /// `None` once the file is to stay.
+    /// `None` once the file is kept.
     id: Option<Uuid>,
 }
 
@@ -88,7 +93,7 @@ impl SpooledRequest {
         self.spool.name()
     }
 
-    /// Leaves the file to its execution.
+    /// Keeps the file after the drop and returns the id of its execution.
     pub(crate) fn keep(mut self) -> Uuid {
         self.id.take().unwrap_or_default()
     }
@@ -102,6 +107,7 @@ impl Drop for SpooledRequest {
     }
 }
 
+/// Creates a file that only this user can read, or replaces the content of an existing one, and syncs it.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(bytes)?;

@@ -1,5 +1,5 @@
-//! What outlives both a node and its guardian. A test binary of its own, with one test: every supervisor sweeps when it
-//! begins, and those of other tests would do it before this one can.
+//! Tests the sweep of processes that outlive both their node and their guardian. It is a separate test binary, because every
+//! supervisor sweeps at its start and would remove the processes of this test.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use supervisor::guardian::{Guardian, Launch, Options, sweep};
+use supervisor::guardian::{Guardian, GuardianOptions, Launch, sweep};
 use uuid::Uuid;
 
 const DOUBLE: &str = env!("CARGO_BIN_EXE_guardian-double");
@@ -25,24 +25,25 @@ fn send(pid: i32, signal: Signal) {
     kill(Pid::from_raw(pid), signal).unwrap();
 }
 
-fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
+fn eventually(condition: &str, mut is_met: impl FnMut() -> bool) {
     let start = Instant::now();
-    while !happened() {
-        assert!(start.elapsed() < Duration::from_secs(20), "never: {what}");
+    while !is_met() {
+        assert!(start.elapsed() < Duration::from_secs(20), "not met in time: {condition}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 fn pid_in(file: &Path) -> i32 {
     let read = || std::fs::read_to_string(file).ok().and_then(|text| text.parse().ok());
-    eventually("the process has said who it is", || read().is_some());
+    eventually("the process has written its pid", || read().is_some());
     read().unwrap()
 }
 
 // SUP-7, SUP-11
 #[tokio::test]
-async fn what_outlived_node_and_guardian_is_swept_up() {
-    let living = Guardian::start(Options { program: DOUBLE.into(), ..Options::default() }).await.unwrap();
+async fn processes_of_a_dead_node_and_guardian_are_swept() {
+    let living =
+        Guardian::start(GuardianOptions { program: DOUBLE.into(), ..GuardianOptions::default() }).await.unwrap();
     let mut launch = Launch::new(Uuid::from_u128(1), "/bin/sleep", "/");
     launch.args = vec!["100".into()];
     let mut bystander = living.spawn(launch, supervisor::guardian::Stdio::null().unwrap()).await.unwrap();
@@ -61,19 +62,19 @@ async fn what_outlived_node_and_guardian_is_swept_up() {
     let agent = pids[1];
     let runaway = pid_in(&file);
 
-    // The node frozen and the guardian first, so that neither can do anything about it.
+    // Freeze the node and kill the guardian first, so that neither can end the agents.
     let own = i32::try_from(node.id()).unwrap();
     send(own, Signal::SIGSTOP);
     send(guardian, Signal::SIGKILL);
     send(own, Signal::SIGKILL);
     node.wait().unwrap();
     eventually("the guardian is dead", || !alive(guardian));
-    assert!(alive(agent) && alive(runaway), "nobody is left to end them");
+    assert!(alive(agent) && alive(runaway), "no process is left to end them");
     assert!(sweep().await >= 2);
     assert!(!alive(agent) && !alive(runaway));
     let guardian = i32::try_from(living.pid().await.unwrap()).unwrap();
-    assert!(alive(i32::try_from(bystander.pid).unwrap()) && alive(guardian), "a living node keeps its own");
-    assert_eq!(sweep().await, 0, "nothing is left");
+    assert!(alive(i32::try_from(bystander.pid).unwrap()) && alive(guardian), "a living node keeps its processes");
+    assert_eq!(sweep().await, 0, "no process is left");
     bystander.kill().await;
     bystander.wait().await;
 }

@@ -1,36 +1,36 @@
-//! Where the scripted agent is: a program of this crate, made where it is not there yet.
+//! Locates the scripted agent, a program of this crate, and builds it if necessary.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The program; what it can be told to do is written in `bin/agent.rs`.
+/// Returns the path of the scripted agent. Its commands are in `bin/agent.rs`.
 pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| made("agent", "src/bin/agent.rs"))
+    PROGRAM.get_or_init(|| build_if_stale("agent", "src/bin/agent.rs"))
 }
 
-/// A program of this crate.
-pub(crate) fn made(name: &str, source: &str) -> PathBuf {
-    // Tests are in `deps`, programs beside it.
+/// Returns the path of a program of this crate. Builds it if it is missing or older than its source.
+pub(crate) fn build_if_stale(name: &str, source: &str) -> PathBuf {
+    // Test binaries are in `deps`, programs in its parent directory.
     let test = std::env::current_exe().unwrap();
-    let folder = test.ancestors().nth(2).unwrap();
-    let program = folder.join(name);
-    // With the whole workspace it was made; for the tests of one crate alone it may not have been.
+    let directory = test.ancestors().nth(2).unwrap();
+    let program = directory.join(name);
+    // A build of the whole workspace creates the program. A build of a single crate may not.
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
-    let time = |path: &Path| path.metadata().and_then(|data| data.modified()).ok();
-    if time(&program) < time(&source) {
-        make(folder, name);
+    let modified = |path: &Path| path.metadata().and_then(|data| data.modified()).ok();
+    if modified(&program) < modified(&source) {
+        build(directory, name);
     }
     program
 }
 
-fn make(folder: &Path, name: &str) {
+fn build(directory: &Path, name: &str) {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--quiet", "--package", "testkit", "--bin", name, "--target-dir"]);
-    cargo.arg(folder.parent().unwrap()).current_dir(env!("CARGO_MANIFEST_DIR"));
-    if folder.ends_with("release") {
+    cargo.arg(directory.parent().unwrap()).current_dir(env!("CARGO_MANIFEST_DIR"));
+    if directory.ends_with("release") {
         cargo.arg("--release");
     }
-    assert!(cargo.status().unwrap().success(), "{name} cannot be made");
+    assert!(cargo.status().unwrap().success(), "cannot build {name}");
 }

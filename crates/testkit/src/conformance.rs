@@ -1,71 +1,73 @@
-//! The product with the scripted agent in it: what the public test kits of A2A are run against, and our own tests of it.
-//! The agent is a [`Runner`] in this process; everything else is the product as it is, over a real socket.
+//! A server with a scripted agent, for the public A2A test kits and our own tests. The agent is a [`Runner`] in this
+//! process. All other parts are the product, over a real socket.
 
 mod script;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use assistant::Models;
-use assistant::offline::Offline;
+use assistant::ModelChain;
+use assistant::offline::OfflineModel;
 use futures::future::BoxFuture;
 use model::Clock;
-use model::agent::{Agent, Draft};
-use model::execution::Outcome;
-use model::said::{Part, Piece, Said};
-use server::settings::A2a;
-use server::{App, Settings};
+use model::agent::{Agent, AgentDraft};
+use model::execution::ExecutionOutcome;
+use model::output::{ArtifactChunk, ContentPart, RichOutput};
+use server::settings::A2aSettings;
+use server::{App, ServerSettings};
 use store::{Durability, Location, Store};
-use supervisor::{Desk, Ended, Failure, Run, Runner, Supervisor};
+use supervisor::{AgentRun, RunFailure, RunRecorder, RunResult, Runner, Supervisor, SupervisorOptions};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use script::Step;
+use script::ScriptStep;
 
-/// What the agent is called in paths.
-pub const AGENT: &str = "conformance";
+/// The id of the scripted agent.
+pub const AGENT_ID: &str = "conformance";
 
-/// The product as it runs; ended when it is dropped.
-pub struct Server {
+/// A running server. It stops when dropped.
+pub struct ConformanceServer {
     pub url: String,
     app: App,
     serving: JoinHandle<()>,
     _dir: Option<TempDir>,
 }
 
-/// Where it listens and what it works on.
-pub struct Options {
+/// The listen address, storage and settings of a server.
+pub struct ConformanceOptions {
     pub listen: String,
-    /// Nothing: a directory of its own, which is gone afterwards.
+    /// `None` uses a temporary directory.
     pub data_dir: Option<PathBuf>,
-    /// Nothing: SQLite in that directory.
+    /// `None` uses SQLite in the data directory.
     pub database_url: Option<String>,
-    pub settings: Settings,
-    /// More agents like the scripted one, under other names and terms.
-    pub more: Vec<Agent>,
+    pub settings: ServerSettings,
+    /// Additional scripted agents with other ids and policies.
+    pub extra_agents: Vec<Agent>,
 }
 
-impl Default for Options {
+impl Default for ConformanceOptions {
     fn default() -> Self {
         Self {
             listen: "127.0.0.1:0".to_owned(),
             data_dir: None,
             database_url: None,
             settings: settings(),
-            more: Vec::new(),
+            extra_agents: Vec::new(),
         }
     }
 }
 
-/// The scripted agent is the one that is meant where none is named, and it may call back to this machine.
-pub fn settings() -> Settings {
-    let a2a = A2a { default_agent: AGENT.to_owned(), allow_private_webhooks: true, ..A2a::default() };
-    Settings { a2a, ..Settings::default() }
+/// Returns settings in which the scripted agent is the default agent and may call webhooks on this machine.
+pub fn settings() -> ServerSettings {
+    let a2a =
+        A2aSettings { default_agent: AGENT_ID.to_owned(), allow_private_webhooks: true, ..A2aSettings::default() };
+    ServerSettings { a2a, ..ServerSettings::default() }
 }
 
-impl Server {
-    pub async fn start(options: Options) -> Self {
+impl ConformanceServer {
+    /// Starts a server.
+    pub async fn start(options: ConformanceOptions) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let (dir, path) = match options.data_dir {
             Some(path) => (None, path),
@@ -80,27 +82,26 @@ impl Server {
             None => Location::Sqlite(path.join("adjutant.db")),
         };
         let store = Store::open(&location, Durability::Full).await.unwrap();
-        let scripted = [Scripted::agent()].into_iter().chain(options.more);
-        let built_in = scripted.map(|agent| (agent, Arc::new(Scripted) as Arc<dyn Runner>)).collect();
-        let supervising = supervisor::Options::new(store, Clock::system(), &path);
-        let supervising = supervisor::Options { built_in, ..supervising };
-        let offline: Arc<dyn assistant::ChatModel> = Arc::new(Offline);
-        let app = App::new(Supervisor::new(supervising), options.settings, Models::from(offline));
+        let agents = [ScriptedRunner::agent()].into_iter().chain(options.extra_agents);
+        let built_in = agents.map(|agent| (agent, Arc::new(ScriptedRunner) as Arc<dyn Runner>)).collect();
+        let supervisor_options = SupervisorOptions::new(store, Clock::system(), &path);
+        let supervisor_options = SupervisorOptions { built_in, ..supervisor_options };
+        let offline: Arc<dyn assistant::ChatModel> = Arc::new(OfflineModel);
+        let app = App::new(Supervisor::new(supervisor_options), options.settings, ModelChain::from(offline));
         let listener = TcpListener::bind(&options.listen).await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        app.supervisor().work().await.unwrap();
+        app.supervisor().start().await.unwrap();
         let serving = tokio::spawn({
             let app = app.clone();
             async move {
                 let notifying = app.notifier().run(app.stopping());
-                let (served, ()) = tokio::join!(server::serve::serve(app.clone(), listener), notifying);
-                served.unwrap();
+                tokio::join!(server::serve::serve(app.clone(), listener), notifying);
             }
         });
         Self { url, app, serving, _dir: dir }
     }
 
-    /// Ends it in an orderly way.
+    /// Shuts the server down.
     pub async fn stop(mut self) {
         self.app.stopping().cancel();
         (&mut self.serving).await.unwrap();
@@ -108,94 +109,102 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ConformanceServer {
     fn drop(&mut self) {
         self.app.stopping().cancel();
         self.serving.abort();
     }
 }
 
-/// The program that is such a server; made where it is not there yet.
+/// Returns the path of the program `conformance`, which runs such a server. Builds it if necessary.
 pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| crate::agent::made("conformance", "src/bin/conformance.rs"))
+    PROGRAM.get_or_init(|| crate::agent::build_if_stale("conformance", "src/bin/conformance.rs"))
 }
 
-/// Does what the beginning of a message's id says.
-pub struct Scripted;
+/// Runs the script that the prefix of the message id selects.
+pub struct ScriptedRunner;
 
-impl Scripted {
+impl ScriptedRunner {
+    /// Returns the definition of the scripted agent.
     pub fn agent() -> Agent {
-        let draft = Draft {
-            id: Some(AGENT.to_owned()),
+        let draft = AgentDraft {
+            id: Some(AGENT_ID.to_owned()),
             name: Some("Conformance".to_owned()),
-            description: Some("does what the id of a message says, for test kits".to_owned()),
+            description: Some("runs the script that the message id selects, for test kits".to_owned()),
             max_concurrent_executions: Some(1000),
             queue_depth: Some(10_000),
             allow: Some(vec!["*".to_owned()]),
-            ..Draft::default()
+            ..AgentDraft::default()
         };
-        draft.built_in()
+        draft.into_built_in()
     }
 }
 
-impl Runner for Scripted {
+impl Runner for ScriptedRunner {
     fn answers_by_message(&self) -> bool {
         true
     }
 
-    fn run<'a>(&'a self, run: &'a Run, desk: &'a Desk) -> BoxFuture<'a, Ended> {
+    fn run<'a>(&'a self, run: &'a AgentRun, recorder: &'a RunRecorder) -> BoxFuture<'a, RunResult> {
         Box::pin(async move {
-            desk.started(None);
+            recorder.record_start(None);
             let id = run.request.message.as_ref().and_then(|message| message["messageId"].as_str()).unwrap_or_default();
             tokio::select! {
-                ended = play(script::script(id, &run.request.input), run, desk) => ended,
-                _ = desk.stopped() => Ended { stopped: true, ..Ended::default() },
+                result = run_script(script::select_script(id, &run.request.input), run, recorder) => result,
+                _ = recorder.stop_requested() => RunResult { stopped: true, ..RunResult::default() },
             }
         })
     }
 }
 
-async fn play(script: script::Script, run: &Run, desk: &Desk) -> Ended {
-    let mut ended = Ended::default();
+async fn run_script(script: script::Script, run: &AgentRun, recorder: &RunRecorder) -> RunResult {
+    let mut result = RunResult::default();
     for (n, step) in script.into_iter().enumerate() {
         match step {
-            Step::Say(text) => desk.say(Said::Status(vec![Part::text(text)])).await,
-            Step::Give(part) => give(desk, n, part, false, true).await,
-            Step::Echo => give(desk, n, Part::text(&run.request.input), false, true).await,
-            Step::EchoMessage => {
-                desk.say(Said::Message(vec![Part::text(&run.request.input)])).await;
-                ended.outcome = Some(Outcome::Message);
+            ScriptStep::Status(text) => {
+                recorder.rich_output(RichOutput::Status(vec![ContentPart::text(text)])).await;
             }
-            Step::Count(pieces) => {
-                for piece in 1..=pieces {
-                    give(desk, n, Part::text(format!("{piece}\n")), piece > 1, piece == pieces).await;
+            ScriptStep::Artifact(part) => send_artifact(recorder, n, part, false, true).await,
+            ScriptStep::EchoArtifact => {
+                send_artifact(recorder, n, ContentPart::text(&run.request.input), false, true).await;
+            }
+            ScriptStep::EchoMessage => {
+                recorder.rich_output(RichOutput::Message(vec![ContentPart::text(&run.request.input)])).await;
+                result.outcome = Some(ExecutionOutcome::Message);
+            }
+            ScriptStep::NumberedChunks(count) => {
+                for chunk in 1..=count {
+                    let part = ContentPart::text(format!("{chunk}\n"));
+                    send_artifact(recorder, n, part, chunk > 1, chunk == count).await;
                 }
             }
-            Step::Pieces(pieces) => {
-                for (piece, text) in pieces.iter().enumerate() {
-                    give(desk, n, Part::text(*text), piece > 0, piece + 1 == pieces.len()).await;
+            ScriptStep::ArtifactChunks(chunks) => {
+                for (chunk, text) in chunks.iter().enumerate() {
+                    send_artifact(recorder, n, ContentPart::text(*text), chunk > 0, chunk + 1 == chunks.len()).await;
                 }
             }
-            Step::Answer(text) => {
-                desk.say(Said::Message(vec![Part::text(text)])).await;
-                ended.outcome = Some(Outcome::Message);
+            ScriptStep::Message(text) => {
+                recorder.rich_output(RichOutput::Message(vec![ContentPart::text(text)])).await;
+                result.outcome = Some(ExecutionOutcome::Message);
             }
-            Step::Wait(time) => tokio::time::sleep(time).await,
-            Step::WaitForever => std::future::pending().await,
-            Step::Ask => ended.outcome = Some(Outcome::Asks),
-            Step::AskForAccess => ended.outcome = Some(Outcome::NeedsAccess),
-            Step::Reject => {
-                ended.failure = Some(Failure::permanent("rejected"));
-                ended.outcome = Some(Outcome::Rejected);
+            ScriptStep::Wait(time) => tokio::time::sleep(time).await,
+            ScriptStep::WaitForever => std::future::pending().await,
+            ScriptStep::RequireInput => result.outcome = Some(ExecutionOutcome::InputRequired),
+            ScriptStep::RequireAuth => result.outcome = Some(ExecutionOutcome::AuthRequired),
+            ScriptStep::Reject => {
+                result.failure = Some(RunFailure::permanent("rejected"));
+                result.outcome = Some(ExecutionOutcome::Rejected);
             }
-            Step::Fail(why) => ended.failure = Some(Failure::permanent(why)),
+            ScriptStep::Fail(reason) => result.failure = Some(RunFailure::permanent(reason)),
         }
     }
-    ended
+    result
 }
 
-async fn give(desk: &Desk, n: usize, part: Part, append: bool, last: bool) {
+/// Sends a chunk of the artifact of step `n`.
+async fn send_artifact(recorder: &RunRecorder, n: usize, part: ContentPart, append: bool, last: bool) {
     let artifact_id = format!("artifact-{}", n + 1);
-    desk.say(Said::Artifact(Piece { artifact_id, parts: vec![part], append, last, ..Piece::default() })).await;
+    let chunk = ArtifactChunk { artifact_id, parts: vec![part], append, last, ..ArtifactChunk::default() };
+    recorder.rich_output(RichOutput::Artifact(chunk)).await;
 }

@@ -1,4 +1,4 @@
-//! An issuer of tokens: key pairs, a JWKS on loopback that can change or fail, and tokens signed as asked.
+//! A token issuer: creates key pairs, signs tokens, and serves a JWKS on loopback that can change or fail.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,15 +9,16 @@ use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
 
-/// A private key and the public one that goes with it.
+/// A key pair.
 #[derive(Clone)]
-pub struct Key {
+pub struct SigningKey {
     pub algorithm: Algorithm,
     pub id: String,
     private: EncodingKey,
 }
 
-impl Key {
+impl SigningKey {
+    /// Creates a random key pair. Panics if the algorithm is not RS256, ES256 or EdDSA.
     pub fn new(algorithm: Algorithm, id: &str) -> Self {
         use p256::pkcs8::{EncodePrivateKey, LineEnding};
         let random = &mut rsa::rand_core::OsRng;
@@ -31,17 +32,18 @@ impl Key {
                 EncodingKey::from_ec_pem(pem.as_bytes()).unwrap()
             }
             Algorithm::EdDSA => {
-                // Without the public half, which not every reader of such files knows.
+                // Without the public key, because some parsers reject it.
                 let secret_key = ed25519_dalek::SigningKey::generate(random).to_bytes();
                 let bytes = ed25519_dalek::pkcs8::KeypairBytes { secret_key, public_key: None };
                 let pem = bytes.to_pkcs8_pem(LineEnding::LF).unwrap();
                 EncodingKey::from_ed_pem(pem.as_bytes()).unwrap()
             }
-            other => panic!("no key for {other:?}"),
+            other => panic!("unsupported algorithm {other:?}"),
         };
         Self { algorithm, id: id.to_owned(), private }
     }
 
+    /// Returns a token with these claims.
     pub fn sign(&self, claims: &Value) -> String {
         let header = Header { kid: Some(self.id.clone()), ..Header::new(self.algorithm) };
         encode(&header, claims, &self.private).unwrap()
@@ -54,24 +56,25 @@ impl Key {
     }
 }
 
-/// Signed with a shared secret.
-pub fn hs256(secret: &str, claims: &Value) -> String {
+/// Returns a token that is signed with a shared secret (HS256).
+pub fn sign_hs256(secret: &str, claims: &Value) -> String {
     encode(&Header::new(Algorithm::HS256), claims, &EncodingKey::from_secret(secret.as_bytes())).unwrap()
 }
 
-/// Publishes keys.
+/// Serves a JWKS.
 pub struct Issuer {
     pub jwks_url: String,
     keys: Arc<Mutex<Option<Vec<Value>>>>,
-    asked: Arc<AtomicUsize>,
+    request_count: Arc<AtomicUsize>,
 }
 
 impl Issuer {
+    /// Starts an issuer without keys on a free port.
     pub async fn start() -> Self {
         let keys = Arc::new(Mutex::new(Some(Vec::new())));
-        let asked = Arc::new(AtomicUsize::new(0));
+        let request_count = Arc::new(AtomicUsize::new(0));
         let published = keys.clone();
-        let count = asked.clone();
+        let count = request_count.clone();
         let answer = move || {
             count.fetch_add(1, Ordering::Relaxed);
             let keys = published.lock().unwrap().clone();
@@ -86,22 +89,23 @@ impl Issuer {
         let jwks_url = format!("http://{}/jwks.json", listener.local_addr().unwrap());
         let router = axum::Router::new().route("/jwks.json", get(answer));
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { jwks_url, keys, asked }
+        Self { jwks_url, keys, request_count }
     }
 
-    /// What is published from now on; a key of a kind nobody knows is always among it.
-    pub fn publish(&self, keys: &[&Key]) {
+    /// Replaces the published keys. The JWKS always contains an additional key of an unknown type.
+    pub fn publish(&self, keys: &[&SigningKey]) {
         let mut list: Vec<Value> = keys.iter().map(|key| key.public()).collect();
         list.push(json!({"kty": "future", "kid": "unknown"}));
         *self.keys.lock().unwrap() = Some(list);
     }
 
-    /// Answers with an error from now on.
+    /// Answers all further requests with an error.
     pub fn fail(&self) {
         *self.keys.lock().unwrap() = None;
     }
 
-    pub fn times_asked(&self) -> usize {
-        self.asked.load(Ordering::Relaxed)
+    /// Returns the number of requests so far.
+    pub fn request_count(&self) -> usize {
+        self.request_count.load(Ordering::Relaxed)
     }
 }

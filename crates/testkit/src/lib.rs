@@ -1,6 +1,8 @@
-//! What tests need and the product does not. Two halves: doubles of what we do not own (a command-line agent, a database
-//! server, an issuer of tokens, a collector of traces, a model provider, a wire that can be cut), which know nothing of adjutant; and the whole product, as its own program on
-//! a free port ([`app`]) or with a scripted agent in it (`conformance`).
+//! Support for tests, never part of the product.
+//!
+//! One half is test doubles for external systems: a command-line agent, a database server, a token issuer, a trace
+//! collector, a model provider and a TCP proxy. They do not depend on adjutant. The other half starts the product: as its
+//! own process on a free port ([`app`]), or in this process with a scripted agent (`conformance`).
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 

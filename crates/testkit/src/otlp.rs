@@ -1,4 +1,4 @@
-//! A collector of OpenTelemetry traces that keeps what it is sent.
+//! A collector of OpenTelemetry traces that stores the received spans.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,12 +10,13 @@ use tonic::{Request, Response, Status};
 
 /// Listens on loopback until the test ends.
 #[derive(Clone, Default)]
-pub struct Collector {
+pub struct TraceCollector {
     pub endpoint: String,
     spans: Arc<Mutex<Vec<Span>>>,
 }
 
-impl Collector {
+impl TraceCollector {
+    /// Starts a collector on a free port.
     pub async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
@@ -26,8 +27,8 @@ impl Collector {
         collector
     }
 
-    /// Waits for a span of this name.
-    pub async fn span(&self, name: &str) -> Span {
+    /// Waits for a span with this name and returns it. Panics after 10 seconds.
+    pub async fn wait_for_span(&self, name: &str) -> Span {
         for _ in 0..1000 {
             if let Some(span) = self.spans.lock().unwrap().iter().find(|span| span.name == name) {
                 return span.clone();
@@ -39,7 +40,7 @@ impl Collector {
 }
 
 #[tonic::async_trait]
-impl TraceService for Collector {
+impl TraceService for TraceCollector {
     async fn export(
         &self,
         request: Request<ExportTraceServiceRequest>,

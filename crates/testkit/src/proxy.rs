@@ -1,4 +1,4 @@
-//! A wire that can be cut: forwards TCP connections to an address until it is told not to.
+//! A TCP proxy that can be interrupted, to simulate network failures.
 
 use std::sync::Arc;
 
@@ -6,14 +6,16 @@ use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-pub struct Proxy {
-    /// `host:port` to use instead of the real one.
+/// Forwards TCP connections to a target.
+pub struct TcpProxy {
+    /// The `host:port` to use in place of the target.
     pub address: String,
     open: Arc<watch::Sender<bool>>,
 }
 
-impl Proxy {
-    pub async fn to(target: &str) -> Self {
+impl TcpProxy {
+    /// Starts a proxy for the `host:port` of a target.
+    pub async fn start(target: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let open = Arc::new(watch::Sender::new(true));
@@ -38,12 +40,13 @@ impl Proxy {
         Self { address, open }
     }
 
-    /// Ends every connection and lets none through.
+    /// Closes all connections and rejects new ones.
     pub fn cut(&self) {
         self.open.send_replace(false);
     }
 
-    pub fn mend(&self) {
+    /// Accepts connections again.
+    pub fn restore(&self) {
         self.open.send_replace(true);
     }
 }

@@ -1,26 +1,27 @@
-//! What the tools do with other agents: list them, run one, see what became of it, stop it. All within the user's rights
-//! (OPS-6): what is not theirs to run is not there.
+//! The handlers of the tools for agents: list the agents, run one, read an execution, cancel it. A user sees only the
+//! agents that they may run (OPS-6).
 
-use model::agent::ASSISTANT;
+use model::agent::ASSISTANT_ID;
 use model::execution::{ExecutionRecord, FollowUp};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use store::executions::Whose;
+use store::executions::OwnerScope;
 use store::{Conn, Transaction};
-use supervisor::{Draft, Entry, Origin, Refused, Supervisor};
+use supervisor::{AgentEntry, RunDraft, RunOrigin, SubmitError, Supervisor};
 use uuid::Uuid;
 
-use crate::answer::{self, Error, Failure};
-use crate::{Answer, Call, Outcome};
+use crate::answer::{self, Error, ToolFailure};
+use crate::{BuiltInCall, ToolAnswer, ToolOutcome};
 
-/// How much of an agent's output a caller is given.
-const MAX_OUTPUT: usize = 4000;
+/// Longer output of an agent is shortened in the answer.
+const MAX_OUTPUT_BYTES: usize = 4000;
 
-pub(crate) async fn list(call: Call<'_>, conn: &mut Conn) -> Result<Outcome, Error> {
+/// Lists the agents that the user may run, each with the number of its running and waiting executions.
+pub(crate) async fn list(call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
     let mut agents = Vec::new();
-    for entry in theirs(&call)? {
+    for entry in allowed_agents(&call)? {
         let agent = &entry.agent;
-        let (waiting, running) = store::executions::counts(conn, &agent.id).await?;
+        let (waiting, running) = store::executions::queue_counts(conn, &agent.id).await?;
         agents.push(json!({
             "id": agent.id,
             "name": agent.name,
@@ -31,12 +32,12 @@ pub(crate) async fn list(call: Call<'_>, conn: &mut Conn) -> Result<Outcome, Err
             "waiting": waiting,
         }));
     }
-    Ok(Outcome::Done(Answer::done(json!({"success": true, "count": agents.len(), "agents": agents}))))
+    Ok(ToolOutcome::Done(ToolAnswer::success(json!({"success": true, "count": agents.len(), "agents": agents}))))
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct RunArguments {
     agent: String,
     #[serde(default)]
     input: String,
@@ -44,28 +45,29 @@ struct Wanted {
     parameters: Map<String, Value>,
 }
 
-/// Returns at once: the run goes on by itself, and the conversation in which it was asked for hears of its end.
-pub(crate) async fn run(mut call: Call<'_>, tx: &mut Transaction) -> Result<Outcome, Error> {
-    let wanted: Wanted = call.read()?;
-    let entry = named(&call, &wanted.agent)?;
-    let draft = Draft { input: wanted.input, parameters: Some(wanted.parameters), ..Draft::default() };
+/// Enqueues an execution and returns without waiting for it. Its end is reported in the conversation of the call, if
+/// there is one. Fails if the agent is not found, the request is invalid, or the queue is full.
+pub(crate) async fn run(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Result<ToolOutcome, Error> {
+    let arguments: RunArguments = call.parse_arguments()?;
+    let entry = find(&call, &arguments.agent)?;
+    let draft = RunDraft { input: arguments.input, parameters: Some(arguments.parameters), ..RunDraft::default() };
     let supervisor = supervisor(&call)?;
-    let mut origin = Origin::default();
+    let mut origin = RunOrigin::default();
     if let Some(conversation) = &call.conversation {
         origin.follow_up = Some(FollowUp::Chat);
         origin.context.insert("conversation_id".to_owned(), conversation.to_string().into());
     }
-    let submission = supervisor.prepare(&call.user, &entry.agent.id, draft, origin).map_err(refused)?;
-    let state = submission.new.execution.state_name();
-    let reports_back = submission.new.follow_up.is_some();
+    let submission = supervisor.prepare(&call.user, &entry.agent.id, draft, origin).map_err(submit_failure)?;
+    let state = submission.new_execution.execution.state_name();
+    let reports_back = submission.new_execution.follow_up.is_some();
     let id = match supervisor.enqueue(tx, submission).await {
         Ok(id) => id,
         Err(error @ store::Error::QueueFull { .. }) => {
-            return Err(Error::Failure(Failure::new(answer::UNAVAILABLE, format!("The agent is busy: {error}."))));
+            return Err(Error::Failure(ToolFailure::new(answer::UNAVAILABLE, format!("The agent is busy: {error}."))));
         }
         Err(error) => return Err(error.into()),
     };
-    Ok(Outcome::Done(Answer::done(json!({
+    Ok(ToolOutcome::Done(ToolAnswer::success(json!({
         "success": true,
         "execution_id": id,
         "agent_id": entry.agent.id,
@@ -77,14 +79,16 @@ pub(crate) async fn run(mut call: Call<'_>, tx: &mut Transaction) -> Result<Outc
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct One {
+struct ExecutionIdArgument {
     execution_id: Uuid,
 }
 
-pub(crate) async fn execution(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcome, Error> {
-    let One { execution_id } = call.read()?;
-    let whose = Whose::Users(call.user.id);
-    let execution = store::executions::get(conn, whose, execution_id).await.map_err(no_execution)?;
+/// Returns the state of an execution of the user. Once it has ended, also its status and its output, shortened to
+/// [`MAX_OUTPUT_BYTES`]. Fails if the user has no such execution.
+pub(crate) async fn execution(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
+    let ExecutionIdArgument { execution_id } = call.parse_arguments()?;
+    let scope = OwnerScope::User(call.user.id);
+    let execution = store::executions::get(conn, scope, execution_id).await.map_err(execution_error)?;
     let execution = ExecutionRecord::from(execution);
     let mut data = json!({
         "success": true,
@@ -97,88 +101,98 @@ pub(crate) async fn execution(mut call: Call<'_>, conn: &mut Conn) -> Result<Out
         "end_time": execution.end_time,
     });
     if execution.end_time.is_some() {
-        let result = store::executions::result(conn, whose, execution_id).await.map_err(no_execution)?;
+        let result = store::executions::result(conn, scope, execution_id).await.map_err(execution_error)?;
         data["status"] = json!(result.status);
-        data["output"] = shortened(&result.output).into();
+        data["output"] = shorten(&result.output).into();
     }
-    Ok(Outcome::Done(Answer::done(data)))
+    Ok(ToolOutcome::Done(ToolAnswer::success(data)))
 }
 
-pub(crate) async fn cancel(mut call: Call<'_>, tx: &mut Transaction) -> Result<Outcome, Error> {
-    let One { execution_id } = call.read()?;
-    let whose = Whose::Users(call.user.id);
-    let execution = match supervisor(&call)?.cancel(tx, whose, execution_id).await {
-        Err(store::Error::Ended) => {
-            return Err(Error::Failure(Failure::new(answer::VALIDATION_ERROR, "It has ended already.")));
+/// Cancels an execution of the user. Fails if the user has no such execution, or if it has already ended.
+pub(crate) async fn cancel(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Result<ToolOutcome, Error> {
+    let ExecutionIdArgument { execution_id } = call.parse_arguments()?;
+    let scope = OwnerScope::User(call.user.id);
+    let execution = match supervisor(&call)?.cancel(tx, scope, execution_id).await {
+        Err(store::Error::AlreadyEnded) => {
+            return Err(Error::Failure(ToolFailure::new(answer::VALIDATION_ERROR, "The run has already ended.")));
         }
-        result => result.map_err(no_execution)?,
+        result => result.map_err(execution_error)?,
     };
     let data = json!({"success": true, "execution_id": execution.id, "agent_id": execution.agent_id, "state": execution.state_name()});
-    Ok(Outcome::Done(Answer::done(data)))
+    Ok(ToolOutcome::Done(ToolAnswer::success(data)))
 }
 
-/// Whether the user has any agent to run, the assistant itself not counted.
-pub(crate) fn are_there(supervisor: &Supervisor, user: &model::User) -> bool {
-    supervisor.agents_for(user).iter().any(|entry| entry.agent.id != ASSISTANT)
+/// Returns true if the user may run any agent other than the assistant.
+pub(crate) fn are_available(supervisor: &Supervisor, user: &model::User) -> bool {
+    supervisor.agents_for(user).iter().any(|entry| entry.agent.id != ASSISTANT_ID)
 }
 
-fn theirs(call: &Call<'_>) -> Result<Vec<Entry>, Error> {
+/// Returns the agents that the user may run, without the assistant. Fails if agents are not available.
+fn allowed_agents(call: &BuiltInCall<'_>) -> Result<Vec<AgentEntry>, Error> {
     let mut entries = supervisor(call)?.agents_for(&call.user);
-    entries.retain(|entry| entry.agent.id != ASSISTANT);
+    entries.retain(|entry| entry.agent.id != ASSISTANT_ID);
     Ok(entries)
 }
 
-/// The agent that is meant: by its id, its name, or a part of either that only one has.
-pub(crate) fn named(call: &Call<'_>, name: &str) -> Result<Entry, Error> {
-    let wanted = name.trim().to_lowercase();
-    let entries = theirs(call)?;
-    let exact = entries.iter().find(|entry| entry.agent.id == wanted || entry.agent.name.to_lowercase() == wanted);
+/// Finds an agent by its id, its name or a unique part of either, ignoring case. An exact match has priority. Fails if
+/// no agent or several agents match.
+pub(crate) fn find(call: &BuiltInCall<'_>, name: &str) -> Result<AgentEntry, Error> {
+    let query = name.trim().to_lowercase();
+    let entries = allowed_agents(call)?;
+    let exact = entries.iter().find(|entry| entry.agent.id == query || entry.agent.name.to_lowercase() == query);
     if let Some(entry) = exact {
         return Ok(entry.clone());
     }
-    let part = |entry: &&Entry| entry.agent.id.contains(&wanted) || entry.agent.name.to_lowercase().contains(&wanted);
-    let found: Vec<_> = entries.iter().filter(part).filter(|_| !wanted.is_empty()).collect();
+    let part =
+        |entry: &&AgentEntry| entry.agent.id.contains(&query) || entry.agent.name.to_lowercase().contains(&query);
+    let found: Vec<_> = entries.iter().filter(part).filter(|_| !query.is_empty()).collect();
     match found.as_slice() {
         [one] => Ok((*one).clone()),
         [] => {
             let known: Vec<_> = entries.iter().map(|entry| entry.agent.id.as_str()).collect();
-            let message = format!("There is no agent named '{name}'. There are: {}.", known.join(", "));
-            Err(Error::Failure(Failure::new(answer::NOT_FOUND, message)))
+            let message = format!("There is no agent named '{name}'. The known agents are: {}.", known.join(", "));
+            Err(Error::Failure(ToolFailure::new(answer::NOT_FOUND, message)))
         }
         several => {
             let names: Vec<_> = several.iter().map(|entry| entry.agent.id.as_str()).collect();
-            let message = format!("'{name}' could be {}.", names.join(" or "));
-            Err(Error::Failure(Failure::new(answer::VALIDATION_ERROR, message)))
+            let message = format!("'{name}' is ambiguous. It matches {}.", names.join(" and "));
+            Err(Error::Failure(ToolFailure::new(answer::VALIDATION_ERROR, message)))
         }
     }
 }
 
-fn supervisor<'a>(call: &Call<'a>) -> Result<&'a Supervisor, Error> {
-    let missing = || Error::Failure(Failure::new(answer::UNAVAILABLE, "Agents cannot be run here."));
+/// Returns the supervisor. Fails if agents are not available on this server.
+fn supervisor<'a>(call: &BuiltInCall<'a>) -> Result<&'a Supervisor, Error> {
+    let missing = || Error::Failure(ToolFailure::new(answer::UNAVAILABLE, "Agents are not available on this server."));
     call.tools.supervisor.as_ref().ok_or_else(missing)
 }
 
-fn refused(refused: Refused) -> Error {
-    let code = match refused {
-        Refused::NoAgent => answer::NOT_FOUND,
-        Refused::Disabled(_) | Refused::NotHere(_) | Refused::Broken(_) => answer::UNAVAILABLE,
-        Refused::Forbidden(_) | Refused::TooLarge { .. } | Refused::Invalid(_) => answer::VALIDATION_ERROR,
+/// Converts the rejection of a request. The code distinguishes a missing agent, an agent that cannot run at the moment,
+/// and an invalid request.
+fn submit_failure(error: SubmitError) -> Error {
+    let code = match error {
+        SubmitError::AgentNotFound => answer::NOT_FOUND,
+        SubmitError::AgentDisabled(_) | SubmitError::NotOnThisNode(_) | SubmitError::Internal(_) => answer::UNAVAILABLE,
+        SubmitError::Forbidden(_) | SubmitError::InputTooLarge { .. } | SubmitError::Invalid(_) => {
+            answer::VALIDATION_ERROR
+        }
     };
-    Error::Failure(Failure::new(code, refused.to_string()))
+    Error::Failure(ToolFailure::new(code, error.to_string()))
 }
 
-fn no_execution(error: store::Error) -> Error {
+/// Converts an error of the store. The message for a missing object names a run instead of a task.
+fn execution_error(error: store::Error) -> Error {
     match error {
-        store::Error::NotFound => Error::Failure(Failure::new(answer::NOT_FOUND, "There is no such execution.")),
+        store::Error::NotFound => Error::Failure(ToolFailure::new(answer::NOT_FOUND, "There is no such run.")),
         other => other.into(),
     }
 }
 
-/// The end of a long text is what says how it went.
-fn shortened(text: &str) -> String {
-    if text.len() <= MAX_OUTPUT {
+/// Returns the end of a long text. The end usually contains the result.
+fn shorten(text: &str) -> String {
+    if text.len() <= MAX_OUTPUT_BYTES {
         return text.to_owned();
     }
-    let from = (text.len() - MAX_OUTPUT..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let from = (text.len() - MAX_OUTPUT_BYTES..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
     format!("… {}", &text[from..])
 }

@@ -1,41 +1,50 @@
-//! What a tool answers: S3's flat form, with `success`, the thing itself, or `error{code,message}`.
+//! The answers of tools in the flat form of S3: `success` with the object, or `error{code,message}`.
 
 use model::Invalid;
 use serde_json::{Value, json};
 
-use crate::Tool;
+use crate::ToolKind;
 
+/// The arguments are invalid.
 pub const VALIDATION_ERROR: &str = "VALIDATION_ERROR";
+/// The object does not exist.
 pub const NOT_FOUND: &str = "NOT_FOUND";
+/// The tool does not exist.
 pub const UNKNOWN_TOOL: &str = "UNKNOWN_TOOL";
+/// The user has not confirmed the call.
 pub const CONFIRMATION_REQUIRED: &str = "CONFIRMATION_REQUIRED";
+/// A service that the tool needs is not available.
 pub const UNAVAILABLE: &str = "UNAVAILABLE";
 
-/// The answer to a call.
+/// The answer to a tool call.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct ToolAnswer {
     data: Value,
-    /// What another's tool said about it.
-    said: Option<String>,
+    /// The text of an external tool. A model reads it instead of a text made from the data.
+    external_text: Option<String>,
 }
 
-/// Why a call was not carried out.
+/// The reason why a call failed: a code and a message for the model.
 #[derive(Clone, Debug)]
-pub struct Failure {
+pub struct ToolFailure {
     code: &'static str,
     message: String,
 }
 
+/// The error of a handler.
 pub(crate) enum Error {
-    Failure(Failure),
+    /// A failure that the caller gets as an answer.
+    Failure(ToolFailure),
     Store(store::Error),
 }
 
-impl Failure {
+impl ToolFailure {
+    /// Creates a failure from a code of this module and a message.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 
+    /// Returns the message for the model.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -43,98 +52,111 @@ impl Failure {
 
 impl From<Invalid> for Error {
     fn from(invalid: Invalid) -> Self {
-        Self::Failure(Failure::new(VALIDATION_ERROR, invalid.to_string()))
+        Self::Failure(ToolFailure::new(VALIDATION_ERROR, invalid.to_string()))
     }
 }
 
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         match error {
-            store::Error::NotFound => Self::Failure(Failure::new(NOT_FOUND, "There is no such task.")),
+            store::Error::NotFound => Self::Failure(ToolFailure::new(NOT_FOUND, "There is no such task.")),
             other => Self::Store(other),
         }
     }
 }
 
-impl Answer {
-    /// `data` is an object with `success: true`.
-    pub(crate) fn done(data: Value) -> Self {
-        Self { data, said: None }
+impl ToolAnswer {
+    /// Creates the answer of a successful call. `data` is an object with `success: true`.
+    pub(crate) fn success(data: Value) -> Self {
+        Self { data, external_text: None }
     }
 
-    pub fn failed(failure: Failure) -> Self {
-        Self::done(json!({"success": false, "error": {"code": failure.code, "message": failure.message}}))
+    /// Creates the answer of a failed call.
+    pub fn failed(failure: ToolFailure) -> Self {
+        Self::success(json!({"success": false, "error": {"code": failure.code, "message": failure.message}}))
     }
 
-    /// What another program answered, taken for what it says about itself.
-    pub fn from_outside(data: Value) -> Self {
-        Self::done(data)
+    /// Creates an answer from the data of an external tool. The data may contain an `error`.
+    pub fn from_external(data: Value) -> Self {
+        Self::success(data)
     }
 
-    /// With the words of the tool itself, which are what a model reads.
-    pub(crate) fn in_words(self, said: String) -> Self {
-        Self { said: Some(said), ..self }
+    /// Sets the text of the external tool, which a model reads.
+    pub(crate) fn with_text(self, text: String) -> Self {
+        Self { external_text: Some(text), ..self }
     }
 
+    /// Returns the data of the answer.
     pub fn data(&self) -> &Value {
         &self.data
     }
 
+    /// Returns the data of the answer.
     pub fn into_data(self) -> Value {
         self.data
     }
 
+    /// Returns true if the call succeeded. Data without a `success` flag counts as a success.
     pub fn is_success(&self) -> bool {
         self.data["success"].as_bool().unwrap_or(true)
     }
 
-    /// The code and the message of a failure.
+    /// Returns the code and the message of a failure, or `None` if the data has no `error`. A missing code or message
+    /// is empty.
     pub fn error(&self) -> Option<(&str, &str)> {
         let error = self.data.get("error")?;
         Some((error["code"].as_str().unwrap_or_default(), error["message"].as_str().unwrap_or_default()))
     }
 
-    /// The answer in the words that S3 gives to a model; `tool` where it is known what it does.
-    pub fn text(&self, tool: Option<Tool>) -> String {
-        if let Some(said) = &self.said {
-            return said.clone();
+    /// Returns the text for a model, in the form of S3. The text of an external tool has priority. `kind` is `None` for
+    /// an external tool with an unknown purpose, and its data is returned as JSON.
+    pub fn text(&self, kind: Option<ToolKind>) -> String {
+        if let Some(text) = &self.external_text {
+            return text.clone();
         }
         if let Some((_, message)) = self.error() {
             return format!("Error: {message}");
         }
-        let Some(tool) = tool else { return self.data.to_string() };
-        let named = |verb: &str| {
+        let Some(kind) = kind else { return self.data.to_string() };
+        let sentence = |verb: &str| {
             let text = |key: &str| self.data[key].as_str().unwrap_or_default();
             format!("{verb} task '{}' (ID: {})", text("title"), text("task_id"))
         };
-        match tool {
-            Tool::Add => named("Created"),
-            Tool::Complete => named("Completed") + &following(&self.data),
-            Tool::Update => named("Updated") + &following(&self.data),
-            Tool::Delete => named("Deleted"),
-            Tool::Remind => {
+        match kind {
+            ToolKind::Add => sentence("Created"),
+            ToolKind::Complete => sentence("Completed") + &next_occurrence(&self.data),
+            ToolKind::Update => sentence("Updated") + &next_occurrence(&self.data),
+            ToolKind::Delete => sentence("Deleted"),
+            ToolKind::Remind => {
                 format!(
                     "{} at {}",
-                    named("Scheduled a reminder for"),
+                    sentence("Scheduled a reminder for"),
                     self.data["remind_at"].as_str().unwrap_or_default()
                 )
             }
-            Tool::CompleteSeveral => format!("Completed {}", self.listed()),
-            Tool::DeleteSeveral => format!("Deleted {}", self.listed()),
-            Tool::Undo => {
-                format!("Took back what was {}: {}", self.data["undone"].as_str().unwrap_or_default(), self.listed())
+            ToolKind::CompleteSeveral => format!("Completed {}", self.task_list()),
+            ToolKind::DeleteSeveral => format!("Deleted {}", self.task_list()),
+            ToolKind::Undo => {
+                format!(
+                    "Undid the last change ({}): {}",
+                    self.data["undone"].as_str().unwrap_or_default(),
+                    self.task_list()
+                )
             }
-            // What is not about tasks says it best in its own fields.
-            Tool::ListAgents | Tool::RunAgent | Tool::GetExecution | Tool::CancelExecution => self.data.to_string(),
-            Tool::ScheduleAgent | Tool::ListSchedules | Tool::PauseSchedule | Tool::ResumeSchedule => {
+            // S3 has no form for agents and schedules. The model gets the data as JSON.
+            ToolKind::ListAgents | ToolKind::RunAgent | ToolKind::GetExecution | ToolKind::CancelExecution => {
                 self.data.to_string()
             }
-            Tool::List if self.data["count"] == 0 => "You have no such tasks.".to_owned(),
-            Tool::List => format!("You have {}", self.listed()),
+            ToolKind::ScheduleAgent | ToolKind::ListSchedules | ToolKind::PauseSchedule | ToolKind::ResumeSchedule => {
+                self.data.to_string()
+            }
+            ToolKind::List if self.data["count"] == 0 => "No tasks match.".to_owned(),
+            ToolKind::List => format!("You have {}", self.task_list()),
         }
     }
 
-    fn listed(&self) -> String {
+    /// Formats the number of tasks and one line for each task of the answer. The number includes tasks on other pages.
+    fn task_list(&self) -> String {
         let tasks = self.data["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
         let total = self.data["total"].as_u64().or(self.data["count"].as_u64()).unwrap_or_default();
         let mut text = format!("{total} {}:", if total == 1 { "task" } else { "tasks" });
@@ -148,7 +170,7 @@ impl Answer {
     }
 }
 
-/// What else is known about a task of a list.
+/// Formats the optional fields of a task in a list. Leaves out empty fields and medium priority.
 fn details(task: &Value) -> String {
     let mut details = String::new();
     let mut add = |name: &str, text: Option<&str>| {
@@ -162,18 +184,18 @@ fn details(task: &Value) -> String {
     add("tags", Some(&tags.join(", ")));
     add("repeats", task["recurrence"].as_str());
     add("description", task["description"].as_str());
-    details + &following(task)
+    details + &next_occurrence(task)
 }
 
-/// What comes after a recurring task that was completed.
-fn following(data: &Value) -> String {
+/// Formats the next occurrence of a completed recurring task. Returns an empty text if `data` has no `next_task`.
+fn next_occurrence(data: &Value) -> String {
     match data.get("next_task") {
         None => String::new(),
-        Some(Value::Null) => "; it repeats no more".to_owned(),
+        Some(Value::Null) => "; it has no further occurrences".to_owned(),
         Some(next) => {
             let due = next["due_date"].as_str().unwrap_or_default();
             let id = next["id"].as_str().unwrap_or_default();
-            format!("; the next one is due {due} (ID: {id})")
+            format!("; the next occurrence is due {due} (ID: {id})")
         }
     }
 }
@@ -183,25 +205,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_reads_the_words_of_the_contract() {
+    fn texts_for_models_have_the_form_of_s3() {
         // AGENT-6, TASK-1: S3
-        let created = Answer::done(json!({"success": true, "task_id": "abc", "title": "Task title"}));
-        assert_eq!(created.text(Some(Tool::Add)), "Created task 'Task title' (ID: abc)");
+        let created = ToolAnswer::success(json!({"success": true, "task_id": "abc", "title": "Task title"}));
+        assert_eq!(created.text(Some(ToolKind::Add)), "Created task 'Task title' (ID: abc)");
         let again = json!({"id": "def", "due_date": "2026-01-31"});
-        let done = Answer::done(json!({"success": true, "task_id": "abc", "title": "Rent", "next_task": again}));
-        let words = "Completed task 'Rent' (ID: abc); the next one is due 2026-01-31 (ID: def)";
-        assert_eq!(done.text(Some(Tool::Complete)), words);
-        let last = Answer::done(json!({"success": true, "task_id": "abc", "title": "Rent", "next_task": null}));
-        assert_eq!(last.text(Some(Tool::Complete)), "Completed task 'Rent' (ID: abc); it repeats no more");
-        let failed = Answer::failed(Failure::new(NOT_FOUND, "Human-readable error"));
-        assert_eq!(failed.text(Some(Tool::Delete)), "Error: Human-readable error");
+        let done = ToolAnswer::success(json!({"success": true, "task_id": "abc", "title": "Rent", "next_task": again}));
+        let expected = "Completed task 'Rent' (ID: abc); the next occurrence is due 2026-01-31 (ID: def)";
+        assert_eq!(done.text(Some(ToolKind::Complete)), expected);
+        let last = ToolAnswer::success(json!({"success": true, "task_id": "abc", "title": "Rent", "next_task": null}));
+        assert_eq!(
+            last.text(Some(ToolKind::Complete)),
+            "Completed task 'Rent' (ID: abc); it has no further occurrences"
+        );
+        let failed = ToolAnswer::failed(ToolFailure::new(NOT_FOUND, "Human-readable error"));
+        assert_eq!(failed.text(Some(ToolKind::Delete)), "Error: Human-readable error");
         let tasks = json!([
             {"id": "abc", "title": "Task One", "status": "completed"},
             {"id": "def", "title": "Task Two", "status": "pending"},
         ]);
-        let list = Answer::done(json!({"success": true, "tasks": tasks, "count": 2}));
+        let list = ToolAnswer::success(json!({"success": true, "tasks": tasks, "count": 2}));
         assert_eq!(
-            list.text(Some(Tool::List)),
+            list.text(Some(ToolKind::List)),
             "You have 2 tasks:\n1. [✓] Task One (ID: abc)\n2. [ ] Task Two (ID: def)"
         );
     }

@@ -1,7 +1,7 @@
-//! Every tool there is: its names, what it says about itself, and the JSON Schema of its arguments.
+//! The catalog of built-in tools: their names, their descriptions and the JSON Schemas of their arguments.
 //!
-//! The schemas use only what every provider takes: no `$ref`, no lists of types, no `anyOf`. `user_id` is in none of
-//! them: nobody who calls a tool chooses it.
+//! The schemas use only features that every provider supports: no `$ref`, no lists of types, no `anyOf`. No schema
+//! contains `user_id`, because the caller must not choose the user.
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -10,14 +10,14 @@ use std::sync::{Arc, LazyLock};
 use model::{reminder, schedule, task};
 use serde_json::{Map, Value, json};
 
-use crate::Arguments;
-use crate::foreign::Foreign;
+use crate::ToolArguments;
+use crate::mcp_client::ExternalTool;
 
 pub(crate) type Schema = Map<String, Value>;
 
-/// What a tool does, whatever it is called.
+/// The purpose of a tool, independent of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tool {
+pub enum ToolKind {
     Add,
     List,
     Complete,
@@ -37,346 +37,357 @@ pub enum Tool {
     ResumeSchedule,
 }
 
-/// How much there is to offer to a user.
+/// The groups of built-in tools that a user has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offer {
+pub enum ToolSet {
+    /// Tasks and reminders.
     Tasks,
-    /// Agents to run besides.
+    /// Additionally the tools for agents.
     Agents,
-    /// And the right to have them run at certain times.
+    /// Additionally the tools for schedules.
     Schedules,
 }
 
-/// Which names the tools go by (TASK-2).
+/// The names of the tools for tasks (TASK-2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Names {
-    /// `add_task` and its like.
+pub enum ToolNames {
+    /// `add_task`, `list_tasks` and so on.
     #[default]
     Task,
-    /// S0's: `create_todo` and its like.
+    /// The names of S0: `create_todo`, `list_todos` and so on.
     Todo,
-    /// There are none: the tasks are kept by an MCP server of somebody else.
+    /// No built-in tools for tasks, because an external MCP server manages the tasks.
     None,
 }
 
-/// A tool as it is shown to models and clients.
+/// The description of a tool for models and clients.
 #[derive(Clone, Debug)]
-pub struct Spec {
-    /// Where it is known.
-    pub tool: Option<Tool>,
+pub struct ToolSpec {
+    /// `None` for an external tool with an unknown purpose.
+    pub kind: Option<ToolKind>,
     pub name: Cow<'static, str>,
     pub title: Cow<'static, str>,
     pub description: Cow<'static, str>,
-    /// An object schema.
+    /// The JSON Schema of the arguments. Its type is `object`.
     pub schema: Schema,
     pub read_only: bool,
-    /// The user may be asked before it is called.
+    /// A call may need a confirmation.
     pub destructive: bool,
-    /// Calling it twice changes no more than calling it once.
+    /// Repeating a call has no further effect.
     pub idempotent: bool,
-    /// Where it is not ours.
-    pub(crate) foreign: Option<Arc<Foreign>>,
+    /// Set for external tools.
+    pub(crate) external: Option<Arc<ExternalTool>>,
 }
 
-impl Spec {
-    pub fn is_ours(&self) -> bool {
-        self.foreign.is_none()
+impl ToolSpec {
+    /// Returns true for a built-in tool.
+    pub fn is_built_in(&self) -> bool {
+        self.external.is_none()
     }
 
-    /// The argument that names one task.
-    pub fn id_key(&self) -> &'static str {
-        ID_KEYS.into_iter().find(|key| self.takes(key)).unwrap_or("task_id")
+    /// Returns the name of the argument that selects one task, or `task_id` if the tool has none.
+    pub fn task_id_argument(&self) -> &'static str {
+        TASK_ID_ARGUMENTS.into_iter().find(|key| self.has_argument(key)).unwrap_or("task_id")
     }
 
-    /// Whether there is an argument of this name.
-    pub fn takes(&self, argument: &str) -> bool {
+    /// Returns true if the tool has an argument of this name.
+    pub fn has_argument(&self, argument: &str) -> bool {
         self.schema.get("properties").is_some_and(|properties| properties.get(argument).is_some())
     }
 }
 
-/// What the argument that names one task may be called.
-pub(crate) const ID_KEYS: [&str; 3] = ["todo_id", "task_id", "id"];
+/// The known names of the argument that selects one task.
+pub(crate) const TASK_ID_ARGUMENTS: [&str; 3] = ["todo_id", "task_id", "id"];
 
-/// All tools that somebody has at hand, in a fixed order.
+/// The tools of a user, in a fixed order.
 #[derive(Clone, Debug)]
-pub enum Specs {
-    Ours(&'static [Spec]),
-    /// Ours and those of others.
-    All(Arc<[Spec]>),
+pub enum ToolSpecs {
+    BuiltIn(&'static [ToolSpec]),
+    /// Built-in and external tools.
+    All(Arc<[ToolSpec]>),
 }
 
-impl Deref for Specs {
-    type Target = [Spec];
+impl Deref for ToolSpecs {
+    type Target = [ToolSpec];
 
-    fn deref(&self) -> &[Spec] {
+    fn deref(&self) -> &[ToolSpec] {
         match self {
-            Self::Ours(specs) => specs,
+            Self::BuiltIn(specs) => specs,
             Self::All(specs) => specs,
         }
     }
 }
 
-/// Our own tools: those for tasks under one set of names and, where there are agents to run, those for agents and for
-/// their schedules.
-pub fn ours(names: Names, offer: Offer) -> &'static [Spec] {
-    static TASK: LazyLock<Vec<Spec>> = LazyLock::new(|| [specs(Names::Task), beyond_tasks()].concat());
-    static TODO: LazyLock<Vec<Spec>> = LazyLock::new(|| [specs(Names::Todo), beyond_tasks()].concat());
-    static NONE: LazyLock<Vec<Spec>> = LazyLock::new(beyond_tasks);
-    let all: &'static [Spec] = match names {
-        Names::Task => &TASK,
-        Names::Todo => &TODO,
-        Names::None => &NONE,
+/// Returns the built-in tools of a set, in a fixed order.
+pub fn built_in(names: ToolNames, set: ToolSet) -> &'static [ToolSpec] {
+    static TASK: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| [task_specs(ToolNames::Task), other_specs()].concat());
+    static TODO: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| [task_specs(ToolNames::Todo), other_specs()].concat());
+    static NONE: LazyLock<Vec<ToolSpec>> = LazyLock::new(other_specs);
+    let all: &'static [ToolSpec] = match names {
+        ToolNames::Task => &TASK,
+        ToolNames::Todo => &TODO,
+        ToolNames::None => &NONE,
     };
-    match offer {
-        Offer::Tasks => of(names),
-        // Those for schedules come last.
-        Offer::Agents => &all[..all.len() - for_schedules().len()],
-        Offer::Schedules => all,
+    match set {
+        ToolSet::Tasks => task_tools(names),
+        // The tools for schedules are the last ones.
+        ToolSet::Agents => &all[..all.len() - schedule_specs().len()],
+        ToolSet::Schedules => all,
     }
 }
 
-fn beyond_tasks() -> Vec<Spec> {
-    [for_agents(), for_schedules()].concat()
+fn other_specs() -> Vec<ToolSpec> {
+    [agent_specs(), schedule_specs()].concat()
 }
 
-/// The tools for tasks under one set of names, in a fixed order.
-pub fn of(names: Names) -> &'static [Spec] {
-    static TASK: LazyLock<Vec<Spec>> = LazyLock::new(|| specs(Names::Task));
-    static TODO: LazyLock<Vec<Spec>> = LazyLock::new(|| specs(Names::Todo));
+/// Returns the tools for tasks with the given names, in a fixed order.
+pub fn task_tools(names: ToolNames) -> &'static [ToolSpec] {
+    static TASK: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| task_specs(ToolNames::Task));
+    static TODO: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| task_specs(ToolNames::Todo));
     match names {
-        Names::Task => &TASK,
-        Names::Todo => &TODO,
-        Names::None => &[],
+        ToolNames::Task => &TASK,
+        ToolNames::Todo => &TODO,
+        ToolNames::None => &[],
     }
 }
 
-/// Gives the arguments the names that the handlers know.
-pub(crate) fn rename(names: Names, arguments: &mut Arguments) {
-    if names == Names::Todo {
-        for (theirs, ours) in [("todo_id", "task_id"), ("todo_ids", "task_ids")] {
-            if let Some(value) = arguments.remove(theirs) {
-                arguments.insert(ours.to_owned(), value);
+/// Renames the arguments of S0 to the names that the handlers use. Has no effect unless `names` is `Todo`.
+pub(crate) fn rename_arguments(names: ToolNames, arguments: &mut ToolArguments) {
+    if names == ToolNames::Todo {
+        for (from, to) in [("todo_id", "task_id"), ("todo_ids", "task_ids")] {
+            if let Some(value) = arguments.remove(from) {
+                arguments.insert(to.to_owned(), value);
             }
         }
     }
 }
 
-pub(crate) fn name(names: Names, tool: Tool) -> &'static str {
-    of(names).iter().find(|spec| spec.tool == Some(tool)).map_or("", |spec| &spec.name)
+/// Returns the name of a tool for tasks, or an empty text if there is none.
+pub(crate) fn tool_name(names: ToolNames, kind: ToolKind) -> &'static str {
+    task_tools(names).iter().find(|spec| spec.kind == Some(kind)).map_or("", |spec| &spec.name)
 }
 
-/// What the argument is called that names one task, and the one that names several.
-pub(crate) fn id_keys(names: Names) -> (&'static str, &'static str) {
+/// Returns the names of the arguments that select one task and several tasks.
+pub(crate) fn task_id_arguments(names: ToolNames) -> (&'static str, &'static str) {
     match names {
-        Names::Task | Names::None => ("task_id", "task_ids"),
-        Names::Todo => ("todo_id", "todo_ids"),
+        ToolNames::Task | ToolNames::None => ("task_id", "task_ids"),
+        ToolNames::Todo => ("todo_id", "todo_ids"),
     }
 }
 
-fn specs(names: Names) -> Vec<Spec> {
-    let pick = |task: &'static str, todo: &'static str| if names == Names::Task { task } else { todo };
-    let (id, ids) = id_keys(names);
-    let id_of = |what: &str| (id, text(&format!("The id of the task {what}, as the list gives it.")));
+/// Returns the tools for tasks. `names` is `Task` or `Todo`. The names of S0 have no tool that completes one task.
+fn task_specs(names: ToolNames) -> Vec<ToolSpec> {
+    let pick = |task: &'static str, todo: &'static str| if names == ToolNames::Task { task } else { todo };
+    let (id, ids) = task_id_arguments(names);
+    let id_argument =
+        |purpose: &str| (id, text(&format!("The id of the task {purpose}, taken from the list of tasks.")));
     let mut specs = vec![
-        Spec {
+        ToolSpec {
             title: "Add a task".into(),
             description: "Adds one task to the user's list.".into(),
-            schema: object(
-                &["title"],
-                attributes("What is to be done, in the user's words, without date and priority."),
-            ),
-            ..spec(Tool::Add, pick("add_task", "create_todo"))
+            schema: object(&["title"], attributes("The task in the user's words, without date and priority.")),
+            ..spec(ToolKind::Add, pick("add_task", "create_todo"))
         },
-        Spec {
+        ToolSpec {
             title: "List tasks".into(),
-            description: "Lists the user's tasks, oldest first, those not done unless status says otherwise.".into(),
+            description: "Lists the user's tasks, oldest first. Lists only open tasks unless status is given.".into(),
             schema: object(&[], [filters(), paging()].concat()),
             read_only: true,
             idempotent: true,
-            ..spec(Tool::List, pick("list_tasks", "list_todos"))
+            ..spec(ToolKind::List, pick("list_tasks", "list_todos"))
         },
-        Spec {
+        ToolSpec {
             title: "Update a task".into(),
-            description: "Changes one task. What is not given stays as it is; an empty text or list removes the value."
+            description: "Changes one task. Omitted fields are not changed. An empty text or list removes the value."
                 .into(),
             schema: object(
                 &[id],
                 [
-                    vec![id_of("to change")],
+                    vec![id_argument("to change")],
                     attributes("The new title."),
-                    vec![("status", choice("completed, or pending to open it again.", &["pending", "completed"]))],
+                    vec![(
+                        "status",
+                        choice("The new status. pending reopens a completed task.", &["pending", "completed"]),
+                    )],
                 ]
                 .concat(),
             ),
             idempotent: true,
-            ..spec(Tool::Update, pick("update_task", "update_todo"))
+            ..spec(ToolKind::Update, pick("update_task", "update_todo"))
         },
-        Spec {
+        ToolSpec {
             title: "Delete a task".into(),
             description: "Deletes one task. The user is asked to confirm first.".into(),
             schema: object(
-                if names == Names::Todo { &["todo_id", "confirmation"] } else { &["task_id"] },
-                vec![id_of("to delete"), confirmation()],
+                if names == ToolNames::Todo { &["todo_id", "confirmation"] } else { &["task_id"] },
+                vec![id_argument("to delete"), confirmation()],
             ),
             destructive: true,
-            ..spec(Tool::Delete, pick("delete_task", "delete_todo"))
+            ..spec(ToolKind::Delete, pick("delete_task", "delete_todo"))
         },
-        Spec {
+        ToolSpec {
             title: "Complete several tasks".into(),
             description:
-                "Marks all the tasks as done that are named by id or that match the filters. The user is asked \
-                          to confirm first."
+                "Marks all tasks as done that are given by id or that match the filters. The user is asked to \
+                          confirm first."
                     .into(),
-            schema: object(&[], [vec![several(ids)], filters(), vec![confirmation()]].concat()),
+            schema: object(&[], [vec![ids_argument(ids)], filters(), vec![confirmation()]].concat()),
             destructive: true,
             idempotent: true,
-            ..spec(Tool::CompleteSeveral, pick("complete_tasks", "complete_todos"))
+            ..spec(ToolKind::CompleteSeveral, pick("complete_tasks", "complete_todos"))
         },
-        Spec {
+        ToolSpec {
             title: "Delete several tasks".into(),
-            description: "Deletes all the tasks that are named by id or that match the filters. The user is asked to \
+            description: "Deletes all tasks that are given by id or that match the filters. The user is asked to \
                           confirm first."
                 .into(),
-            schema: object(&[], [vec![several(ids)], filters(), vec![confirmation()]].concat()),
+            schema: object(&[], [vec![ids_argument(ids)], filters(), vec![confirmation()]].concat()),
             destructive: true,
-            ..spec(Tool::DeleteSeveral, pick("delete_tasks", "delete_todos"))
+            ..spec(ToolKind::DeleteSeveral, pick("delete_tasks", "delete_todos"))
         },
-        Spec {
+        ToolSpec {
             title: "Schedule a reminder".into(),
             description: "Reminds the user of one task at a time, once or repeatedly.".into(),
             schema: object(
                 &[id, "remind_at"],
                 vec![
-                    id_of("to remind of"),
-                    (
-                        "remind_at",
-                        text("When: ISO 8601 date and time, in the user's time zone unless it has an offset."),
-                    ),
+                    id_argument("to remind of"),
+                    ("remind_at", text("ISO 8601 date and time, in the user's time zone unless it has an offset.")),
                     ("repeat_interval_minutes", number("Minutes between repetitions.", reminder::MAX_INTERVAL_MINUTES)),
-                    ("repeat_count", number("How often in total.", reminder::MAX_COUNT)),
+                    ("repeat_count", number("The total number of reminders.", reminder::MAX_COUNT)),
                 ],
             ),
-            ..spec(Tool::Remind, "schedule_reminder")
+            ..spec(ToolKind::Remind, "schedule_reminder")
         },
-        Spec {
+        ToolSpec {
             title: "Undo the last change".into(),
-            description: "Takes back the user's last change to tasks.".into(),
+            description: "Undoes the user's last change to tasks.".into(),
             schema: object(&[], Vec::new()),
-            // Taking back an addition removes the task.
+            // Undoing the creation of a task removes it.
             destructive: true,
-            ..spec(Tool::Undo, "undo_last_change")
+            ..spec(ToolKind::Undo, "undo_last_change")
         },
     ];
-    if names == Names::Task {
-        // S0 has none: there a status is updated.
-        let complete = Spec {
+    if names == ToolNames::Task {
+        // S0 has no such tool. Its clients update the status.
+        let complete = ToolSpec {
             title: "Complete a task".into(),
             description: "Marks one task as done.".into(),
-            schema: object(&[id], vec![id_of("that is done")]),
+            schema: object(&[id], vec![id_argument("that is done")]),
             idempotent: true,
-            ..spec(Tool::Complete, "complete_task")
+            ..spec(ToolKind::Complete, "complete_task")
         };
         specs.insert(2, complete);
     }
     specs
 }
 
-fn for_agents() -> Vec<Spec> {
-    let execution = |what: &str| ("execution_id", text(&format!("The id of the run {what}, as run_agent gives it.")));
+/// Returns the tools for agents.
+fn agent_specs() -> Vec<ToolSpec> {
+    let execution =
+        |purpose: &str| ("execution_id", text(&format!("The id of the run {purpose}, as returned by run_agent.")));
     vec![
-        Spec {
+        ToolSpec {
             title: "List agents".into(),
-            description: "Lists the other agents that can be run for the user, and how busy each is.".into(),
+            description: "Lists the agents that the user can run, with the number of running and waiting runs of each."
+                .into(),
             schema: object(&[], Vec::new()),
             read_only: true,
             idempotent: true,
-            ..spec(Tool::ListAgents, "list_agents")
+            ..spec(ToolKind::ListAgents, "list_agents")
         },
-        Spec {
+        ToolSpec {
             title: "Run an agent".into(),
-            description: "Asks another agent to do something and returns at once; the run goes on by itself.".into(),
+            description: "Starts a run of another agent and returns without waiting for its end.".into(),
             schema: object(
                 &["agent", "input"],
                 vec![
-                    ("agent", text("The id or the name of the agent, as list_agents gives it.")),
-                    ("input", text("What it shall do, in the user's words.")),
+                    ("agent", text("The id or the name of the agent, as returned by list_agents.")),
+                    ("input", text("The request to the agent, in the user's words.")),
                 ],
             ),
-            ..spec(Tool::RunAgent, "run_agent")
+            ..spec(ToolKind::RunAgent, "run_agent")
         },
-        Spec {
-            title: "See a run of an agent".into(),
-            description: "What became of a run: its state and, once it has ended, what the agent answered.".into(),
-            schema: object(&["execution_id"], vec![execution("to see")]),
+        ToolSpec {
+            title: "Get a run of an agent".into(),
+            description: "Returns the state of a run and, once it has ended, the output of the agent.".into(),
+            schema: object(&["execution_id"], vec![execution("to read")]),
             read_only: true,
             idempotent: true,
-            ..spec(Tool::GetExecution, "get_execution")
+            ..spec(ToolKind::GetExecution, "get_execution")
         },
-        Spec {
+        ToolSpec {
             title: "Stop a run of an agent".into(),
-            description: "Stops a run that waits or is at work.".into(),
+            description: "Stops a run that is waiting or running.".into(),
             schema: object(&["execution_id"], vec![execution("to stop")]),
-            ..spec(Tool::CancelExecution, "cancel_execution")
+            ..spec(ToolKind::CancelExecution, "cancel_execution")
         },
     ]
 }
 
-fn for_schedules() -> Vec<Spec> {
-    let schedule = |what: &str| ("schedule", text(&format!("The name or the id of the schedule {what}.")));
+/// Returns the tools for schedules.
+fn schedule_specs() -> Vec<ToolSpec> {
+    let schedule = |purpose: &str| ("schedule", text(&format!("The name or the id of the schedule {purpose}.")));
     vec![
-        Spec {
+        ToolSpec {
             title: "Schedule an agent".into(),
-            description:
-                "Has another agent do something at certain times. Exactly one of cron_expression, every and at \
-                          says when."
-                    .into(),
+            description: "Runs another agent at certain times. Give exactly one of cron_expression, every and at."
+                .into(),
             schema: object(
                 &["agent", "input"],
                 vec![
-                    ("agent", text("The id or the name of the agent, as list_agents gives it.")),
-                    ("input", text("What it shall do each time, in the user's words, without the times.")),
-                    ("cron_expression", text("5 fields such as 0 17 * * FRI, or @daily; in the user's time zone.")),
-                    ("every", text("A length of time such as 90m or 1h30m, counted from now.")),
-                    ("at", text("Once: a date and time in the user's time zone unless it has an offset.")),
-                    ("start_at", text("Not before this date and time; every is counted from there.")),
-                    ("end_at", text("Not after this date and time.")),
-                    ("time_zone", text("Where it is not the user's: Europe/Berlin and the like.")),
-                    ("name", bounded("What to call it; made of the input otherwise.", 1, schedule::MAX_NAME)),
+                    ("agent", text("The id or the name of the agent, as returned by list_agents.")),
+                    ("input", text("The request to the agent for each run, in the user's words, without the times.")),
+                    ("cron_expression", text("5 fields such as 0 17 * * FRI, or @daily, in the user's time zone.")),
+                    ("every", text("An interval such as 90m or 1h30m, counted from now.")),
+                    ("at", text("A single date and time, in the user's time zone unless it has an offset.")),
+                    ("start_at", text("The first possible date and time. The interval is counted from it.")),
+                    ("end_at", text("The last possible date and time.")),
+                    ("time_zone", text("A time zone such as Europe/Berlin. Defaults to the user's time zone.")),
+                    (
+                        "name",
+                        bounded(
+                            "The name of the schedule. Defaults to the first words of the input.",
+                            1,
+                            schedule::MAX_NAME,
+                        ),
+                    ),
                 ],
             ),
-            ..spec(Tool::ScheduleAgent, "schedule_agent")
+            ..spec(ToolKind::ScheduleAgent, "schedule_agent")
         },
-        Spec {
+        ToolSpec {
             title: "List schedules".into(),
-            description: "Lists what agents are scheduled to do: when each runs next, and which are paused.".into(),
+            description: "Lists the schedules with their next runs. Paused schedules are included.".into(),
             schema: object(&[], Vec::new()),
             read_only: true,
             idempotent: true,
-            ..spec(Tool::ListSchedules, "list_schedules")
+            ..spec(ToolKind::ListSchedules, "list_schedules")
         },
-        Spec {
+        ToolSpec {
             title: "Pause a schedule".into(),
-            description: "Nothing of the schedule starts until it is resumed.".into(),
+            description: "Pauses a schedule. It starts no runs until it is resumed.".into(),
             schema: object(
                 &["schedule"],
-                vec![schedule("to pause"), ("reason", text("Why, in a few words, where the user says so."))],
+                vec![schedule("to pause"), ("reason", text("The reason in a few words, if the user gave one."))],
             ),
             idempotent: true,
-            ..spec(Tool::PauseSchedule, "pause_schedule")
+            ..spec(ToolKind::PauseSchedule, "pause_schedule")
         },
-        Spec {
+        ToolSpec {
             title: "Resume a schedule".into(),
-            description: "Lets a schedule that is paused go on with its next time from now.".into(),
+            description: "Resumes a paused schedule with its next occurrence from now.".into(),
             schema: object(&["schedule"], vec![schedule("to resume")]),
             idempotent: true,
-            ..spec(Tool::ResumeSchedule, "resume_schedule")
+            ..spec(ToolKind::ResumeSchedule, "resume_schedule")
         },
     ]
 }
 
-fn spec(tool: Tool, name: &'static str) -> Spec {
-    Spec {
-        tool: Some(tool),
+/// Returns a specification with a kind and a name. Its texts and its schema are empty, and its flags are false.
+fn spec(kind: ToolKind, name: &'static str) -> ToolSpec {
+    ToolSpec {
+        kind: Some(kind),
         name: name.into(),
         title: "".into(),
         description: "".into(),
@@ -384,23 +395,25 @@ fn spec(tool: Tool, name: &'static str) -> Spec {
         read_only: false,
         destructive: false,
         idempotent: false,
-        foreign: None,
+        external: None,
     }
 }
 
 type Property = (&'static str, Value);
 
+/// Returns the arguments for the fields of a task. `title` is the description of the argument `title`.
 fn attributes(title: &str) -> Vec<Property> {
     vec![
-        ("title", bounded(title, 1, task::MAX_TITLE)),
-        ("description", bounded("More about it.", 0, task::MAX_DESCRIPTION)),
+        ("title", bounded(title, 1, task::MAX_TITLE_CHARS)),
+        ("description", bounded("Details of the task.", 0, task::MAX_DESCRIPTION_CHARS)),
         ("due_date", text("ISO 8601: a date, or a date and time in the user's time zone unless it has an offset.")),
-        ("priority", choice("How important it is; medium where nothing is said.", &["low", "medium", "high"])),
+        ("priority", choice("The priority. Defaults to medium.", &["low", "medium", "high"])),
         ("recurrence", text("An RFC 5545 RRULE such as FREQ=WEEKLY;BYDAY=MO.")),
-        ("tags", list("Words to group tasks by.", task::MAX_TAGS)),
+        ("tags", list("Labels that group tasks.", task::MAX_TAGS)),
     ]
 }
 
+/// Returns the arguments that select tasks.
 fn filters() -> Vec<Property> {
     vec![
         ("status", choice("Only tasks with this status.", &["pending", "completed", "all"])),
@@ -412,26 +425,31 @@ fn filters() -> Vec<Property> {
             ),
         ),
         ("tags", list("Only tasks that have all these tags.", task::MAX_TAGS)),
-        ("query", bounded("Only tasks with this text in title or description.", 1, task::MAX_TITLE)),
+        ("query", bounded("Only tasks with this text in title or description.", 1, task::MAX_TITLE_CHARS)),
     ]
 }
 
 fn paging() -> Vec<Property> {
     vec![
-        ("limit", number("How many at most; 100 where nothing is said.", crate::tasks::MAX_LISTED)),
-        ("cursor", text("next_cursor of the answer before, for the tasks that follow.")),
+        ("limit", number("The maximum number of tasks. Defaults to 100.", crate::tasks::MAX_LIST_LIMIT)),
+        ("cursor", text("next_cursor of the previous answer, to get the following tasks.")),
     ]
 }
 
-fn several(name: &'static str) -> Property {
-    let about = "The ids of the tasks, as the list gives them; without them all tasks that match the filters.";
-    (name, list(about, crate::tasks::MAX_SEVERAL))
+fn ids_argument(name: &'static str) -> Property {
+    let description =
+        "The ids of the tasks, taken from the list of tasks. If omitted, all tasks that match the filters.";
+    (name, list(description, crate::tasks::MAX_BULK_TASKS))
 }
 
 fn confirmation() -> Property {
-    ("confirmation", json!({"type": "boolean", "description": "true once the user has agreed to exactly this."}))
+    (
+        "confirmation",
+        json!({"type": "boolean", "description": "true only if the user has confirmed exactly this call."}),
+    )
 }
 
+/// Returns the schema of an object that has only these properties.
 fn object(required: &[&str], properties: Vec<Property>) -> Map<String, Value> {
     let properties: Map<_, _> = properties.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
     let mut schema = Map::new();
@@ -466,7 +484,7 @@ fn number(description: &str, max: i64) -> Value {
 mod tests {
     use super::*;
 
-    /// Every key of a schema, at any depth.
+    /// Collects the keys of a schema at any depth.
     fn keys(value: &Value, found: &mut Vec<String>) {
         match value {
             Value::Object(map) => map.iter().for_each(|(key, value)| {
@@ -479,35 +497,37 @@ mod tests {
     }
 
     #[test]
-    fn schemas_are_of_the_kind_every_provider_takes() {
-        // TASK-1
-        for spec in ours(Names::Task, Offer::Schedules).iter().chain(ours(Names::Todo, Offer::Schedules)) {
+    fn schemas_use_only_features_of_every_provider() {
+        // AGENT-3, TASK-1
+        for spec in
+            built_in(ToolNames::Task, ToolSet::Schedules).iter().chain(built_in(ToolNames::Todo, ToolSet::Schedules))
+        {
             let schema = Value::Object(spec.schema.clone());
             let mut found = Vec::new();
             keys(&schema, &mut found);
-            for never in ["$ref", "$defs", "anyOf", "oneOf", "allOf", "not", "user_id", "format"] {
-                assert!(!found.iter().any(|key| key == never), "{}: {never}", spec.name);
+            for unsupported in ["$ref", "$defs", "anyOf", "oneOf", "allOf", "not", "user_id", "format"] {
+                assert!(!found.iter().any(|key| key == unsupported), "{}: {unsupported}", spec.name);
             }
             for (name, property) in schema["properties"].as_object().unwrap() {
                 assert!(property["type"].is_string(), "{}.{name}", spec.name);
                 assert!(property["description"].is_string(), "{}.{name}", spec.name);
             }
             for required in schema["required"].as_array().unwrap() {
-                assert!(spec.takes(required.as_str().unwrap()), "{}", spec.name);
+                assert!(spec.has_argument(required.as_str().unwrap()), "{}", spec.name);
             }
         }
     }
 
     #[test]
-    fn both_sets_have_the_names_of_their_seeds() {
+    fn tool_names_match_the_seeds() {
         // TASK-1, TASK-2
-        let names = |set| of(set).iter().map(|spec| &*spec.name).collect::<Vec<_>>();
+        let names = |set| task_tools(set).iter().map(|spec| &*spec.name).collect::<Vec<_>>();
         for name in ["add_task", "list_tasks", "complete_task", "delete_task", "update_task", "schedule_reminder"] {
-            assert!(names(Names::Task).contains(&name), "{name}");
+            assert!(names(ToolNames::Task).contains(&name), "{name}");
         }
         for name in ["create_todo", "list_todos", "update_todo", "delete_todo"] {
-            assert!(names(Names::Todo).contains(&name), "{name}");
+            assert!(names(ToolNames::Todo).contains(&name), "{name}");
         }
-        assert!(names(Names::Todo).iter().all(|name| !name.ends_with("_task")));
+        assert!(names(ToolNames::Todo).iter().all(|name| !name.ends_with("_task")));
     }
 }

@@ -1,95 +1,104 @@
-//! Acts that wait for the user's consent: bound to the tasks they were resolved to, released only by their phrase.
+//! Held calls: tool calls that wait for a confirmation. A held call is bound to the tasks that it was resolved to. Only
+//! its confirmation phrase releases it.
 
 use std::collections::BTreeSet;
 
-use crate::{Arguments, Spec};
+use crate::{ToolArguments, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Everything that waits after one message of the assistant. Kept with that message, and nowhere else.
+/// All held calls of one message of the assistant. Stored only with that message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Held {
-    /// What the user must say, word for word.
+pub struct HeldCalls {
+    /// The text that the user must enter to confirm the calls.
     pub phrase: String,
-    pub acts: Vec<Act>,
+    #[serde(rename = "acts")]
+    pub calls: Vec<HeldCall>,
 }
 
-/// One call that waits.
+/// One held call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Act {
+pub struct HeldCall {
     pub tool: String,
-    /// With the ids it was resolved to, whatever they were called.
-    pub arguments: Arguments,
-    pub targets: Vec<Target>,
-    /// Whether one command touches several tasks.
+    /// The arguments with the resolved ids of the tasks.
+    pub arguments: ToolArguments,
+    /// Empty for a call of an external tool with unknown targets.
+    pub targets: Vec<CallTarget>,
+    /// True if the call changes several tasks.
     pub bulk: bool,
 }
 
+/// A task that a held call changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Target {
-    /// As whoever keeps the task gives it: a UUID where it is ours.
+pub struct CallTarget {
+    /// The id in the form of the server that stores the task. A UUID for our own tasks.
     pub id: Value,
     pub title: String,
 }
 
-/// What releases the deletion of one task (S1).
-pub const YES_DELETE: &str = "yes delete";
+/// The phrase that confirms the deletion of one task (S1).
+pub const CONFIRM_DELETE_PHRASE: &str = "yes delete";
 
-impl Held {
-    /// Nothing where nothing waits. Several single deletions go by one phrase; a bulk act names its own, with how many; so
-    /// does whatever is no deletion.
-    pub fn of(acts: Vec<Act>) -> Option<Self> {
-        if acts.iter().any(Act::is_other) {
-            let phrase = match acts.as_slice() {
+impl HeldCalls {
+    /// Creates the confirmation for a list of calls. Returns `None` if the list is empty. All single deletions share
+    /// one phrase. The phrase of a bulk call contains the number of tasks. If an external tool with unknown targets is
+    /// called, the phrase contains its name, or the number of calls if there are several.
+    pub fn new(calls: Vec<HeldCall>) -> Option<Self> {
+        if calls.iter().any(HeldCall::is_opaque) {
+            let phrase = match calls.as_slice() {
                 [only] => format!("yes run {}", only.tool.to_lowercase()),
                 several => format!("yes run {} actions", several.len()),
             };
-            return Some(Self { phrase, acts });
+            return Some(Self { phrase, calls });
         }
-        let bulk: Vec<&Act> = acts.iter().filter(|act| act.bulk).collect();
+        let bulk: Vec<&HeldCall> = calls.iter().filter(|call| call.bulk).collect();
         let phrase = match bulk.as_slice() {
-            [] if acts.is_empty() => return None,
-            [] => YES_DELETE.to_owned(),
+            [] if calls.is_empty() => return None,
+            [] => CONFIRM_DELETE_PHRASE.to_owned(),
             _ => {
-                let targets = acts.iter().flat_map(|act| &act.targets);
+                let targets = calls.iter().flat_map(|call| &call.targets);
                 let ids: BTreeSet<String> = targets.map(|target| target.id.to_string()).collect();
                 let count = ids.len();
-                let verb = if bulk.iter().all(|act| act.tool.starts_with("complete")) { "complete" } else { "delete" };
+                let verb =
+                    if bulk.iter().all(|call| call.tool.starts_with("complete")) { "complete" } else { "delete" };
                 format!("yes {verb} {count} {}", if count == 1 { "task" } else { "tasks" })
             }
         };
-        Some(Self { phrase, acts })
+        Some(Self { phrase, calls })
     }
 
-    /// What was kept outside of this program may have been changed there: the phrase is not taken from it, and an act must
-    /// be about exactly the tasks that it names.
-    pub fn from_outside(value: Value) -> Option<Self> {
+    /// Parses held calls that a client stored. The client may have changed them, so the phrase is computed again, and
+    /// the targets of each call must match its arguments. Returns `None` if the value is invalid.
+    pub fn from_untrusted(value: Value) -> Option<Self> {
         let held: Self = serde_json::from_value(value).ok()?;
-        if held.acts.iter().all(Act::is_consistent) { Self::of(held.acts) } else { None }
+        if held.calls.iter().all(HeldCall::is_consistent) { Self::new(held.calls) } else { None }
     }
 
-    pub fn is_released_by(&self, message: &str) -> bool {
-        normal(message) == self.phrase
+    /// Returns true if the message is the confirmation phrase. Ignores case, quotes and punctuation.
+    pub fn is_confirmed_by(&self, message: &str) -> bool {
+        normalize(message) == self.phrase
     }
 }
 
-impl Act {
-    /// Whether it is a call of somebody else's tool, of which only the call itself is known.
-    pub fn is_other(&self) -> bool {
+impl HeldCall {
+    /// Returns true for a call of an external tool with unknown targets.
+    pub fn is_opaque(&self) -> bool {
         self.targets.is_empty()
     }
 
-    /// Whether it can be what was asked about with this tool.
-    pub fn fits(&self, spec: &Spec) -> bool {
-        spec.name == self.tool && spec.destructive && !(spec.is_ours() && self.is_other())
+    /// Returns true if this can be a held call of the tool: the tool has this name and is destructive. A call of a
+    /// built-in tool must have targets.
+    pub fn matches_spec(&self, spec: &ToolSpec) -> bool {
+        spec.name == self.tool && spec.destructive && !(spec.is_built_in() && self.is_opaque())
     }
 
-    /// Whether the targets are those of the arguments.
+    /// Returns true if the only argument has exactly the ids of the targets, in their order, and `bulk` matches its
+    /// name. A call without targets may have any arguments, but must not be a bulk call.
     fn is_consistent(&self) -> bool {
-        if self.is_other() {
+        if self.is_opaque() {
             return !self.bulk;
         }
         let ids: Vec<&Value> = self.targets.iter().map(|target| &target.id).collect();
@@ -103,27 +112,30 @@ impl Act {
         }
     }
 
-    pub(crate) fn one(tool: &str, key: &str, target: Target) -> Self {
-        let arguments = Arguments::from_iter([(key.to_owned(), json!(target.id))]);
+    /// Creates a held call for one task.
+    pub(crate) fn single(tool: &str, key: &str, target: CallTarget) -> Self {
+        let arguments = ToolArguments::from_iter([(key.to_owned(), json!(target.id))]);
         Self { tool: tool.to_owned(), arguments, targets: vec![target], bulk: false }
     }
 
-    pub(crate) fn other(tool: &str, arguments: Arguments) -> Self {
+    /// Creates a held call of an external tool with unknown targets.
+    pub(crate) fn opaque(tool: &str, arguments: ToolArguments) -> Self {
         Self { tool: tool.to_owned(), arguments, targets: Vec::new(), bulk: false }
     }
 
-    pub(crate) fn several(tool: &str, key: &str, targets: Vec<Target>) -> Self {
+    /// Creates a held call for several tasks.
+    pub(crate) fn bulk(tool: &str, key: &str, targets: Vec<CallTarget>) -> Self {
         let ids: Vec<_> = targets.iter().map(|target| target.id.clone()).collect();
-        let arguments = Arguments::from_iter([(key.to_owned(), json!(ids))]);
+        let arguments = ToolArguments::from_iter([(key.to_owned(), json!(ids))]);
         Self { tool: tool.to_owned(), arguments, targets, bulk: true }
     }
 }
 
-/// Lower case, without quotes, commas and punctuation at the end (AGENT-7); white space counts once.
-fn normal(message: &str) -> String {
+/// Returns the message in lower case without quotes, commas and end punctuation, with single spaces (AGENT-7).
+fn normalize(message: &str) -> String {
     let is_quote = |c: char| matches!(c, '"' | '\'' | '`' | '“' | '”' | '„' | '‘' | '’' | '«' | '»' | ',');
     let plain: String = message.chars().filter(|c| !is_quote(*c)).collect::<String>().to_lowercase();
-    // A question mark stays: a question is not consent.
+    // A question mark is kept, because a question is no confirmation.
     let words = plain.trim().trim_end_matches(['.', '!', '…']).split_whitespace();
     words.collect::<Vec<_>>().join(" ")
 }
@@ -134,20 +146,20 @@ mod tests {
 
     use super::*;
 
-    fn held(count: u128, bulk: bool) -> Held {
-        let target = |n| Target { id: json!(Uuid::from_u128(n)), title: "milk".into() };
-        let act = match bulk {
-            true => Act::several("delete_tasks", "task_ids", (1..=count).map(target).collect()),
-            false => Act::one("delete_task", "task_id", target(1)),
+    fn held(count: u128, bulk: bool) -> HeldCalls {
+        let target = |n| CallTarget { id: json!(Uuid::from_u128(n)), title: "milk".into() };
+        let call = match bulk {
+            true => HeldCall::bulk("delete_tasks", "task_ids", (1..=count).map(target).collect()),
+            false => HeldCall::single("delete_task", "task_id", target(1)),
         };
-        Held::of(vec![act]).unwrap()
+        HeldCalls::new(vec![call]).unwrap()
     }
 
     #[test]
-    fn only_the_phrase_releases() {
+    fn only_the_phrase_confirms() {
         // AGENT-7
         for yes in ["yes delete", "Yes, delete!", "'YES DELETE'", "“yes delete”.", "  yes   delete "] {
-            assert!(held(1, false).is_released_by(yes), "{yes}");
+            assert!(held(1, false).is_confirmed_by(yes), "{yes}");
         }
         for no in [
             "yes",
@@ -158,34 +170,34 @@ mod tests {
             "yes delete 1 task",
             "yes delete?",
         ] {
-            assert!(!held(1, false).is_released_by(no), "{no}");
+            assert!(!held(1, false).is_confirmed_by(no), "{no}");
         }
-        assert!(held(3, true).is_released_by("Yes delete 3 tasks."));
-        assert!(!held(3, true).is_released_by("yes delete"));
-        assert!(!held(3, true).is_released_by("yes delete 4 tasks"));
+        assert!(held(3, true).is_confirmed_by("Yes delete 3 tasks."));
+        assert!(!held(3, true).is_confirmed_by("yes delete"));
+        assert!(!held(3, true).is_confirmed_by("yes delete 4 tasks"));
     }
 
     #[test]
-    fn a_phrase_from_outside_is_not_believed() {
+    fn untrusted_phrases_and_arguments_are_rejected() {
         // AGENT-7
         let mut value = serde_json::to_value(held(1, false)).unwrap();
         value["phrase"] = "ok".into();
-        assert_eq!(Held::from_outside(value).unwrap().phrase, YES_DELETE);
+        assert_eq!(HeldCalls::from_untrusted(value).unwrap().phrase, CONFIRM_DELETE_PHRASE);
         let mut other = serde_json::to_value(held(2, true)).unwrap();
         other["acts"][0]["targets"].as_array_mut().unwrap().pop();
-        assert_eq!(Held::from_outside(other), None, "one was asked about, two would go");
+        assert_eq!(HeldCalls::from_untrusted(other), None, "the question named one task, the arguments two");
         let mut other = serde_json::to_value(held(1, false)).unwrap();
         other["acts"][0]["arguments"]["title"] = "x".into();
-        assert_eq!(Held::from_outside(other), None, "no arguments that nobody was asked about");
-        assert_eq!(Held::from_outside(json!({"phrase": "ok", "acts": []})), None);
-        assert_eq!(Held::from_outside(json!("nonsense")), None);
+        assert_eq!(HeldCalls::from_untrusted(other), None, "an argument that the question did not name");
+        assert_eq!(HeldCalls::from_untrusted(json!({"phrase": "ok", "acts": []})), None);
+        assert_eq!(HeldCalls::from_untrusted(json!("nonsense")), None);
     }
 
     #[test]
-    fn a_task_counts_once() {
-        let target = |n| Target { id: json!(Uuid::from_u128(n)), title: "milk".into() };
-        let one = Act::one("delete_task", "task_id", target(1));
-        let all = Act::several("delete_tasks", "task_ids", vec![target(1), target(2)]);
-        assert_eq!(Held::of(vec![one, all]).unwrap().phrase, "yes delete 2 tasks");
+    fn each_task_is_counted_once() {
+        let target = |n| CallTarget { id: json!(Uuid::from_u128(n)), title: "milk".into() };
+        let one = HeldCall::single("delete_task", "task_id", target(1));
+        let all = HeldCall::bulk("delete_tasks", "task_ids", vec![target(1), target(2)]);
+        assert_eq!(HeldCalls::new(vec![one, all]).unwrap().phrase, "yes delete 2 tasks");
     }
 }

@@ -1,21 +1,21 @@
-//! The toolbox: what an agent can do for a user with tasks and reminders. One set of handlers behind every door: the
-//! assistant's own loop, and MCP.
+//! The toolbox: the tools that models and MCP clients can call for a user. The assistant and the MCP server share one
+//! set of handlers.
 //!
-//! The user comes from whoever opened the door, never from the arguments of a call. What destroys is held until somebody
-//! has consented; each door asks in its own way.
+//! The user is set by the code that creates the toolbox, never by the arguments of a call. A destructive call is held
+//! until the user has confirmed it. The assistant and the MCP server ask for the confirmation in different forms.
 
 mod agents;
 pub mod answer;
+pub mod call_log;
 pub mod catalog;
-pub mod foreign;
 pub mod held;
 pub mod mcp;
-pub mod record;
+pub mod mcp_client;
 mod reminders;
 mod schedules;
 mod tasks;
 
-use model::conversation::Id;
+use model::conversation::ConversationId;
 use model::{Clock, User, task};
 use scheduler::Scheduler;
 use serde_json::{Map, Value};
@@ -23,167 +23,182 @@ use store::{Conn, Store, Transaction};
 use supervisor::Supervisor;
 use tokio::time::Instant;
 
-pub use answer::Answer;
-pub use catalog::{Names, Offer, Spec, Specs, Tool};
-pub use held::{Act, Held, Target};
+pub use answer::ToolAnswer;
+pub use catalog::{ToolKind, ToolNames, ToolSet, ToolSpec, ToolSpecs};
+pub use held::{CallTarget, HeldCall, HeldCalls};
 
-use answer::Failure;
-use foreign::{Caller, Servers};
+use answer::ToolFailure;
+use mcp_client::{ExternalCaller, McpServers};
 
-/// The arguments of a call, by name.
-pub type Arguments = Map<String, Value>;
+/// The arguments of a tool call, by name.
+pub type ToolArguments = Map<String, Value>;
 
-/// What holds for every user.
+/// The configuration and the dependencies of the tools. The same for all users.
 #[derive(Clone, Debug)]
 pub struct Tools {
     pub clock: Clock,
-    pub limits: task::Limits,
-    pub names: Names,
-    pub confirm: Confirm,
-    /// MCP servers of others, whose tools are offered beside our own.
-    pub servers: Option<Servers>,
-    /// What runs other agents; `None`: there are none.
+    pub limits: task::TaskLimits,
+    pub names: ToolNames,
+    pub confirmation: ConfirmationPolicy,
+    /// The external MCP servers. Their tools are offered in addition to the built-in ones.
+    pub servers: Option<McpServers>,
+    /// Runs other agents. `None` if agents are not available.
     pub supervisor: Option<Supervisor>,
-    /// What runs them at certain times; `None`: nothing does.
+    /// Runs agents on a schedule. `None` if schedules are not available.
     pub scheduler: Option<Scheduler>,
 }
 
-/// What waits for a confirmation.
+/// The calls that need a confirmation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Confirm {
-    /// Every deletion, and every change to several tasks at once.
+pub enum ConfirmationPolicy {
+    /// Every deletion, and every change to several tasks.
     #[default]
     Destructive,
-    /// Only what touches several tasks at once.
+    /// Only changes to several tasks.
     Bulk,
+    /// None.
     Never,
 }
 
-/// Whether the user has agreed to exactly this act.
+/// Records whether the user has confirmed exactly this call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consent {
     Missing,
     Given,
 }
 
-/// What came of a call.
+/// The outcome of a tool call.
 #[derive(Clone, Debug)]
-pub enum Outcome {
-    Done(Answer),
-    /// Nothing was changed: this waits for the user's consent.
-    Held(Act),
+pub enum ToolOutcome {
+    Done(ToolAnswer),
+    /// The call was not carried out. It waits for a confirmation.
+    Held(HeldCall),
 }
 
-/// The tools in the hand of one user.
+/// The tools of one user.
 pub struct Toolbox<'a> {
     tools: &'a Tools,
     user: &'a User,
-    specs: Specs,
-    until: Option<Instant>,
-    conversation: Option<Id>,
-    hold: Hold<'a>,
+    specs: ToolSpecs,
+    deadline: Option<Instant>,
+    conversation: Option<ConversationId>,
+    access: DataAccess<'a>,
 }
 
-/// What the tools work on.
-enum Hold<'a> {
-    /// Every call is a transaction of its own.
+/// The database access of a toolbox.
+enum DataAccess<'a> {
+    /// Every call uses its own transaction.
     Store(&'a Store),
-    /// All calls are part of one that the caller commits.
+    /// All calls use one transaction, which the caller commits.
     Transaction(&'a mut Transaction),
 }
 
 impl Tools {
+    /// Returns the toolbox of a user. Every call uses its own transaction.
     pub fn for_user<'a>(&'a self, user: &'a User, store: &'a Store) -> Toolbox<'a> {
         let specs = self.specs(user);
-        Toolbox { tools: self, user, specs, until: None, conversation: None, hold: Hold::Store(store) }
+        Toolbox { tools: self, user, specs, deadline: None, conversation: None, access: DataAccess::Store(store) }
     }
 
-    /// Nothing that these tools do is there before the transaction is committed. Those of others are not among them: no
-    /// transaction waits for another program.
-    pub fn within<'a>(&'a self, user: &'a User, tx: &'a mut Transaction) -> Toolbox<'a> {
-        let specs = Specs::Ours(self.ours(user));
-        Toolbox { tools: self, user, specs, until: None, conversation: None, hold: Hold::Transaction(tx) }
+    /// Returns the built-in tools of a user in one transaction. Their effects are visible after the commit. External
+    /// tools are not included, because a transaction must not wait for another program.
+    pub fn for_user_in<'a>(&'a self, user: &'a User, tx: &'a mut Transaction) -> Toolbox<'a> {
+        let specs = ToolSpecs::BuiltIn(self.built_in(user));
+        Toolbox { tools: self, user, specs, deadline: None, conversation: None, access: DataAccess::Transaction(tx) }
     }
 
-    /// Whether every tool is our own, so that nothing has to be waited for.
-    pub fn are_ours(&self) -> bool {
+    /// Returns true if no external tools are configured, so that no call waits for another program.
+    pub fn are_all_built_in(&self) -> bool {
         self.servers.is_none()
     }
 
-    /// Our own tools that this user has.
-    pub fn ours(&self, user: &User) -> &'static [Spec] {
-        let agents = self.supervisor.as_ref().is_some_and(|supervisor| agents::are_there(supervisor, user));
-        let schedules = schedules::are_there(self.scheduler.as_ref(), user);
-        let offer = match (agents, schedules) {
-            (false, _) => Offer::Tasks,
-            (true, false) => Offer::Agents,
-            (true, true) => Offer::Schedules,
+    /// Returns the built-in tools that the user may call.
+    pub fn built_in(&self, user: &User) -> &'static [ToolSpec] {
+        let agents = self.supervisor.as_ref().is_some_and(|supervisor| agents::are_available(supervisor, user));
+        let schedules = schedules::are_available(self.scheduler.as_ref(), user);
+        let set = match (agents, schedules) {
+            (false, _) => ToolSet::Tasks,
+            (true, false) => ToolSet::Agents,
+            (true, true) => ToolSet::Schedules,
         };
-        catalog::ours(self.names, offer)
+        catalog::built_in(self.names, set)
     }
 
-    fn specs(&self, user: &User) -> Specs {
+    /// Returns the built-in tools of the user, and the external tools if any are configured.
+    fn specs(&self, user: &User) -> ToolSpecs {
         match &self.servers {
-            None => Specs::Ours(self.ours(user)),
-            Some(servers) => Specs::All(servers.specs(self.ours(user))),
+            None => ToolSpecs::BuiltIn(self.built_in(user)),
+            Some(servers) => ToolSpecs::All(servers.specs(self.built_in(user))),
         }
     }
 }
 
 impl Toolbox<'_> {
-    /// What there is to call.
-    pub fn specs(&self) -> &Specs {
+    /// Returns the tools that can be called.
+    pub fn specs(&self) -> &ToolSpecs {
         &self.specs
     }
 
-    /// What is begun here and ends later is told in this conversation, which is kept.
+    /// Sets the stored conversation of the calls. Executions that a call starts report their end there.
     #[must_use]
-    pub fn in_conversation(mut self, id: Option<&Id>) -> Self {
+    pub fn in_conversation(mut self, id: Option<&ConversationId>) -> Self {
         self.conversation = id.cloned();
         self
     }
 
-    /// Nobody waits for an answer that comes later than this.
-    pub fn end_by(&mut self, until: Option<Instant>) {
-        self.until = until;
+    /// Sets the time until which calls of external tools may take.
+    pub fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
     }
 
-    /// The MCP servers whose tools cannot be used at the moment.
-    pub fn missing(&self) -> Vec<String> {
-        self.tools.servers.as_ref().map(Servers::missing).unwrap_or_default()
+    /// Returns the names of the MCP servers that cannot be used at the moment.
+    pub fn unavailable_servers(&self) -> Vec<String> {
+        self.tools.servers.as_ref().map(McpServers::unavailable).unwrap_or_default()
     }
 
-    /// Carries one call out. What the caller did wrong is an [`Answer`]; an error is the database's.
-    pub async fn call(&mut self, name: &str, mut arguments: Arguments, consent: Consent) -> store::Result<Outcome> {
+    /// Carries out one call, or holds it until the user confirms it. The arguments `user_id` and `confirmation` of a
+    /// built-in tool are ignored. Mistakes of the caller are reported in the [`ToolAnswer`]. Fails if the database
+    /// fails.
+    pub async fn call(
+        &mut self,
+        name: &str,
+        mut arguments: ToolArguments,
+        consent: Consent,
+    ) -> store::Result<ToolOutcome> {
         let specs = self.specs.clone();
         let spec = specs.iter().find(|spec| spec.name == name);
         if let (Some(spec), Some(servers)) = (spec, &self.tools.servers)
-            && let Some(foreign) = &spec.foreign
+            && let Some(external) = &spec.external
         {
-            let caller =
-                Caller { servers, user: self.user, confirm: self.tools.confirm, specs: &specs, until: self.until };
-            return Ok(Box::pin(caller.call(spec, foreign, arguments, consent)).await);
+            let caller = ExternalCaller {
+                servers,
+                user: self.user,
+                confirmation: self.tools.confirmation,
+                specs: &specs,
+                deadline: self.deadline,
+            };
+            return Ok(Box::pin(caller.call(spec, external, arguments, consent)).await);
         }
-        let Some((spec, Some(tool))) = spec.map(|spec| (spec, spec.tool)) else {
-            let failure = Failure::new(answer::UNKNOWN_TOOL, format!("There is no tool named '{name}'."));
-            return Ok(Outcome::Done(Answer::failed(failure)));
+        let Some((spec, Some(kind))) = spec.map(|spec| (spec, spec.kind)) else {
+            let failure = ToolFailure::new(answer::UNKNOWN_TOOL, format!("The tool '{name}' does not exist."));
+            return Ok(ToolOutcome::Done(ToolAnswer::failed(failure)));
         };
-        // Whose tasks these are, and whether the user agreed, is not for the caller to say.
+        // The caller must not choose the user or give the confirmation.
         arguments.remove("user_id");
         arguments.remove("confirmation");
-        catalog::rename(self.tools.names, &mut arguments);
+        catalog::rename_arguments(self.tools.names, &mut arguments);
         let user = self.user.clone();
         let conversation = self.conversation.clone();
-        let call = Call { tools: self.tools, user, tool, arguments, consent, conversation };
+        let call = BuiltInCall { tools: self.tools, user, kind, arguments, consent, conversation };
         // The futures are boxed because they are large.
-        match &mut self.hold {
-            Hold::Transaction(tx) => Box::pin(call.write(tx)).await,
-            Hold::Store(store) if spec.read_only => Box::pin(call.read_only(&mut store.reader().await?)).await,
-            Hold::Store(store) => {
+        match &mut self.access {
+            DataAccess::Transaction(tx) => Box::pin(call.write(tx)).await,
+            DataAccess::Store(store) if spec.read_only => Box::pin(call.read_only(&mut store.reader().await?)).await,
+            DataAccess::Store(store) => {
                 let tools = self.tools.clone();
-                let Call { user, tool, arguments, conversation, .. } = call;
+                let BuiltInCall { user, kind, arguments, conversation, .. } = call;
                 let job = async move |tx: &mut Transaction| {
-                    let call = Call { tools: &tools, user, tool, arguments, consent, conversation };
+                    let call = BuiltInCall { tools: &tools, user, kind, arguments, consent, conversation };
                     call.write(tx).await
                 };
                 store.transaction(job).await
@@ -192,73 +207,77 @@ impl Toolbox<'_> {
     }
 }
 
-fn outcome(result: Result<Outcome, answer::Error>) -> store::Result<Outcome> {
+/// Turns a failure of the caller into an answer. Fails only if the database fails.
+fn into_outcome(result: Result<ToolOutcome, answer::Error>) -> store::Result<ToolOutcome> {
     match result {
         Ok(outcome) => Ok(outcome),
-        Err(answer::Error::Failure(failure)) => Ok(Outcome::Done(Answer::failed(failure))),
+        Err(answer::Error::Failure(failure)) => Ok(ToolOutcome::Done(ToolAnswer::failed(failure))),
         Err(answer::Error::Store(error)) => Err(error),
     }
 }
 
-/// One call on its way to its handler.
-struct Call<'a> {
+/// A call of a built-in tool.
+struct BuiltInCall<'a> {
     tools: &'a Tools,
     user: User,
-    tool: Tool,
-    arguments: Arguments,
+    kind: ToolKind,
+    arguments: ToolArguments,
     consent: Consent,
-    /// Where it is made, if that is kept.
-    conversation: Option<Id>,
+    /// The stored conversation in which the call is made.
+    conversation: Option<ConversationId>,
 }
 
-impl Call<'_> {
+impl BuiltInCall<'_> {
     /// Carries out a call inside a transaction.
-    async fn write(self, tx: &mut Transaction) -> store::Result<Outcome> {
-        let result = match self.tool {
-            Tool::Add => tasks::add(self, tx).await,
-            Tool::Complete => tasks::complete(self, tx).await,
-            Tool::Update => tasks::update(self, tx).await,
-            Tool::Delete => tasks::delete(self, tx).await,
-            Tool::CompleteSeveral | Tool::DeleteSeveral => tasks::several(self, tx).await,
-            Tool::Remind => reminders::schedule(self, tx).await,
-            Tool::Undo => tasks::undo(self, tx).await,
-            Tool::RunAgent => agents::run(self, tx).await,
-            Tool::CancelExecution => agents::cancel(self, tx).await,
-            Tool::ScheduleAgent => schedules::create(self, tx).await,
-            Tool::PauseSchedule => schedules::pause(self, tx).await,
-            Tool::ResumeSchedule => schedules::resume(self, tx).await,
-            Tool::List | Tool::ListAgents | Tool::GetExecution | Tool::ListSchedules => {
+    async fn write(self, tx: &mut Transaction) -> store::Result<ToolOutcome> {
+        let result = match self.kind {
+            ToolKind::Add => tasks::add(self, tx).await,
+            ToolKind::Complete => tasks::complete(self, tx).await,
+            ToolKind::Update => tasks::update(self, tx).await,
+            ToolKind::Delete => tasks::delete(self, tx).await,
+            ToolKind::CompleteSeveral | ToolKind::DeleteSeveral => tasks::change_several(self, tx).await,
+            ToolKind::Remind => reminders::schedule(self, tx).await,
+            ToolKind::Undo => tasks::undo(self, tx).await,
+            ToolKind::RunAgent => agents::run(self, tx).await,
+            ToolKind::CancelExecution => agents::cancel(self, tx).await,
+            ToolKind::ScheduleAgent => schedules::create(self, tx).await,
+            ToolKind::PauseSchedule => schedules::pause(self, tx).await,
+            ToolKind::ResumeSchedule => schedules::resume(self, tx).await,
+            ToolKind::List | ToolKind::ListAgents | ToolKind::GetExecution | ToolKind::ListSchedules => {
                 return self.read_only(tx).await;
             }
         };
-        outcome(result)
+        into_outcome(result)
     }
 
-    /// Carries out a call that changes nothing. Fails for any other: its connection may be unable to write.
-    async fn read_only(self, conn: &mut Conn) -> store::Result<Outcome> {
-        outcome(match self.tool {
-            Tool::List => tasks::list(self, conn).await,
-            Tool::ListAgents => agents::list(self, conn).await,
-            Tool::GetExecution => agents::execution(self, conn).await,
-            Tool::ListSchedules => schedules::list(self, conn).await,
+    /// Carries out a read-only call. Fails for other calls, because the connection may be unable to write.
+    async fn read_only(self, conn: &mut Conn) -> store::Result<ToolOutcome> {
+        into_outcome(match self.kind {
+            ToolKind::List => tasks::list(self, conn).await,
+            ToolKind::ListAgents => agents::list(self, conn).await,
+            ToolKind::GetExecution => agents::execution(self, conn).await,
+            ToolKind::ListSchedules => schedules::list(self, conn).await,
             other => return Err(store::Error::Database(format!("the tool {other:?} is not read-only"))),
         })
     }
 
-    /// The arguments as the handler wants them.
-    fn read<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, answer::Error> {
-        // Absent and null are the same to most models.
+    /// Takes the arguments and parses them into the type of the handler. A null value counts as absent. Fails if they
+    /// do not match the type.
+    fn parse_arguments<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, answer::Error> {
+        // Most models do not distinguish absent values from null.
         let mut arguments = std::mem::take(&mut self.arguments);
         arguments.retain(|_, value| !value.is_null());
         Ok(model::json::from_value(Value::Object(arguments))?)
     }
 
-    fn must_ask(&self, several: bool) -> bool {
+    /// Returns true if the call must be held: it is not confirmed, and the policy requires it. `is_bulk` is true for a
+    /// change to several tasks.
+    fn needs_confirmation(&self, is_bulk: bool) -> bool {
         self.consent == Consent::Missing
-            && match self.tools.confirm {
-                Confirm::Never => false,
-                Confirm::Bulk => several,
-                Confirm::Destructive => several || self.tool == Tool::Delete,
+            && match self.tools.confirmation {
+                ConfirmationPolicy::Never => false,
+                ConfirmationPolicy::Bulk => is_bulk,
+                ConfirmationPolicy::Destructive => is_bulk || self.kind == ToolKind::Delete,
             }
     }
 }

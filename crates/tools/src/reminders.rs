@@ -1,23 +1,25 @@
-//! What the tools do to reminders.
+//! The handler of the tool for reminders.
 
 use model::Invalid;
-use model::reminder::Draft;
-use model::task::Status;
+use model::reminder::ReminderDraft;
+use model::task::TaskStatus;
 use serde_json::json;
 use store::Conn;
-use store::undo::Step;
+use store::undo::UndoStep;
 
 use crate::answer::Error;
-use crate::{Answer, Call, Outcome};
+use crate::{BuiltInCall, ToolAnswer, ToolOutcome};
 
-pub(crate) async fn schedule(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcome, Error> {
-    let draft: Draft = call.read()?;
+/// Schedules a reminder for a pending task. It can be undone. Fails if the reminder is invalid, or if the task is
+/// completed or does not exist.
+pub(crate) async fn schedule(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
+    let draft: ReminderDraft = call.parse_arguments()?;
     let reminder = draft.check(&call.tools.clock, &call.user)?;
     let task = store::tasks::get(conn, call.user.id, reminder.task_id).await?;
-    if task.status == Status::Completed {
-        return Err(Invalid::one("task_id", "pending", "is of a task that is completed already").into());
+    if task.status == TaskStatus::Completed {
+        return Err(Invalid::one("task_id", "pending", "must be a task that is not completed").into());
     }
-    let mut step = Step::begin(conn, call.user.id).await?;
+    let mut step = UndoStep::begin(conn, call.user.id).await?;
     store::reminders::create(conn, &mut step, &reminder, call.tools.clock.now()).await?;
     let data = json!({
         "success": true,
@@ -28,5 +30,5 @@ pub(crate) async fn schedule(mut call: Call<'_>, conn: &mut Conn) -> Result<Outc
         "reminder": reminder,
         "task": task,
     });
-    Ok(Outcome::Done(Answer::done(data)))
+    Ok(ToolOutcome::Done(ToolAnswer::success(data)))
 }

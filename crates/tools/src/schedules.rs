@@ -1,28 +1,28 @@
-//! What the tools do with schedules: make one, list them, pause and resume. Whoever has a schedule runs programs on this
-//! host, so all of it is for administrators (OPS-6); for others these tools are not there.
+//! The handlers of the tools for schedules: create, list, pause and resume. A schedule runs programs on this host, so
+//! only administrators have these tools (OPS-6).
 
 use model::User;
-use model::schedule::{Draft, INPUT, Schedule};
+use model::schedule::{INPUT_KEY, Schedule, ScheduleDraft};
 use scheduler::Scheduler;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use store::executions::Whose;
-use store::schedules::Filter;
+use store::executions::OwnerScope;
+use store::schedules::ScheduleFilter;
 use store::{Conn, Transaction};
 
-use crate::answer::{self, Error, Failure};
-use crate::{Answer, Call, Outcome, agents};
+use crate::answer::{self, Error, ToolFailure};
+use crate::{BuiltInCall, ToolAnswer, ToolOutcome, agents};
 
-/// How many are looked through for a name, and how many a list has.
-const MOST: i64 = 200;
-/// How much of what an agent is asked for becomes the name of its schedule, in characters.
-const NAME: usize = 60;
-/// How many schedules may go by the same words.
-const NAMESAKES: usize = 50;
+/// The maximum number of schedules in a list, and in a search by name.
+const MAX_SCHEDULES: i64 = 200;
+/// The maximum length of a generated name, in characters.
+const MAX_GENERATED_NAME_CHARS: usize = 60;
+/// The largest number that is appended to a generated name.
+const MAX_NAME_SUFFIX: usize = 50;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct CreateArguments {
     agent: String,
     #[serde(default)]
     input: String,
@@ -35,86 +35,99 @@ struct Wanted {
     time_zone: Option<String>,
 }
 
-pub(crate) async fn create(mut call: Call<'_>, tx: &mut Transaction) -> Result<Outcome, Error> {
-    let wanted: Wanted = call.read()?;
+/// Creates a schedule. A generated name that is in use gets a number, up to [`MAX_NAME_SUFFIX`]. Fails if the agent is
+/// not found, the times are invalid, or the chosen name is in use.
+pub(crate) async fn create(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Result<ToolOutcome, Error> {
+    let arguments: CreateArguments = call.parse_arguments()?;
     let scheduler = scheduler(&call)?;
-    let entry = agents::named(&call, &wanted.agent)?;
-    let name = wanted.name.filter(|name| !name.trim().is_empty());
-    let is_given = name.is_some();
-    let name = name.unwrap_or_else(|| name_of(&wanted.input, &entry.agent.name));
-    let draft = Draft {
+    let entry = agents::find(&call, &arguments.agent)?;
+    let name = arguments.name.filter(|name| !name.trim().is_empty());
+    let is_chosen = name.is_some();
+    let name = name.unwrap_or_else(|| generate_name(&arguments.input, &entry.agent.name));
+    let draft = ScheduleDraft {
         name: Some(name.clone()),
         agent_id: Some(entry.agent.id.clone()),
-        cron_expression: wanted.cron_expression,
-        every: wanted.every,
-        at: wanted.at,
-        start_at: wanted.start_at,
-        end_at: wanted.end_at,
-        time_zone: wanted.time_zone,
-        input_parameters: Some(Map::from_iter([(INPUT.to_owned(), wanted.input.into())])),
-        ..Draft::default()
+        cron_expression: arguments.cron_expression,
+        every: arguments.every,
+        at: arguments.at,
+        start_at: arguments.start_at,
+        end_at: arguments.end_at,
+        time_zone: arguments.time_zone,
+        input_parameters: Some(Map::from_iter([(INPUT_KEY.to_owned(), arguments.input.into())])),
+        ..ScheduleDraft::default()
     };
     let mut checked = scheduler.check(&call.user, draft)?;
     for n in 2.. {
         match scheduler.create(tx, call.user.id, &checked).await {
             Ok(schedule) => {
-                let mut data = about(&schedule);
+                let mut data = schedule_data(&schedule);
                 data["agent"] = entry.agent.name.as_str().into();
-                return Ok(Outcome::Done(Answer::done(data)));
+                return Ok(ToolOutcome::Done(ToolAnswer::success(data)));
             }
-            // A name that nobody has chosen gives way.
-            Err(store::Error::Taken(_)) if !is_given && n <= NAMESAKES => {
+            // A generated name gets a number if it is in use.
+            Err(store::Error::AlreadyExists(_)) if !is_chosen && n <= MAX_NAME_SUFFIX => {
                 checked.settings.name = format!("{name} ({n})");
             }
-            Err(store::Error::Taken(_)) => {
-                let message = format!("There is a schedule named '{name}' already.");
-                return Err(Error::Failure(Failure::new(answer::VALIDATION_ERROR, message)));
+            Err(store::Error::AlreadyExists(_)) => {
+                let message = format!("A schedule named '{name}' already exists. Choose another name.");
+                return Err(Error::Failure(ToolFailure::new(answer::VALIDATION_ERROR, message)));
             }
             Err(error) => return Err(error.into()),
         }
     }
-    Err(Error::Failure(Failure::new(answer::VALIDATION_ERROR, "There is no name left for it.")))
+    Err(Error::Failure(ToolFailure::new(answer::VALIDATION_ERROR, "No free name was found. Give the schedule a name.")))
 }
 
-pub(crate) async fn list(call: Call<'_>, conn: &mut Conn) -> Result<Outcome, Error> {
-    let schedules: Vec<_> = theirs(&call, conn).await?.iter().map(shown).collect();
-    Ok(Outcome::Done(Answer::done(json!({"success": true, "count": schedules.len(), "schedules": schedules}))))
+/// Lists the schedules of all users, at most [`MAX_SCHEDULES`]. Fails if the user is not an administrator.
+pub(crate) async fn list(call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
+    let schedules: Vec<_> = all_schedules(&call, conn).await?.iter().map(summary).collect();
+    Ok(ToolOutcome::Done(ToolAnswer::success(
+        json!({"success": true, "count": schedules.len(), "schedules": schedules}),
+    )))
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct One {
+struct SelectArguments {
     schedule: String,
     reason: Option<String>,
 }
 
-pub(crate) async fn pause(mut call: Call<'_>, tx: &mut Transaction) -> Result<Outcome, Error> {
-    let One { schedule, reason } = call.read()?;
+/// Pauses a schedule of any user. `changed` is false in the answer if it was not enabled. Fails if the schedule is not
+/// found.
+pub(crate) async fn pause(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Result<ToolOutcome, Error> {
+    let SelectArguments { schedule, reason } = call.parse_arguments()?;
     let found = find(&call, tx, &schedule).await?;
-    let paused = scheduler(&call)?.pause(tx, Whose::Everyones, found.id, reason.as_deref()).await?;
-    changed(&paused, found.enabled)
+    let paused = scheduler(&call)?.pause(tx, OwnerScope::AllUsers, found.id, reason.as_deref()).await?;
+    change_outcome(&paused, found.enabled)
 }
 
-pub(crate) async fn resume(mut call: Call<'_>, tx: &mut Transaction) -> Result<Outcome, Error> {
-    let One { schedule, .. } = call.read()?;
+/// Resumes a schedule of any user. `changed` is false in the answer if it was enabled already. Fails if the schedule is
+/// not found or has no future occurrences.
+pub(crate) async fn resume(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Result<ToolOutcome, Error> {
+    let SelectArguments { schedule, .. } = call.parse_arguments()?;
     let found = find(&call, tx, &schedule).await?;
-    match scheduler(&call)?.resume(tx, Whose::Everyones, found.id).await {
-        Ok(resumed) => changed(&resumed, !found.enabled),
-        Err(store::Error::Ended) => {
-            let message = format!("The schedule '{}' has no more times.", found.settings.name);
-            Err(Error::Failure(Failure::new(answer::VALIDATION_ERROR, message)))
+    match scheduler(&call)?.resume(tx, OwnerScope::AllUsers, found.id).await {
+        Ok(resumed) => change_outcome(&resumed, !found.enabled),
+        Err(store::Error::AlreadyEnded) => {
+            let message = format!(
+                "The schedule '{}' has no future occurrences. Change its cron expression, interval or end date first.",
+                found.settings.name
+            );
+            Err(Error::Failure(ToolFailure::new(answer::VALIDATION_ERROR, message)))
         }
         Err(error) => Err(error.into()),
     }
 }
 
-fn changed(schedule: &Schedule, changed: bool) -> Result<Outcome, Error> {
-    let mut data = about(schedule);
+fn change_outcome(schedule: &Schedule, changed: bool) -> Result<ToolOutcome, Error> {
+    let mut data = schedule_data(schedule);
     data["changed"] = changed.into();
-    Ok(Outcome::Done(Answer::done(data)))
+    Ok(ToolOutcome::Done(ToolAnswer::success(data)))
 }
 
-fn about(schedule: &Schedule) -> Value {
+/// Returns the answer about one schedule: the main fields, and all of its summary.
+fn schedule_data(schedule: &Schedule) -> Value {
     json!({
         "success": true,
         "schedule_id": schedule.id,
@@ -122,18 +135,18 @@ fn about(schedule: &Schedule) -> Value {
         "agent_id": schedule.settings.agent_id,
         "state": schedule.state,
         "next_execution": schedule.next_execution,
-        "schedule": shown(schedule),
+        "schedule": summary(schedule),
     })
 }
 
-/// What is worth knowing about a schedule.
-fn shown(schedule: &Schedule) -> Value {
+/// Returns the fields of a schedule that are useful for a model. Leaves out fields without a value.
+fn summary(schedule: &Schedule) -> Value {
     let settings = &schedule.settings;
-    let mut shown = json!({
+    let mut summary = json!({
         "id": schedule.id,
         "name": settings.name,
         "agent_id": settings.agent_id,
-        "input": settings.input_parameters.get(INPUT),
+        "input": settings.input_parameters.get(INPUT_KEY),
         "cron_expression": settings.cron_expression,
         "every": settings.every.map(|length| length.to_string()),
         "at": settings.at,
@@ -144,61 +157,65 @@ fn shown(schedule: &Schedule) -> Value {
         "last_execution": schedule.last_execution,
         "last_status": schedule.last_status,
     });
-    if let Some(fields) = shown.as_object_mut() {
+    if let Some(fields) = summary.as_object_mut() {
         fields.retain(|_, value| !value.is_null());
     }
-    shown
+    summary
 }
 
-/// Whether the user has these tools.
-pub(crate) fn are_there(scheduler: Option<&Scheduler>, user: &User) -> bool {
+/// Returns true if the user has these tools.
+pub(crate) fn are_available(scheduler: Option<&Scheduler>, user: &User) -> bool {
     scheduler.is_some() && user.is_admin()
 }
 
-fn scheduler<'a>(call: &Call<'a>) -> Result<&'a Scheduler, Error> {
-    let missing = || Error::Failure(Failure::new(answer::UNAVAILABLE, "There are no schedules here."));
+/// Returns the scheduler. Fails if there is none or if the user is not an administrator.
+fn scheduler<'a>(call: &BuiltInCall<'a>) -> Result<&'a Scheduler, Error> {
+    let missing =
+        || Error::Failure(ToolFailure::new(answer::UNAVAILABLE, "Schedules are not available on this server."));
     call.tools.scheduler.as_ref().filter(|_| call.user.is_admin()).ok_or_else(missing)
 }
 
-/// All there are: administrators see everyone's.
-async fn theirs(call: &Call<'_>, conn: &mut Conn) -> Result<Vec<Schedule>, Error> {
+/// Returns the schedules of all users, at most [`MAX_SCHEDULES`]. Fails if the user is not an administrator.
+async fn all_schedules(call: &BuiltInCall<'_>, conn: &mut Conn) -> Result<Vec<Schedule>, Error> {
     scheduler(call)?;
-    let filter = Filter::default();
+    let filter = ScheduleFilter::default();
     let now = call.tools.clock.now();
-    Ok(store::schedules::list(conn, Whose::Everyones, &filter, None, MOST, now).await?.rows)
+    Ok(store::schedules::list(conn, OwnerScope::AllUsers, &filter, None, MAX_SCHEDULES, now).await?.rows)
 }
 
-/// The schedule that is meant: by its id, its name, or a part of its name that only one has.
-async fn find(call: &Call<'_>, conn: &mut Conn, name: &str) -> Result<Schedule, Error> {
-    let wanted = name.trim().to_lowercase();
-    let known = theirs(call, conn).await?;
-    let is =
-        |schedule: &&Schedule| schedule.settings.name.to_lowercase() == wanted || schedule.id.to_string() == wanted;
-    if let Some(schedule) = known.iter().find(is) {
+/// Finds a schedule by its id, its name or a unique part of its name, ignoring case. An exact match has priority. Fails
+/// if no schedule or several schedules match.
+async fn find(call: &BuiltInCall<'_>, conn: &mut Conn, name: &str) -> Result<Schedule, Error> {
+    let query = name.trim().to_lowercase();
+    let known = all_schedules(call, conn).await?;
+    let is_exact =
+        |schedule: &&Schedule| schedule.settings.name.to_lowercase() == query || schedule.id.to_string() == query;
+    if let Some(schedule) = known.iter().find(is_exact) {
         return Ok(schedule.clone());
     }
-    let part = |schedule: &&Schedule| !wanted.is_empty() && schedule.settings.name.to_lowercase().contains(&wanted);
+    let part = |schedule: &&Schedule| !query.is_empty() && schedule.settings.name.to_lowercase().contains(&query);
     let found: Vec<_> = known.iter().filter(part).collect();
     match found.as_slice() {
         [one] => Ok((*one).clone()),
         [] => {
             let message = format!("There is no schedule named '{name}'.");
-            Err(Error::Failure(Failure::new(answer::NOT_FOUND, message)))
+            Err(Error::Failure(ToolFailure::new(answer::NOT_FOUND, message)))
         }
         several => {
             let names: Vec<_> = several.iter().map(|schedule| format!("'{}'", schedule.settings.name)).collect();
-            let message = format!("'{name}' could be {}.", names.join(" or "));
-            Err(Error::Failure(Failure::new(answer::VALIDATION_ERROR, message)))
+            let message = format!("'{name}' is ambiguous. It matches {}.", names.join(" and "));
+            Err(Error::Failure(ToolFailure::new(answer::VALIDATION_ERROR, message)))
         }
     }
 }
 
-/// By what the agent is asked for, or by the agent.
-fn name_of(input: &str, agent: &str) -> String {
+/// Returns a name made of the first words of the input, or the name of the agent if the input is empty or its first
+/// word too long.
+fn generate_name(input: &str, agent: &str) -> String {
     let input = input.trim().trim_end_matches(['.', '!']);
     let mut name = String::new();
     for word in input.split_whitespace() {
-        if name.chars().count() + word.chars().count() >= NAME {
+        if name.chars().count() + word.chars().count() >= MAX_GENERATED_NAME_CHARS {
             break;
         }
         name = if name.is_empty() { word.to_owned() } else { format!("{name} {word}") };
@@ -211,10 +228,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_schedule_goes_by_what_is_asked_for() {
-        assert_eq!(name_of("tidy the changelog.", "Codex"), "tidy the changelog");
-        assert_eq!(name_of(" ", "Codex"), "Codex");
-        assert_eq!(name_of(&"word ".repeat(40), "Codex"), "word ".repeat(12).trim_end());
-        assert_eq!(name_of(&"x".repeat(200), "Codex"), "Codex");
+    fn generated_names_use_the_first_words_of_the_input() {
+        assert_eq!(generate_name("tidy the changelog.", "Codex"), "tidy the changelog");
+        assert_eq!(generate_name(" ", "Codex"), "Codex");
+        assert_eq!(generate_name(&"word ".repeat(40), "Codex"), "word ".repeat(12).trim_end());
+        assert_eq!(generate_name(&"x".repeat(200), "Codex"), "Codex");
     }
 }

@@ -1,34 +1,41 @@
-//! What the tools do to tasks. Everything is checked before anything is changed.
+//! The handlers of the tools for tasks. They validate all arguments before they change anything. Like all handlers,
+//! they fail with a message for the caller, or if the database fails.
 
 use model::Invalid;
-use model::task::{Change, Changed, Draft, Filter, FilterDraft, Patch, Task};
+use model::task::{ChangedTask, Task, TaskChange, TaskDraft, TaskFilter, TaskFilterDraft, TaskPatch};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use store::Conn;
 use store::page::Cursor;
-use store::undo::Step;
+use store::undo::UndoStep;
 use uuid::Uuid;
 
-use crate::answer::{Error, Failure, NOT_FOUND};
-use crate::catalog::{id_keys, name};
-use crate::{Act, Answer, Call, Outcome, Target, Tool};
+use crate::answer::{Error, NOT_FOUND, ToolFailure};
+use crate::catalog::{task_id_arguments, tool_name};
+use crate::{BuiltInCall, CallTarget, HeldCall, ToolAnswer, ToolKind, ToolOutcome};
 
-pub(crate) const MAX_LISTED: i64 = 200;
-pub(crate) const MAX_SEVERAL: usize = 1000;
-const LISTED: i64 = 100;
+/// The largest page of a list.
+pub(crate) const MAX_LIST_LIMIT: i64 = 200;
+/// The maximum number of tasks that one call changes.
+pub(crate) const MAX_BULK_TASKS: usize = 1000;
+/// The size of a page if the call gives none.
+const DEFAULT_LIST_LIMIT: i64 = 100;
 
-pub(crate) async fn add(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcome, Error> {
-    let draft: Draft = call.read()?;
+/// Adds one task. It can be undone. Fails if a field is invalid.
+pub(crate) async fn add(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
+    let draft: TaskDraft = call.parse_arguments()?;
     let task = draft.check(call.tools.limits, &call.tools.clock, &call.user)?;
-    let mut step = Step::begin(conn, call.user.id).await?;
+    let mut step = UndoStep::begin(conn, call.user.id).await?;
     store::tasks::create(conn, &mut step, &task).await?;
-    Ok(about(&task))
+    Ok(task_outcome(&task))
 }
 
-pub(crate) async fn list(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcome, Error> {
+/// Returns one page of tasks. `total` and `next_cursor` are set only if there are more. Fails if a filter, the limit or
+/// the cursor is invalid.
+pub(crate) async fn list(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Wanted {
+    struct ListArguments {
         status: Option<String>,
         priority: Option<String>,
         due_date_filter: Option<String>,
@@ -38,11 +45,11 @@ pub(crate) async fn list(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcome,
         limit: Option<i64>,
         cursor: Option<String>,
     }
-    let Wanted { status, priority, due_date_filter, tags, query, limit, cursor } = call.read()?;
-    let filter = Filters { status, priority, due_date_filter, tags, query }.check(&call)?;
-    let limit = limit.unwrap_or(LISTED);
-    if !(1..=MAX_LISTED).contains(&limit) {
-        let message = format!("must be between 1 and {MAX_LISTED}, is {limit}");
+    let ListArguments { status, priority, due_date_filter, tags, query, limit, cursor } = call.parse_arguments()?;
+    let filter = FilterArguments { status, priority, due_date_filter, tags, query }.check(&call)?;
+    let limit = limit.unwrap_or(DEFAULT_LIST_LIMIT);
+    if !(1..=MAX_LIST_LIMIT).contains(&limit) {
+        let message = format!("must be between 1 and {MAX_LIST_LIMIT}, but is {limit}");
         return Err(Invalid::one("limit", "range", message).into());
     }
     let after = cursor.map(|cursor| Cursor::parse(&cursor)).transpose()?;
@@ -52,18 +59,19 @@ pub(crate) async fn list(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcome,
         data["total"] = store::tasks::count(conn, call.user.id, &filter).await?.into();
         data["next_cursor"] = next.encode().into();
     }
-    Ok(Outcome::Done(Answer::done(data)))
+    Ok(ToolOutcome::Done(ToolAnswer::success(data)))
 }
 
-pub(crate) async fn complete(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcome, Error> {
-    let id = call.read::<One>()?.check()?;
-    change(&call, conn, id, &Change::complete()).await
+pub(crate) async fn complete(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
+    let id = call.parse_arguments::<TaskIdArgument>()?.check()?;
+    change(&call, conn, id, &TaskChange::complete()).await
 }
 
-pub(crate) async fn update(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcome, Error> {
+/// Changes one task. An absent argument keeps the value. An empty description, due date or recurrence removes it.
+pub(crate) async fn update(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Wanted {
+    struct UpdateArguments {
         task_id: String,
         title: Option<String>,
         description: Option<String>,
@@ -73,53 +81,61 @@ pub(crate) async fn update(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcom
         recurrence: Option<String>,
         tags: Option<Vec<String>>,
     }
-    let wanted: Wanted = call.read()?;
-    let id = One { task_id: wanted.task_id }.check()?;
-    // An empty text removes what was there.
-    let emptied = |text: String| Some(text).filter(|text| !text.trim().is_empty());
-    let patch = Patch {
-        title: wanted.title,
-        description: wanted.description.map(emptied),
-        status: wanted.status,
-        priority: wanted.priority,
-        due_date: wanted.due_date.map(emptied),
-        recurrence: wanted.recurrence.map(emptied),
-        tags: wanted.tags,
+    let arguments: UpdateArguments = call.parse_arguments()?;
+    let id = TaskIdArgument { task_id: arguments.task_id }.check()?;
+    // An empty text removes the value.
+    let none_if_empty = |text: String| Some(text).filter(|text| !text.trim().is_empty());
+    let patch = TaskPatch {
+        title: arguments.title,
+        description: arguments.description.map(none_if_empty),
+        status: arguments.status,
+        priority: arguments.priority,
+        due_date: arguments.due_date.map(none_if_empty),
+        recurrence: arguments.recurrence.map(none_if_empty),
+        tags: arguments.tags,
     };
     let patch = patch.check(call.tools.limits, &call.user)?;
     change(&call, conn, id, &patch).await
 }
 
-async fn change(call: &Call<'_>, conn: &mut Conn, id: Uuid, patch: &Change) -> Result<Outcome, Error> {
-    let mut step = Step::begin(conn, call.user.id).await?;
+/// Changes one task of the user as one undo step. The answer contains `next_task` if a recurring task was completed.
+/// Fails if the task does not exist.
+async fn change(call: &BuiltInCall<'_>, conn: &mut Conn, id: Uuid, patch: &TaskChange) -> Result<ToolOutcome, Error> {
+    let mut step = UndoStep::begin(conn, call.user.id).await?;
     let clock = &call.tools.clock;
     let zone = &call.user.time_zone;
-    let Changed { task, next_task, changed } =
+    let ChangedTask { task, next_task, changed } =
         store::recurring::change(conn, &mut step, id, patch, clock, zone).await?;
-    let mut data = data(&task);
+    let mut data = task_data(&task);
     data["changed"] = changed.into();
     if let Some(next) = next_task {
         data["next_task"] = json!(next);
     }
-    Ok(Outcome::Done(Answer::done(data)))
+    Ok(ToolOutcome::Done(ToolAnswer::success(data)))
 }
 
-pub(crate) async fn delete(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcome, Error> {
-    let id = call.read::<One>()?.check()?;
-    if call.must_ask(false) {
+/// Deletes one task, or holds the call if it needs a confirmation. Fails in both cases if the task does not exist.
+pub(crate) async fn delete(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
+    let id = call.parse_arguments::<TaskIdArgument>()?.check()?;
+    if call.needs_confirmation(false) {
         let task = store::tasks::get(conn, call.user.id, id).await?;
         let names = call.tools.names;
-        return Ok(Outcome::Held(Act::one(name(names, Tool::Delete), id_keys(names).0, target(&task))));
+        return Ok(ToolOutcome::Held(HeldCall::single(
+            tool_name(names, ToolKind::Delete),
+            task_id_arguments(names).0,
+            call_target(&task),
+        )));
     }
-    let mut step = Step::begin(conn, call.user.id).await?;
-    Ok(about(&store::tasks::delete(conn, &mut step, id).await?))
+    let mut step = UndoStep::begin(conn, call.user.id).await?;
+    Ok(task_outcome(&store::tasks::delete(conn, &mut step, id).await?))
 }
 
-/// Completes or deletes several tasks as one step.
-pub(crate) async fn several(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcome, Error> {
+/// Completes or deletes several tasks in one undo step, or holds the call if it needs a confirmation. Given ids have
+/// priority over filters. Fails if neither is given, no task is found, or there are more than [`MAX_BULK_TASKS`].
+pub(crate) async fn change_several(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Wanted {
+    struct BulkArguments {
         task_ids: Option<Vec<String>>,
         status: Option<String>,
         priority: Option<String>,
@@ -128,47 +144,48 @@ pub(crate) async fn several(mut call: Call<'_>, conn: &mut Conn) -> Result<Outco
         tags: Vec<String>,
         query: Option<String>,
     }
-    let Wanted { task_ids, status, priority, due_date_filter, tags, query } = call.read()?;
-    let filters = Filters { status, priority, due_date_filter, tags, query };
+    let BulkArguments { task_ids, status, priority, due_date_filter, tags, query } = call.parse_arguments()?;
+    let filters = FilterArguments { status, priority, due_date_filter, tags, query };
     let tasks = match task_ids {
-        Some(ids) => named(&call, conn, ids).await?,
-        // Everything must be asked for by name: an empty call is a mistake.
-        None if filters.are_none() => {
-            let message = "must be given, or a filter; status: all means every task";
-            return Err(Invalid::one(id_keys(call.tools.names).1, "required", message).into());
+        Some(ids) => tasks_by_id(&call, conn, ids).await?,
+        // A call without ids and filters is a mistake. All tasks must be selected explicitly.
+        None if filters.are_empty() => {
+            let message = "must be given unless a filter is given; use status: all to select every task";
+            return Err(Invalid::one(task_id_arguments(call.tools.names).1, "required", message).into());
         }
-        None => matching(&call, conn, filters).await?,
+        None => tasks_by_filter(&call, conn, filters).await?,
     };
     if tasks.is_empty() {
-        return Err(Error::Failure(Failure::new(NOT_FOUND, "There is no such task.")));
+        return Err(Error::Failure(ToolFailure::new(NOT_FOUND, "There is no such task.")));
     }
-    if call.must_ask(true) {
+    if call.needs_confirmation(true) {
         let names = call.tools.names;
-        let targets = tasks.iter().map(target).collect();
-        return Ok(Outcome::Held(Act::several(name(names, call.tool), id_keys(names).1, targets)));
+        let targets = tasks.iter().map(call_target).collect();
+        return Ok(ToolOutcome::Held(HeldCall::bulk(tool_name(names, call.kind), task_id_arguments(names).1, targets)));
     }
-    let mut step = Step::begin(conn, call.user.id).await?;
+    let mut step = UndoStep::begin(conn, call.user.id).await?;
     let mut changed = Vec::with_capacity(tasks.len());
     let clock = &call.tools.clock;
     let zone = &call.user.time_zone;
     for task in tasks {
-        changed.push(match call.tool {
-            Tool::DeleteSeveral => json!(store::tasks::delete(conn, &mut step, task.id).await?),
-            _ => json!(store::recurring::change(conn, &mut step, task.id, &Change::complete(), clock, zone).await?),
+        changed.push(match call.kind {
+            ToolKind::DeleteSeveral => json!(store::tasks::delete(conn, &mut step, task.id).await?),
+            _ => json!(store::recurring::change(conn, &mut step, task.id, &TaskChange::complete(), clock, zone).await?),
         });
     }
     let data = json!({"success": true, "count": changed.len(), "tasks": changed});
-    Ok(Outcome::Done(Answer::done(data)))
+    Ok(ToolOutcome::Done(ToolAnswer::success(data)))
 }
 
-/// Those of them that are there: what is gone already needs no more doing.
-async fn named(call: &Call<'_>, conn: &mut Conn, ids: Vec<String>) -> Result<Vec<Task>, Error> {
-    if ids.len() > MAX_SEVERAL {
+/// Returns the tasks with these ids, without duplicates. Ids of missing tasks are ignored. Fails if an id is invalid or
+/// if there are too many.
+async fn tasks_by_id(call: &BuiltInCall<'_>, conn: &mut Conn, ids: Vec<String>) -> Result<Vec<Task>, Error> {
+    if ids.len() > MAX_BULK_TASKS {
         return Err(too_many(ids.len()));
     }
     let mut tasks: Vec<Task> = Vec::with_capacity(ids.len());
     for task_id in ids {
-        let id = One { task_id }.check()?;
+        let id = TaskIdArgument { task_id }.check()?;
         if tasks.iter().any(|task| task.id == id) {
             continue;
         }
@@ -181,51 +198,58 @@ async fn named(call: &Call<'_>, conn: &mut Conn, ids: Vec<String>) -> Result<Vec
     Ok(tasks)
 }
 
-async fn matching(call: &Call<'_>, conn: &mut Conn, filters: Filters) -> Result<Vec<Task>, Error> {
+/// Returns the tasks that match the filters. Fails if a filter is invalid or if too many tasks match.
+async fn tasks_by_filter(
+    call: &BuiltInCall<'_>,
+    conn: &mut Conn,
+    filters: FilterArguments,
+) -> Result<Vec<Task>, Error> {
     let filter = filters.check(call)?;
-    let limit = i64::try_from(MAX_SEVERAL).unwrap_or(i64::MAX);
+    let limit = i64::try_from(MAX_BULK_TASKS).unwrap_or(i64::MAX);
     let page = store::tasks::list(conn, call.user.id, &filter, None, limit).await?;
     if page.next.is_some() {
-        return Err(too_many(MAX_SEVERAL + 1));
+        return Err(too_many(MAX_BULK_TASKS + 1));
     }
     Ok(page.rows)
 }
 
 fn too_many(count: usize) -> Error {
-    let message = format!("must be at most {MAX_SEVERAL} at once, are {count} or more");
+    let message = format!("must be at most {MAX_BULK_TASKS} in one call, but are {count} or more");
     Invalid::one("tasks", "max_items", message).into()
 }
 
-pub(crate) async fn undo(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcome, Error> {
+/// Undoes the last change of the user. Fails if there is nothing to undo, or if the call has arguments.
+pub(crate) async fn undo(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Nothing {}
-    call.read::<Nothing>()?;
+    struct NoArguments {}
+    call.parse_arguments::<NoArguments>()?;
     let undone = match store::undo::undo(conn, call.user.id).await {
         Ok(undone) => undone,
         Err(store::Error::NotFound) => {
-            return Err(Error::Failure(Failure::new(NOT_FOUND, "There is nothing to undo.")));
+            return Err(Error::Failure(ToolFailure::new(NOT_FOUND, "There is nothing to undo.")));
         }
         Err(error) => return Err(error.into()),
     };
     let data = json!({"success": true, "undone": undone.undone, "tasks": undone.tasks, "count": undone.count});
-    Ok(Outcome::Done(Answer::done(data)))
+    Ok(ToolOutcome::Done(ToolAnswer::success(data)))
 }
 
-/// An argument that names one task.
+/// The argument that selects one task.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct One {
+struct TaskIdArgument {
     task_id: String,
 }
 
-impl One {
+impl TaskIdArgument {
     fn check(self) -> Result<Uuid, Invalid> {
         Uuid::try_parse(self.task_id.trim()).map_err(|_| Invalid::one("task_id", "uuid", "must be a UUID"))
     }
 }
 
-struct Filters {
+/// The arguments that select tasks.
+struct FilterArguments {
     status: Option<String>,
     priority: Option<String>,
     due_date_filter: Option<String>,
@@ -233,22 +257,24 @@ struct Filters {
     query: Option<String>,
 }
 
-impl Filters {
-    fn are_none(&self) -> bool {
+impl FilterArguments {
+    /// Returns true if no filter is given. Blank texts count as absent.
+    fn are_empty(&self) -> bool {
         let given = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
         let Self { status, priority, due_date_filter, tags, query } = self;
         ![status, priority, due_date_filter, query].into_iter().any(given) && tags.is_empty()
     }
 
-    fn check(&self, call: &Call<'_>) -> Result<Filter, Invalid> {
-        // Models like to send an empty text for nothing.
+    /// Converts the filters. Blank texts count as absent. Fails if a filter is invalid.
+    fn check(&self, call: &BuiltInCall<'_>) -> Result<TaskFilter, Invalid> {
+        // Models often send an empty text for an absent value.
         let given =
             |text: &'_ Option<String>| text.as_deref().filter(|text| !text.trim().is_empty()).map(str::to_owned);
         let status = given(&self.status);
         let priority = given(&self.priority);
         let due = given(&self.due_date_filter);
         let query = given(&self.query);
-        let draft = FilterDraft {
+        let draft = TaskFilterDraft {
             status: status.as_deref(),
             priority: priority.as_deref(),
             due: due.as_deref(),
@@ -260,14 +286,14 @@ impl Filters {
     }
 }
 
-fn target(task: &Task) -> Target {
-    Target { id: json!(task.id), title: task.title.clone() }
+fn call_target(task: &Task) -> CallTarget {
+    CallTarget { id: json!(task.id), title: task.title.clone() }
 }
 
-fn about(task: &Task) -> Outcome {
-    Outcome::Done(Answer::done(data(task)))
+fn task_outcome(task: &Task) -> ToolOutcome {
+    ToolOutcome::Done(ToolAnswer::success(task_data(task)))
 }
 
-fn data(task: &Task) -> Value {
+fn task_data(task: &Task) -> Value {
     json!({"success": true, "task_id": task.id, "title": task.title, "status": task.status, "task": task})
 }

@@ -1,7 +1,7 @@
-//! Makes the weights of the intent model of `understand`, the same ones from the same sentences every time.
+//! Trains the intent model of `understand`. The same sentences always produce the same weights.
 //!
-//! `cargo run --release -p trainer -- --data DIR` reads `intents.dev.jsonl` in DIR and our own `sentences`, learns, says how
-//! good the result is on sentences it has not seen, and writes `crates/understand/src/intent/weights.bin`.
+//! `cargo run --release -p trainer -- --data DIR` reads `intents.dev.jsonl` in DIR and our own `sentences`. It trains the
+//! model, prints its accuracy on unseen sentences, and writes `crates/understand/src/intent/weights.bin`.
 
 mod corpus;
 mod learn;
@@ -15,30 +15,30 @@ use clap::Parser;
 use corpus::Corpus;
 
 #[derive(Parser)]
-struct Arguments {
-    /// The directory of the public utterances
+struct TrainerArguments {
+    /// The directory with the public utterances
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Where the weights go
+    /// The output file for the weights
     #[arg(long, value_name = "FILE", default_value = "crates/understand/src/intent/weights.bin")]
     out: PathBuf,
-    /// Our own sentences
+    /// The directory with our own sentences
     #[arg(long, value_name = "DIR", default_value = "crates/trainer/sentences")]
     sentences: PathBuf,
-    /// More sentences to measure on, as ours are written
+    /// A table of additional sentences for the evaluation
     #[arg(long, value_name = "FILE")]
     measure: Option<PathBuf>,
-    /// Only say how good the result would be
+    /// Print the accuracy without writing the weights
     #[arg(long)]
     dry_run: bool,
 }
 
 fn main() -> anyhow::Result<()> {
-    let arguments = Arguments::parse();
+    let arguments = TrainerArguments::parse();
     let corpus = Corpus::read(&arguments.data, &arguments.sentences, arguments.measure.as_deref())?;
-    let unseen = learn::out_of_fold(&corpus.learnt);
-    let temperature = weights::temperature(&corpus.learnt, &unseen);
-    let model = learn::learn(corpus.learnt.iter());
+    let unseen = learn::cross_validate(&corpus.training);
+    let temperature = weights::fit_temperature(&corpus.training, &unseen);
+    let model = learn::train(corpus.training.iter());
     let bytes = weights::pack(&model, temperature);
     report::print(&corpus, &unseen, &model)?;
     if !arguments.dry_run {

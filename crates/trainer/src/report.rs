@@ -1,42 +1,43 @@
-//! Says how good a model is, by source, on sentences it has not seen.
+//! Prints the accuracy of a model per source, on sentences that it was not trained with.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use crate::corpus::{Corpus, Sentence};
-use crate::learn::{Model, Odds};
+use crate::corpus::{Corpus, TrainingSentence};
+use crate::learn::{ClassScores, IntentModel};
 
-/// How many sentences of a source there are, and how many the rules alone and the model get right.
+/// The number of sentences of a source, and how many the rules alone and the model classify correctly.
 #[derive(Default)]
-struct Tally {
-    all: usize,
+struct SourceAccuracy {
+    total: usize,
     by_rules: usize,
     by_model: usize,
 }
 
-/// What was learnt from is judged by models that had not seen it.
-pub(crate) fn print(corpus: &Corpus, unseen: &[(usize, Odds)], model: &Model) -> io::Result<()> {
-    let mut tallies: BTreeMap<&str, Tally> = BTreeMap::new();
-    let count = |sentence: &'_ Sentence, scores: &Odds, tally: &mut Tally| {
+/// Prints a table. Training sentences are scored by the models of the cross-validation. Fails if writing to standard
+/// output fails.
+pub(crate) fn print(corpus: &Corpus, unseen: &[(usize, ClassScores)], model: &IntentModel) -> io::Result<()> {
+    let mut accuracies: BTreeMap<&str, SourceAccuracy> = BTreeMap::new();
+    let count = |sentence: &'_ TrainingSentence, scores: &ClassScores, accuracy: &mut SourceAccuracy| {
         let best = (0..scores.len()).max_by(|a, b| scores[*a].total_cmp(&scores[*b]));
-        tally.all += 1;
-        tally.by_rules += usize::from(sentence.by_rules == sentence.class);
-        tally.by_model += usize::from(best == Some(sentence.class));
+        accuracy.total += 1;
+        accuracy.by_rules += usize::from(sentence.by_rules == sentence.class);
+        accuracy.by_model += usize::from(best == Some(sentence.class));
     };
     for (n, scores) in unseen {
-        let sentence = &corpus.learnt[*n];
-        count(sentence, scores, tallies.entry(&sentence.source).or_default());
+        let sentence = &corpus.training[*n];
+        count(sentence, scores, accuracies.entry(&sentence.source).or_default());
     }
-    for sentence in &corpus.measured {
-        count(sentence, &model.scores(&sentence.features), tallies.entry(&sentence.source).or_default());
+    for sentence in &corpus.evaluation {
+        count(sentence, &model.scores(&sentence.features), accuracies.entry(&sentence.source).or_default());
     }
     let mut out = io::stdout().lock();
     writeln!(out, "{:24} {:>9} {:>8} {:>8}", "source", "sentences", "rules %", "model %")?;
-    for (source, tally) in &tallies {
-        let share = |right: usize| 100.0 * right as f64 / tally.all as f64;
-        let rules = share(tally.by_rules);
-        let model = share(tally.by_model);
-        writeln!(out, "{source:24} {:9} {rules:8.2} {model:8.2}", tally.all)?;
+    for (source, accuracy) in &accuracies {
+        let percent = |correct: usize| 100.0 * correct as f64 / accuracy.total as f64;
+        let rules = percent(accuracy.by_rules);
+        let model = percent(accuracy.by_model);
+        writeln!(out, "{source:24} {:9} {rules:8.2} {model:8.2}", accuracy.total)?;
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! How many utterances a second one core reads, against lower-casing them and cutting them at spaces alone; and whether
-//! long texts cost no more a character than short ones.
+//! Measures parsed utterances per second on one core, compared with lower-casing and splitting at spaces. Also
+//! measures the time for each character of short and long texts.
 //!
 //! `cargo bench -p understand --bench read`
 
@@ -56,18 +56,18 @@ const PATTERNS: [&str; 12] = [
 
 fn main() {
     let Ok(now) = date(2026, 1, 31).at(12, 0, 0, 0).to_zoned(TimeZone::UTC) else { return };
-    let read = fastest(|| each(|text| drop(black_box(understand::read(text, &now)))));
-    let cut = fastest(|| each(|text| drop(black_box(cut(text)))));
-    let a_second = |seconds: f64| UTTERANCES.len() as f64 / seconds;
+    let parse_seconds = fastest_run(|| for_each_utterance(|text| drop(black_box(understand::parse(text, &now)))));
+    let split_seconds = fastest_run(|| for_each_utterance(|text| drop(black_box(lower_and_split(text)))));
+    let per_second = |seconds: f64| UTTERANCES.len() as f64 / seconds;
     println!(
         "{:.0} utterances/s read, {:.0} utterances/s only cut, ratio {:.3}",
-        a_second(read),
-        a_second(cut),
-        cut / read
+        per_second(parse_seconds),
+        per_second(split_seconds),
+        split_seconds / parse_seconds
     );
     for pattern in PATTERNS {
-        let short = a_character(pattern, 500, &now);
-        let long = a_character(pattern, 5_000, &now);
+        let short = nanoseconds_per_character(pattern, 500, &now);
+        let long = nanoseconds_per_character(pattern, 5_000, &now);
         println!(
             "{:24} {short:5.0} ns a character of 500, {long:5.0} ns of 5,000, ratio {:.2}",
             format!("{pattern:?}"),
@@ -76,24 +76,24 @@ fn main() {
     }
 }
 
-fn each(work: impl Fn(&str)) {
+fn for_each_utterance(work: impl Fn(&str)) {
     for text in UTTERANCES {
         work(black_box(text));
     }
 }
 
-fn cut(text: &str) -> Vec<String> {
+fn lower_and_split(text: &str) -> Vec<String> {
     text.to_lowercase().split_whitespace().map(str::to_owned).collect()
 }
 
-/// Nanoseconds for each character of a text of that length.
-fn a_character(pattern: &str, length: usize, now: &Zoned) -> f64 {
+/// Returns the nanoseconds for each character of a text of this length.
+fn nanoseconds_per_character(pattern: &str, length: usize, now: &Zoned) -> f64 {
     let text = pattern.repeat(length / pattern.len());
-    fastest(|| drop(black_box(understand::read(black_box(&text), now)))) * 1e9 / text.len() as f64
+    fastest_run(|| drop(black_box(understand::parse(black_box(&text), now)))) * 1e9 / text.len() as f64
 }
 
-/// Seconds of the best of two hundred runs.
-fn fastest(work: impl Fn()) -> f64 {
+/// Returns the seconds of the fastest of two hundred runs.
+fn fastest_run(work: impl Fn()) -> f64 {
     let times = (0..200).map(|_| {
         let began = Instant::now();
         work();

@@ -1,6 +1,7 @@
-//! Reads utterances from stdin, one a line (plain, or `{"text", "now"}`), and prints what is read in each as JSON.
+//! Reads utterances from stdin, one for each line (plain, or `{"text", "now"}`), and prints the parsed commands as
+//! JSON.
 //!
-//! For measuring with a scorer; the product's own command is `adjutant understand`.
+//! Used with a scorer. The command of the product is `adjutant understand`.
 
 use std::io::{self, BufRead, BufWriter, Write};
 
@@ -19,13 +20,13 @@ fn main() -> io::Result<()> {
             }
             _ => (line, standard.clone()),
         };
-        serde_json::to_writer(&mut out, &understand::read(&text, &now))?;
+        serde_json::to_writer(&mut out, &understand::parse(&text, &now))?;
         writeln!(out)?;
     }
     Ok(())
 }
 
-/// The wall clock of the text; an offset in it only says which zone's clock that is.
+/// Returns the local time of the text. An offset only selects the zone.
 fn instant(text: &str) -> Option<Zoned> {
     if let Ok(at) = text.parse::<jiff::civil::DateTime>() {
         return at.to_zoned(TimeZone::UTC).ok();

@@ -1,4 +1,4 @@
-//! Reads every line of stdin ten times and says how many utterances a second one core reads.
+//! Parses every line of stdin ten times and prints the number of utterances per second on one core.
 
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
@@ -9,7 +9,7 @@ fn main() -> io::Result<()> {
     let start = Instant::now();
     let mut commands = 0;
     for _ in 0..10 {
-        commands += lines.iter().map(|line| understand::read(line, &now).commands.len()).sum::<usize>();
+        commands += lines.iter().map(|line| understand::parse(line, &now).commands.len()).sum::<usize>();
     }
     let seconds = start.elapsed().as_secs_f64();
     let rate = lines.len() as f64 * 10.0 / seconds;

@@ -1,33 +1,33 @@
-//! What a task gets beside its title: priority, tags, a description. Takes the tokens that say so.
+//! Parses the attributes of a task next to its title: priority, tags, description. Consumes their tokens.
 
 use std::ops::Range;
 
 use model::task::Priority;
 
 use crate::clause::Clause;
-use crate::details;
+use crate::description_phrases;
 use crate::intent;
-use crate::labels;
 use crate::lexicon;
-use crate::phrases::{Meanings, Phrases, meanings};
+use crate::phrases::{PhraseMap, Phrases, phrase_map};
+use crate::tag_phrases;
 use crate::vocabulary;
 
-/// "urgent", "high priority", "low prio", "asap", a trailing "!!" is noise and no priority.
+/// Phrases such as "urgent", "high priority", "low prio", "asap". A trailing "!!" is not a priority.
 const PRIORITIES: &[(Priority, Phrases)] = &[
     (Priority::High, lexicon::priority::HIGH),
     (Priority::Low, lexicon::priority::LOW),
     (Priority::Medium, lexicon::priority::MEDIUM),
 ];
 
-const PRIORITY_PHRASES: Meanings<Priority> = meanings!(Priority, PRIORITIES);
+const PRIORITY_PHRASES: PhraseMap<Priority> = phrase_map!(Priority, PRIORITIES);
 
-/// The priority said at token `i`, and its length.
+/// Returns the priority at token `i`, and its number of tokens.
 pub(crate) fn priority_at(clause: &Clause, i: usize) -> Option<(Priority, usize)> {
     PRIORITY_PHRASES.phrase(clause.words, i).filter(|(_, n)| i + n <= clause.end)
 }
 
-/// What a word means where a priority is expected: "to high", "as urgent".
-pub(crate) fn level(word: &str) -> Option<Priority> {
+/// Returns the priority of a single word after "to" or "as": "to high", "as urgent".
+pub(crate) fn priority_level(word: &str) -> Option<Priority> {
     Some(match word {
         "high" | "higher" | "highest" | "top" | "urgent" | "important" | "critical" => Priority::High,
         "medium" | "normal" | "standard" | "default" => Priority::Medium,
@@ -36,39 +36,42 @@ pub(crate) fn level(word: &str) -> Option<Priority> {
     })
 }
 
-/// A priority that ends the clause: where it begins, "as" included, and which.
+/// Returns the start of the first priority at or after `from` that ends the clause, and the priority. Only consumed
+/// tokens and marks may follow.
 pub(crate) fn closing_priority(clause: &Clause, from: usize) -> Option<(usize, Priority)> {
     (from..clause.end).find_map(|i| {
         let (priority, n) = priority_at(clause, i)?;
-        clause.is_spent(i + n..clause.end).then_some((i, priority))
+        clause.is_exhausted(i + n..clause.end).then_some((i, priority))
     })
 }
 
-/// Takes a priority that stands at the head or the end of the stretch, where it is no part of a title.
-pub(crate) fn priority(clause: &mut Clause, from: usize, to: usize) -> Option<Priority> {
+/// Consumes the first priority that cannot be part of a title: a phrase of several words, "asap", or a word at the
+/// start or the end of the range. Returns `None` and consumes nothing if there is none.
+pub(crate) fn consume_priority(clause: &mut Clause, from: usize, to: usize) -> Option<Priority> {
     for i in from..to {
-        if clause.is_taken(i) || clause.words.is_quoted(i) {
+        if clause.is_consumed(i) || clause.words.is_quoted(i) {
             continue;
         }
         let Some((priority, n)) = priority_at(clause, i) else { continue };
         let compound = n > 1 || matches!(clause.at(i), "asap" | "urgently");
-        let first = opens(clause, from..i) && precedes_task(clause, i + n);
-        let last = clause.is_spent(i + n..to) || closes_clause(clause.at(i + n));
+        let first = is_opening(clause, from..i) && precedes_task(clause, i + n);
+        let last = clause.is_exhausted(i + n..to) || closes_clause(clause.at(i + n));
         if compound || first || last {
-            clause.take(led_from(clause, from, i)..i + n);
+            clause.consume(lead_start(clause, from, i)..i + n);
             return Some(priority);
         }
     }
     None
 }
 
-/// Where "and it's really" and its like before a priority begin.
-fn led_from(clause: &Clause, from: usize, i: usize) -> usize {
-    // "this is super", but not "what it is": something must say of what the priority is.
+/// Returns the start of "and it's really" and similar words before the priority at `i`, at or after `from`. Returns `i`
+/// if there are none.
+fn lead_start(clause: &Clause, from: usize, i: usize) -> usize {
+    // "this is super", but not "what it is": the copula must refer to the task.
     let said = (from..i).rev().take(5).find(|k| {
-        clause
-            .phrase(*k, lexicon::priority::COPULAS)
-            .is_some_and(|n| (k + n..i).all(|m| lexicon::priority::LEADS.contains(clause.at(m)) || clause.is_taken(m)))
+        clause.phrase(*k, lexicon::priority::COPULAS).is_some_and(|n| {
+            (k + n..i).all(|m| lexicon::priority::LEADS.contains(clause.at(m)) || clause.is_consumed(m))
+        })
     });
     let mut start = said.unwrap_or(i);
     while start > from && matches!(clause.at(start - 1), "and" | "," | "(" | ";" | "-" | "–" | "—") {
@@ -77,38 +80,39 @@ fn led_from(clause: &Clause, from: usize, i: usize) -> usize {
     start
 }
 
-/// Whether nothing but "a new" and its like stands before the priority.
-fn opens(clause: &Clause, range: Range<usize>) -> bool {
+/// Returns true if only "a new" and similar words precede the priority.
+fn is_opening(clause: &Clause, range: Range<usize>) -> bool {
     let small = |i: usize| vocabulary::is_article(clause.at(i)) || matches!(clause.at(i), "new" | "me" | "up");
-    range.into_iter().all(|i| small(i) || clause.is_spent(i..i + 1))
+    range.into_iter().all(|i| small(i) || clause.is_exhausted(i..i + 1))
 }
 
-/// "urgent task …", "urgent: …", "urgent pay rent"; not "urgent care visit".
+/// Returns true for "urgent task …", "urgent: …", "urgent pay rent". Not "urgent care visit".
 fn precedes_task(clause: &Clause, i: usize) -> bool {
     let i = i + usize::from(clause.at(i) == "new");
-    clause.noun_at(i).is_some() || clause.at(i) == ":" || intent::is_doing(clause, i)
+    clause.noun_at(i).is_some() || clause.at(i) == ":" || intent::is_activity(clause, i)
 }
 
 fn closes_clause(word: &str) -> bool {
     matches!(word, "because" | "," | ")" | "-")
 }
 
-/// Takes "#work", "tagged work", "with tag work and home", "tags: a, b".
-pub(crate) fn tags(clause: &mut Clause, from: usize, to: usize) -> Vec<String> {
+/// Consumes "#work", "tagged work", "with tag work and home", "tags: a, b" in `from..to`. Returns the names, or an
+/// empty list. Only "#work" may begin at `from`.
+pub(crate) fn consume_tags(clause: &mut Clause, from: usize, to: usize) -> Vec<String> {
     let mut tags = Vec::new();
     let mut i = if clause.has(lexicon::tags::SIGNS) { from } else { to };
     while i < to {
         if is_hash(clause, i) {
             let lead = lexicon::tags::LEADS.contains(clause.before(i));
             tags.push(clause.words.text(i + 1..i + 2).to_owned());
-            clause.take(i - usize::from(lead && i > from)..i + 2);
+            clause.consume(i - usize::from(lead && i > from)..i + 2);
             i += 2;
-        } else if let Some((name, end)) = labels::closing(clause, i, to).filter(|_| i > from) {
+        } else if let Some((name, end)) = tag_phrases::closing_tag(clause, i, to).filter(|_| i > from) {
             tags.push(name);
-            clause.take(i..end);
+            clause.consume(i..end);
             i = end;
-        } else if let Some(start) = labels::lead(clause, i, to).filter(|start| i > from && *start < to) {
-            i = tag_list(clause, i, start, to, &mut tags);
+        } else if let Some(start) = tag_phrases::names_start(clause, i, to).filter(|start| i > from && *start < to) {
+            i = consume_tag_list(clause, i, start, to, &mut tags);
         } else {
             i += 1;
         }
@@ -116,26 +120,28 @@ pub(crate) fn tags(clause: &mut Clause, from: usize, to: usize) -> Vec<String> {
     tags
 }
 
+/// Returns true for a "#" directly before a word that does not begin with a digit: "#2" is a position.
 fn is_hash(clause: &Clause, i: usize) -> bool {
     clause.at(i) == "#"
         && clause.words.is_word(i + 1)
-        && clause.words.touches_next(i)
+        && clause.words.is_adjacent_to_next(i)
         && clause.at(i + 1).starts_with(|c: char| !c.is_ascii_digit())
 }
 
-/// "work", "work and home", "a, b".
-fn tag_list(clause: &mut Clause, lead: usize, start: usize, to: usize, tags: &mut Vec<String>) -> usize {
+/// Consumes the words from `lead` on and the names from `start` on: "work", "work and home", "a, b". Adds the names to
+/// `tags`. Returns the next position. Consumes nothing if no name begins at `start`.
+fn consume_tag_list(clause: &mut Clause, lead: usize, start: usize, to: usize, tags: &mut Vec<String>) -> usize {
     let hash = |i: usize| i + usize::from(clause.at(i) == "#");
     let link = |i: usize| matches!(clause.at(i), "and" | "," | "&" | "or" | "+" | "/");
     let mut end = start;
     let mut i = start;
-    while i < to && labels::is_name(clause, hash(i)) {
-        tags.push(labels::name(clause, hash(i)));
+    while i < to && tag_phrases::is_tag_name(clause, hash(i)) {
+        tags.push(tag_phrases::tag_name(clause, hash(i)));
         end = hash(i) + 1;
-        // "tag it work and call mom": what is not a name by itself is none.
+        // In "tag it work and call mom", "call mom" is not a tag.
         let next = end + 1 + usize::from(clause.at(end) == "," && clause.at(end + 1) == "and");
         let after = hash(next) + 1;
-        let closes = link(after) || clause.is_spent(after..after + 1) || clause.date_at(after).is_some();
+        let closes = link(after) || clause.is_exhausted(after..after + 1) || clause.date_at(after).is_some();
         let goes_on = link(end) && next < to && (clause.at(next) == "#" || after >= to || closes);
         if !goes_on {
             break;
@@ -146,28 +152,30 @@ fn tag_list(clause: &mut Clause, lead: usize, start: usize, to: usize, tags: &mu
     let word =
         end + usize::from(!again && (lexicon::tags::NOUNS.contains(clause.at(end)) || clause.noun_at(end).is_some()));
     if end > start {
-        clause.take(lead..word);
+        clause.consume(lead..word);
     }
     word.max(lead + 1)
 }
 
-/// Takes "because …", "description is …", "with the note …" and gives what was said.
-pub(crate) fn description(clause: &mut Clause, from: usize, to: usize) -> Option<String> {
-    let mut places = if clause.has(lexicon::notes::SIGNS) { from + 1..to } else { to..to };
-    let led = places.find_map(|i| Some((i, details::lead(clause, i, from)? - i)));
+/// Consumes "because …", "description is …", "with the note …", or a remark in brackets. Returns the text. Returns
+/// `None` if there is none, if its text is empty, or if no title precedes it. A priority at the end is not part of the
+/// text.
+pub(crate) fn consume_description(clause: &mut Clause, from: usize, to: usize) -> Option<String> {
+    let mut positions = if clause.has(lexicon::notes::SIGNS) { from + 1..to } else { to..to };
+    let led = positions.find_map(|i| Some((i, description_phrases::text_start(clause, i, from)? - i)));
     // "read the description of the flat" is a title.
-    let thing =
+    let is_thing =
         |at: usize, n: usize| n == 1 && (vocabulary::is_article(clause.before(at)) || clause.at(at + n) == "of");
-    let fits = |at: usize, n: usize| at + n < to && led.is_none_or(|(first, _)| at < first) && !thing(at, n);
-    let said = clause.seek(from + 1, lexicon::notes::DESCRIPTION_LEADS).filter(|(at, n)| fits(*at, *n));
+    let fits = |at: usize, n: usize| at + n < to && led.is_none_or(|(first, _)| at < first) && !is_thing(at, n);
+    let said = clause.find_phrase(from + 1, lexicon::notes::DESCRIPTION_LEADS).filter(|(at, n)| fits(*at, *n));
     let (at, n, whole) = match said.or(led) {
         Some((at, n)) => (at, n, true),
-        None => match clause.seek(from + 1, lexicon::notes::REASON_LEADS).filter(|(at, n)| at + n < to) {
+        None => match clause.find_phrase(from + 1, lexicon::notes::REASON_LEADS).filter(|(at, n)| at + n < to) {
             Some((at, n)) => (at, n, false),
-            None => return aside(clause, from, to),
+            None => return consume_parenthesis(clause, from, to),
         },
     };
-    if clause.is_spent(from..at) {
+    if clause.is_exhausted(from..at) {
         return None;
     }
     let since = !whole && clause.at(at) == "since";
@@ -175,24 +183,27 @@ pub(crate) fn description(clause: &mut Clause, from: usize, to: usize) -> Option
     let start = start + usize::from(matches!(clause.at(start), ":" | "that" | "saying" | ","));
     let to = before_priority(clause, start, to);
     let text = if start + 1 == to && clause.words.is_quoted(start) {
-        clause.words.inside(start).to_owned()
+        clause.words.quoted_text(start).to_owned()
     } else {
-        clause.rest(start..to)
+        clause.remaining_text(start..to)
     };
     let before = at.checked_sub(1).filter(|k| matches!(clause.at(*k), "," | "and" | "." | ";")).unwrap_or(at);
-    clause.take(before..to);
+    clause.consume(before..to);
     (!text.is_empty()).then_some(text)
 }
 
-/// "…, high priority" at the end is no part of the note before it.
+/// Returns the end of a note without a priority after it: "…, high priority". Returns `to` if no comma or other mark
+/// separates them.
 fn before_priority(clause: &Clause, start: usize, to: usize) -> usize {
     let (at, _) = closing_priority(clause, start + 1).unwrap_or((to, Priority::Low));
     if at < to && matches!(clause.before(at), "," | ";" | ".") { at - 1 } else { to }
 }
 
-fn aside(clause: &mut Clause, from: usize, to: usize) -> Option<String> {
-    let (open, close) = details::aside(clause, from, to).filter(|(open, _)| !clause.is_spent(from..*open))?;
-    let text = clause.rest(open + 1..close);
-    clause.take(open..close + 1);
+/// Consumes a remark in brackets and returns its text. Returns `None` if there is none, or if no title precedes it.
+fn consume_parenthesis(clause: &mut Clause, from: usize, to: usize) -> Option<String> {
+    let (open, close) = description_phrases::find_parenthesis(clause, from, to)
+        .filter(|(open, _)| !clause.is_exhausted(from..*open))?;
+    let text = clause.remaining_text(open + 1..close);
+    clause.consume(open..close + 1);
     Some(text)
 }

@@ -1,82 +1,104 @@
-//! One command's stretch of an utterance, and which of its tokens have been accounted for.
+//! The tokens of one command in an utterance, and the ones that a rule has consumed.
 //!
-//! A title or a reference is what is left over when dates, tags and courtesies are taken away.
+//! Rules consume dates, tags and courtesies. The remaining tokens form a title or a reference.
 
 use std::ops::Range;
 
 use jiff::Zoned;
 
 use crate::courtesy;
-use crate::dates::{self, Found, Scan};
+use crate::dates::{self, DateMatch, DateScan};
 use crate::lexicon;
-use crate::phrases::{Bits, Phrases};
+use crate::phrases::{Phrases, WordBits};
 use crate::scope;
-use crate::tokens::Words;
+use crate::tokens::TokenizedText;
 use crate::vocabulary::{self, Noun};
 
+/// One clause of an utterance.
 #[derive(Clone)]
 pub(crate) struct Clause<'a> {
-    pub(crate) words: &'a Words<'a>,
-    /// Without the courtesies around it.
+    pub(crate) words: &'a TokenizedText<'a>,
+    /// The range excludes courtesies at both ends.
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) now: &'a Zoned,
-    pub(crate) dates: Vec<Found>,
-    nouns: Vec<Named>,
-    /// Whether it holds a word of another trade.
-    foreign: bool,
-    /// Whether it holds a word for a plan: a meeting, a game.
-    plan: bool,
-    /// Whether a question mark ends it.
-    pub(crate) asked: bool,
-    /// Where the courtesies before it begin.
-    pub(crate) opening: usize,
-    taken: Vec<bool>,
-    /// Its words and those around it, so that most phrases are known to be absent at a glance.
-    bits: Bits,
+    /// The date expressions in order, without those that are part of a name. They never overlap.
+    pub(crate) dates: Vec<DateMatch>,
+    nouns: Vec<NounMention>,
+    /// True if the clause contains a word of another domain. Always false if the text assumes tasks.
+    has_other_domain: bool,
+    /// True if the clause contains a word for a plan: a meeting, a game. Always false if the text assumes tasks.
+    has_plan: bool,
+    /// True if the clause contains a question mark, or one follows it. A mark directly before another token counts only
+    /// at the end.
+    pub(crate) is_question: bool,
+    /// The start including the courtesies before the clause.
+    pub(crate) outer_start: usize,
+    /// One flag for each token of `start..end`.
+    consumed: Vec<bool>,
+    /// The words of the clause and around it. Rejects most phrases without a search.
+    bits: WordBits,
 }
 
-/// A word for a task, a reminder or a list.
+/// A word for a task, a reminder or a list, with its position.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Named {
+pub(crate) struct NounMention {
+    /// The first token.
     pub(crate) at: usize,
+    /// The token after the last one.
     pub(crate) end: usize,
     pub(crate) noun: Noun,
     pub(crate) plural: bool,
 }
 
 impl<'a> Clause<'a> {
-    pub(crate) fn new(words: &'a Words<'a>, range: Range<usize>, now: &'a Zoned) -> Self {
-        let start = courtesy::after(words, range.start, range.end);
-        let start = after_tags(words, start, range.end);
-        let end = courtesy::before(words, start, range.end);
-        let mut taken = vec![false; end - start];
-        for (slot, i) in taken.iter_mut().zip(start..end) {
+    /// Analyses a range of tokens. Excludes courtesies and tags before the clause and courtesies after it. Finds dates
+    /// and nouns, and consumes every "please".
+    pub(crate) fn new(words: &'a TokenizedText<'a>, range: Range<usize>, now: &'a Zoned) -> Self {
+        let start = courtesy::skip_opening(words, range.start, range.end);
+        let start = skip_tags(words, start, range.end);
+        let end = courtesy::trim_closing(words, start, range.end);
+        let mut consumed = vec![false; end - start];
+        for (slot, i) in consumed.iter_mut().zip(start..end) {
             *slot = courtesy::is_please(words.at(i));
         }
-        let mut dates = dates::find(Scan { words, start, end, now });
-        dates.retain(|found| !is_name(words, start, end, found));
-        let foreign = !words.of_tasks && (start..end).any(|i| words.is_one_of(i, lexicon::scope::FOREIGN));
-        let opening = range.start;
-        let bits = words.bits(opening..words.len().min(range.end + 1));
-        let plans = !words.of_tasks && lexicon::scope::PLANS.may_meet(&bits);
-        let plan = plans && (start..end).any(|i| words.is_one_of(i, lexicon::scope::PLANS));
-        let asked = lexicon::grammar::QUESTION_MARK.may_meet(&bits)
-            && (start..=range.end).any(|i| words.at(i) == "?" && (!words.touches_next(i) || i >= end));
-        let mut clause =
-            Self { words, start, end, now, dates, nouns: Vec::new(), foreign, plan, asked, opening, taken, bits };
+        let mut dates = dates::find(DateScan { words, start, end, now });
+        dates.retain(|found| !is_part_of_name(words, start, end, found));
+        let has_other_domain =
+            !words.assume_tasks && (start..end).any(|i| words.is_one_of(i, lexicon::scope::OTHER_DOMAINS));
+        let outer_start = range.start;
+        let bits = words.word_bits(outer_start..words.len().min(range.end + 1));
+        let plans = !words.assume_tasks && lexicon::scope::PLANS.may_occur_in(&bits);
+        let has_plan = plans && (start..end).any(|i| words.is_one_of(i, lexicon::scope::PLANS));
+        let is_question = lexicon::grammar::QUESTION_MARK.may_occur_in(&bits)
+            && (start..=range.end).any(|i| words.at(i) == "?" && (!words.is_adjacent_to_next(i) || i >= end));
+        let mut clause = Self {
+            words,
+            start,
+            end,
+            now,
+            dates,
+            nouns: Vec::new(),
+            has_other_domain,
+            has_plan,
+            is_question,
+            outer_start,
+            consumed,
+            bits,
+        };
         clause.nouns = clause.find_nouns();
         clause
     }
 
-    fn find_nouns(&self) -> Vec<Named> {
+    /// Returns the nouns for tasks, reminders and lists in order. They never overlap.
+    fn find_nouns(&self) -> Vec<NounMention> {
         let mut nouns = Vec::new();
         let mut i = self.start;
         while i < self.end {
-            let found = vocabulary::noun(self.words, i).filter(|_| !self.is_other_word(i));
+            let found = vocabulary::noun(self.words, i).filter(|_| !self.is_not_task_noun(i));
             i = match found {
                 Some((noun, len, plural)) => {
-                    nouns.push(Named { at: i, end: i + len, noun, plural });
+                    nouns.push(NounMention { at: i, end: i + len, noun, plural });
                     i + len
                 }
                 None => i + 1,
@@ -85,8 +107,9 @@ impl<'a> Clause<'a> {
         nouns
     }
 
-    /// "list" as a verb, "alert" as a verb, and alerts that are no reminders.
-    fn is_other_word(&self, i: usize) -> bool {
+    /// Returns true if the noun at `i` does not refer to tasks: the name of a tag ("#list"), "list" and "alert" as
+    /// verbs, and alerts that are public warnings.
+    fn is_not_task_noun(&self, i: usize) -> bool {
         let word = self.at(i);
         if self.before(i) == "#" {
             return true;
@@ -98,119 +121,131 @@ impl<'a> Clause<'a> {
             || warning && scope::is_warning(self)
     }
 
-    /// The word at `i`; empty outside of the clause.
+    /// Returns the word at `i`. It is empty after the end of the clause and for a quoted passage. Tokens before the
+    /// start are returned.
     pub(crate) fn at(&self, i: usize) -> &'a str {
         if i < self.end { self.words.at(i) } else { "" }
     }
 
+    /// Returns the word before `i`. It is empty at the start of the clause and after a quoted passage.
     pub(crate) fn before(&self, i: usize) -> &'a str {
         if i > self.start { self.words.before(i) } else { "" }
     }
 
+    /// Returns the number of tokens of the longest phrase at `i`. Returns `None` if no phrase matches, or if the
+    /// longest one exceeds the clause.
     pub(crate) fn phrase(&self, i: usize, phrases: Phrases) -> Option<usize> {
         self.words.phrase(i, phrases).filter(|n| i + n <= self.end)
     }
 
-    pub(crate) fn take(&mut self, range: Range<usize>) {
+    /// Marks tokens as consumed. They are excluded from titles and references. Ignores tokens outside of the clause.
+    pub(crate) fn consume(&mut self, range: Range<usize>) {
         for i in range {
-            if let Some(slot) = i.checked_sub(self.start).and_then(|i| self.taken.get_mut(i)) {
+            if let Some(slot) = i.checked_sub(self.start).and_then(|i| self.consumed.get_mut(i)) {
                 *slot = true;
             }
         }
     }
 
-    pub(crate) fn is_taken(&self, i: usize) -> bool {
-        i.checked_sub(self.start).and_then(|i| self.taken.get(i)).copied().unwrap_or(true)
+    /// Returns true if the token is consumed or outside of the clause.
+    pub(crate) fn is_consumed(&self, i: usize) -> bool {
+        i.checked_sub(self.start).and_then(|i| self.consumed.get(i)).copied().unwrap_or(true)
     }
 
-    /// The expression of a date that covers token `i`.
-    pub(crate) fn date_at(&self, i: usize) -> Option<&Found> {
+    /// Returns the date expression that covers token `i`.
+    pub(crate) fn date_at(&self, i: usize) -> Option<&DateMatch> {
         let after = self.dates.partition_point(|found| found.tokens.end <= i);
         self.dates.get(after).filter(|found| found.tokens.contains(&i))
     }
 
-    /// The same, with words of other trades taken for names of tasks.
-    pub(crate) fn of_tasks(&self) -> Self {
-        Self { foreign: false, plan: false, ..self.clone() }
+    /// Returns a copy that takes words of other domains, and plans, for names of tasks.
+    pub(crate) fn assuming_tasks(&self) -> Self {
+        Self { has_other_domain: false, has_plan: false, ..self.clone() }
     }
 
-    /// Whether it is a date and nothing else.
-    pub(crate) fn is_date(&self) -> bool {
+    /// Returns true if the first date covers the whole clause.
+    pub(crate) fn is_only_date(&self) -> bool {
         self.dates.first().is_some_and(|found| found.tokens.len() >= self.end - self.start)
     }
 
-    /// Whether the utterance has no other clause.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.opening == 0 && (self.end..self.words.len()).all(|i| !self.words.is_word(i))
+    /// Returns true if the clause begins the utterance and no word follows it.
+    pub(crate) fn is_entire_utterance(&self) -> bool {
+        self.outer_start == 0 && (self.end..self.words.len()).all(|i| !self.words.is_word(i))
     }
 
+    /// Returns true if the clause contains a word for a task, a reminder or a list.
     pub(crate) fn has_noun(&self) -> bool {
         !self.nouns.is_empty()
     }
 
-    /// Whether a word of another trade stands in it and none for a task.
-    pub(crate) fn is_foreign(&self) -> bool {
-        (self.foreign || self.plan) && self.nouns.is_empty()
+    /// Returns true if the clause contains a word of another domain or a plan, and no word for a task.
+    pub(crate) fn is_out_of_scope(&self) -> bool {
+        (self.has_other_domain || self.has_plan) && self.nouns.is_empty()
     }
 
-    /// The same, but a plan may be the task that is meant: "cancel the dentist appointment".
-    pub(crate) fn is_elsewhere(&self) -> bool {
-        self.foreign && self.nouns.is_empty()
+    /// Returns true if the clause contains a word of another domain and no word for a task. Ignores plans, because a
+    /// plan may be a task: "cancel the dentist appointment".
+    pub(crate) fn is_other_domain(&self) -> bool {
+        self.has_other_domain && self.nouns.is_empty()
     }
 
-    /// The noun that begins at `i`.
-    pub(crate) fn noun_at(&self, i: usize) -> Option<Named> {
+    /// Returns the noun that begins at `i`.
+    pub(crate) fn noun_at(&self, i: usize) -> Option<NounMention> {
         self.nouns_from(i).first().filter(|noun| noun.at == i).copied()
     }
 
-    /// The first noun that begins in the stretch.
-    pub(crate) fn noun_in(&self, range: Range<usize>) -> Option<Named> {
+    /// Returns the first noun that begins in the range.
+    pub(crate) fn noun_in(&self, range: Range<usize>) -> Option<NounMention> {
         self.nouns_from(range.start).first().filter(|noun| noun.at < range.end).copied()
     }
 
-    pub(crate) fn nouns_in(&self, range: Range<usize>) -> impl Iterator<Item = Named> {
+    /// Yields the nouns that begin in the range.
+    pub(crate) fn nouns_in(&self, range: Range<usize>) -> impl Iterator<Item = NounMention> {
         self.nouns_from(range.start).iter().take_while(move |noun| noun.at < range.end).copied()
     }
 
-    /// The nouns that begin at `i` or later. A long text may have many, and every word may ask.
-    fn nouns_from(&self, i: usize) -> &[Named] {
+    /// Returns the nouns that begin at `i` or later. Uses a binary search, because long texts have many nouns.
+    fn nouns_from(&self, i: usize) -> &[NounMention] {
         let first = self.nouns.partition_point(|noun| noun.at < i);
         self.nouns.get(first..).unwrap_or_default()
     }
 
-    /// The first place from `from` on where one of these phrases stands; the place and its length.
-    pub(crate) fn seek(&self, from: usize, phrases: Phrases) -> Option<(usize, usize)> {
-        if !phrases.may_meet(&self.bits) {
+    /// Returns the position and the length of the first phrase at or after `from`. It ends inside of the clause.
+    pub(crate) fn find_phrase(&self, from: usize, phrases: Phrases) -> Option<(usize, usize)> {
+        if !phrases.may_occur_in(&self.bits) {
             return None;
         }
         (from..self.end).find_map(|i| self.phrase(i, phrases).map(|n| (i, n)))
     }
 
+    /// Returns true if one of the phrases occurs in the clause.
     pub(crate) fn has(&self, phrases: Phrases) -> bool {
-        self.seek(self.start, phrases).is_some()
+        self.find_phrase(self.start, phrases).is_some()
     }
 
-    /// What is left of a stretch, as it was written; a single quoted passage without its quotes.
-    pub(crate) fn rest(&self, range: Range<usize>) -> String {
+    /// Returns the tokens of a range that are not consumed, in their original spelling. Marks at both ends are trimmed,
+    /// and consumed tokens in between become one space. A single quoted passage loses its quotes. Empty if nothing
+    /// remains.
+    pub(crate) fn remaining_text(&self, range: Range<usize>) -> String {
         let mut range = range.start..range.end.min(self.end);
-        while !range.is_empty() && self.is_dropped(range.start) {
+        while !range.is_empty() && self.is_skipped(range.start) {
             range.start += 1;
         }
-        while !range.is_empty() && self.is_dropped(range.end - 1) {
+        while !range.is_empty() && self.is_skipped(range.end - 1) {
             range.end -= 1;
         }
         if range.len() == 1 && self.words.is_quoted(range.start) {
-            return self.words.inside(range.start).to_owned();
+            return self.words.quoted_text(range.start).to_owned();
         }
         let mut text = String::new();
         let mut i = range.start;
         while i < range.end {
             let mut from = i;
-            while i < range.end && !self.is_taken(i) {
+            while i < range.end && !self.is_consumed(i) {
                 i += 1;
             }
-            // A comma that a date leaves behind is no part of the words around it.
-            while !text.is_empty() && from < i && self.is_dropped(from) {
+            // Drop the comma that remains next to a consumed date.
+            while !text.is_empty() && from < i && self.is_skipped(from) {
                 from += 1;
             }
             if from < i {
@@ -224,32 +259,36 @@ impl<'a> Clause<'a> {
         text
     }
 
-    fn is_dropped(&self, i: usize) -> bool {
-        !self.words.is_quoted(i) && (self.is_taken(i) || is_margin(self.words.at(i)))
+    /// Returns true for consumed tokens and for marks that are trimmed. Quoted passages are never skipped.
+    fn is_skipped(&self, i: usize) -> bool {
+        !self.words.is_quoted(i) && (self.is_consumed(i) || is_trimmed_mark(self.words.at(i)))
     }
 
-    /// Whether nothing but marks is left of a stretch.
-    pub(crate) fn is_spent(&self, range: Range<usize>) -> bool {
-        range.into_iter().all(|i| self.is_taken(i) || self.is_dropped(i))
+    /// Returns true if the range contains only consumed tokens and trimmed marks. Tokens outside of the clause count as
+    /// consumed. True for an empty range.
+    pub(crate) fn is_exhausted(&self, range: Range<usize>) -> bool {
+        range.into_iter().all(|i| self.is_consumed(i) || self.is_skipped(i))
     }
 }
 
-/// "#school sign the slip": a clause begins after the tags that stand before it.
-fn after_tags(words: &Words, start: usize, end: usize) -> usize {
+/// Skips tags before the clause: "#school sign the slip". Returns `start` if no "#" precedes it, or if nothing follows
+/// the tag.
+fn skip_tags(words: &TokenizedText, start: usize, end: usize) -> usize {
     let mut start = start;
     while words.before(start) == "#"
-        && words.touches_next(start - 1)
+        && words.is_adjacent_to_next(start - 1)
         && words.at(start).starts_with(char::is_alphabetic)
-        && courtesy::after(words, start + 1, end) < end
+        && courtesy::skip_opening(words, start + 1, end) < end
     {
-        start = courtesy::after(words, start + 1, end);
+        start = courtesy::skip_opening(words, start + 1, end);
     }
     start
 }
 
-/// "watch Saturday Night Live": days in a row of capitals that goes on are part of a name. So are "call April" and
-/// "Black Friday".
-fn is_name(words: &Words, start: usize, end: usize, found: &Found) -> bool {
+/// Returns true if a date is part of a name: "watch Saturday Night Live", "call April", "Black Friday". A name has
+/// capitals, a capitalised word after the date and a lower-case word before it, or it is one month or day after certain
+/// words such as "call" and "black".
+fn is_part_of_name(words: &TokenizedText, start: usize, end: usize, found: &DateMatch) -> bool {
     let tokens = found.tokens.clone();
     let capital = |i: usize| {
         let mut letters = words.text(i..i + 1).chars();
@@ -260,7 +299,7 @@ fn is_name(words: &Words, start: usize, end: usize, found: &Found) -> bool {
     let plain = tokens.start > start && small(tokens.start - 1) && !matches!(words.before(tokens.start), "me" | "us");
     let named = tokens.start + usize::from(words.at(tokens.start) == "the")..tokens.end;
     let before = words.before(tokens.start);
-    let called = tokens.len() == 1
+    let is_called = tokens.len() == 1
         && match words.at(tokens.start) {
             "april" | "may" | "june" | "august" => {
                 matches!(before, "call" | "meet" | "ask" | "email" | "text" | "tell" | "phone" | "message" | "with")
@@ -270,15 +309,15 @@ fn is_name(words: &Words, start: usize, end: usize, found: &Found) -> bool {
             }
             _ => false,
         };
-    called
+    is_called
         || goes_on
             && plain
             && !named.is_empty()
             && named.into_iter().all(capital)
-            && !dates::is_small(words.at(tokens.end))
+            && !dates::is_function_word(words.at(tokens.end))
 }
 
-/// Marks that are dropped at the ends of a title.
-fn is_margin(mark: &str) -> bool {
+/// Returns true for marks that are trimmed from both ends of a title.
+fn is_trimmed_mark(mark: &str) -> bool {
     mark.len() <= 3 && ".,!?;:-–—…\n*•\"'“”‘’=>~".contains(mark) && !mark.is_empty()
 }

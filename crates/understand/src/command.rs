@@ -1,192 +1,223 @@
-//! Turns one clause into one command.
+//! Parses one clause into one command.
 
 use std::ops::Range;
 
 use crate::clause::Clause;
-use crate::create::{self, Form};
-use crate::dates::{Found, Frequency, Repeat};
+use crate::create::{self, CreatePhrasing};
+use crate::dates::{DateMatch, Repeat, RepeatFrequency};
 use crate::filter;
-use crate::intent::{self, Act, Guess};
-use crate::labels;
+use crate::intent::{self, CommandAction, Guess};
 use crate::lexicon;
 use crate::numbers;
-use crate::reading::{Command, DueFilter, Filter, Intent, Missing, StatusFilter, Target, When};
+use crate::parsed::{
+    CommandFilter, DayOrTime, DueFilter, Intent, MissingSlot, ParsedCommand, StatusFilter, TaskTarget,
+};
 use crate::subject;
+use crate::tag_phrases;
 use crate::target;
 use crate::tense;
 use crate::timing;
 use crate::update;
 use crate::vocabulary::{self, Noun};
 
-/// Up to this, a new task is only guessed at.
-pub(crate) const GUESS: f64 = 0.6;
+/// A new task with at most this confidence is a guess.
+pub(crate) const MAX_GUESS_CONFIDENCE: f64 = 0.6;
 
-/// A need that nobody asked to be kept; beside a new task it is only why that is wanted.
-pub(crate) const NEED: f64 = 0.48;
+/// The confidence of a task that a clause only needs. Next to an explicit new task it is a reason and is dropped.
+pub(crate) const NEED_CONFIDENCE: f64 = 0.48;
 
-/// Below this, that a task is done was told in passing.
-pub(crate) const TOLD: f64 = 0.7;
+/// A completion below this confidence is a statement and not a request.
+pub(crate) const REQUESTED_COMPLETION_CONFIDENCE: f64 = 0.7;
 
-/// What is not about tasks, and is a date and nothing else.
-pub(crate) const DATE_ONLY: f64 = 0.5;
+/// The confidence of a clause that consists of a date.
+pub(crate) const DATE_ONLY_CONFIDENCE: f64 = 0.5;
 
-/// Below this, a command is implied and not given.
-const IMPLIED: f64 = 0.6;
+/// A command below this confidence is implied.
+const MIN_EXPLICIT_CONFIDENCE: f64 = 0.6;
 
-/// A command while it is being read: how sure the rules are of it stands in it, what the model thinks beside it.
-pub(crate) struct Draft {
-    pub(crate) command: Command,
-    /// `None` where the model has no say.
+/// A command during parsing. It holds the confidence of the rules; the probability of the model is separate.
+pub(crate) struct CommandDraft {
+    pub(crate) command: ParsedCommand,
+    /// `None` if the model was not asked.
     likelihood: Option<f64>,
 }
 
-impl Draft {
-    pub(crate) fn by_rules(command: Command) -> Self {
+impl CommandDraft {
+    /// Returns a draft without the probability of the model.
+    pub(crate) fn from_rules(command: ParsedCommand) -> Self {
         Self { command, likelihood: None }
     }
 
-    /// The command as it is handed out, with how likely it is that it was meant.
-    pub(crate) fn finish(self) -> Command {
+    /// Returns the finished command. Its confidence is the probability of the model if the model was asked and the
+    /// filter is supported, and otherwise the confidence of the rules. It is rounded to three decimals. A low
+    /// confidence of the rules marks the command as implied.
+    pub(crate) fn into_command(self) -> ParsedCommand {
         let mut command = self.command;
-        command.implied = command.confidence < IMPLIED;
+        command.implied = command.confidence < MIN_EXPLICIT_CONFIDENCE;
         let likelihood = self.likelihood.filter(|_| !command.filter.unsupported);
         command.confidence = (likelihood.unwrap_or(command.confidence) * 1000.0).round() / 1000.0;
         command
     }
 }
 
-pub(crate) fn read(clause: &mut Clause) -> Draft {
-    let verdict = intent::decide(clause);
-    let command = carry_out(clause, verdict.guess);
-    // Where only the model sees a command, there must be something for it to be about.
-    if verdict.overruled && matches!(command.missing, Some(Missing::Title | Missing::Target)) {
-        return Draft::by_rules(unknown(clause));
+/// Parses a clause. Returns an unknown command if the clause contains no request, or if only the model recognises one
+/// and its title or target is missing.
+pub(crate) fn parse(clause: &mut Clause) -> CommandDraft {
+    let decision = intent::decide(clause);
+    let command = build_command(clause, decision.guess);
+    // A command that only the model recognises needs a title or a target.
+    if decision.overruled && matches!(command.missing, Some(MissingSlot::Title | MissingSlot::Target)) {
+        return CommandDraft::from_rules(unknown_command(clause));
     }
-    Draft { command, likelihood: verdict.likelihood }
+    CommandDraft { command, likelihood: decision.likelihood }
 }
 
-fn carry_out(clause: &mut Clause, guess: Guess) -> Command {
+/// Parses the slots of the recognised action. Returns an unknown command without a guess. [`CommandAction::Finished`]
+/// completes the task in context.
+fn build_command(clause: &mut Clause, guess: Guess) -> ParsedCommand {
     match guess {
-        None => unknown(clause),
-        Some((Act::Undo, confidence)) => Command::new(Intent::Undo, confidence),
-        Some((Act::Finished, confidence)) => {
-            Command { target: Some(Target::It), ..Command::new(Intent::CompleteTask, confidence) }
+        None => unknown_command(clause),
+        Some((CommandAction::Undo, confidence)) => ParsedCommand::new(Intent::Undo, confidence),
+        Some((CommandAction::Finished, confidence)) => {
+            ParsedCommand { target: Some(TaskTarget::It), ..ParsedCommand::new(Intent::CompleteTask, confidence) }
         }
-        Some((Act::Create(form, body), confidence)) => create::read(clause, body, form, confidence),
-        Some((Act::List(body), confidence)) => list(clause, body, confidence),
-        Some((Act::Check(from, to), confidence)) => check(clause, from, to, confidence),
-        Some((Act::Complete(body, end), confidence)) => about(clause, Intent::CompleteTask, body, end, confidence),
-        Some((Act::Delete(body, end), confidence)) => about(clause, Intent::DeleteTask, body, end, confidence),
-        Some((Act::Update(change, from, to), confidence)) => update::read(clause, from..to, change, confidence),
-        Some((Act::Remind(body), confidence)) => remind(clause, body, confidence),
+        Some((CommandAction::Create(phrasing, body), confidence)) => create::parse(clause, body, phrasing, confidence),
+        Some((CommandAction::List(body), confidence)) => parse_list_tasks(clause, body, confidence),
+        Some((CommandAction::Check(from, to), confidence)) => parse_status_question(clause, from, to, confidence),
+        Some((CommandAction::Complete(body, end), confidence)) => {
+            parse_complete_or_delete(clause, Intent::CompleteTask, body, end, confidence)
+        }
+        Some((CommandAction::Delete(body, end), confidence)) => {
+            parse_complete_or_delete(clause, Intent::DeleteTask, body, end, confidence)
+        }
+        Some((CommandAction::Update(change, from, to), confidence)) => {
+            update::parse(clause, from..to, change, confidence)
+        }
+        Some((CommandAction::Remind(body), confidence)) => parse_reminder(clause, body, confidence),
     }
 }
 
-/// One task of a list.
-pub(crate) fn item(clause: &mut Clause, intent: Intent) -> Draft {
+/// Parses one item of a list of tasks, which has no verb of its own. `intent` comes from the heading: a creation, a
+/// completion or a deletion.
+pub(crate) fn parse_list_item(clause: &mut Clause, intent: Intent) -> CommandDraft {
     let start = clause.start;
     let end = clause.end;
-    Draft::by_rules(match intent {
-        Intent::CreateTask => create::read(clause, start, Form::Add, 0.93),
-        intent => about(clause, intent, start, end, 0.85),
+    CommandDraft::from_rules(match intent {
+        Intent::CreateTask => create::parse(clause, start, CreatePhrasing::Add, 0.93),
+        intent => parse_complete_or_delete(clause, intent, start, end, 0.85),
     })
 }
 
-/// A list that is asked for by what it is to hold: "everything due today".
-pub(crate) fn listed(clause: &mut Clause, confidence: f64) -> Command {
+/// Parses a list request that consists of its filter: "everything due today".
+pub(crate) fn parse_listing(clause: &mut Clause, confidence: f64) -> ParsedCommand {
     let start = clause.start;
-    list(clause, start, confidence)
+    parse_list_tasks(clause, start, confidence)
 }
 
-/// Not about tasks; a date that was said is kept, since it may answer a question.
-fn unknown(clause: &mut Clause) -> Command {
-    let confidence = match (clause.is_date(), clause.is_foreign()) {
-        (true, _) => DATE_ONLY,
+/// Returns an unknown command. Keeps a date, because it may answer a question of the assistant. A clause that consists
+/// of a date gets [`DATE_ONLY_CONFIDENCE`].
+fn unknown_command(clause: &mut Clause) -> ParsedCommand {
+    let confidence = match (clause.is_only_date(), clause.is_out_of_scope()) {
+        (true, _) => DATE_ONLY_CONFIDENCE,
         (_, true) => 0.97,
         _ => 0.9,
     };
-    let mut command = Command::new(Intent::Unknown, confidence);
-    let dates = timing::choose(clause, clause.start..clause.end, clause.start);
-    timing::apply(&mut command, dates, clause.now);
+    let mut command = ParsedCommand::new(Intent::Unknown, confidence);
+    let dates = timing::choose_date(clause, clause.start..clause.end, clause.start);
+    timing::apply_date(&mut command, dates, clause.now);
     command
 }
 
-/// Completing and deleting.
-fn about(clause: &mut Clause, intent: Intent, body: usize, end: usize, confidence: f64) -> Command {
-    let mut command = Command::new(intent, confidence);
+/// Parses the target in `body..end` of a command that completes or deletes. A pronoun takes its name from the remark
+/// before the verb, if the remark names a task. Sets the missing slot if there is no target, or if the filter for all
+/// tasks is unsupported.
+fn parse_complete_or_delete(
+    clause: &mut Clause,
+    intent: Intent,
+    body: usize,
+    end: usize,
+    confidence: f64,
+) -> ParsedCommand {
+    let mut command = ParsedCommand::new(intent, confidence);
     let end = if end > body + 1 && clause.at(end - 1) == "instead" { end - 1 } else { end };
-    command.target = target::read(clause, body..end, &mut command.filter);
-    if command.target == Some(Target::It) && body > clause.start + 2 {
-        let done = || subject::done(clause, clause.start..body - 1).filter(|_| intent == Intent::CompleteTask);
-        let named = done().or_else(|| subject::read(clause, clause.start..body - 1));
-        name(&mut command, named);
+    command.target = target::parse(clause, body..end, &mut command.filter);
+    if command.target == Some(TaskTarget::It) && body > clause.start + 2 {
+        let done = || subject::parse_deed(clause, clause.start..body - 1).filter(|_| intent == Intent::CompleteTask);
+        let named = done().or_else(|| subject::parse(clause, clause.start..body - 1));
+        set_target(&mut command, named);
     }
     if intent == Intent::CompleteTask {
-        as_to_do(clause, body, &mut command);
+        restore_verb(clause, body, &mut command);
     }
-    // "delete all tasks due next week": more than was meant must not go.
-    if command.target.is_none() || command.target == Some(Target::All) && command.filter.unsupported {
-        command.missing = Some(Missing::Target);
+    // Do not delete or complete more tasks than the user named: "delete all tasks due next week".
+    if command.target.is_none() || command.target == Some(TaskTarget::All) && command.filter.unsupported {
+        command.missing = Some(MissingSlot::Target);
         command.confidence = confidence.min(0.8);
     }
     command
 }
 
-/// Takes over what a remark says about which task is meant.
-pub(crate) fn name(command: &mut Command, named: Option<Target>) {
+/// Sets the target that a remark names, and clears the missing target. Does nothing for `None`.
+pub(crate) fn set_target(command: &mut ParsedCommand, named: Option<TaskTarget>) {
     if named.is_some() {
         command.target = named;
-        command.missing = command.missing.filter(|missing| *missing != Missing::Target);
+        command.missing = command.missing.filter(|missing| *missing != MissingSlot::Target);
     }
 }
 
-/// "I already called mom": the task is to call mom.
-fn as_to_do(clause: &Clause, body: usize, command: &mut Command) {
-    let Some(Target::Named(name)) = &mut command.target else { return };
+/// Prepends the verb before `body` to a named target in its base form: "I already called mom" completes "call mom".
+/// Does nothing for other targets, for words that are not a past tense, and for verbs such as "finished".
+fn restore_verb(clause: &Clause, body: usize, command: &mut ParsedCommand) {
+    let Some(TaskTarget::Named(name)) = &mut command.target else { return };
     let particle = body
         .checked_sub(2)
         .filter(|_| matches!(clause.before(body), "up" | "off" | "out" | "in" | "to" | "for" | "back"));
     let Some(at) = particle.or(body.checked_sub(1)).filter(|at| *at >= clause.start) else { return };
-    let told = matches!(clause.before(at), "i" | "we" | "already" | "just" | "i've");
-    let past =
-        |base: &String| !lexicon::complete_task::PAST_VERBS.contains(clause.at(at)) && (told || base != clause.at(at));
-    let Some(verb) = tense::base(clause.at(at)).filter(past) else { return };
+    let has_subject = matches!(clause.before(at), "i" | "we" | "already" | "just" | "i've");
+    let past = |base: &String| {
+        !lexicon::complete_task::PAST_VERBS.contains(clause.at(at)) && (has_subject || base != clause.at(at))
+    };
+    let Some(verb) = tense::base_form(clause.at(at)).filter(past) else { return };
     let article = usize::from(vocabulary::is_article(clause.at(body)));
     let between = clause.words.text(at + 1..body + article);
     *name = if between.is_empty() { format!("{verb} {name}") } else { format!("{verb} {between} {name}") };
 }
 
-/// "is the report done?": the tasks that are named so, whatever their state.
-fn check(clause: &mut Clause, from: usize, to: usize, confidence: f64) -> Command {
-    let mut command = Command::new(Intent::ListTasks, confidence);
-    if let Some(Target::Named(name)) = target::read(clause, from..to, &mut command.filter) {
+/// Parses a question about the status of a task: "is the report done?". Lists tasks of any status with the name in
+/// `from..to`. Without a name, only conditions such as a date limit the list.
+fn parse_status_question(clause: &mut Clause, from: usize, to: usize, confidence: f64) -> ParsedCommand {
+    let mut command = ParsedCommand::new(Intent::ListTasks, confidence);
+    if let Some(TaskTarget::Named(name)) = target::parse(clause, from..to, &mut command.filter) {
         command.filter.text = Some(name);
         command.filter.status = Some(StatusFilter::All);
     }
     command
 }
 
-fn list(clause: &mut Clause, body: usize, confidence: f64) -> Command {
-    let mut command = Command::new(Intent::ListTasks, confidence);
+/// Parses the filter of a list from `body` on. "all" without another condition includes completed tasks. An exception
+/// ("except …") makes the filter unsupported and drops all conditions. An unsupported filter limits the confidence.
+fn parse_list_tasks(clause: &mut Clause, body: usize, confidence: f64) -> ParsedCommand {
+    let mut command = ParsedCommand::new(Intent::ListTasks, confidence);
     let range = body..clause.end;
     let all = (body..clause.end).any(|i| matches!(clause.at(i), "all" | "everything" | "every"));
-    filter::read(clause, range.clone(), &mut command.filter);
+    filter::parse(clause, range.clone(), &mut command.filter);
     if command.filter.status.is_none() && all && command.filter.due.is_none() && command.filter.priority.is_none() {
         command.filter.status = Some(StatusFilter::All);
     }
     if command.filter.due == Some(DueFilter::Tomorrow) {
-        command.when = clause.now.date().tomorrow().ok().map(When::Day);
+        command.when = clause.now.date().tomorrow().ok().map(DayOrTime::Day);
     }
-    tagged(clause, body, &mut command.filter);
-    command.filter.text = searched(clause, body);
-    // "tasks for work" are those with that tag, "tasks about work" need not be.
-    let kind =
-        |text: &mut String| labels::is_common(&text.to_lowercase()) && !clause.has(lexicon::list_tasks::SUBJECT_LEADS);
+    consume_tags(clause, body, &mut command.filter);
+    command.filter.text = search_text(clause, body);
+    // "tasks for work" filters by tag, "tasks about work" searches for text.
+    let kind = |text: &mut String| {
+        tag_phrases::is_common_tag(&text.to_lowercase()) && !clause.has(lexicon::list_tasks::SUBJECT_LEADS)
+    };
     if let Some(text) = command.filter.text.take_if(kind) {
         command.filter.tags.push(text);
     }
     if clause.has(lexicon::filters::EXCEPTIONS) {
-        command.filter = Filter { unsupported: true, ..Filter::default() };
+        command.filter = CommandFilter { unsupported: true, ..CommandFilter::default() };
         command.when = None;
     }
     if command.filter.unsupported {
@@ -195,11 +226,12 @@ fn list(clause: &mut Clause, body: usize, confidence: f64) -> Command {
     command
 }
 
-/// "#work things", "the work ones", "overdue work tasks", "travel-tagged tasks": the tags that nothing else leads to.
-fn tagged(clause: &mut Clause, body: usize, filter: &mut Filter) {
-    filter.tags.append(&mut labels::opening(clause));
+/// Consumes tags without a lead and adds them to the filter: "#work things", "the work ones", "overdue work tasks",
+/// "travel-tagged tasks".
+fn consume_tags(clause: &mut Clause, body: usize, filter: &mut CommandFilter) {
+    filter.tags.append(&mut tag_phrases::opening_tags(clause));
     for i in body..clause.end {
-        if clause.is_taken(i) || clause.words.is_quoted(i) {
+        if clause.is_consumed(i) || clause.words.is_quoted(i) {
             continue;
         }
         let kind = matches!(clause.at(i + 1), "ones" | "stuff" | "things" | "bits" | "jobs")
@@ -207,19 +239,22 @@ fn tagged(clause: &mut Clause, body: usize, filter: &mut Filter) {
         let word = clause.at(i);
         let marked = word.strip_suffix("-tagged").or_else(|| word.strip_suffix("-labelled"));
         let marked = marked.or_else(|| word.strip_suffix("-labeled"));
-        if let Some(name) = marked.or_else(|| (kind && labels::is_common(word)).then_some(word)) {
+        if let Some(name) = marked.or_else(|| (kind && tag_phrases::is_common_tag(word)).then_some(word)) {
             filter.tags.push(name.to_owned());
-            clause.take(i..i + 1);
+            clause.consume(i..i + 1);
         }
     }
 }
 
-/// What a list is searched for: "about the dentist", "tasks for work", "dentist reminders", "is milk on my list".
-fn searched(clause: &mut Clause, body: usize) -> Option<String> {
-    let text = |clause: &Clause, range: Range<usize>| Some(clause.rest(range)).filter(|text| !text.is_empty());
-    if let Some((at, n)) = clause.seek(body, lexicon::list_tasks::SEARCH_LEADS) {
+/// Returns the text that a list searches for: "about the dentist", "tasks for work", "dentist reminders", "is milk on
+/// my list". Returns `None` if the clause from `body` on has neither a lead such as "about" nor a noun, or if no text
+/// remains. A compound before the noun has at most three tokens.
+fn search_text(clause: &mut Clause, body: usize) -> Option<String> {
+    let text =
+        |clause: &Clause, range: Range<usize>| Some(clause.remaining_text(range)).filter(|text| !text.is_empty());
+    if let Some((at, n)) = clause.find_phrase(body, lexicon::list_tasks::SEARCH_LEADS) {
         let start = at + n + usize::from(vocabulary::is_article(clause.at(at + n)));
-        let end = target::list_tail(clause, start..clause.end);
+        let end = target::before_list_mention(clause, start..clause.end);
         return text(clause, start..end);
     }
     let noun = clause.noun_in(body..clause.end)?;
@@ -227,14 +262,14 @@ fn searched(clause: &mut Clause, body: usize) -> Option<String> {
         && noun.noun == Noun::List
         && !vocabulary::is_article(clause.at(body + 1))
     {
-        let on = clause.seek(body + 1, lexicon::list_tasks::LIST_PLACE_LEADS)?;
+        let on = clause.find_phrase(body + 1, lexicon::list_tasks::LIST_PLACE_LEADS)?;
         return text(clause, body + 1..on.0).filter(|_| clause.at(body + 1) != "there");
     }
     if noun.noun == Noun::List {
         return None;
     }
     if matches!(clause.at(noun.end), "for" | "with")
-        && !clause.is_taken(noun.end)
+        && !clause.is_consumed(noun.end)
         && !matches!(clause.at(noun.end + 1), "me" | "us" | "the")
     {
         return text(clause, noun.end + 1..clause.end);
@@ -244,64 +279,68 @@ fn searched(clause: &mut Clause, body: usize) -> Option<String> {
     text(clause, start..noun.at).filter(|_| named)
 }
 
-/// Words before which the name of a kind of task cannot reach.
+/// Returns true if the token cannot be part of a compound such as "dentist reminders".
 fn ends_compound(clause: &Clause, i: usize) -> bool {
     let word = clause.at(i);
     vocabulary::is_article(word)
         || lexicon::list_tasks::COMPOUND_STOPS.contains(word)
-        || clause.is_taken(i)
+        || clause.is_consumed(i)
         || !clause.words.is_word(i)
         || numbers::cardinal(clause.words, i).is_some()
         || word.ends_with("users'")
 }
 
-/// "remind me about the milk task at 5pm", "every 30 minutes, 3 times".
-fn remind(clause: &mut Clause, body: usize, confidence: f64) -> Command {
-    let mut command = Command::new(Intent::ScheduleReminder, confidence);
-    command.repeat_count = times(clause, body);
-    timing::take_repeating(clause, body);
-    let found = timing::choose(clause, body..clause.end, body);
+/// Parses a reminder: "remind me about the milk task at 5pm", "every 30 minutes, 3 times". A repetition by minutes,
+/// hours or days becomes an interval in minutes, and any other one a recurrence. Sets the missing slot if there is no
+/// target, or neither a time nor an interval.
+fn parse_reminder(clause: &mut Clause, body: usize, confidence: f64) -> ParsedCommand {
+    let mut command = ParsedCommand::new(Intent::ScheduleReminder, confidence);
+    command.repeat_count = consume_count(clause, body);
+    timing::consume_repeating(clause, body);
+    let found = timing::choose_date(clause, body..clause.end, body);
     if let Some(found) = found {
-        command.when = found.when(clause.now);
-        command.clock = found.clock(clause.now);
-        let repeat = found.parts.repeat.clone().or_else(|| other_repeat(clause, body));
+        command.when = found.resolve(clause.now);
+        command.time_of_day = found.time_of_day(clause.now);
+        let repeat = found.parts.repeat.clone().or_else(|| separate_repeat(clause, body));
         let minutes = repeat.as_ref().and_then(|repeat| match repeat.frequency {
-            Frequency::Minutely => Some(repeat.interval),
-            Frequency::Hourly => Some(repeat.interval * 60),
-            Frequency::Daily => Some(1440),
+            RepeatFrequency::Minutely => Some(repeat.interval),
+            RepeatFrequency::Hourly => Some(repeat.interval * 60),
+            RepeatFrequency::Daily => Some(1440),
             _ => None,
         });
         command.repeat_interval_minutes = minutes;
         if minutes.is_none() {
-            command.recurrence = found.rule();
+            command.recurrence = found.rrule();
         }
     }
-    let start = target::connective(clause, body, clause.end);
-    command.target = target::read(clause, start..clause.end, &mut command.filter);
+    let start = target::skip_connectives(clause, body, clause.end);
+    command.target = target::parse(clause, start..clause.end, &mut command.filter);
     if command.target.is_none() {
-        command.missing = Some(Missing::Target);
+        command.missing = Some(MissingSlot::Target);
     } else if command.when.is_none() && command.repeat_interval_minutes.is_none() {
-        command.missing = Some(Missing::Time);
+        command.missing = Some(MissingSlot::Time);
     }
     command
 }
 
-/// "in 10 minutes, every 2 hours": the repetition stands apart from the time.
-fn other_repeat(clause: &mut Clause, body: usize) -> Option<Repeat> {
-    let apart = |found: &&Found| found.tokens.start >= body && found.parts.repeat.is_some();
+/// Consumes and returns the first repetition at or after `body`. It is separate from the time: "in 10 minutes, every 2
+/// hours".
+fn separate_repeat(clause: &mut Clause, body: usize) -> Option<Repeat> {
+    let apart = |found: &&DateMatch| found.tokens.start >= body && found.parts.repeat.is_some();
     let found = clause.dates.iter().find(apart).cloned()?;
-    clause.take(found.tokens.clone());
+    clause.consume(found.tokens.clone());
     found.parts.repeat
 }
 
-/// "3 times", taken with the comma before it; within "every hour, 3 times" it is part of the date.
-fn times(clause: &mut Clause, body: usize) -> Option<i64> {
+/// Returns the number of "3 times". Consumes these words, and the comma or "for" before them. Within "every hour, 3
+/// times" they belong to the date and stay. Returns `None` if there is no count.
+fn consume_count(clause: &mut Clause, body: usize) -> Option<i64> {
     let at =
         (body..clause.end).find(|i| clause.at(i + 1) == "times" && numbers::cardinal(clause.words, *i).is_some())?;
     let (n, _) = numbers::cardinal(clause.words, at)?;
     let from = at.checked_sub(1).filter(|k| matches!(clause.at(*k), "," | "for")).unwrap_or(at);
     if clause.date_at(at).is_none() {
-        clause.take(from..at + 2);
+        clause.consume(from..at + 2);
     }
     Some(n)
 }

@@ -1,11 +1,11 @@
-//! What is said for politeness before and after a command: "hey, could you please …", "… thanks".
+//! Skips polite words before and after a command: "hey, could you please …", "… thanks".
 
 use crate::lexicon;
-use crate::tokens::Words;
+use crate::tokens::TokenizedText;
 use crate::vocabulary;
 
-/// The word with letters that are held ("pleeease") written once.
-fn collapsed_is(word: &str, wanted: &str) -> bool {
+/// Returns true if the word equals `wanted` after repeated letters are collapsed ("pleeease").
+fn matches_stretched(word: &str, wanted: &str) -> bool {
     let mut rest = wanted.chars().peekable();
     let mut last = '\0';
     for c in word.chars() {
@@ -19,26 +19,30 @@ fn collapsed_is(word: &str, wanted: &str) -> bool {
     rest.peek().is_none()
 }
 
+/// Returns true for spellings of "please".
 #[inline]
 pub(crate) fn is_please(word: &str) -> bool {
-    matches!(word.as_bytes(), [b'p', b'l', ..] | [b'k', ..]) && asks(word)
+    matches!(word.as_bytes(), [b'p', b'l', ..] | [b'k', ..]) && is_please_word(word)
 }
 
-fn asks(word: &str) -> bool {
-    matches!(word, "pls" | "plz" | "kindly" | "plese" | "pleas" | "plase") || collapsed_is(word, "please")
+fn is_please_word(word: &str) -> bool {
+    matches!(word, "pls" | "plz" | "kindly" | "plese" | "pleas" | "plase") || matches_stretched(word, "please")
 }
 
-/// The first token of `start..end` that is not a mark, a greeting or a courtesy.
-pub(crate) fn after(words: &Words, start: usize, end: usize) -> usize {
+/// Returns the first token of `start..end` that is not a mark, a greeting or a courtesy, or `end`. Skips at most twelve
+/// of them. A greeting with a meaning of its own stays.
+pub(crate) fn skip_opening(words: &TokenizedText, start: usize, end: usize) -> usize {
     let mut i = start;
-    // Nobody is as polite as that; the limit keeps the time linear where this is asked at every word.
+    // The limit keeps the run time linear, because callers try every word.
     for _ in 0..12 {
         if i >= end {
             break;
         }
         if !words.is_word(i) && !words.is_quoted(i) || is_please(words.at(i)) {
             i += 1;
-        } else if let Some(n) = opening(words, i).filter(|n| i + n <= end && !opening_is_content(words, i, *n, end)) {
+        } else if let Some(n) =
+            opening_length(words, i).filter(|n| i + n <= end && !opening_is_content(words, i, *n, end))
+        {
             i += n;
         } else {
             break;
@@ -47,18 +51,20 @@ pub(crate) fn after(words: &Words, start: usize, end: usize) -> usize {
     i
 }
 
-fn opening(words: &Words, i: usize) -> Option<usize> {
+/// Returns the number of tokens of the longest greeting or courtesy at `i`, or `None`.
+fn opening_length(words: &TokenizedText, i: usize) -> Option<usize> {
     words.phrase(i, lexicon::courtesy::OPENINGS).max(words.phrase(i, lexicon::courtesy::SOFTENERS))
 }
 
-/// Openings that mean something by themselves: "I need a reminder", "next task", "list to …".
-fn opening_is_content(words: &Words, i: usize, n: usize, end: usize) -> bool {
+/// Returns true if the opening of `n` tokens at `i` has a meaning: "I need a reminder", "next task", "list to …". True
+/// for most openings that end the range.
+fn opening_is_content(words: &TokenizedText, i: usize, n: usize, end: usize) -> bool {
     match words.at(i) {
         "i" if n == 2 && words.at(i + 1) == "need" => !is_please(words.at(i + 2)),
-        "yes" | "no" | "nope" => words.at(i + 1) != "," && (i + 2 >= end || !is_reply(words.at(i + 1))),
+        "yes" | "no" | "nope" => words.at(i + 1) != "," && (i + 2 >= end || !is_reply_verb(words.at(i + 1))),
         "now" => words.at(i + 1) != ",",
         "next" | "first" | "finally" | "second" | "third" | "last" | "lastly" | "secondly" | "thirdly" | "firstly" => {
-            words.at(i + 1) != "," && !is_command(words.at(i + 1))
+            words.at(i + 1) != "," && !is_command_verb(words.at(i + 1))
         }
         "mind" | "why" => !words.at(i + n).ends_with("ing") && words.at(i) == "mind",
         "if" | "when" => i + n >= end || words.at(i + n) != "," && words.at(i) == "when",
@@ -67,18 +73,19 @@ fn opening_is_content(words: &Words, i: usize, n: usize, end: usize) -> bool {
     }
 }
 
-/// Verbs that open a command after "yes" or "no".
-fn is_reply(word: &str) -> bool {
-    lexicon::courtesy::REPLY_VERBS.contains(word) || is_command(word)
+/// Returns true for verbs that open a command after "yes" or "no".
+fn is_reply_verb(word: &str) -> bool {
+    lexicon::courtesy::REPLY_VERBS.contains(word) || is_command_verb(word)
 }
 
-/// Verbs that open a command after "first", "second", "finally".
-fn is_command(word: &str) -> bool {
+/// Returns true for verbs that open a command after "first", "second", "finally".
+fn is_command_verb(word: &str) -> bool {
     lexicon::courtesy::COMMAND_VERBS.contains(word)
 }
 
-/// Where `start..end` ends when courtesies and marks at its end are left out.
-pub(crate) fn before(words: &Words, start: usize, end: usize) -> usize {
+/// Returns the end of `start..end` without courtesies and marks after it. A closing phrase at `start` stays, but marks
+/// and "please" can leave an empty range.
+pub(crate) fn trim_closing(words: &TokenizedText, start: usize, end: usize) -> usize {
     let mut end = end;
     while end > start {
         let last = end - 1;

@@ -1,6 +1,6 @@
-//! What the grammar of dates finds in a text, for showing: where it stands, what it means and how finely.
+//! Finds the time expressions of a text for display: position, value and grain.
 //!
-//! Looks at the same stretches as a reading does, so that what is shown is what was understood.
+//! Splits the text like the command parser does, so both interpret the same expressions.
 
 use std::ops::Range;
 
@@ -8,30 +8,30 @@ use jiff::Zoned;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use crate::clause::Clause;
-use crate::dates::Found;
-use crate::reading::When;
-use crate::tokens::Words;
+use crate::dates::DateMatch;
+use crate::parsed::DayOrTime;
+use crate::tokens::TokenizedText;
 use crate::{bullets, split};
 
-/// A date, a time, a stretch of time or a repetition.
+/// A date, a time, a time span or a repetition.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Expression {
-    /// Where it stands in the text, in bytes.
+pub struct TimeExpression {
+    /// The position in the text, in bytes.
     pub span: Range<usize>,
-    /// As it was written, with the words that lead to it.
+    /// The original text, with its leading prepositions.
     pub text: String,
-    /// When it begins; `None` for a repetition that does not say.
-    pub start: Option<When>,
-    /// The first day or moment after a stretch of time.
-    pub end: Option<When>,
-    /// When a task with it is due: the beginning, or for a stretch that has begun its last day.
-    pub due: Option<When>,
+    /// The start. `None` for a repetition without a first date.
+    pub start: Option<DayOrTime>,
+    /// The exclusive end of a time span.
+    pub end: Option<DayOrTime>,
+    /// The due date of a task with this expression: the start, or the last day of a span that has begun.
+    pub due: Option<DayOrTime>,
     pub grain: Grain,
-    /// An RRULE, if it repeats.
+    /// An RRULE, if the expression repeats.
     pub recurrence: Option<String>,
 }
 
-/// How finely a point in time is told.
+/// The precision of a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grain {
     Second,
@@ -44,6 +44,7 @@ pub enum Grain {
 }
 
 impl Grain {
+    /// Returns the name of the grain in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Second => "second",
@@ -57,43 +58,45 @@ impl Grain {
     }
 }
 
-impl Serialize for Expression {
+impl Serialize for TimeExpression {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut shape = serializer.serialize_struct("Expression", 8)?;
         shape.serialize_field("start_byte", &self.span.start)?;
         shape.serialize_field("end_byte", &self.span.end)?;
         shape.serialize_field("text", &self.text)?;
-        shape.serialize_field("start", &self.start.map(told))?;
-        shape.serialize_field("end", &self.end.map(told))?;
-        shape.serialize_field("due_date", &self.due.map(told))?;
+        shape.serialize_field("start", &self.start.map(format_time))?;
+        shape.serialize_field("end", &self.end.map(format_time))?;
+        shape.serialize_field("due_date", &self.due.map(format_time))?;
         shape.serialize_field("grain", self.grain.as_str())?;
         shape.serialize_field("recurrence", &self.recurrence)?;
         shape.end()
     }
 }
 
-fn told(when: When) -> String {
+fn format_time(when: DayOrTime) -> String {
     match when {
-        When::Day(date) => date.to_string(),
-        When::Time(at) => at.strftime("%Y-%m-%dT%H:%M:%S").to_string(),
+        DayOrTime::Day(date) => date.to_string(),
+        DayOrTime::Time(at) => at.strftime("%Y-%m-%dT%H:%M:%S").to_string(),
     }
 }
 
-pub(crate) fn find(words: &Words, now: &Zoned) -> Vec<Expression> {
-    let stretches = match bullets::items(words) {
+/// Returns the expressions of a text in order. They never overlap.
+pub(crate) fn find_expressions(words: &TokenizedText, now: &Zoned) -> Vec<TimeExpression> {
+    let stretches = match bullets::parse_items(words) {
         Some((_, items)) => items,
-        None => split::clauses(words),
+        None => split::split_clauses(words),
     };
-    stretches.into_iter().flat_map(|range| in_stretch(words, range, now)).collect()
+    stretches.into_iter().flat_map(|range| find_in_range(words, range, now)).collect()
 }
 
-fn in_stretch(words: &Words, range: Range<usize>, now: &Zoned) -> Vec<Expression> {
+/// Returns the expressions of one clause in order. Two that bound a time span become one.
+fn find_in_range(words: &TokenizedText, range: Range<usize>, now: &Zoned) -> Vec<TimeExpression> {
     let clause = Clause::new(words, range, now);
     let mut found = clause.dates.iter().peekable();
     let mut expressions = Vec::new();
     while let Some(first) = found.next() {
-        let joined = found.peek().and_then(|second| joined(words, first, second, now));
-        expressions.push(joined.unwrap_or_else(|| single(words, first, now)));
+        let joined = found.peek().and_then(|second| join_range(words, first, second, now));
+        expressions.push(joined.unwrap_or_else(|| single_expression(words, first, now)));
         if expressions.last().is_some_and(|last| last.span.end > words.span(first.tokens.clone()).end) {
             found.next();
         }
@@ -101,22 +104,24 @@ fn in_stretch(words: &Words, range: Range<usize>, now: &Zoned) -> Vec<Expression
     expressions
 }
 
-fn single(words: &Words, found: &Found, now: &Zoned) -> Expression {
-    let due = found.when(now);
+/// Returns the expression of one date. The start is the beginning of its time span, or its due date.
+fn single_expression(words: &TokenizedText, found: &DateMatch, now: &Zoned) -> TimeExpression {
+    let due = found.resolve(now);
     let interval = found.interval(now);
-    Expression {
+    TimeExpression {
         span: words.span(found.tokens.clone()),
         text: words.text(found.tokens.clone()).to_owned(),
         start: interval.map(|(start, _)| start).or(due),
         end: interval.map(|(_, end)| end),
         due,
         grain: found.grain(now),
-        recurrence: found.rule(),
+        recurrence: found.rrule(),
     }
 }
 
-/// "Monday to Friday": two expressions that bound a stretch of time.
-fn joined(words: &Words, first: &Found, second: &Found, now: &Zoned) -> Option<Expression> {
+/// Joins two expressions that bound a time span: "Monday to Friday". Returns `None` if no such link connects them, or
+/// if they form no valid time span. The due date is the start, and the grain is the finer one.
+fn join_range(words: &TokenizedText, first: &DateMatch, second: &DateMatch, now: &Zoned) -> Option<TimeExpression> {
     let gap = first.tokens.end..second.tokens.start;
     let links = |i: usize| matches!(words.at(i), "to" | "-" | "–" | "until" | "till" | "til" | "through" | "thru");
     let between = words.at(first.tokens.start) == "between" && words.at(gap.start) == "and";
@@ -125,10 +130,10 @@ fn joined(words: &Words, first: &Found, second: &Found, now: &Zoned) -> Option<E
         1 => links(gap.start) || between,
         _ => false,
     };
-    let (start, end) = first.to(second, now).filter(|_| linked)?;
+    let (start, end) = first.interval_to(second, now).filter(|_| linked)?;
     let tokens = first.tokens.start..second.tokens.end;
-    let one = single(words, first, now);
-    Some(Expression {
+    let one = single_expression(words, first, now);
+    Some(TimeExpression {
         span: words.span(tokens.clone()),
         text: words.text(tokens).to_owned(),
         start: Some(start),

@@ -1,23 +1,25 @@
-//! A reading in the shape that `adjutant understand` prints: S4's intent, confidence, parameters and question.
+//! Serializes a parsed utterance as `adjutant understand` prints it: intent, confidence, parameters and question of
+//! S4.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use model::task::{Priority, Status};
+use model::task::{Priority, TaskStatus};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use crate::reading::{
-    Command, DueFilter, Field, Filter, Intent, Missing, Reading, StatusFilter, Tagging, Target, When,
+use crate::parsed::{
+    ClearableField, CommandFilter, DayOrTime, DueFilter, Intent, MissingSlot, ParsedCommand, ParsedUtterance,
+    StatusFilter, TagOperation, TaskTarget,
 };
 
-/// The first command at the top level; with several, all of them under `commands`.
-impl Serialize for Reading {
+/// Serializes the first command at the top level. Several commands also appear under `commands`.
+impl Serialize for ParsedUtterance {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let several = self.commands.len() > 1;
         let mut shape = serializer.serialize_struct("Reading", 4 + usize::from(several))?;
         match self.commands.first() {
-            Some(first) => first.write(&mut shape)?,
-            None => Command::new(Intent::Unknown, 0.0).write(&mut shape)?,
+            Some(first) => first.serialize_fields(&mut shape)?,
+            None => ParsedCommand::new(Intent::Unknown, 0.0).serialize_fields(&mut shape)?,
         }
         if several {
             shape.serialize_field("commands", &self.commands)?;
@@ -26,43 +28,47 @@ impl Serialize for Reading {
     }
 }
 
-impl Serialize for Command {
+impl Serialize for ParsedCommand {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut shape = serializer.serialize_struct("Command", 4)?;
-        self.write(&mut shape)?;
+        self.serialize_fields(&mut shape)?;
         shape.end()
     }
 }
 
-impl Command {
-    fn write<S: SerializeStruct>(&self, shape: &mut S) -> Result<(), S::Error> {
-        shape.serialize_field("intent", self.asks().as_str())?;
+impl ParsedCommand {
+    fn serialize_fields<S: SerializeStruct>(&self, shape: &mut S) -> Result<(), S::Error> {
+        shape.serialize_field("intent", self.effective_intent().as_str())?;
         shape.serialize_field("confidence", &self.confidence)?;
-        shape.serialize_field("extracted_params", &Params::of(self))?;
-        shape.serialize_field("clarification_question", &self.missing.map(Missing::question))
+        shape.serialize_field("extracted_params", &ExtractedParams::from_command(self))?;
+        shape.serialize_field("clarification_question", &self.missing.map(MissingSlot::question))
     }
 
-    /// The intent, but a command whose task nobody can guess is a question first.
-    pub fn asks(&self) -> Intent {
+    /// Returns the intent. It is [`Intent::ClarificationNeeded`] if the title or the target is missing, unless the
+    /// reason is an unsupported filter.
+    pub fn effective_intent(&self) -> Intent {
         match self.missing {
-            Some(Missing::Title | Missing::Target) if !self.filter.unsupported => Intent::ClarificationNeeded,
+            Some(MissingSlot::Title | MissingSlot::Target) if !self.filter.unsupported => Intent::ClarificationNeeded,
             _ => self.intent,
         }
     }
 
-    /// The words or the place that name the task; `None` where none is named.
-    pub fn reference(&self) -> Option<Cow<'_, str>> {
+    /// Returns the name or the position of the target, or `None` if the command has no target. For all tasks, it is the
+    /// text of the filter or "all".
+    pub fn target_text(&self) -> Option<Cow<'_, str>> {
         match self.target.as_ref()? {
-            Target::All => self.filter.text.as_deref().map(Cow::Borrowed).or(Some(Cow::Borrowed("all"))),
-            target => Some(words(target)),
+            TaskTarget::All => self.filter.text.as_deref().map(Cow::Borrowed).or(Some(Cow::Borrowed("all"))),
+            target => Some(target_words(target)),
         }
     }
 }
 
-impl Command {
-    /// What the filter asks for, one thing an item: `status: pending`.
-    pub fn filter_words(&self) -> Vec<String> {
-        let FilterShape { status, priority, due_date_filter, tags, text } = FilterShape::of(&self.filter, self.when);
+impl ParsedCommand {
+    /// Returns the conditions of the filter, one for each item: `status: pending`. Conditions without a value are
+    /// omitted.
+    pub fn filter_summary(&self) -> Vec<String> {
+        let FilterParams { status, priority, due_date_filter, tags, text } =
+            FilterParams::from_filter(&self.filter, self.when);
         let fields = [
             ("status", status.map(Cow::Borrowed)),
             ("priority", priority.map(Cow::Borrowed)),
@@ -70,17 +76,18 @@ impl Command {
             ("tags", Some(Cow::Owned(tags.join(" ")))),
             ("text", text.map(Cow::Borrowed)),
         ];
-        let said =
+        let describe =
             |(name, value): (&str, Option<Cow<str>>)| Some(format!("{name}: {}", value.filter(|v| !v.is_empty())?));
-        fields.into_iter().filter_map(said).collect()
+        fields.into_iter().filter_map(describe).collect()
     }
 }
 
+/// The object `extracted_params`. Absent slots are `null` or empty lists.
 #[derive(serde::Serialize)]
-struct Params<'a> {
+struct ExtractedParams<'a> {
     title: Option<&'a str>,
     description: Option<&'a str>,
-    due_date: Option<When>,
+    due_date: Option<DayOrTime>,
     recurrence: Option<&'a str>,
     priority: Option<&'static str>,
     tags: &'a [String],
@@ -88,14 +95,16 @@ struct Params<'a> {
     status: Option<&'static str>,
     clear: Vec<&'static str>,
     task_ref: Option<Cow<'a, str>>,
-    filter: FilterShape<'a>,
+    filter: FilterParams<'a>,
     repeat_interval_minutes: Option<i64>,
     repeat_count: Option<i64>,
 }
 
-impl<'a> Params<'a> {
-    fn of(command: &'a Command) -> Self {
-        let removes = command.tagging == Tagging::Remove;
+impl<'a> ExtractedParams<'a> {
+    /// Collects the slots. The date of a list is not a due date and is omitted. Tags appear as `remove_tags` if the
+    /// command removes them.
+    fn from_command(command: &'a ParsedCommand) -> Self {
+        let removes = command.tag_operation == TagOperation::Remove;
         Self {
             title: command.title.as_deref(),
             description: command.description.as_deref(),
@@ -104,18 +113,19 @@ impl<'a> Params<'a> {
             priority: command.priority.map(Priority::as_str),
             tags: if removes { &[] } else { &command.tags },
             remove_tags: if removes { &command.tags } else { &[] },
-            status: command.status.map(Status::as_str),
-            clear: command.clear.iter().copied().map(Field::as_str).collect(),
-            task_ref: command.reference(),
-            filter: FilterShape::of(&command.filter, command.when),
+            status: command.status.map(TaskStatus::as_str),
+            clear: command.cleared_fields.iter().copied().map(ClearableField::as_str).collect(),
+            task_ref: command.target_text(),
+            filter: FilterParams::from_filter(&command.filter, command.when),
             repeat_interval_minutes: command.repeat_interval_minutes,
             repeat_count: command.repeat_count,
         }
     }
 }
 
+/// The object `filter`. Absent conditions are `null` or empty lists.
 #[derive(serde::Serialize)]
-struct FilterShape<'a> {
+struct FilterParams<'a> {
     status: Option<&'static str>,
     priority: Option<&'static str>,
     due_date_filter: Option<Cow<'static, str>>,
@@ -123,12 +133,12 @@ struct FilterShape<'a> {
     text: Option<&'a str>,
 }
 
-impl<'a> FilterShape<'a> {
-    fn of(filter: &'a Filter, when: Option<When>) -> Self {
+impl<'a> FilterParams<'a> {
+    fn from_filter(filter: &'a CommandFilter, when: Option<DayOrTime>) -> Self {
         Self {
             status: filter.status.map(StatusFilter::as_str),
             priority: filter.priority.map(Priority::as_str),
-            due_date_filter: filter.due.map(|due| due_filter(due, when)),
+            due_date_filter: filter.due.map(|due| due_filter_text(due, when)),
             tags: &filter.tags,
             text: filter.text.as_deref(),
         }
@@ -136,6 +146,7 @@ impl<'a> FilterShape<'a> {
 }
 
 impl StatusFilter {
+    /// Returns the name of the filter in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -145,14 +156,14 @@ impl StatusFilter {
     }
 }
 
-impl Serialize for When {
+impl Serialize for DayOrTime {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-/// `2025-12-22`, or `2025-12-22T15:00:00`.
-impl fmt::Display for When {
+/// Formats as `2025-12-22` or `2025-12-22T15:00:00`.
+impl fmt::Display for DayOrTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Day(date) => write!(f, "{date}"),
@@ -164,27 +175,31 @@ impl fmt::Display for When {
     }
 }
 
-fn words(target: &Target) -> Cow<'_, str> {
+/// Returns the target as text: its name, `#2` for a position, or a word such as "last". Several targets are joined with
+/// "and".
+fn target_words(target: &TaskTarget) -> Cow<'_, str> {
     match target {
-        Target::Named(name) => Cow::Borrowed(name),
-        Target::Position(place) => Cow::Owned(format!("#{place}")),
-        Target::Last => Cow::Borrowed("last"),
-        Target::It => Cow::Borrowed("it"),
-        Target::Both => Cow::Borrowed("both"),
-        Target::All => Cow::Borrowed("all"),
-        Target::Several(targets) => Cow::Owned(targets.iter().map(words).collect::<Vec<_>>().join(" and ")),
+        TaskTarget::Named(name) => Cow::Borrowed(name),
+        TaskTarget::Position(position) => Cow::Owned(format!("#{position}")),
+        TaskTarget::Last => Cow::Borrowed("last"),
+        TaskTarget::It => Cow::Borrowed("it"),
+        TaskTarget::Both => Cow::Borrowed("both"),
+        TaskTarget::All => Cow::Borrowed("all"),
+        TaskTarget::Several(targets) => Cow::Owned(targets.iter().map(target_words).collect::<Vec<_>>().join(" and ")),
     }
 }
 
-fn due_filter(due: DueFilter, when: Option<When>) -> Cow<'static, str> {
+/// Returns the due date filter in the format of S4: a name, a date or a range. "tomorrow" becomes the date if `when` is
+/// a day.
+fn due_filter_text(due: DueFilter, when: Option<DayOrTime>) -> Cow<'static, str> {
     match (due, when) {
         (DueFilter::Today, _) => Cow::Borrowed("today"),
         (DueFilter::ThisWeek, _) => Cow::Borrowed("this_week"),
         (DueFilter::Overdue, _) => Cow::Borrowed("overdue"),
         (DueFilter::Day(date), _) => Cow::Owned(date.to_string()),
-        (DueFilter::Between(first, last), _) => Cow::Owned(DueFilter::stretch(first, last)),
-        // A list carries the day its filter means.
-        (DueFilter::Tomorrow, Some(When::Day(date))) => Cow::Owned(date.to_string()),
+        (DueFilter::Between(first, last), _) => Cow::Owned(DueFilter::format_range(first, last)),
+        // The command contains the date of "tomorrow".
+        (DueFilter::Tomorrow, Some(DayOrTime::Day(date))) => Cow::Owned(date.to_string()),
         (DueFilter::Tomorrow, _) => Cow::Borrowed("tomorrow"),
     }
 }

@@ -1,63 +1,66 @@
-//! The offline language engine: reads an utterance about tasks into intents, dates and slots.
+//! Offline language engine: parses an utterance about tasks into commands with intents, dates and slots.
 //!
-//! Pure: the same text at the same time gives the same reading; nothing here waits, reads a file or takes the time.
+//! All functions are pure. The same text at the same time gives the same result. Nothing here blocks, performs I/O or
+//! reads the clock.
 
 mod attributes;
 mod bullets;
-mod carried;
 mod clause;
 mod command;
-mod correct;
+mod corrections;
 mod courtesy;
 mod create;
 mod dates;
-mod details;
+mod description_phrases;
 mod expression;
 mod filter;
 mod intent;
 mod json;
-mod labels;
 mod lead_time;
 mod lexicon;
-mod margins;
+mod multiple_targets;
 mod numbers;
+mod parsed;
+mod parser;
 mod phrases;
-mod reader;
-mod reading;
 mod scope;
-mod several;
+mod shared_verb;
 mod spelling;
 mod split;
 mod subject;
+mod tag_phrases;
 mod target;
 mod tense;
 mod timing;
 mod tokens;
 #[doc(hidden)]
 pub mod training;
+mod trimming;
 mod update;
 mod utterance;
 mod vocabulary;
 
-pub use expression::{Expression, Grain};
-pub use reader::{Order, Reader};
-pub use reading::{
-    Command, DueFilter, Field, Filter, Intent, Missing, Reading, Shift, StatusFilter, Tagging, Target, When,
+pub use expression::{Grain, TimeExpression};
+pub use parsed::{
+    ClearableField, CommandFilter, DateShift, DayOrTime, DueFilter, Intent, MissingSlot, ParsedCommand,
+    ParsedUtterance, StatusFilter, TagOperation, TaskTarget,
 };
+pub use parser::{DateOrder, UtteranceParser};
 
-/// [`Reader::read`] with the month first in numeric dates.
-pub fn read(text: &str, now: &jiff::Zoned) -> Reading {
-    Reader::default().read(text, now)
+/// Returns the commands of an utterance. Calls [`UtteranceParser::parse`] with [`DateOrder::MonthFirst`].
+pub fn parse(text: &str, now: &jiff::Zoned) -> ParsedUtterance {
+    UtteranceParser::default().parse(text, now)
 }
 
-/// [`Reader::read_as_tasks`] with the month first in numeric dates.
-pub fn read_as_tasks(text: &str, now: &jiff::Zoned) -> Reading {
-    Reader::default().read_as_tasks(text, now)
+/// Returns the commands of an utterance. Calls [`UtteranceParser::parse_assuming_tasks`] with
+/// [`DateOrder::MonthFirst`].
+pub fn parse_assuming_tasks(text: &str, now: &jiff::Zoned) -> ParsedUtterance {
+    UtteranceParser::default().parse_assuming_tasks(text, now)
 }
 
-/// [`Reader::expressions`] with the month first in numeric dates.
-pub fn expressions(text: &str, now: &jiff::Zoned) -> Vec<Expression> {
-    Reader::default().expressions(text, now)
+/// Returns the time expressions of a text. Calls [`UtteranceParser::find_expressions`] with [`DateOrder::MonthFirst`].
+pub fn find_expressions(text: &str, now: &jiff::Zoned) -> Vec<TimeExpression> {
+    UtteranceParser::default().find_expressions(text, now)
 }
 
 #[cfg(test)]

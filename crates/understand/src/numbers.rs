@@ -1,39 +1,43 @@
-//! Numbers as people write them: figures, words, ordinals, "a couple of". Never more than a few thousand.
+//! Parses numbers in figures and words, ordinals, and amounts such as "a couple of". Values stay below 100,000.
 
 use crate::lexicon;
 use crate::phrases::Phrases;
-use crate::tokens::Words;
+use crate::tokens::TokenizedText;
 
-/// A number and how many tokens it takes.
-pub(crate) type Read<T> = Option<(T, usize)>;
+/// A number and its number of tokens.
+pub(crate) type NumberMatch<T> = Option<(T, usize)>;
 
-fn place(list: Phrases, word: &str) -> Option<i64> {
-    list.place(word).and_then(|n| i64::try_from(n).ok())
+fn list_index(list: Phrases, word: &str) -> Option<i64> {
+    list.index_of(word).and_then(|n| i64::try_from(n).ok())
 }
 
-pub(crate) fn unit(word: &str) -> Option<i64> {
-    place(lexicon::numbers::CARDINALS, word).filter(|n| *n < 20)
+/// Parses a number word below twenty.
+pub(crate) fn small_number(word: &str) -> Option<i64> {
+    list_index(lexicon::numbers::CARDINALS, word).filter(|n| *n < 20)
 }
 
+/// Parses "twenty", "thirty", … "ninety".
 fn tens(word: &str) -> Option<i64> {
-    place(lexicon::numbers::CARDINALS, word).filter(|n| *n >= 20).map(|n| (n - 18) * 10)
+    list_index(lexicon::numbers::CARDINALS, word).filter(|n| *n >= 20).map(|n| (n - 18) * 10)
 }
 
-pub(crate) fn figures(word: &str) -> Option<i64> {
+/// Parses up to five digits.
+pub(crate) fn parse_digits(word: &str) -> Option<i64> {
     (!word.is_empty() && word.len() <= 5 && word.bytes().all(|b| b.is_ascii_digit())).then(|| word.parse().ok())?
 }
 
-/// A figure, or two words in one: `twenty-two`.
-fn single(word: &str) -> Option<i64> {
-    figures(word).or_else(|| {
+/// Parses a figure, or a hyphenated number: `twenty-two`.
+fn parse_single(word: &str) -> Option<i64> {
+    parse_digits(word).or_else(|| {
         let (a, b) = word.split_once('-')?;
-        Some(tens(a)? + unit(b).filter(|n| (1..10).contains(n))?)
+        Some(tens(a)? + small_number(b).filter(|n| (1..10).contains(n))?)
     })
 }
 
-/// "15", "fifteen", "twenty two".
-pub(crate) fn cardinal(words: &Words, i: usize) -> Read<i64> {
-    let spelled = |i: usize| words.place(i, lexicon::numbers::CARDINALS).and_then(|n| i64::try_from(n).ok());
+/// Parses "15", "fifteen", "twenty two", "forty-three", "two hundred" at `i`. Returns `None` for other words and for
+/// more than five digits.
+pub(crate) fn cardinal(words: &TokenizedText, i: usize) -> NumberMatch<i64> {
+    let spelled = |i: usize| words.index_in(i, lexicon::numbers::CARDINALS).and_then(|n| i64::try_from(n).ok());
     match spelled(i) {
         Some(n) if n >= 20 => {
             let more = spelled(i + 1).filter(|n| (1..10).contains(n));
@@ -42,23 +46,25 @@ pub(crate) fn cardinal(words: &Words, i: usize) -> Read<i64> {
         Some(n) if n > 0 && words.at(i + 1) == "hundred" => Some((n * 100, 2)),
         Some(n) => Some((n, 1)),
         None if words.is_letters(i) => None,
-        None => Some((single(words.at(i))?, 1)),
+        None => Some((parse_single(words.at(i))?, 1)),
     }
 }
 
-pub(crate) fn ordinal_figures(word: &str) -> Option<i64> {
+/// Parses an ordinal in figures: "1st". Does not check that the suffix fits the number.
+pub(crate) fn ordinal_digits(word: &str) -> Option<i64> {
     let cut = word.len().checked_sub(2)?;
     let digits = word.get(..cut)?;
     let suffix = word.get(cut..)?;
-    if matches!(suffix, "st" | "nd" | "rd" | "th") { figures(digits) } else { None }
+    if matches!(suffix, "st" | "nd" | "rd" | "th") { parse_digits(digits) } else { None }
 }
 
+/// Parses one ordinal word: "first" to "twentieth", and "thirtieth".
 fn ordinal_word(word: &str) -> Option<i64> {
-    place(lexicon::numbers::ORDINALS, word).filter(|n| *n > 0).map(|n| if n > 20 { 30 } else { n })
+    list_index(lexicon::numbers::ORDINALS, word).filter(|n| *n > 0).map(|n| if n > 20 { 30 } else { n })
 }
 
-/// "1st", "first", "twenty-first", "thirty first".
-pub(crate) fn ordinal(words: &Words, i: usize) -> Read<i64> {
+/// Parses "1st", "first", "twenty-first", "thirty first" at `i`. Returns `None` for other words.
+pub(crate) fn ordinal(words: &TokenizedText, i: usize) -> NumberMatch<i64> {
     if words.is_letters(i)
         && !words.is_one_of(i, lexicon::numbers::ORDINALS)
         && !words.is_one_of(i, lexicon::numbers::CARDINALS)
@@ -66,7 +72,7 @@ pub(crate) fn ordinal(words: &Words, i: usize) -> Read<i64> {
         return None;
     }
     let word = words.at(i);
-    if let Some(n) = ordinal_figures(word).or_else(|| ordinal_word(word)) {
+    if let Some(n) = ordinal_digits(word).or_else(|| ordinal_word(word)) {
         return Some((n, 1));
     }
     if let Some((a, b)) = word.split_once('-') {
@@ -75,9 +81,9 @@ pub(crate) fn ordinal(words: &Words, i: usize) -> Read<i64> {
     Some((tens(word)? + ordinal_word(words.at(i + 1)).filter(|n| *n < 10)?, 2))
 }
 
-/// How much of a unit of time: "3", "a", "an", "a couple of", "half an", "2.5", "1/2", in minutes of an hour-like
-/// unit; the second number says how many sixtieths come on top.
-pub(crate) fn amount(words: &Words, i: usize) -> Read<(i64, i64)> {
+/// Parses an amount of a time unit at `i`: "3", "a", "an", "a couple of", "half an", "2.5", "1/2", "2 and a half".
+/// Returns whole units and additional sixtieths, or `None` if there is no amount.
+pub(crate) fn amount(words: &TokenizedText, i: usize) -> NumberMatch<(i64, i64)> {
     let few = [
         (2, lexicon::numbers::TWO),
         (3, lexicon::numbers::THREE),
@@ -118,16 +124,17 @@ pub(crate) fn amount(words: &Words, i: usize) -> Read<(i64, i64)> {
     matches!(words.at(i), "a" | "an").then_some(((1, 0), 1))
 }
 
-/// "2.5", "1/2", "3/4" as a whole and sixtieths.
+/// Parses "2.5", "1/2", "3/4". Returns whole units and additional sixtieths. Returns `None` for more than one decimal,
+/// for a denominator above 4, and if the value of "a/b" is not below 1.
 pub(crate) fn fraction(word: &str) -> Option<(i64, i64)> {
     if let Some((a, b)) = word.split_once('/') {
-        let a = figures(a)?;
-        let b = figures(b)?;
+        let a = parse_digits(a)?;
+        let b = parse_digits(b)?;
         return (a < b && b <= 4).then(|| (0, 60 * a / b));
     }
     let (a, b) = word.split_once('.')?;
-    let tenths = figures(b).filter(|_| b.len() == 1)?;
-    Some((figures(a)?, tenths * 6))
+    let tenths = parse_digits(b).filter(|_| b.len() == 1)?;
+    Some((parse_digits(a)?, tenths * 6))
 }
 
 #[cfg(test)]
@@ -137,13 +144,13 @@ mod tests {
     #[test]
     fn numbers_in_words_and_figures() {
         for (text, n) in [("15", 15), ("fifteen", 15), ("twenty two", 22), ("forty-three", 43), ("two hundred", 200)] {
-            assert_eq!(cardinal(&Words::new(text), 0).map(|(n, _)| n), Some(n), "{text}");
+            assert_eq!(cardinal(&TokenizedText::new(text), 0).map(|(n, _)| n), Some(n), "{text}");
         }
         for (text, n) in [("1st", 1), ("second", 2), ("twenty-first", 21), ("thirty first", 31), ("22nd", 22)] {
-            assert_eq!(ordinal(&Words::new(text), 0).map(|(n, _)| n), Some(n), "{text}");
+            assert_eq!(ordinal(&TokenizedText::new(text), 0).map(|(n, _)| n), Some(n), "{text}");
         }
         for (text, n) in [("a couple of", (2, 0)), ("2.5", (2, 30)), ("2 and a half", (2, 30)), ("half an", (0, 30))] {
-            assert_eq!(amount(&Words::new(text), 0).map(|(n, _)| n), Some(n), "{text}");
+            assert_eq!(amount(&TokenizedText::new(text), 0).map(|(n, _)| n), Some(n), "{text}");
         }
     }
 }

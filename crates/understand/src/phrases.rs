@@ -1,131 +1,141 @@
-//! Tables of phrases that are searched by number.
+//! Phrase tables that compare numbers instead of strings.
 //!
-//! The compiler turns every word of a list into a number, its [`key`]; the tokens of a text carry theirs. A search
-//! compares numbers, never letters. A bit set refuses most words at once; the others are looked up in the bucket of
-//! their first word, where longer phrases stand before shorter ones. The lists are in [`crate::lexicon`].
+//! Every word of a list becomes a number at compile time, its [`key`]. Tokens of a text have the same keys. A bit set
+//! rejects most words. The remaining words are looked up in the bucket of their first word, which holds longer phrases
+//! before shorter ones. The lists are in [`crate::lexicon`].
 
-use crate::tokens::Words;
+use crate::tokens::TokenizedText;
 
-/// Phrases of words with single spaces between.
+/// A list of phrases. The words of a phrase are separated by single spaces.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Phrases(pub(crate) &'static Table);
+pub(crate) struct Phrases(pub(crate) &'static PhraseTable);
 
+/// The compiled form of a phrase list.
 #[derive(Debug)]
-pub(crate) struct Table {
-    /// As they were written.
+pub(crate) struct PhraseTable {
+    /// The phrases in the order of the list.
     pub(crate) list: &'static [&'static str],
-    /// One bit for the [`bit`] of each first word.
-    pub(crate) firsts: Bits,
-    /// In the order of their buckets.
-    pub(crate) entries: &'static [Entry],
-    /// Where each bucket begins in `entries`; at the end, where the last one ends. One more than a power of two.
+    /// The set of first words, one bit for the [`bit_position`] of each.
+    pub(crate) firsts: WordBits,
+    /// The phrases, ordered by bucket.
+    pub(crate) entries: &'static [PhraseEntry],
+    /// The start of each bucket in `entries`, followed by the end of the last one. The length is a power of two plus
+    /// one.
     pub(crate) buckets: &'static [u16],
 }
 
 #[cfg(test)]
 thread_local! {
     /// The phrases that lookups of this thread have found.
-    pub(crate) static FOUND: std::cell::RefCell<std::collections::BTreeSet<&'static str>> =
+    pub(crate) static MATCHED_PHRASES: std::cell::RefCell<std::collections::BTreeSet<&'static str>> =
         const { std::cell::RefCell::new(std::collections::BTreeSet::new()) };
 }
 
-/// A phrase in numbers.
+/// A phrase as keys of its words.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct PhraseEntry {
+    /// The key of the first word.
     first: u64,
+    /// The keys of the following words.
     pub(crate) rest: &'static [u64],
-    /// Its place in the list.
-    place: usize,
+    /// The index of the phrase in its list.
+    index: usize,
 }
 
-impl Entry {
-    /// How many words it has.
+impl PhraseEntry {
+    /// Returns the number of words.
     pub(crate) fn len(&self) -> usize {
         1 + self.rest.len()
     }
 }
 
-/// A set of words, told apart by their bits only. Wide enough that lists of hundreds refuse most other words.
-pub(crate) type Bits = [u64; 16];
+/// A set of words, one bit for the short hash of each. Large enough that a list of hundreds rejects most other words.
+pub(crate) type WordBits = [u64; 16];
 
 impl Phrases {
-    /// Whether one of them may begin with a word of this mark.
+    /// Returns false if no phrase begins with a word of this short hash. True is only a hint.
     #[inline]
-    pub(crate) fn may_begin(self, mark: u16) -> bool {
-        let (slot, bit) = bit(mark);
+    pub(crate) fn may_begin(self, short_hash: u16) -> bool {
+        let (slot, bit) = bit_position(short_hash);
         self.0.firsts[slot] & bit != 0
     }
 
-    /// Whether one of them may begin with one of these words.
+    /// Returns false if no phrase begins with one of these words. True is only a hint.
     #[inline]
-    pub(crate) fn may_meet(self, words: &Bits) -> bool {
+    pub(crate) fn may_occur_in(self, words: &WordBits) -> bool {
         let firsts = &self.0.firsts;
         firsts.iter().zip(words).fold(0, |all, (a, b)| all | a & b) != 0
     }
 
-    /// Those that begin with the word, the longest first.
+    /// Yields the phrases that begin with the word of this key, the longest first. `short_hash` must be the short hash
+    /// of `key`.
     #[inline]
-    pub(crate) fn beginning_with(self, key: u64, mark: u16) -> impl Iterator<Item = &'static Entry> {
-        let bucket = usize::from(mark) & (self.0.buckets.len() - 2);
+    pub(crate) fn starting_with(self, key: u64, short_hash: u16) -> impl Iterator<Item = &'static PhraseEntry> {
+        let bucket = usize::from(short_hash) & (self.0.buckets.len() - 2);
         let start = self.0.buckets.get(bucket).copied().unwrap_or_default();
         let end = self.0.buckets.get(bucket + 1).copied().unwrap_or_default();
         let entries = self.0.entries.get(usize::from(start)..usize::from(end)).unwrap_or_default();
         entries.iter().filter(move |entry| entry.first == key)
     }
 
+    /// Yields the phrases in the order of the list.
     pub(crate) fn iter(self) -> impl Iterator<Item = &'static str> {
         self.0.list.iter().copied()
     }
 
-    /// Where the word stands in the list, as a phrase of its own.
+    /// Returns the index of a word in the list. Matches only phrases of one word.
     #[inline]
-    pub(crate) fn place(self, word: &str) -> Option<usize> {
+    pub(crate) fn index_of(self, word: &str) -> Option<usize> {
         let key = key(word.as_bytes());
-        let mark = mark(key);
-        if !self.may_begin(mark) {
+        let short_hash = short_hash(key);
+        if !self.may_begin(short_hash) {
             return None;
         }
-        self.place_of(key, mark)
+        self.index_of_key(key, short_hash)
     }
 
+    /// Returns the index of the phrase that consists of only the word with this key. `short_hash` must be its short
+    /// hash.
     #[inline(never)]
-    pub(crate) fn place_of(self, key: u64, mark: u16) -> Option<usize> {
-        let found = self.beginning_with(key, mark).find(|entry| entry.rest.is_empty());
+    pub(crate) fn index_of_key(self, key: u64, short_hash: u16) -> Option<usize> {
+        let found = self.starting_with(key, short_hash).find(|entry| entry.rest.is_empty());
         #[cfg(test)]
         self.record(found);
-        found.map(|entry| entry.place)
+        found.map(|entry| entry.index)
     }
 
-    /// Adds the phrase that a lookup found to [`FOUND`].
+    /// Adds the phrase that a lookup found to [`MATCHED_PHRASES`].
     #[cfg(test)]
-    pub(crate) fn record(self, found: Option<&Entry>) {
-        FOUND.with_borrow_mut(|all| all.extend(found.and_then(|entry| self.0.list.get(entry.place)).copied()));
+    pub(crate) fn record(self, found: Option<&PhraseEntry>) {
+        MATCHED_PHRASES
+            .with_borrow_mut(|all| all.extend(found.and_then(|entry| self.0.list.get(entry.index)).copied()));
     }
 
-    /// Returns true if the text is one of the phrases, in any case.
-    pub(crate) fn has(self, text: &str) -> bool {
-        let place = self.iter().position(|phrase| phrase.eq_ignore_ascii_case(text));
+    /// Returns true if the text is one of the phrases. Ignores ASCII case.
+    pub(crate) fn contains_ignore_case(self, text: &str) -> bool {
+        let index = self.iter().position(|phrase| phrase.eq_ignore_ascii_case(text));
         #[cfg(test)]
-        self.record(self.0.entries.iter().find(|entry| Some(entry.place) == place));
-        place.is_some()
+        self.record(self.0.entries.iter().find(|entry| Some(entry.index) == index));
+        index.is_some()
     }
 
+    /// Returns true if the list contains the word as a phrase of its own. Phrases of several words never match.
     #[inline]
     pub(crate) fn contains(self, word: &str) -> bool {
-        self.place(word).is_some()
+        self.index_of(word).is_some()
     }
 }
 
-/// The number of a word. Up to eight bytes are their own number; of longer words it is a hash, and two words that share
-/// one are taken for the same.
+/// Returns the key of a word. Up to eight bytes are packed and unique. Longer words are hashed, and words with equal
+/// hashes are not distinguished.
 #[inline]
 pub(crate) const fn key(word: &[u8]) -> u64 {
-    if word.len() <= 8 { packed(word) } else { hashed(word) }
+    if word.len() <= 8 { pack(word) } else { hash_long(word) }
 }
 
-/// At most eight bytes as one number.
+/// Packs up to eight bytes into a number, the first byte lowest. Must not be called with longer words.
 #[inline]
-const fn packed(word: &[u8]) -> u64 {
+const fn pack(word: &[u8]) -> u64 {
     if let (Some(head), Some(tail)) = (word.first_chunk(), word.last_chunk()) {
         let shift = 8 * (word.len() - 4);
         return u32::from_le_bytes(*head) as u64 | (u32::from_le_bytes(*tail) as u64) << shift;
@@ -138,33 +148,35 @@ const fn packed(word: &[u8]) -> u64 {
     }
 }
 
-const fn hashed(word: &[u8]) -> u64 {
+/// Hashes a word of more than eight bytes, eight bytes at a time.
+const fn hash_long(word: &[u8]) -> u64 {
     let mut rest = word;
     let mut hash = word.len() as u64;
     while let Some((chunk, after)) = rest.split_first_chunk() {
-        hash = spread(hash.rotate_left(29) ^ u64::from_le_bytes(*chunk));
+        hash = scramble(hash.rotate_left(29) ^ u64::from_le_bytes(*chunk));
         rest = after;
     }
-    spread(hash.rotate_left(29) ^ packed(rest))
+    scramble(hash.rotate_left(29) ^ pack(rest))
 }
 
 #[inline]
-const fn spread(n: u64) -> u64 {
+const fn scramble(n: u64) -> u64 {
     n.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// A short number that few other words share.
+/// Returns a short hash that few other words share.
 #[inline]
-pub(crate) const fn mark(key: u64) -> u16 {
-    (spread(key) >> 48) as u16
+pub(crate) const fn short_hash(key: u64) -> u16 {
+    (scramble(key) >> 48) as u16
 }
 
-/// Where a mark stands in [`Bits`].
+/// Returns the position of a short hash in [`WordBits`]: the element and its bit.
 #[inline]
-pub(crate) const fn bit(mark: u16) -> (usize, u64) {
-    (mark as usize >> 12, 1 << (mark >> 6 & 63))
+pub(crate) const fn bit_position(short_hash: u16) -> (usize, u64) {
+    (short_hash as usize >> 12, 1 << (short_hash >> 6 & 63))
 }
 
+/// Returns the number of bytes that equal `wanted`.
 const fn occurrences(text: &[u8], wanted: u8) -> usize {
     let mut n = 0;
     let mut i = 0;
@@ -175,17 +187,18 @@ const fn occurrences(text: &[u8], wanted: u8) -> usize {
     n
 }
 
-/// What stands before the mark, and what stands after it.
-const fn split(text: &[u8], mark: u8) -> (&[u8], &[u8]) {
+/// Splits a text at the first separator. Returns the parts before and after it, without the separator. The second part
+/// is empty if there is none.
+const fn split(text: &[u8], separator: u8) -> (&[u8], &[u8]) {
     let mut end = 0;
-    while end < text.len() && text[end] != mark {
+    while end < text.len() && text[end] != separator {
         end += 1;
     }
     let (head, tail) = text.split_at(end);
     (head, if tail.is_empty() { tail } else { tail.split_at(1).1 })
 }
 
-/// How many words the phrases have beyond their first ones.
+/// Returns the number of words that follow the first word of their phrase, summed over the list.
 pub(crate) const fn count_rest(list: &[&str]) -> usize {
     let mut n = 0;
     let mut i = 0;
@@ -196,7 +209,8 @@ pub(crate) const fn count_rest(list: &[&str]) -> usize {
     n
 }
 
-/// The keys of the words of all phrases beyond their first ones, one phrase after the other.
+/// Returns the keys of all words that follow the first word of their phrase, phrase by phrase. `N` must be the result
+/// of [`count_rest`].
 pub(crate) const fn rest_keys<const N: usize>(list: &[&str]) -> [u64; N] {
     let mut keys = [0; N];
     let mut n = 0;
@@ -214,44 +228,47 @@ pub(crate) const fn rest_keys<const N: usize>(list: &[&str]) -> [u64; N] {
     keys
 }
 
-/// How many buckets a list of that length gets: a power of two.
+/// Returns the number of buckets for a list, a power of two.
 pub(crate) const fn bucket_count(phrases: usize) -> usize {
     phrases.next_power_of_two()
 }
 
-/// The phrases in the order of their buckets; in each the longest first.
-pub(crate) const fn entries<const N: usize>(list: &[&str; N], rest: &'static [u64]) -> [Entry; N] {
-    let mut entries = [Entry { first: 0, rest: &[], place: 0 }; N];
+/// Returns the phrases ordered by bucket, the longest first in each. Phrases of equal length keep their order. `rest`
+/// is the result of [`rest_keys`] for the same list.
+pub(crate) const fn entries<const N: usize>(list: &[&str; N], rest: &'static [u64]) -> [PhraseEntry; N] {
+    let mut entries = [PhraseEntry { first: 0, rest: &[], index: 0 }; N];
     let mut rest = rest;
     let mut n = 0;
     while n < N {
         let phrase = list[n].as_bytes();
-        let (own, others) = rest.split_at(occurrences(phrase, b' '));
-        let entry = Entry { first: key(split(phrase, b' ').0), rest: own, place: n };
+        let (own_rest, following) = rest.split_at(occurrences(phrase, b' '));
+        let entry = PhraseEntry { first: key(split(phrase, b' ').0), rest: own_rest, index: n };
         let mut at = n;
-        while at > 0 && comes_before(&entry, &entries[at - 1], N) {
+        while at > 0 && sorts_before(&entry, &entries[at - 1], N) {
             entries[at] = entries[at - 1];
             at -= 1;
         }
         entries[at] = entry;
-        rest = others;
+        rest = following;
         n += 1;
     }
     entries
 }
 
-const fn comes_before(one: &Entry, other: &Entry, phrases: usize) -> bool {
+/// Returns true if `one` belongs before `other`: in an earlier bucket, or longer in the same one. `phrases` is the
+/// length of the list.
+const fn sorts_before(one: &PhraseEntry, other: &PhraseEntry, phrases: usize) -> bool {
     let a = bucket(one, phrases);
     let b = bucket(other, phrases);
     a < b || a == b && one.rest.len() > other.rest.len()
 }
 
-const fn bucket(entry: &Entry, phrases: usize) -> usize {
-    mark(entry.first) as usize & (bucket_count(phrases) - 1)
+const fn bucket(entry: &PhraseEntry, phrases: usize) -> usize {
+    short_hash(entry.first) as usize & (bucket_count(phrases) - 1)
 }
 
-/// Where each bucket begins, and where the last one ends.
-pub(crate) const fn buckets<const N: usize>(entries: &[Entry]) -> [u16; N] {
+/// Returns the start of each bucket, followed by the end of the last one. `N` must be [`bucket_count`] plus one.
+pub(crate) const fn buckets<const N: usize>(entries: &[PhraseEntry]) -> [u16; N] {
     let mut starts = [0; N];
     let mut at = 0;
     let mut n = 0;
@@ -265,19 +282,20 @@ pub(crate) const fn buckets<const N: usize>(entries: &[Entry]) -> [u16; N] {
     starts
 }
 
-pub(crate) const fn firsts(entries: &[Entry]) -> Bits {
+/// Returns the set of first words of a list.
+pub(crate) const fn firsts(entries: &[PhraseEntry]) -> WordBits {
     let mut firsts = [0; 16];
     let mut i = 0;
     while i < entries.len() {
-        let (slot, bit) = bit(mark(entries[i].first));
+        let (slot, bit) = bit_position(short_hash(entries[i].first));
         firsts[slot] |= bit;
         i += 1;
     }
     firsts
 }
 
-/// The first words of several lists.
-pub(crate) const fn all_firsts(lists: &[Phrases]) -> Bits {
+/// Returns the set of first words of several lists.
+pub(crate) const fn all_firsts(lists: &[Phrases]) -> WordBits {
     let mut all = [0; 16];
     let mut i = 0;
     while i < lists.len() {
@@ -291,7 +309,7 @@ pub(crate) const fn all_firsts(lists: &[Phrases]) -> Bits {
     all
 }
 
-/// How many phrases these lists have together.
+/// Returns the total number of phrases of several lists.
 pub(crate) const fn count_all<T>(lists: &[(T, Phrases)]) -> usize {
     let mut n = 0;
     let mut i = 0;
@@ -302,61 +320,63 @@ pub(crate) const fn count_all<T>(lists: &[(T, Phrases)]) -> usize {
     n
 }
 
-/// All phrases of these lists, and what each stands for.
-pub(crate) const fn join<T: Copy, const N: usize>(lists: &[(T, Phrases)]) -> ([&'static str; N], [T; N]) {
+/// Returns all phrases of several lists, and the value of each. `N` must be the result of [`count_all`], and `lists`
+/// must not be empty.
+pub(crate) const fn join_lists<T: Copy, const N: usize>(lists: &[(T, Phrases)]) -> ([&'static str; N], [T; N]) {
     let mut all = [""; N];
-    let mut meanings = [lists[0].0; N];
+    let mut values = [lists[0].0; N];
     let mut n = 0;
     let mut i = 0;
     while i < lists.len() {
-        let (meaning, Phrases(table)) = lists[i];
+        let (value, Phrases(table)) = lists[i];
         let mut k = 0;
         while k < table.list.len() {
             all[n] = table.list[k];
-            meanings[n] = meaning;
+            values[n] = value;
             n += 1;
             k += 1;
         }
         i += 1;
     }
-    (all, meanings)
+    (all, values)
 }
 
-/// Words that stand for something: several lists in one table.
-pub(crate) struct Meanings<T: 'static> {
+/// Maps phrases to values. Built from several lists, one for each value.
+pub(crate) struct PhraseMap<T: 'static> {
     pub(crate) phrases: Phrases,
-    /// In the order of the phrases.
-    pub(crate) meanings: &'static [T],
+    /// The values in the order of the phrases.
+    pub(crate) values: &'static [T],
 }
 
-impl<T: Copy> Meanings<T> {
-    /// What the word stands for; where it is in two lists, by the first.
+impl<T: Copy> PhraseMap<T> {
+    /// Returns the value of a word, or `None` if it is not a phrase of its own. If several lists contain it, the first
+    /// one wins.
     pub(crate) fn get(&self, word: &str) -> Option<T> {
-        self.phrases.place(word).and_then(|place| self.meanings.get(place)).copied()
+        self.phrases.index_of(word).and_then(|index| self.values.get(index)).copied()
     }
 
-    /// What the longest of the phrases at `i` stands for, and its length.
+    /// Returns the value of the longest phrase at `i`, and its number of tokens.
     #[inline]
-    pub(crate) fn phrase(&self, words: &Words, i: usize) -> Option<(T, usize)> {
-        let entry = words.entry(i, self.phrases)?;
-        self.meanings.get(entry.place).map(|meaning| (*meaning, entry.len()))
+    pub(crate) fn phrase(&self, words: &TokenizedText, i: usize) -> Option<(T, usize)> {
+        let entry = words.longest_phrase(i, self.phrases)?;
+        self.values.get(entry.index).map(|value| (*value, entry.len()))
     }
 
-    /// What the word at `i` stands for.
+    /// Returns the value of the word at `i`, or `None` if it is not a phrase of its own.
     #[inline]
-    pub(crate) fn at(&self, words: &Words, i: usize) -> Option<T> {
-        words.place(i, self.phrases).and_then(|place| self.meanings.get(place)).copied()
+    pub(crate) fn at(&self, words: &TokenizedText, i: usize) -> Option<T> {
+        words.index_in(i, self.phrases).and_then(|index| self.values.get(index)).copied()
     }
 }
 
-/// The table of a list of phrases.
+/// Builds the table of a list of phrases.
 macro_rules! table {
     ($list:expr, $count:expr) => {{
         const LIST: [&str; $count] = $list;
         const REST: [u64; $crate::phrases::count_rest(&LIST)] = $crate::phrases::rest_keys(&LIST);
-        const ENTRIES: [$crate::phrases::Entry; $count] = $crate::phrases::entries(&LIST, &REST);
+        const ENTRIES: [$crate::phrases::PhraseEntry; $count] = $crate::phrases::entries(&LIST, &REST);
         const BUCKETS: [u16; $crate::phrases::bucket_count($count) + 1] = $crate::phrases::buckets(&ENTRIES);
-        const TABLE: $crate::phrases::Table = $crate::phrases::Table {
+        const TABLE: $crate::phrases::PhraseTable = $crate::phrases::PhraseTable {
             list: &LIST,
             firsts: $crate::phrases::firsts(&ENTRIES),
             entries: &ENTRIES,
@@ -366,6 +386,7 @@ macro_rules! table {
     }};
 }
 
+/// Builds [`Phrases`] from a list of literals: `phrases!(["at", "at the"])`.
 macro_rules! phrases {
     ([$($phrase:literal),+ $(,)?]) => {{
         const COUNT: usize = [$($phrase),+].len();
@@ -373,28 +394,28 @@ macro_rules! phrases {
     }};
 }
 
-/// `meanings!(Verb, VERBS)`, where `VERBS` is a list of verbs, each with its [`phrases!`].
-macro_rules! meanings {
+/// Builds a map: `phrase_map!(Verb, VERBS)`, where `VERBS` is a list of pairs of a verb and its [`phrases!`].
+macro_rules! phrase_map {
     ($type:ty, $lists:expr) => {{
         const COUNT: usize = $crate::phrases::count_all($lists);
-        const JOINED: ([&str; COUNT], [$type; COUNT]) = $crate::phrases::join($lists);
-        $crate::phrases::Meanings { phrases: $crate::phrases::table!(JOINED.0, COUNT), meanings: &JOINED.1 }
+        const JOINED: ([&str; COUNT], [$type; COUNT]) = $crate::phrases::join_lists($lists);
+        $crate::phrases::PhraseMap { phrases: $crate::phrases::table!(JOINED.0, COUNT), values: &JOINED.1 }
     }};
 }
 
-pub(crate) use {meanings, phrases, table};
+pub(crate) use {phrase_map, phrases, table};
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn words_are_found_by_their_place() {
+    fn words_are_found_by_index() {
         let list = phrases!(["a b", "c", "d"]);
         assert_eq!(list.iter().collect::<Vec<_>>(), ["a b", "c", "d"]);
         assert!(list.contains("c") && !list.contains("a") && !list.contains("b") && !list.contains(""));
-        assert_eq!((list.place("c"), list.place("d"), list.place("e")), (Some(1), Some(2), None));
-        let begins = |word: &str| list.may_begin(mark(key(word.as_bytes())));
+        assert_eq!((list.index_of("c"), list.index_of("d"), list.index_of("e")), (Some(1), Some(2), None));
+        let begins = |word: &str| list.may_begin(short_hash(key(word.as_bytes())));
         assert!(begins("a") && !begins("b"));
     }
 
@@ -402,19 +423,19 @@ mod tests {
     fn the_longest_phrase_comes_first() {
         let list = phrases!(["at", "at the", "at the latest", "before", "at noon"]);
         let word = key(b"at");
-        let lengths: Vec<_> = list.beginning_with(word, mark(word)).map(|entry| entry.rest.len()).collect();
+        let lengths: Vec<_> = list.starting_with(word, short_hash(word)).map(|entry| entry.rest.len()).collect();
         assert_eq!(lengths, [2, 1, 1, 0]);
     }
 
     #[test]
-    fn lists_are_put_together() {
+    fn lists_are_joined() {
         const LISTS: &[(char, Phrases)] = &[('x', phrases!(["a", "b"])), ('y', phrases!(["c", "a"]))];
-        let table = meanings!(char, LISTS);
+        let table = phrase_map!(char, LISTS);
         assert_eq!(["a", "b", "c", "d"].map(|word| table.get(word)), [Some('x'), Some('x'), Some('y'), None]);
     }
 
     #[test]
-    fn words_of_every_length_have_keys_of_their_own() {
+    fn words_of_every_length_have_distinct_keys() {
         let text = "abcdefghijklmnopqrstuvwxyz";
         let mut keys: Vec<u64> = (0..=text.len()).map(|end| key(&text.as_bytes()[..end])).collect();
         assert_eq!(keys[8], u64::from_le_bytes(*b"abcdefgh"));

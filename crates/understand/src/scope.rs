@@ -1,36 +1,39 @@
-//! Words of other trades (weather, music, money, travel, messages …): with no word for a task near, a sentence that
-//! holds one of them is not about tasks.
+//! Words of other domains (weather, music, money, travel, messages …). A sentence with such a word is not about tasks,
+//! unless it also contains a word for a task.
 
 use crate::clause::Clause;
 use crate::lexicon;
 use crate::vocabulary::{self, Noun};
 
-/// Whether what is to be added or created at `i` can be no task: "this song", "alarm for 7", "milk to my cart".
-pub(crate) fn is_elsewhere(clause: &Clause, i: usize) -> bool {
+/// Returns true if the object at `i` cannot be a task: "this song", "alarm for 7", "milk to my cart". False if the
+/// clause contains a noun for a task.
+pub(crate) fn is_other_object(clause: &Clause, i: usize) -> bool {
     if clause.has_noun() {
         return false;
     }
-    let heard = |k: usize| matches!(clause.before(k), "listen" | "reply" | "respond" | "subscribe" | "go");
-    let place = (i + 1..clause.end).rev().find(|k| matches!(clause.at(*k), "to" | "on" | "in" | "into") && !heard(*k));
-    let placed = place.is_some_and(|to| {
+    let is_phrasal = |k: usize| matches!(clause.before(k), "listen" | "reply" | "respond" | "subscribe" | "go");
+    let preposition =
+        (i + 1..clause.end).rev().find(|k| matches!(clause.at(*k), "to" | "on" | "in" | "into") && !is_phrasal(*k));
+    let placed = preposition.is_some_and(|to| {
         (to + 1..clause.end.min(to + 5)).any(|k| lexicon::scope::MEDIA_PLACES.contains(clause.at(k)))
     });
     let start = (i..clause.end.min(i + 3))
         .find(|k| !vocabulary::is_article(clause.at(*k)) && clause.at(*k) != "new")
         .unwrap_or(clause.end);
-    // "email" alone before a name is what is to be done: "email Bob".
-    let ends = |at: usize| start > i || !clause.words.is_word(at) || at >= clause.end || is_joint(clause.at(at));
+    // "email" before a name is an activity: "email Bob".
+    let ends = |at: usize| start > i || !clause.words.is_word(at) || at >= clause.end || is_connective(clause.at(at));
     placed || clause.phrase(start, lexicon::scope::MEDIA).is_some_and(|n| ends(start + n))
 }
 
-fn is_joint(word: &str) -> bool {
+fn is_connective(word: &str) -> bool {
     matches!(word, "for" | "to" | "at" | "on" | "called" | "named" | "by" | "from" | "in")
 }
 
-/// Whether what is named at `i` is a thing of a computer, a shop or a phone and no task: "the photo", "my cart",
-/// "this file".
-pub(crate) fn is_thing(clause: &Clause, i: usize) -> bool {
-    if clause.words.of_tasks {
+/// Returns true if the object at `i` belongs to a computer, a shop or a phone: "the photo", "my cart", "this file".
+/// False if the text assumes tasks. Such a place at the end of the clause ("to my cart") counts even next to a noun for
+/// a task.
+pub(crate) fn is_other_thing(clause: &Clause, i: usize) -> bool {
+    if clause.words.assume_tasks {
         return false;
     }
     let joint = |k: &usize| {
@@ -49,16 +52,18 @@ pub(crate) fn is_thing(clause: &Clause, i: usize) -> bool {
         && !clause.words.is_quoted(i)
         && !clause.has_noun();
     let verbless = end == i || vocabulary::is_article(clause.at(i)) || end - i <= 2;
-    let place = (end..clause.end).rev().find(|k| matches!(clause.at(*k), "to" | "from" | "in" | "as" | "into"));
-    let placed = place.is_some_and(|at| {
+    let preposition = (end..clause.end).rev().find(|k| matches!(clause.at(*k), "to" | "from" | "in" | "as" | "into"));
+    let placed = preposition.is_some_and(|at| {
         let own = vocabulary::is_article(clause.at(at + 1));
-        own && (at + 2..clause.end.min(at + 6))
-            .any(|k| clause.phrase(k, lexicon::scope::OTHER_PLACES).is_some_and(|n| clause.is_spent(k + n..clause.end)))
+        own && (at + 2..clause.end.min(at + 6)).any(|k| {
+            clause.phrase(k, lexicon::scope::OTHER_PLACES).is_some_and(|n| clause.is_exhausted(k + n..clause.end))
+        })
     });
     named && verbless || placed
 }
 
-/// Whether it is written for a machine: a query, a line of a program.
+/// Returns true if the clause is source code or a query. Looks for operators and assignments with punctuation, and for
+/// braces.
 pub(crate) fn is_code(clause: &Clause) -> bool {
     if !clause.has(lexicon::scope::CODE_SIGNS) {
         return false;
@@ -70,23 +75,23 @@ pub(crate) fn is_code(clause: &Clause) -> bool {
         || clause.has(lexicon::scope::CODE_OPEN_BRACE) && clause.has(lexicon::scope::CODE_CLOSE_BRACE)
 }
 
-/// Whether the word belongs to another trade.
-pub(crate) fn is_foreign(word: &str) -> bool {
-    lexicon::scope::FOREIGN.contains(word) || lexicon::scope::PLANS.contains(word)
+/// Returns true if the word belongs to another domain or names a plan.
+pub(crate) fn is_out_of_scope_word(word: &str) -> bool {
+    lexicon::scope::OTHER_DOMAINS.contains(word) || lexicon::scope::PLANS.contains(word)
 }
 
-/// Whether a "list" in the clause is one of songs or of names.
-pub(crate) fn is_media(clause: &Clause) -> bool {
+/// Returns true if a "list" in the clause contains songs or names.
+pub(crate) fn is_other_list(clause: &Clause) -> bool {
     clause.has(lexicon::scope::OTHER_LISTS)
 }
 
-/// Whether what stands on a list is to be bought at once.
-pub(crate) fn is_order(clause: &Clause) -> bool {
+/// Returns true if the clause asks to buy the items of a list. False if its first noun is a reminder.
+pub(crate) fn is_purchase(clause: &Clause) -> bool {
     clause.has(lexicon::scope::ORDERS)
         && clause.noun_in(clause.start..clause.end).is_some_and(|noun| noun.noun != Noun::Reminder)
 }
 
-/// Whether an "alert" in the clause is a warning about the world and not a reminder.
+/// Returns true if an "alert" in the clause is a public warning and not a reminder.
 pub(crate) fn is_warning(clause: &Clause) -> bool {
     clause.has(lexicon::scope::WARNING_TOPICS)
 }

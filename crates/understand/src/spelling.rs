@@ -1,29 +1,31 @@
-//! How far two spellings lie apart, for words that are looked up in a short list.
+//! Edit distance for misspelled words of the command vocabulary.
 //!
-//! Never used on titles: only words of the command language are forgiven.
+//! Never applied to titles.
 
-const LONGEST: usize = 24;
+/// The length of the longest word that is compared, in bytes.
+const MAX_WORD_LEN: usize = 24;
 
-/// The number of letters to insert, drop, replace or swap with a neighbour; `None` beyond `most`.
-pub(crate) fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
-    if a.len().abs_diff(b.len()) > most || a.len() > LONGEST || b.len() > LONGEST {
+/// Returns the number of insertions, deletions, replacements and transpositions of bytes. Returns `None` if it exceeds
+/// `most`, or if a word is longer than [`MAX_WORD_LEN`].
+pub(crate) fn edit_distance(a: &str, b: &str, most: usize) -> Option<usize> {
+    if a.len().abs_diff(b.len()) > most || a.len() > MAX_WORD_LEN || b.len() > MAX_WORD_LEN {
         return None;
     }
-    // What both begin and end with costs nothing, and little else is left where few slips are allowed.
-    let (a, b) = differing(a.as_bytes(), b.as_bytes());
+    // Equal ends cost nothing. With a small limit, little remains to compare.
+    let (a, b) = trim_common(a.as_bytes(), b.as_bytes());
     match (a, b, most) {
         ([], rest, _) | (rest, [], _) => Some(rest.len()),
         ([_], [_], _) => Some(1),
         ([w, x], [y, z], _) if w == z && x == y => Some(1),
         (.., 0 | 1) => None,
-        _ if have_other_letters(a, b, most) => None,
-        _ => edits(a, b, most),
+        _ if differ_too_much(a, b, most) => None,
+        _ => damerau_levenshtein(a, b, most),
     }
     .filter(|n| *n <= most)
 }
 
-/// The two words without what they begin and end with alike.
-fn differing<'a>(a: &'a [u8], b: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+/// Removes the common prefix and suffix of both words.
+fn trim_common<'a>(a: &'a [u8], b: &'a [u8]) -> (&'a [u8], &'a [u8]) {
     let head = a.iter().zip(b).take_while(|(x, y)| x == y).count();
     let a = a.get(head..).unwrap_or_default();
     let b = b.get(head..).unwrap_or_default();
@@ -31,15 +33,16 @@ fn differing<'a>(a: &'a [u8], b: &'a [u8]) -> (&'a [u8], &'a [u8]) {
     (a.get(..a.len() - tail).unwrap_or_default(), b.get(..b.len() - tail).unwrap_or_default())
 }
 
-/// Whether the words have more different letters than so many slips make: one slip changes at most two of them.
-fn have_other_letters(a: &[u8], b: &[u8], most: usize) -> bool {
+/// Returns true if the words differ in too many letters. One edit changes at most two of them.
+fn differ_too_much(a: &[u8], b: &[u8], most: usize) -> bool {
     let letters = |word: &[u8]| word.iter().fold(0_u64, |set, byte| set | 1 << (byte & 63));
     (letters(a) ^ letters(b)).count_ones() as usize > 2 * most
 }
 
-fn edits(a: &[u8], b: &[u8], most: usize) -> Option<usize> {
-    let mut rows = [[0_usize; LONGEST + 1]; 3];
-    let cell = |row: &[usize; LONGEST + 1], i: usize| row.get(i).copied().unwrap_or(usize::MAX);
+/// Returns the optimal string alignment distance, or `None` if it exceeds `most`.
+fn damerau_levenshtein(a: &[u8], b: &[u8], most: usize) -> Option<usize> {
+    let mut rows = [[0_usize; MAX_WORD_LEN + 1]; 3];
+    let cell = |row: &[usize; MAX_WORD_LEN + 1], i: usize| row.get(i).copied().unwrap_or(usize::MAX);
     for (i, slot) in rows[1].iter_mut().enumerate() {
         *slot = i;
     }
@@ -67,14 +70,15 @@ fn edits(a: &[u8], b: &[u8], most: usize) -> Option<usize> {
     Some(cell(&rows[1], b.len())).filter(|n| *n <= most)
 }
 
-/// Whether a word may be a misspelling of another: one slip, two in a long word, never in the first letter.
+/// Returns true if a word equals `wanted` or may be a misspelling of it. Allows one edit, two if `wanted` has at least
+/// eight letters, none up to three letters, and never in the first letter.
 pub(crate) fn resembles(word: &str, wanted: &str) -> bool {
     let most = match wanted.len() {
         0..=3 => return word == wanted,
         4..=7 => 1,
         _ => 2,
     };
-    word.as_bytes().first() == wanted.as_bytes().first() && distance(word, wanted, most).is_some()
+    word.as_bytes().first() == wanted.as_bytes().first() && edit_distance(word, wanted, most).is_some()
 }
 
 #[cfg(test)]
@@ -82,11 +86,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_are_counted() {
+    fn edits_are_counted() {
         for (a, b, n) in
             [("delte", "delete", Some(1)), ("shwo", "show", Some(1)), ("abc", "abc", Some(0)), ("milk", "bread", None)]
         {
-            assert_eq!(distance(a, b, 2), n, "{a} {b}");
+            assert_eq!(edit_distance(a, b, 2), n, "{a} {b}");
         }
         assert!(resembles("complte", "complete"));
         assert!(!resembles("ad", "and"));

@@ -1,53 +1,61 @@
-//! What a remark before a command is about: "the party got cancelled, delete that reminder" is about the party.
+//! Finds the subject of a remark before a command: "the party got cancelled, delete that reminder" refers to the
+//! party.
 //!
-//! Asked only where the command itself says no more than "it".
+//! Used only if the command itself has no more than a pronoun.
 
 use std::ops::Range;
 
 use crate::clause::Clause;
 use crate::lexicon;
-use crate::reading::Target;
+use crate::parsed::TaskTarget;
 use crate::target;
 use crate::tense;
 
-/// What the remark at `range` speaks of, by name.
-pub(crate) fn read(clause: &mut Clause, range: Range<usize>) -> Option<Target> {
-    let end = before_links(clause, &range);
+/// Returns the subject of the remark in `range` as a name or a position. Returns `None` if the remark has no known
+/// phrasing, or if its subject is a pronoun or longer than nine tokens.
+pub(crate) fn parse(clause: &mut Clause, range: Range<usize>) -> Option<TaskTarget> {
+    let end = trim_links(clause, &range);
     let range = range.start..end;
     if range.len() < 2 {
         return None;
     }
-    let said = led(clause, &range).or_else(|| stated(clause, &range)).or_else(|| heading(clause, &range))?;
+    let subject = after_lead(clause, &range)
+        .or_else(|| stated_subject(clause, &range))
+        .or_else(|| heading_subject(clause, &range))?;
     let small = |i: usize| matches!(clause.at(i), "it" | "that" | "this" | "them" | "i" | "you" | "we" | "he" | "she");
-    if said.is_empty() || said.len() > 9 || said.len() == 1 && small(said.start) {
+    if subject.is_empty() || subject.len() > 9 || subject.len() == 1 && small(subject.start) {
         return None;
     }
-    target::one(clause, said).filter(|target| matches!(target, Target::Named(_) | Target::Position(_)))
+    target::parse_one(clause, subject).filter(|target| matches!(target, TaskTarget::Named(_) | TaskTarget::Position(_)))
 }
 
-/// Leaves out ", so can you please" and its like before the command.
-pub(crate) fn before_links(clause: &Clause, range: &Range<usize>) -> usize {
+/// Returns the end of the range without ", so can you please" and similar words. It is the start if nothing else
+/// remains.
+pub(crate) fn trim_links(clause: &Clause, range: &Range<usize>) -> usize {
     let mut end = range.end;
     while end > range.start
-        && (lexicon::references::VERB_LINKS.contains(clause.at(end - 1)) || clause.is_taken(end - 1))
+        && (lexicon::references::VERB_LINKS.contains(clause.at(end - 1)) || clause.is_consumed(end - 1))
     {
         end -= 1;
     }
     end
 }
 
-/// "spoke to the accountant, mark that as done": what was done, as a task to do.
-pub(crate) fn done(clause: &Clause, range: Range<usize>) -> Option<Target> {
+/// Returns a past activity as a task, with the verb in its base form: "spoke to the accountant, mark that as done".
+/// Returns `None` if the range does not begin with a past tense, or if the activity has no object or more than eight
+/// tokens.
+pub(crate) fn parse_deed(clause: &Clause, range: Range<usize>) -> Option<TaskTarget> {
     let start = range.start + clause.phrase(range.start, lexicon::references::DEED_OPENERS).unwrap_or(0);
-    let verb = tense::base(clause.at(start)).filter(|_| start + 1 < range.end)?;
+    let verb = tense::base_form(clause.at(start)).filter(|_| start + 1 < range.end)?;
     let stop = |i: &usize| matches!(clause.at(*i), "," | "so" | "and" | "." | ";" | "-");
-    let end = (start + 1..range.end).find(stop).unwrap_or(before_links(clause, &range));
-    let object = clause.rest(start + 1..end.max(start + 1));
-    (!object.is_empty() && end - start <= 8).then(|| Target::Named(format!("{verb} {object}")))
+    let end = (start + 1..range.end).find(stop).unwrap_or(trim_links(clause, &range));
+    let object = clause.remaining_text(start + 1..end.max(start + 1));
+    (!object.is_empty() && end - start <= 8).then(|| TaskTarget::Named(format!("{verb} {object}")))
 }
 
-/// "I don't need to … anymore", "I changed my mind about …".
-fn led(clause: &Clause, range: &Range<usize>) -> Option<Range<usize>> {
+/// Matches "I don't need to … anymore", "I changed my mind about …" within the first twelve tokens, at the start or
+/// after a link. Returns the words after the lead.
+fn after_lead(clause: &Clause, range: &Range<usize>) -> Option<Range<usize>> {
     let (at, n) = (range.start..range.end.min(range.start + 12))
         .filter(|i| {
             *i == range.start || matches!(clause.before(*i), "," | "so" | "and" | "but" | "as" | "since" | "." | ";")
@@ -59,15 +67,17 @@ fn led(clause: &Clause, range: &Range<usize>) -> Option<Range<usize>> {
     (start < end).then_some(start..end)
 }
 
-/// "the party got cancelled", "my midterm has been moved to Friday", "that curtain one was a mistake".
-fn stated(clause: &Clause, range: &Range<usize>) -> Option<Range<usize>> {
+/// Matches "the party got cancelled", "my midterm has been moved to Friday", "that curtain one was a mistake". Looks at
+/// the words after the last mark first, then at the whole range. Returns the words before the verb, at most eight.
+/// Persons do not count.
+fn stated_subject(clause: &Clause, range: &Range<usize>) -> Option<Range<usize>> {
     let from = range
         .clone()
         .rev()
         .find(|i| *i > range.start && matches!(clause.before(*i), "." | "," | "!" | ";") && *i + 2 < range.end);
     let starts = [from.unwrap_or(range.start), range.start];
     starts.into_iter().find_map(|start| {
-        let (at, n) = clause.seek(start + 1, lexicon::references::PASSIVES).filter(|(at, _)| *at < range.end)?;
+        let (at, n) = clause.find_phrase(start + 1, lexicon::references::PASSIVES).filter(|(at, _)| *at < range.end)?;
         let state = (at..range.end.min(at + n + 4))
             .any(|i| lexicon::references::STATES.contains(clause.at(i)) && (i > at || n == 1));
         let person = clause
@@ -77,8 +87,9 @@ fn stated(clause: &Clause, range: &Range<usize>) -> Option<Range<usize>> {
     })
 }
 
-/// "for the party, …", "about that invoice task, …", "the physics homework? …".
-fn heading(clause: &Clause, range: &Range<usize>) -> Option<Range<usize>> {
+/// Matches "for the party, …", "about that invoice task, …", "the physics homework? …". Returns the words up to the
+/// mark. Without a lead such as "about", they must be definite and contain a noun for a task.
+fn heading_subject(clause: &Clause, range: &Range<usize>) -> Option<Range<usize>> {
     let n = clause.phrase(range.start, lexicon::grammar::TOPIC_LEADS).unwrap_or(0);
     let end = (range.start..range.end).find(|i| matches!(clause.at(*i), "," | "?" | ":" | "-")).unwrap_or(range.end);
     let named = clause.noun_in(range.start..end).is_some() || n > 0;

@@ -1,6 +1,6 @@
-//! From what was done to what was to be done: "called" is "call", "paid" is "pay".
+//! Converts past tenses to base forms: "called" to "call", "paid" to "pay".
 
-/// Past tenses that follow no rule.
+/// Irregular past tenses and their base forms.
 const IRREGULAR: &[(&str, &str)] = &[
     ("bought", "buy"),
     ("paid", "pay"),
@@ -57,8 +57,9 @@ const IRREGULAR: &[(&str, &str)] = &[
     ("piped", "pipe"),
 ];
 
-/// The word as it stands in a title, if it is a past tense.
-pub(crate) fn base(word: &str) -> Option<String> {
+/// Returns the base form of a past tense, or `None` for words that are neither irregular nor end in "ed". `word` is in
+/// lower case. A word in "ed" needs two letters before it and is not looked up, so "need" counts as a past tense.
+pub(crate) fn base_form(word: &str) -> Option<String> {
     if let Some((_, base)) = IRREGULAR.iter().find(|(past, _)| *past == word) {
         return Some((*base).to_owned());
     }
@@ -77,7 +78,8 @@ pub(crate) fn base(word: &str) -> Option<String> {
     Some(if drops_e(last, before, third) { format!("{stem}e") } else { stem.to_owned() })
 }
 
-/// Whether the verb ends in an e that "-ed" swallows: "baked", "scheduled", "replaced", "charged".
+/// Returns true if the base form ends in "e": "baked", "scheduled", "replaced", "charged". The arguments are the last
+/// three letters of the stem before "ed", from the last one backwards.
 fn drops_e(last: u8, before: u8, third: u8) -> bool {
     let vowel = |c: u8| b"aeiou".contains(&c);
     match last {
@@ -96,10 +98,10 @@ fn drops_e(last: u8, before: u8, third: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::base;
+    use super::base_form;
 
     #[test]
-    fn past_tenses_become_what_titles_say() {
+    fn past_tenses_become_base_forms() {
         for (past, wanted) in [
             ("called", "call"),
             ("paid", "pay"),
@@ -133,8 +135,8 @@ mod tests {
             ("painted", "paint"),
             ("assembled", "assemble"),
         ] {
-            assert_eq!(base(past).as_deref(), Some(wanted), "{past}");
+            assert_eq!(base_form(past).as_deref(), Some(wanted), "{past}");
         }
-        assert_eq!(base("milk"), None);
+        assert_eq!(base_form("milk"), None);
     }
 }

@@ -1,38 +1,40 @@
-//! Sentences and what must be read in them.
+//! Sentences and the commands that they contain.
 
 use jiff::civil::{DateTime, date};
-use model::task::{Priority, Status};
+use model::task::{Priority, TaskStatus};
 
-use crate::{Command, DueFilter, Field, Intent, Missing, StatusFilter, Target, When, read};
+use crate::{
+    ClearableField, DayOrTime, DueFilter, Intent, MissingSlot, ParsedCommand, StatusFilter, TaskTarget, parse,
+};
 
-mod beside;
+mod attributes;
 mod coverage;
+mod date_shifts;
 mod endurance;
 mod expressions;
 mod moods;
-mod more;
-mod moves;
+mod multiple_commands;
 mod random;
-mod said;
-mod several;
 mod slots;
+mod statements;
+mod variations;
 
 fn now() -> jiff::Zoned {
     "2025-12-21T12:00:00Z[UTC]".parse().unwrap()
 }
 
-fn one(text: &str) -> Command {
-    let mut commands = read(text, &now()).commands;
+fn one(text: &str) -> ParsedCommand {
+    let mut commands = parse(text, &now()).commands;
     assert_eq!(commands.len(), 1, "{text}: {commands:?}");
     commands.remove(0)
 }
 
-fn named(text: &str) -> Option<Target> {
-    Some(Target::Named(text.to_owned()))
+fn named(text: &str) -> Option<TaskTarget> {
+    Some(TaskTarget::Named(text.to_owned()))
 }
 
-fn at(text: &str) -> Option<When> {
-    Some(When::Time(text.parse::<DateTime>().unwrap()))
+fn at(text: &str) -> Option<DayOrTime> {
+    Some(DayOrTime::Time(text.parse::<DateTime>().unwrap()))
 }
 
 #[test]
@@ -75,10 +77,11 @@ fn new_tasks_get_their_title() {
 }
 
 #[test]
-fn new_tasks_get_what_is_said_beside_the_title() {
+fn new_tasks_get_their_attributes() {
+    // AGENT-10
     let eggs = one("Remind me to buy eggs tomorrow at 3pm");
     assert_eq!(eggs.when, at("2025-12-22T15:00:00"));
-    assert_eq!(one("create a todo: finish project proposal by Friday").when, Some(When::Day(date(2025, 12, 26))));
+    assert_eq!(one("create a todo: finish project proposal by Friday").when, Some(DayOrTime::Day(date(2025, 12, 26))));
     assert_eq!(one("add urgent task: file taxes").priority, Some(Priority::High));
     assert_eq!(one("finish project proposal urgent").priority, Some(Priority::High));
     assert_eq!(one("add wash the car with low priority").priority, Some(Priority::Low));
@@ -90,7 +93,7 @@ fn new_tasks_get_what_is_said_beside_the_title() {
 }
 
 #[test]
-fn reminders_for_a_task_that_exists() {
+fn reminders_are_set_for_existing_tasks() {
     // AGENT-9
     let milk = one("remind me about the milk task at 5pm");
     assert_eq!(
@@ -106,11 +109,11 @@ fn reminders_for_a_task_that_exists() {
 }
 
 #[test]
-fn lists_are_filtered_as_asked() {
+fn lists_are_filtered() {
     for text in ["what are my tasks?", "show my tasks", "shwo my tasks", "show me other users' tasks"] {
         let command = one(text);
         assert_eq!(command.intent, Intent::ListTasks, "{text}");
-        assert_eq!(command.filter, crate::Filter::default(), "{text}");
+        assert_eq!(command.filter, crate::CommandFilter::default(), "{text}");
     }
     let filter = |text: &str| {
         let command = one(text);
@@ -129,7 +132,7 @@ fn lists_are_filtered_as_asked() {
 }
 
 #[test]
-fn tasks_are_completed_and_deleted_by_name_place_and_context() {
+fn tasks_are_completed_and_deleted_by_name_position_and_context() {
     // AGENT-8
     for (text, intent, target) in [
         ("mark buy milk as done", Intent::CompleteTask, named("buy milk")),
@@ -139,35 +142,36 @@ fn tasks_are_completed_and_deleted_by_name_place_and_context() {
         ("done with groceries", Intent::CompleteTask, named("groceries")),
         ("check off bread", Intent::CompleteTask, named("bread")),
         ("complte bread", Intent::CompleteTask, named("bread")),
-        ("mark the second one as complete", Intent::CompleteTask, Some(Target::Position(2))),
-        ("mark 3 as done", Intent::CompleteTask, Some(Target::Position(3))),
-        ("complete all tasks", Intent::CompleteTask, Some(Target::All)),
+        ("mark the second one as complete", Intent::CompleteTask, Some(TaskTarget::Position(2))),
+        ("mark 3 as done", Intent::CompleteTask, Some(TaskTarget::Position(3))),
+        ("complete all tasks", Intent::CompleteTask, Some(TaskTarget::All)),
         (
             "the first and third are done",
             Intent::CompleteTask,
-            Some(Target::Several(vec![Target::Position(1), Target::Position(3)])),
+            Some(TaskTarget::Several(vec![TaskTarget::Position(1), TaskTarget::Position(3)])),
         ),
         ("delete the milk task", Intent::DeleteTask, named("milk")),
         ("delte the milk task", Intent::DeleteTask, named("milk")),
-        ("remove task 2", Intent::DeleteTask, Some(Target::Position(2))),
-        ("delete #2", Intent::DeleteTask, Some(Target::Position(2))),
-        ("delete the last one", Intent::DeleteTask, Some(Target::Last)),
+        ("remove task 2", Intent::DeleteTask, Some(TaskTarget::Position(2))),
+        ("delete #2", Intent::DeleteTask, Some(TaskTarget::Position(2))),
+        ("delete the last one", Intent::DeleteTask, Some(TaskTarget::Last)),
         ("cancel the dentist reminder", Intent::DeleteTask, named("dentist")),
-        ("delete it", Intent::DeleteTask, Some(Target::It)),
-        ("delete all my tasks", Intent::DeleteTask, Some(Target::All)),
-        ("clear my list", Intent::DeleteTask, Some(Target::All)),
+        ("delete it", Intent::DeleteTask, Some(TaskTarget::It)),
+        ("delete all my tasks", Intent::DeleteTask, Some(TaskTarget::All)),
+        ("clear my list", Intent::DeleteTask, Some(TaskTarget::All)),
         ("delete the task add logging", Intent::DeleteTask, named("add logging")),
     ] {
         let command = one(text);
         assert_eq!((command.intent, command.target), (intent, target), "{text}");
     }
     let completed = one("delete all completed tasks");
-    assert_eq!((completed.target, completed.filter.status), (Some(Target::All), Some(StatusFilter::Completed)));
+    assert_eq!((completed.target, completed.filter.status), (Some(TaskTarget::All), Some(StatusFilter::Completed)));
 }
 
 #[test]
-fn updates_say_which_task_and_what_changes() {
-    let update = |text: &str, target: Option<Target>| {
+fn updates_name_the_task_and_the_change() {
+    // AGENT-10
+    let update = |text: &str, target: Option<TaskTarget>| {
         let command = one(text);
         assert_eq!(command.intent, Intent::UpdateTask, "{text}");
         assert_eq!(command.target, target, "{text}");
@@ -176,21 +180,24 @@ fn updates_say_which_task_and_what_changes() {
     };
     assert_eq!(update("change the milk task to oat milk", named("milk")).title.as_deref(), Some("oat milk"));
     assert_eq!(update("rename 'buy milk' to 'buy oat milk'", named("buy milk")).title.as_deref(), Some("buy oat milk"));
-    assert_eq!(update("move the dentist to next Friday", named("dentist")).when, Some(When::Day(date(2025, 12, 26))));
-    assert_eq!(update("change it to tomorrow", Some(Target::It)).when, Some(When::Day(date(2025, 12, 22))));
+    assert_eq!(
+        update("move the dentist to next Friday", named("dentist")).when,
+        Some(DayOrTime::Day(date(2025, 12, 26)))
+    );
+    assert_eq!(update("change it to tomorrow", Some(TaskTarget::It)).when, Some(DayOrTime::Day(date(2025, 12, 22))));
     assert_eq!(update("set priority of report to high", named("report")).priority, Some(Priority::High));
     assert_eq!(update("make the report urgent", named("report")).priority, Some(Priority::High));
     let described = update("update the description of report to send it to Bob", named("report"));
     assert_eq!(described.description.as_deref(), Some("send it to Bob"));
     let postponed = update("postpone the report by two days", named("report"));
-    assert_eq!(postponed.when, Some(When::Day(date(2025, 12, 23))));
-    assert_eq!(update("reopen the milk task", named("milk")).status, Some(Status::Pending));
-    assert_eq!(update("remove the due date from the report", named("report")).clear, [Field::Due]);
+    assert_eq!(postponed.when, Some(DayOrTime::Day(date(2025, 12, 23))));
+    assert_eq!(update("reopen the milk task", named("milk")).status, Some(TaskStatus::Pending));
+    assert_eq!(update("remove the due date from the report", named("report")).cleared_fields, [ClearableField::Due]);
     assert_eq!(update("tag the report with work", named("report")).tags, ["work"]);
 }
 
 #[test]
-fn the_last_change_is_taken_back() {
+fn undo_is_recognised() {
     // AGENT-13
     for text in ["undo", "undo that", "take that back", "revert the last change", "Undo!", "please undo that"] {
         assert_eq!(one(text).intent, Intent::Undo, "{text}");
@@ -198,25 +205,25 @@ fn the_last_change_is_taken_back() {
 }
 
 #[test]
-fn what_is_missing_is_asked_for() {
-    // AGENT-8
+fn missing_slots_are_reported() {
+    // AGENT-8, AGENT-9
     for (text, intent, missing) in [
-        ("add a task", Intent::CreateTask, Missing::Title),
-        ("remind me", Intent::CreateTask, Missing::Title),
-        ("delete a task", Intent::DeleteTask, Missing::Target),
-        ("complete task", Intent::CompleteTask, Missing::Target),
-        ("change the milk task", Intent::UpdateTask, Missing::Change),
+        ("add a task", Intent::CreateTask, MissingSlot::Title),
+        ("remind me", Intent::CreateTask, MissingSlot::Title),
+        ("delete a task", Intent::DeleteTask, MissingSlot::Target),
+        ("complete task", Intent::CompleteTask, MissingSlot::Target),
+        ("change the milk task", Intent::UpdateTask, MissingSlot::Change),
     ] {
         let command = one(text);
         assert_eq!((command.intent, command.missing), (intent, Some(missing)), "{text}");
     }
-    let json = serde_json::to_value(read("add a task", &now())).unwrap_or_default();
+    let json = serde_json::to_value(parse("add a task", &now())).unwrap_or_default();
     assert_eq!(json["intent"], "clarification_needed");
     assert_eq!(json["clarification_question"], "Could you provide more details about what the task is?");
 }
 
 #[test]
-fn what_is_not_about_tasks_is_unknown() {
+fn unrelated_text_is_unknown() {
     for text in [
         "what's the weather",
         "tell me a joke",
@@ -235,7 +242,7 @@ fn what_is_not_about_tasks_is_unknown() {
 }
 
 #[test]
-fn several_commands_are_read_in_order() {
+fn several_commands_are_parsed_in_order() {
     // AGENT-11
     for (text, intents) in [
         ("add milk and add bread", [Intent::CreateTask, Intent::CreateTask]),
@@ -245,15 +252,15 @@ fn several_commands_are_read_in_order() {
         ("I finished the report. Remind me to send it tomorrow.", [Intent::CompleteTask, Intent::CreateTask]),
         ("add milk\nadd bread", [Intent::CreateTask, Intent::CreateTask]),
     ] {
-        let read: Vec<Intent> = read(text, &now()).commands.iter().map(|command| command.intent).collect();
+        let read: Vec<Intent> = parse(text, &now()).commands.iter().map(|command| command.intent).collect();
         assert_eq!(read, intents, "{text}");
     }
-    let json = serde_json::to_value(read("add milk and add bread", &now())).unwrap_or_default();
+    let json = serde_json::to_value(parse("add milk and add bread", &now())).unwrap_or_default();
     assert_eq!(json["commands"][1]["extracted_params"]["title"], "bread");
 }
 
 #[test]
-fn rules_pass_the_models_check() {
+fn recurrence_rules_are_valid() {
     // TASK-1
     for (text, rule) in [
         ("remind me to water the plants every Monday", "FREQ=WEEKLY;BYDAY=MO"),
@@ -266,6 +273,6 @@ fn rules_pass_the_models_check() {
     ] {
         let command = one(text);
         assert_eq!(command.recurrence.as_deref(), Some(rule), "{text}");
-        assert_eq!(model::recurrence::parse("recurrence", rule).unwrap(), rule, "{text}");
+        assert_eq!(model::recurrence::normalize("recurrence", rule).unwrap(), rule, "{text}");
     }
 }

@@ -1,50 +1,52 @@
-//! Chooses among the dates of a command the one that is meant, and puts together those that belong together.
+//! Chooses the date of a command among the dates of a clause, and merges dates that belong together.
 
 use std::ops::Range;
 
 use jiff::Zoned;
 
 use crate::clause::Clause;
-use crate::dates::Found;
+use crate::dates::DateMatch;
 use crate::lexicon;
-use crate::reading::{Command, Intent};
+use crate::parsed::{Intent, ParsedCommand};
 
-/// Writes the date and the repetition into the command.
-pub(crate) fn apply(command: &mut Command, dates: Option<Found>, now: &Zoned) {
+/// Sets date and repetition of the command, and the time of day of an update or a reminder. Replaces earlier values.
+/// Does nothing for `None`.
+pub(crate) fn apply_date(command: &mut ParsedCommand, dates: Option<DateMatch>, now: &Zoned) {
     if let Some(found) = dates {
-        command.when = found.when(now);
-        command.recurrence = found.rule();
+        command.when = found.resolve(now);
+        command.recurrence = found.rrule();
         if matches!(command.intent, Intent::UpdateTask | Intent::ScheduleReminder) {
-            command.clock = found.clock(now);
+            command.time_of_day = found.time_of_day(now);
         }
     }
 }
 
-/// Takes "repeating" before "every hour".
-pub(crate) fn take_repeating(clause: &mut Clause, body: usize) {
+/// Consumes "repeating" before "every hour", and a comma before it. Does nothing if no repetition follows.
+pub(crate) fn consume_repeating(clause: &mut Clause, body: usize) {
     let words = lexicon::dates::REPEATING;
     let repeats = |i: usize| clause.date_at(i).is_some_and(|found| found.parts.repeat.is_some());
     let at =
-        (body..clause.end).find_map(|i| clause.phrase(i, words).map(|n| i..i + n).filter(|said| repeats(said.end)));
-    if let Some(said) = at {
-        let comma = usize::from(said.start > body && clause.at(said.start - 1) == ",");
-        clause.take(said.start - comma..said.end);
+        (body..clause.end).find_map(|i| clause.phrase(i, words).map(|n| i..i + n).filter(|phrase| repeats(phrase.end)));
+    if let Some(phrase) = at {
+        let comma = usize::from(phrase.start > body && clause.at(phrase.start - 1) == ",");
+        clause.consume(phrase.start - comma..phrase.end);
     }
 }
 
-/// The date of a stretch: that after `prefer`, a deadline ("by …"), or the first. Others complete it; what
-/// contradicts it stays where it is, as part of the title.
-pub(crate) fn choose(clause: &mut Clause, range: Range<usize>, prefer: usize) -> Option<Found> {
-    let free = |found: &&Found| {
+/// Returns the date of a range and consumes it: the first one after `prefer`, a deadline ("by …") that contradicts it,
+/// or the first one. Compatible dates are merged into it. Other dates stay in the title, and so does a date that is
+/// part of a name. Returns `None` if there is no date that is not consumed.
+pub(crate) fn choose_date(clause: &mut Clause, range: Range<usize>, prefer: usize) -> Option<DateMatch> {
+    let free = |found: &&DateMatch| {
         let inside = found.tokens.start >= range.start && found.tokens.end <= range.end;
-        inside && !clause.is_taken(found.tokens.end - 1) && !is_epithet(clause, found)
+        inside && !clause.is_consumed(found.tokens.end - 1) && !is_epithet(clause, found)
     };
-    let dates: Vec<Found> = clause.dates.iter().filter(free).cloned().collect();
-    let first = pick(clause, &dates, prefer)?;
+    let dates: Vec<DateMatch> = clause.dates.iter().filter(free).cloned().collect();
+    let first = pick_main(clause, &dates, prefer)?;
     let mut main = dates.get(first)?.clone();
     let within = is_possessive(clause, &main) && main.tokens.start > prefer + 2;
-    if !describes(clause, &main) && !within {
-        clause.take(main.tokens.clone());
+    if !is_part_of_name(clause, &main) && !within {
+        clause.consume(main.tokens.clone());
     }
     let mut last = main.tokens.end;
     for (n, other) in dates.iter().enumerate() {
@@ -53,37 +55,40 @@ pub(crate) fn choose(clause: &mut Clause, range: Range<usize>, prefer: usize) ->
         }
         let gap = last..other.tokens.start;
         let follows = n > first && continues(clause, gap.clone(), other);
-        if main.parts.complete(&other.parts) || follows {
+        if main.parts.merge(&other.parts) || follows {
             if follows {
-                clause.take(gap);
+                clause.consume(gap);
             }
-            clause.take(other.tokens.clone());
+            clause.consume(other.tokens.clone());
             last = other.tokens.end;
         }
     }
     Some(main)
 }
 
-fn pick(clause: &Clause, dates: &[Found], prefer: usize) -> Option<usize> {
-    let strong = |found: &Found| !describes(clause, found) && !is_possessive(clause, found);
+/// Returns the index of the main date: the first one at or after `prefer`, or else the first one. Dates in a name or
+/// with "'s" count only if there is no other. A later deadline ("by …") wins if both cannot be merged. Returns `None`
+/// without dates.
+fn pick_main(clause: &Clause, dates: &[DateMatch], prefer: usize) -> Option<usize> {
+    let strong = |found: &DateMatch| !is_part_of_name(clause, found) && !is_possessive(clause, found);
     let after = dates.iter().position(|found| found.tokens.start >= prefer && strong(found));
     let deadline = dates.iter().position(|found| matches!(clause.at(found.tokens.start), "by" | "before" | "due"));
     let first = after.or_else(|| dates.iter().position(strong)).or((!dates.is_empty()).then_some(0))?;
     let rivals = deadline.filter(|n| *n > first).and_then(|n| {
         let one = dates.get(first)?;
         let other = dates.get(n)?;
-        (!one.parts.clone().complete(&other.parts)).then_some(n)
+        (!one.parts.clone().merge(&other.parts)).then_some(n)
     });
     Some(rivals.unwrap_or(first))
 }
 
-/// "today's lunch": the day tells which lunch.
-fn is_possessive(clause: &Clause, found: &Found) -> bool {
+/// Returns true if the date describes a noun: "today's lunch".
+fn is_possessive(clause: &Clause, found: &DateMatch) -> bool {
     found.tokens.end.checked_sub(1).is_some_and(|last| clause.at(last).ends_with("'s"))
 }
 
-/// "my quarterly taxes": how often is part of a name.
-fn is_epithet(clause: &Clause, found: &Found) -> bool {
+/// Returns true if a repetition of one word is part of a name: "my quarterly taxes".
+fn is_epithet(clause: &Clause, found: &DateMatch) -> bool {
     let owned = matches!(clause.before(found.tokens.start), "my" | "our" | "his" | "her" | "their");
     let named = clause.words.is_word(found.tokens.end)
         && found.tokens.end < clause.end
@@ -92,8 +97,8 @@ fn is_epithet(clause: &Clause, found: &Found) -> bool {
     found.parts.repeat.is_some() && found.tokens.len() == 1 && owned && named && !goes_on
 }
 
-/// "my 7am alarm": the time is part of a name.
-fn describes(clause: &Clause, found: &Found) -> bool {
+/// Returns true if a time is part of a name: "my 7am alarm".
+fn is_part_of_name(clause: &Clause, found: &DateMatch) -> bool {
     let led =
         found.tokens.len() > 1 && found.tokens.end.checked_sub(2).is_some_and(|i| matches!(clause.at(i), "the" | "my"));
     let start = found.tokens.start;
@@ -104,8 +109,9 @@ fn describes(clause: &Clause, found: &Found) -> bool {
         && !lexicon::dates::DESCRIPTION_STOPS.contains(clause.at(found.tokens.end))
 }
 
-/// Whether only "to", "and", a comma or a dash stands before a date that goes on from another ("9am and 6pm").
-fn continues(clause: &Clause, gap: Range<usize>, second: &Found) -> bool {
+/// Returns true if the second date continues the first ("9am and 6pm"): up to two of "to", "and", commas and dashes
+/// separate them, or the second one opens with such a word, or it is a clock time directly after the first.
+fn continues(clause: &Clause, gap: Range<usize>, second: &DateMatch) -> bool {
     let link =
         |i: usize| matches!(clause.at(i), "to" | "-" | "–" | "until" | "till" | "through" | "and" | "thru" | "," | "&");
     match gap.len() {

@@ -1,166 +1,175 @@
-//! Cuts an utterance into words, numbers, quoted passages and punctuation, each with its place in the text.
+//! Splits an utterance into words, numbers, quoted passages and punctuation, each with its position in the text.
 //!
-//! Lower-cases for comparison only: what is shown again is always cut from the text itself. What stands in quotes is
-//! one token that no rule looks into.
+//! Lower case is used for comparison only. Output is always copied from the original text. A quoted passage is one
+//! token, and no rule inspects its content.
 
 use std::ops::Range;
 
-use crate::phrases::{self, Bits, Entry, Phrases};
-use crate::reader::Order;
+use crate::parser::DateOrder;
+use crate::phrases::{self, PhraseEntry, Phrases, WordBits};
 
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Letters, digits, or both, with the marks that hold them together: `don't`, `3:30pm`, `10/31`.
+pub(crate) enum TokenKind {
+    /// Letters, digits, or both, with the marks that join them: `don't`, `3:30pm`, `10/31`.
     Word,
-    /// A passage in quotes; the span includes them.
+    /// A passage in quotes. The span includes the quotes.
     Quoted,
     /// A line break.
     Break,
-    /// Any other mark.
+    /// Any other punctuation mark.
     Mark,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Token {
-    kind: Kind,
+struct TextToken {
+    kind: TokenKind,
+    /// The position in the text, in bytes.
     start: usize,
     end: usize,
+    /// The position of the normal form in [`TokenizedText::lower`], in bytes. Empty for a quoted passage.
     lower_start: usize,
     lower_end: usize,
-    /// See [`phrases::key`] and [`phrases::mark`].
+    /// See [`phrases::key`] and [`phrases::short_hash`].
     key: u64,
-    mark: u16,
-    /// Whether it is a word of plain letters.
+    short_hash: u16,
+    /// True if the token is a word of ASCII letters.
     letters: bool,
 }
 
-/// The tokens of a text. Asking beyond the end gives an empty word, so that matchers need no checks.
+/// The tokens of a text. An index beyond the end yields an empty word, so matchers need no bounds checks.
 #[derive(Debug)]
-pub(crate) struct Words<'a> {
+pub(crate) struct TokenizedText<'a> {
     text: &'a str,
-    /// The text in lower case, byte for byte; after it the words that are written in other ways ("Ä", "p.m.").
+    /// The text in ASCII lower case, byte for byte. Words with another normal form follow after it ("Ä", "p.m.").
     lower: String,
-    tokens: Vec<Token>,
-    /// Whether words of other trades are taken for names of tasks.
-    pub(crate) of_tasks: bool,
-    /// How a date in figures is read.
-    pub(crate) numeric: Order,
+    tokens: Vec<TextToken>,
+    /// True if words of other domains are taken for names of tasks.
+    pub(crate) assume_tasks: bool,
+    /// The order of day and month in numeric dates.
+    pub(crate) date_order: DateOrder,
 }
 
-impl<'a> Words<'a> {
+impl<'a> TokenizedText<'a> {
+    /// Splits a text into tokens. White space, control characters and invisible characters yield no token, except line
+    /// breaks. `assume_tasks` is false and the month comes first until the caller changes them.
     pub(crate) fn new(text: &'a str) -> Self {
         let mut lexer = Lexer {
             text,
             lower: text.to_ascii_lowercase(),
-            // Words have about five letters.
+            // An average word has about five letters.
             tokens: Vec::with_capacity(text.len() / 4 + 4),
             unclosed: [false; 5],
         };
         lexer.run();
-        Self { text, lower: lexer.lower, tokens: lexer.tokens, of_tasks: false, numeric: Order::default() }
+        Self { text, lower: lexer.lower, tokens: lexer.tokens, assume_tasks: false, date_order: DateOrder::default() }
     }
 
+    /// Returns the number of tokens.
     pub(crate) fn len(&self) -> usize {
         self.tokens.len()
     }
 
-    /// The token in lower case with plain apostrophes; empty for a quoted passage and beyond the end.
+    /// Returns the token in lower case with plain apostrophes. It is empty for a quoted passage and beyond the end.
     pub(crate) fn at(&self, i: usize) -> &str {
         #[cfg(test)]
-        LOOKS.set(LOOKS.get() + 1);
+        WORD_READS.set(WORD_READS.get() + 1);
         self.tokens.get(i).and_then(|t| self.lower.get(t.lower_start..t.lower_end)).unwrap_or_default()
     }
 
-    /// The token before `i`, in the same way.
+    /// Returns the token before `i`, in the format of [`Self::at`].
     pub(crate) fn before(&self, i: usize) -> &str {
         i.checked_sub(1).map_or("", |i| self.at(i))
     }
 
-    pub(crate) fn kind(&self, i: usize) -> Option<Kind> {
+    /// Returns the kind of a token, or `None` beyond the end.
+    pub(crate) fn kind(&self, i: usize) -> Option<TokenKind> {
         self.tokens.get(i).map(|t| t.kind)
     }
 
     pub(crate) fn is_word(&self, i: usize) -> bool {
-        self.kind(i) == Some(Kind::Word)
+        self.kind(i) == Some(TokenKind::Word)
     }
 
     pub(crate) fn is_quoted(&self, i: usize) -> bool {
-        self.kind(i) == Some(Kind::Quoted)
+        self.kind(i) == Some(TokenKind::Quoted)
     }
 
-    /// Whether the token is a word of plain letters: no figures in it, no marks.
+    /// Returns true if the token is a word of ASCII letters, without digits and marks.
     #[inline]
     pub(crate) fn is_letters(&self, i: usize) -> bool {
         self.tokens.get(i).is_some_and(|token| token.letters)
     }
 
-    /// The length of the longest of these phrases that stands at `i`.
+    /// Returns the number of tokens of the longest phrase at `i`.
     #[inline]
     pub(crate) fn phrase(&self, i: usize, phrases: Phrases) -> Option<usize> {
-        self.entry(i, phrases).map(Entry::len)
+        self.longest_phrase(i, phrases).map(PhraseEntry::len)
     }
 
-    /// The longest of these phrases that stands at `i`.
+    /// Returns the longest phrase that matches the tokens from `i` on, or `None`.
     #[inline]
-    pub(crate) fn entry(&self, i: usize, phrases: Phrases) -> Option<&'static Entry> {
-        if self.may_begin(i, phrases) { self.longest(i, phrases) } else { None }
+    pub(crate) fn longest_phrase(&self, i: usize, phrases: Phrases) -> Option<&'static PhraseEntry> {
+        if self.may_begin(i, phrases) { self.find_longest(i, phrases) } else { None }
     }
 
-    /// Whether one of these phrases may begin at `i`; few pass where none does.
+    /// Returns false if no phrase begins at `i`. True is only a hint: a few other words pass the test.
     #[inline]
     pub(crate) fn may_begin(&self, i: usize, phrases: Phrases) -> bool {
-        self.tokens.get(i).is_some_and(|token| phrases.may_begin(token.mark))
+        self.tokens.get(i).is_some_and(|token| phrases.may_begin(token.short_hash))
     }
 
-    /// Returns true if a phrase with these first words may begin at `i`.
+    /// Returns false if no phrase with these first words begins at `i`. True is only a hint.
     #[inline]
-    pub(crate) fn may_begin_with(&self, i: usize, firsts: &Bits) -> bool {
-        let (slot, bit) = phrases::bit(self.tokens.get(i).map_or(0, |token| token.mark));
+    pub(crate) fn may_begin_with(&self, i: usize, firsts: &WordBits) -> bool {
+        let (slot, bit) = phrases::bit_position(self.tokens.get(i).map_or(0, |token| token.short_hash));
         firsts.get(slot).is_some_and(|firsts| firsts & bit != 0)
     }
 
-    /// Returns true if one of these phrases begins with the token at `i`.
+    /// Returns true if the token at `i` is the first word of one of these phrases. Does not compare the following
+    /// tokens.
     #[inline]
-    pub(crate) fn is_first(&self, i: usize, phrases: Phrases) -> bool {
-        let begins = |token: &Token| phrases.beginning_with(token.key, token.mark).next().is_some();
+    pub(crate) fn starts_phrase(&self, i: usize, phrases: Phrases) -> bool {
+        let begins = |token: &TextToken| phrases.starting_with(token.key, token.short_hash).next().is_some();
         self.may_begin(i, phrases) && self.tokens.get(i).is_some_and(begins)
     }
 
-    /// Apart from the question above, so that the many refusals cost next to nothing.
+    /// Finds the longest phrase at `i`. Not inlined, because [`Self::may_begin`] rejects most words.
     #[inline(never)]
-    fn longest(&self, i: usize, phrases: Phrases) -> Option<&'static Entry> {
+    fn find_longest(&self, i: usize, phrases: Phrases) -> Option<&'static PhraseEntry> {
         let (token, after) = self.tokens.get(i..)?.split_first()?;
         let follows = |rest: &[u64]| after.len() >= rest.len() && rest.iter().zip(after).all(|(key, t)| *key == t.key);
-        let found = phrases.beginning_with(token.key, token.mark).find(|entry| follows(entry.rest));
+        let found = phrases.starting_with(token.key, token.short_hash).find(|entry| follows(entry.rest));
         #[cfg(test)]
         phrases.record(found);
         found
     }
 
-    /// Where the token stands in this list of words.
+    /// Returns the index of the token in a list of words, or `None`. Phrases of several words never match.
     #[inline]
-    pub(crate) fn place(&self, i: usize, words: Phrases) -> Option<usize> {
+    pub(crate) fn index_in(&self, i: usize, words: Phrases) -> Option<usize> {
         let token = self.tokens.get(i)?;
-        if words.may_begin(token.mark) { words.place_of(token.key, token.mark) } else { None }
+        if words.may_begin(token.short_hash) { words.index_of_key(token.key, token.short_hash) } else { None }
     }
 
-    /// Whether the token is one of these words.
+    /// Returns true if the token is one of the words.
     #[inline]
     pub(crate) fn is_one_of(&self, i: usize, words: Phrases) -> bool {
-        self.place(i, words).is_some()
+        self.index_in(i, words).is_some()
     }
 
-    /// The words of a stretch, for [`Phrases::may_meet`].
-    pub(crate) fn bits(&self, range: Range<usize>) -> Bits {
-        let mut bits = Bits::default();
+    /// Returns the set of words in a range, for [`Phrases::may_occur_in`]. It is empty if the range exceeds the text.
+    pub(crate) fn word_bits(&self, range: Range<usize>) -> WordBits {
+        let mut bits = WordBits::default();
         for token in self.tokens.get(range).unwrap_or_default() {
-            let (slot, bit) = phrases::bit(token.mark);
+            let (slot, bit) = phrases::bit_position(token.short_hash);
             bits[slot] |= bit;
         }
         bits
     }
 
-    /// The text of some tokens, as it was written.
+    /// Returns the original text of a range of tokens, with everything between them. It is empty for an empty range,
+    /// and if the range exceeds the text.
     pub(crate) fn text(&self, range: Range<usize>) -> &'a str {
         match (self.tokens.get(range.start), range.end.checked_sub(1).and_then(|last| self.tokens.get(last))) {
             (Some(first), Some(last)) if first.start <= last.end => &self.text[first.start..last.end],
@@ -168,15 +177,16 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Where some tokens stand in the text, in bytes.
+    /// Returns the byte range of a range of tokens. It is empty for an empty range, and if the range exceeds the text.
     pub(crate) fn span(&self, range: Range<usize>) -> Range<usize> {
         let start = self.tokens.get(range.start).map_or(self.text.len(), |token| token.start);
         let last = range.end.checked_sub(1).and_then(|last| self.tokens.get(last));
         start..last.map_or(start, |token| token.end).max(start)
     }
 
-    /// What stands between the quotes of a quoted passage.
-    pub(crate) fn inside(&self, i: usize) -> &'a str {
+    /// Returns the text between the quotes of a quoted passage, without surrounding white space. For other tokens the
+    /// result is meaningless.
+    pub(crate) fn quoted_text(&self, i: usize) -> &'a str {
         let quoted = self.text(i..i + 1);
         let mut chars = quoted.chars();
         chars.next();
@@ -184,54 +194,57 @@ impl<'a> Words<'a> {
         chars.as_str().trim()
     }
 
-    /// Whether white space or nothing separates the tokens `i` and `i + 1`.
-    pub(crate) fn touches_next(&self, i: usize) -> bool {
+    /// Returns true if no white space separates the tokens `i` and `i + 1`.
+    pub(crate) fn is_adjacent_to_next(&self, i: usize) -> bool {
         matches!((self.tokens.get(i), self.tokens.get(i + 1)), (Some(a), Some(b)) if a.end == b.start)
     }
 }
 
 #[cfg(test)]
 thread_local! {
-    /// How often a word was looked at, for the test that long texts are not read over and over.
-    pub(crate) static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    /// Number of calls of [`TokenizedText::at`]. A test uses it to prove that parsing is linear.
+    pub(crate) static WORD_READS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
 struct Lexer<'a> {
     text: &'a str,
     lower: String,
-    tokens: Vec<Token>,
-    /// Kinds of quote that are known not to be closed in the rest of the text, so that no text is searched twice.
+    tokens: Vec<TextToken>,
+    /// Kinds of quotes that the rest of the text does not close. Prevents repeated searches.
     unclosed: [bool; 5],
 }
 
 impl Lexer<'_> {
+    /// Lexes the whole text and appends its tokens.
     fn run(&mut self) {
         let mut at = 0;
         while let Some(byte) = self.text.as_bytes().get(at).copied() {
             at = match byte {
                 b' ' => at + 1,
-                b'\n' => self.push(Kind::Break, at, at + 1, at..at + 1, false),
-                _ if byte.is_ascii_alphanumeric() => self.word(at),
-                _ => self.other(at),
+                b'\n' => self.push(TokenKind::Break, at, at + 1, at..at + 1, false),
+                _ if byte.is_ascii_alphanumeric() => self.lex_word(at),
+                _ => self.lex_other(at),
             };
         }
     }
 
-    /// What begins with no plain letter or figure.
-    fn other(&mut self, at: usize) -> usize {
+    /// Lexes a token that does not begin with an ASCII letter or digit. Returns its end. White space and invisible
+    /// characters are skipped without a token.
+    fn lex_other(&mut self, at: usize) -> usize {
         let Some(c) = self.char_at(at) else { return self.text.len() };
         let end = at + c.len_utf8();
         if c.is_alphanumeric() {
-            self.word(at)
+            self.lex_word(at)
         } else if c.is_whitespace() || is_invisible(c) {
             end
         } else if let Some(end) = self.quote_end(at, c) {
-            self.push(Kind::Quoted, at, end, at..at, false)
+            self.push(TokenKind::Quoted, at, end, at..at, false)
         } else {
-            self.push(Kind::Mark, at, end, at..end, false)
+            self.push(TokenKind::Mark, at, end, at..end, false)
         }
     }
 
+    /// Returns the character at a byte position, or `None` at the end of the text.
     fn char_at(&self, at: usize) -> Option<char> {
         match self.text.as_bytes().get(at) {
             Some(byte) if byte.is_ascii() => Some(char::from(*byte)),
@@ -239,49 +252,52 @@ impl Lexer<'_> {
         }
     }
 
-    fn push(&mut self, kind: Kind, start: usize, end: usize, lower: Range<usize>, letters: bool) -> usize {
+    /// Appends a token and returns `end`. `lower` is the range of its normal form in the lower-case text.
+    fn push(&mut self, kind: TokenKind, start: usize, end: usize, lower: Range<usize>, letters: bool) -> usize {
         let word = self.lower.as_bytes().get(lower.clone()).unwrap_or_default();
         let key = phrases::key(word);
-        let mark = phrases::mark(key);
-        self.tokens.push(Token {
+        let short_hash = phrases::short_hash(key);
+        self.tokens.push(TextToken {
             kind,
             start,
             end,
             lower_start: lower.start,
             lower_end: lower.end,
             key,
-            mark,
+            short_hash,
             letters,
         });
         end
     }
 
-    fn word(&mut self, start: usize) -> usize {
+    /// Lexes the word, number or URL at `start`. Returns its end. Appends a separate normal form to the lower-case text
+    /// if the word contains `a.m.`, `p.m.`, a non-ASCII character or a backtick.
+    fn lex_word(&mut self, start: usize) -> usize {
         let rest = self.lower.as_bytes().get(start..self.text.len()).unwrap_or_default();
         let letters = rest.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
         let mut end = start + letters;
         if rest.get(letters).is_none_or(|byte| *byte == b' ') {
-            return self.push(Kind::Word, start, end, start..end, true);
+            return self.push(TokenKind::Word, start, end, start..end, true);
         }
-        if let Some(end) = self.text.get(start..).and_then(address).map(|length| start + length) {
-            return self.push(Kind::Word, start, end, start..end, false);
+        if let Some(end) = self.text.get(start..).and_then(url_length).map(|length| start + length) {
+            return self.push(TokenKind::Word, start, end, start..end, false);
         }
-        // Whether it stands in the lower case of the text as it has to be.
+        // True if the lower-case text already contains the word in its normal form.
         let mut plain = true;
         loop {
             let rest = self.lower.as_bytes().get(end..self.text.len()).unwrap_or_default();
             end += rest.iter().position(|byte| !matches!(byte, b'a'..=b'z' | b'0'..=b'9')).unwrap_or(rest.len());
             let Some(c) = self.char_at(end).filter(|c| *c != ' ') else { break };
             let last = || self.text[start..end].chars().next_back().unwrap_or(' ');
-            if !c.is_alphanumeric() && !is_combining(c) && !joins(last(), c, self.char_at(end + c.len_utf8())) {
+            if !c.is_alphanumeric() && !is_combining(c) && !joins_word(last(), c, self.char_at(end + c.len_utf8())) {
                 break;
             }
             plain &= c.is_ascii() && c != '`';
             end += c.len_utf8();
         }
-        let whole = self.half_of_day(start, end);
+        let whole = self.meridiem_end(start, end);
         if plain && whole == end {
-            return self.push(Kind::Word, start, end, start..end, end == start + letters);
+            return self.push(TokenKind::Word, start, end, start..end, end == start + letters);
         }
         let lower_start = self.lower.len();
         for c in self.text[start..end].chars() {
@@ -294,11 +310,11 @@ impl Lexer<'_> {
         if whole > end {
             self.lower.push('m');
         }
-        self.push(Kind::Word, start, whole, lower_start..self.lower.len(), false)
+        self.push(TokenKind::Word, start, whole, lower_start..self.lower.len(), false)
     }
 
-    /// The end of a word with the rest of `a.m.` or `p.m.` where it begins one.
-    fn half_of_day(&self, start: usize, end: usize) -> usize {
+    /// Returns the end of a word, including the rest of `a.m.` or `p.m.` if the word begins one.
+    fn meridiem_end(&self, start: usize, end: usize) -> usize {
         let rest = &self.text[end..];
         if !rest.starts_with(".m") && !rest.starts_with(".M") {
             return end;
@@ -313,7 +329,9 @@ impl Lexer<'_> {
         }
     }
 
-    /// The end of the passage that a quote at `at` opens.
+    /// Returns the end of the passage that a quote at `at` opens, after the closing quote. Returns `None` if `c` is not
+    /// a quote, if it is an apostrophe after a letter, if it is not closed, or if the passage has no letter or digit.
+    /// Remembers quotes that are not closed.
     fn quote_end(&mut self, at: usize, c: char) -> Option<usize> {
         let (n, close) = match c {
             '"' => (0, '"'),
@@ -328,7 +346,7 @@ impl Lexer<'_> {
             return None;
         }
         let inside = at + c.len_utf8();
-        let end = self.text.get(inside..).and_then(|rest| self.closing(rest, close)).map(|end| inside + end);
+        let end = self.text.get(inside..).and_then(|rest| self.closing_quote(rest, close)).map(|end| inside + end);
         if end.is_none()
             && let Some(flag) = self.unclosed.get_mut(n)
         {
@@ -337,7 +355,9 @@ impl Lexer<'_> {
         end.filter(|end| self.text.get(inside..*end).is_some_and(|s| s.chars().any(char::is_alphanumeric)))
     }
 
-    fn closing(&self, rest: &str, close: char) -> Option<usize> {
+    /// Returns the position after the first quote in `rest` that closes the passage. An apostrophe does not close an
+    /// empty passage, nor before a letter or digit.
+    fn closing_quote(&self, rest: &str, close: char) -> Option<usize> {
         let also = if close == '”' { '“' } else { close };
         rest.char_indices().find_map(|(at, c)| {
             let end = at + c.len_utf8();
@@ -348,8 +368,9 @@ impl Lexer<'_> {
     }
 }
 
-/// The length of the address of a page that a text begins with.
-fn address(text: &str) -> Option<usize> {
+/// Returns the length in bytes of the URL at the beginning of a text, without trailing punctuation. Returns `None` if
+/// the text does not begin with `http://`, `https://` or `www.`, or if nothing follows `www.`.
+fn url_length(text: &str) -> Option<usize> {
     let begins = |scheme: &str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
     if !["http://", "https://", "www."].into_iter().any(begins) {
         return None;
@@ -362,7 +383,7 @@ fn is_apostrophe(c: char) -> bool {
     matches!(c, '\'' | '’' | '‘' | '`')
 }
 
-/// Marks that change the letter before them, and the joiners of scripts and emoji.
+/// Returns true for marks that modify the previous letter, and for joiners of scripts and emoji.
 fn is_combining(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{903}' | '\u{93a}'..='\u{94f}' | '\u{200c}' | '\u{200d}' | '_')
 }
@@ -372,8 +393,9 @@ fn is_invisible(c: char) -> bool {
         || matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Whether a mark between two characters belongs to the word.
-fn joins(last: char, c: char, next: Option<char>) -> bool {
+/// Returns true if the mark `c` between the characters `last` and `next` belongs to the word: `3:30`, `twenty-two`,
+/// `don't`. False at the end of the text.
+fn joins_word(last: char, c: char, next: Option<char>) -> bool {
     let Some(next) = next else { return false };
     let digits = last.is_ascii_digit() && next.is_ascii_digit();
     match c {
@@ -388,30 +410,30 @@ fn joins(last: char, c: char, next: Option<char>) -> bool {
 mod tests {
     use super::*;
 
-    fn cut(text: &str) -> Vec<String> {
-        let words = Words::new(text);
+    fn token_texts(text: &str) -> Vec<String> {
+        let words = TokenizedText::new(text);
         (0..words.len()).map(|i| words.text(i..i + 1).to_owned()).collect()
     }
 
     #[test]
-    fn words_numbers_and_quotes_are_kept_whole() {
-        assert_eq!(cut("don’t, at 3:30pm!"), ["don’t", ",", "at", "3:30pm", "!"]);
-        assert_eq!(cut("12/31/99 8.30 pm"), ["12/31/99", "8.30", "pm"]);
-        assert_eq!(cut("say \"add milk\" now"), ["say", "\"add milk\"", "now"]);
-        assert_eq!(cut("rename 'buy milk' to 'Bob's milk'"), ["rename", "'buy milk'", "to", "'Bob's milk'"]);
-        assert_eq!(cut("«ab» “c d”"), ["«ab»", "“c d”"]);
-        assert_eq!(cut("see https://a.example/b?c=1#d."), ["see", "https://a.example/b?c=1#d", "."]);
-        assert_eq!(cut("(WWW.Ä.example)"), ["(", "WWW.Ä.example", ")"]);
-        assert_eq!(cut("twenty-two 🎂 牛乳を買う"), ["twenty-two", "🎂", "牛乳を買う"]);
-        assert_eq!(cut("at 5 p.m. sharp"), ["at", "5", "p.m.", "sharp"]);
-        assert_eq!(Words::new("5 P.M.").at(1), "pm");
-        assert_eq!(Words::new("5p.m").at(0), "5pm");
-        assert_eq!(Words::new("DON’T").at(0), "don't");
+    fn words_numbers_and_quotes_are_single_tokens() {
+        assert_eq!(token_texts("don’t, at 3:30pm!"), ["don’t", ",", "at", "3:30pm", "!"]);
+        assert_eq!(token_texts("12/31/99 8.30 pm"), ["12/31/99", "8.30", "pm"]);
+        assert_eq!(token_texts("say \"add milk\" now"), ["say", "\"add milk\"", "now"]);
+        assert_eq!(token_texts("rename 'buy milk' to 'Bob's milk'"), ["rename", "'buy milk'", "to", "'Bob's milk'"]);
+        assert_eq!(token_texts("«ab» “c d”"), ["«ab»", "“c d”"]);
+        assert_eq!(token_texts("see https://a.example/b?c=1#d."), ["see", "https://a.example/b?c=1#d", "."]);
+        assert_eq!(token_texts("(WWW.Ä.example)"), ["(", "WWW.Ä.example", ")"]);
+        assert_eq!(token_texts("twenty-two 🎂 牛乳を買う"), ["twenty-two", "🎂", "牛乳を買う"]);
+        assert_eq!(token_texts("at 5 p.m. sharp"), ["at", "5", "p.m.", "sharp"]);
+        assert_eq!(TokenizedText::new("5 P.M.").at(1), "pm");
+        assert_eq!(TokenizedText::new("5p.m").at(0), "5pm");
+        assert_eq!(TokenizedText::new("DON’T").at(0), "don't");
     }
 
     #[test]
-    fn a_quote_that_is_never_closed_is_a_mark() {
-        assert_eq!(cut("a \" b"), ["a", "\"", "b"]);
-        assert_eq!(cut("dogs' food"), ["dogs", "'", "food"]);
+    fn an_unclosed_quote_is_a_mark() {
+        assert_eq!(token_texts("a \" b"), ["a", "\"", "b"]);
+        assert_eq!(token_texts("dogs' food"), ["dogs", "'", "food"]);
     }
 }

@@ -1,49 +1,50 @@
-//! What the trainer of the intent model sees: the features of a sentence, as the engine itself computes them.
+//! Training data for the intent model: extracts the features of a sentence with the code of the engine.
 
 use jiff::Zoned;
 
 use crate::clause::Clause;
-use crate::correct;
+use crate::corrections;
 use crate::intent::{self, model};
 use crate::split;
-use crate::tokens::Words;
+use crate::tokens::TokenizedText;
 
-pub use crate::intent::model::{BUCKETS, CLASSES, HEADER, MAGIC};
+pub use crate::intent::model::{BUCKETS, CLASSES, HEADER_LEN, MAGIC};
 
-/// A sentence of one clause.
-pub struct Example {
-    /// Buckets of weights.
+/// The features of a sentence with one clause.
+pub struct TrainingExample {
+    /// Indexes of weight buckets.
     pub features: Vec<usize>,
-    /// The class that the rules alone would give it.
+    /// The class that the rules assign without the model.
     pub by_rules: usize,
 }
 
-/// The features of a sentence; `None` where there are several clauses or nothing for the model to decide.
-pub fn example(text: &str, now: &Zoned) -> Option<Example> {
-    let mut words = Words::new(text);
-    let meant = correct::read(&words);
+/// Returns the features of a sentence, after corrections. Returns `None` if it has several clauses, or if the model
+/// does not classify it.
+pub fn extract_example(text: &str, now: &Zoned) -> Option<TrainingExample> {
+    let mut words = TokenizedText::new(text);
+    let meant = corrections::apply(&words);
     if let Some(meant) = &meant {
-        words = Words::new(meant);
+        words = TokenizedText::new(meant);
     }
-    let mut clauses = split::clauses(&words).into_iter();
+    let mut clauses = split::split_clauses(&words).into_iter();
     let range = clauses.next().filter(|_| clauses.next().is_none())?;
     let clause = Clause::new(&words, range, now);
-    let guess = intent::by_rules(&clause);
-    let by_rules = model::Class::of(&guess)? as usize;
+    let guess = intent::recognise_by_rules(&clause);
+    let by_rules = model::IntentClass::from_guess(&guess)? as usize;
     let mut features = Vec::new();
-    model::features(&clause, &guess, |feature| features.push(feature as usize % BUCKETS));
-    Some(Example { features, by_rules })
+    model::extract_features(&clause, &guess, |feature| features.push(feature as usize % BUCKETS));
+    Some(TrainingExample { features, by_rules })
 }
 
-/// The place of an intent among the classes; `None` for one that the model does not tell apart.
-pub fn class(intent: &str) -> Option<usize> {
+/// Returns the class of an intent, or `None` if the model has no class for it.
+pub fn class_index(intent: &str) -> Option<usize> {
     let class = match intent {
-        "create_task" | "schedule_reminder" => model::Class::Create,
-        "list_tasks" => model::Class::List,
-        "complete_task" => model::Class::Complete,
-        "delete_task" => model::Class::Delete,
-        "update_task" => model::Class::Update,
-        "unknown" => model::Class::Other,
+        "create_task" | "schedule_reminder" => model::IntentClass::Create,
+        "list_tasks" => model::IntentClass::List,
+        "complete_task" => model::IntentClass::Complete,
+        "delete_task" => model::IntentClass::Delete,
+        "update_task" => model::IntentClass::Update,
+        "unknown" => model::IntentClass::Other,
         _ => return None,
     };
     Some(class as usize)

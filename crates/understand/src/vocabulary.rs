@@ -1,16 +1,16 @@
 //! The verbs of commands and the nouns for tasks, reminders and lists.
 //!
-//! Small misspellings are accepted, because only words in the place of a command are looked up; titles never are.
+//! Small misspellings are accepted. Only words in the position of a command are looked up, never titles.
 
 use crate::lexicon;
-use crate::phrases::{self, Bits, Meanings, Phrases, meanings};
+use crate::phrases::{self, PhraseMap, Phrases, WordBits, phrase_map};
 use crate::spelling::resembles;
-use crate::tokens::Words;
+use crate::tokens::TokenizedText;
 
-/// The kind of command that a verb gives.
+/// The kind of command that a verb introduces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
-    /// "add", "append": what follows is the title.
+    /// "add", "append": the title follows.
     Add,
     /// "put … on the list".
     Put,
@@ -57,8 +57,10 @@ const VERBS: &[(Verb, Phrases)] = &[
     (Verb::Reopen, lexicon::verbs::REOPEN),
 ];
 
-const VERB_WORDS: Meanings<Verb> = meanings!(Verb, VERBS);
+const VERB_WORDS: PhraseMap<Verb> = phrase_map!(Verb, VERBS);
 
+/// Returns the kind of a command verb, or `None` for other words. Accepts misspellings of certain verbs in words of at
+/// least four letters, and three misspellings of "add".
 pub(crate) fn verb(word: &str) -> Option<Verb> {
     if let Some(verb) = exact_verb(word) {
         return Some(verb);
@@ -66,17 +68,17 @@ pub(crate) fn verb(word: &str) -> Option<Verb> {
     if word == "ad" || word == "addd" || word == "aad" {
         return Some(Verb::Add);
     }
-    if word.len() < 4 || lexicon::verbs::REAL_WORDS.contains(word) {
+    if word.len() < 4 || lexicon::verbs::NOT_MISSPELLINGS.contains(word) {
         return None;
     }
-    exact_verb(lexicon::verbs::FORGIVEN.iter().find(|known| resembles(word, known))?)
+    exact_verb(lexicon::verbs::MISSPELLABLE.iter().find(|known| resembles(word, known))?)
 }
 
 fn exact_verb(word: &str) -> Option<Verb> {
     VERB_WORDS.get(word)
 }
 
-/// The kind of thing that a noun names.
+/// The kind of object that a noun names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Noun {
     Task,
@@ -84,7 +86,7 @@ pub(crate) enum Noun {
     List,
 }
 
-/// Each with whether it is a plural.
+/// Each entry contains the noun and true for a plural.
 const NOUNS: &[((Noun, bool), Phrases)] = &[
     ((Noun::Task, false), lexicon::nouns::TASK),
     ((Noun::Task, true), lexicon::nouns::TASKS),
@@ -94,10 +96,10 @@ const NOUNS: &[((Noun, bool), Phrases)] = &[
     ((Noun::Reminder, true), lexicon::nouns::REMINDERS),
 ];
 
-const NOUN_WORDS: Meanings<(Noun, bool)> = meanings!((Noun, bool), NOUNS);
+const NOUN_WORDS: PhraseMap<(Noun, bool)> = phrase_map!((Noun, bool), NOUNS);
 
-/// First words of all nouns; most words are refused by it.
-const NOUN_STARTS: Bits = phrases::all_firsts(&[
+/// The first words of all nouns. Rejects most words without a search.
+const NOUN_STARTS: WordBits = phrases::all_firsts(&[
     NOUN_WORDS.phrases,
     lexicon::nouns::TASK_LIST,
     lexicon::nouns::TO_DO,
@@ -105,8 +107,9 @@ const NOUN_STARTS: Bits = phrases::all_firsts(&[
     lexicon::nouns::ACTION_ITEM,
 ]);
 
-/// A word for a task, a reminder or a list at `i`, how many tokens it takes and whether it is a plural.
-pub(crate) fn noun(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
+/// Returns the noun at `i`, its number of tokens, and true if it is a plural. Accepts misspellings of "reminder". "to
+/// do" counts only where it cannot be a verb: not in "things to do".
+pub(crate) fn noun(words: &TokenizedText, i: usize) -> Option<(Noun, usize, bool)> {
     if !words.may_begin_with(i, &NOUN_STARTS) && !words.at(i).starts_with("re") {
         return None;
     }
@@ -134,6 +137,8 @@ pub(crate) fn noun(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
     is_reminder(word).then(|| (Noun::Reminder, 1, word.ends_with('s')))
 }
 
+/// Returns true for "reminder", "reminders" and their misspellings. Words that only resemble them, such as "remainder"
+/// and "reminded", do not count.
 fn is_reminder(word: &str) -> bool {
     word.starts_with("re")
         && word.len() >= 6
@@ -143,12 +148,13 @@ fn is_reminder(word: &str) -> bool {
         && !matches!(word, "remind" | "reminded" | "reminds" | "rename" | "render" | "reminding")
 }
 
-/// "to do" is a noun where an article or its like stands before it or nothing that can be done follows.
-fn to_do(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
+/// Returns "to do" as a noun if it opens the text or follows an article or a similar word.
+fn to_do(words: &TokenizedText, i: usize) -> Option<(Noun, usize, bool)> {
     let before = words.before(i);
     (before.is_empty() || lexicon::nouns::TO_DO_LEADS.contains(before)).then_some((Noun::Task, 2, false))
 }
 
+/// Returns true for articles and possessives.
 pub(crate) fn is_article(word: &str) -> bool {
     lexicon::grammar::ARTICLES.contains(word)
 }

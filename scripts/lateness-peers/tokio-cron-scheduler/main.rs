@@ -1,4 +1,4 @@
-//! What crates/scheduler/examples/lateness.rs measures, with tokio-cron-scheduler: with-tokio-cron-scheduler SCHEDULES SECONDS
+//! The measurement of crates/scheduler/examples/lateness.rs with tokio-cron-scheduler: with-tokio-cron-scheduler SCHEDULES SECONDS
 //!
 //! Jobs are in memory and lost with the process; each is due once a day, at a second of its own hundred. A job only notes when
 //! it was started: nothing is put into a queue, nothing is written down. `scripts/measure-lateness` runs it and reads its last
@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio_cron_scheduler::{Job, JobScheduler};
 
 const A_SECOND: usize = 100;
-/// More than are due at once, with three messages each: what does not fit is lost.
+/// Larger than the number of due jobs with three messages each. Messages beyond the capacity are lost.
 const CHANNEL: usize = 1000;
 
 #[tokio::main]
@@ -49,7 +49,7 @@ async fn main() {
         "{{\"schedules\": {count}, \"wanted\": {wanted}, \"runs\": {runs}, \"p50\": {half}, \"p99\": {p99}, \"max\": {last}, \
          \"memory\": {resident}, \"peak\": {most}, \"cpu\": {cpu}}}"
     );
-    // Without waiting for what it still has to do.
+    // Exits without waiting for pending jobs.
     std::process::exit(0);
 }
 

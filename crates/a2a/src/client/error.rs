@@ -1,48 +1,51 @@
-//! Why an agent could not be asked, or what it answered instead.
+//! Errors of calls to an agent.
 
 use std::time::Duration;
 
-/// For people, without credentials, without addresses beyond what the caller gave.
+/// An error of a call. Its text contains no credentials and no URLs except those that the caller passed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    #[error("the address of the agent {0}")]
+    #[error("the agent URL {0}")]
     Address(String),
-    #[error("the card of the agent cannot be used: {0}")]
+    #[error("the agent card cannot be used: {0}")]
     Card(String),
     #[error("the agent cannot be reached: {0}")]
     Unreachable(String),
     #[error("the agent did not answer within {} seconds", .0.as_secs())]
-    Silent(Duration),
-    /// In words of HTTP or gRPC; the status is that of HTTP, or what comes nearest.
-    #[error("the agent refuses the call: {message}")]
+    Timeout(Duration),
+    /// The agent rejected the call by HTTP or gRPC. `status` is the HTTP status, or the closest one for gRPC.
+    #[error("the agent rejected the call: {message}")]
     Refused { status: u16, message: String, retry_after: Option<Duration> },
-    /// In words of the protocol.
-    #[error("the agent answers: {0}")]
+    /// The agent reported a protocol error.
+    #[error("the agent reported an error: {0}")]
     Agent(crate::Error),
-    #[error("the agent's answer cannot be understood: {0}")]
+    #[error("the response of the agent is invalid: {0}")]
     Invalid(String),
-    #[error("the agent's answer is larger than {0} bytes")]
+    #[error("the response of the agent is larger than {0} bytes")]
     TooLarge(usize),
-    #[error("the agent speaks version 0.3, which has no way to {0}")]
+    #[error("the agent uses version 0.3, which cannot {0}")]
     Unsupported(&'static str),
 }
 
 impl Error {
-    /// Whether the same call may succeed a little later.
+    /// Returns whether the same call may succeed later: after a connection failure, a timeout, a status 408, 429 or
+    /// 5xx, or an internal error of the agent.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Unreachable(_) | Self::Silent(_) => true,
+            Self::Unreachable(_) | Self::Timeout(_) => true,
             Self::Refused { status, .. } => matches!(status, 408 | 429 | 500..),
-            Self::Agent(error) => error.kind == crate::Kind::Internal,
+            Self::Agent(error) => error.kind == crate::ErrorKind::Internal,
             _ => false,
         }
     }
 
-    pub(super) fn cut() -> Self {
-        Self::Unreachable("the answer was cut off".to_owned())
+    /// Returns the error for a response that ends early.
+    pub(super) fn truncated() -> Self {
+        Self::Unreachable("the response was cut off".to_owned())
     }
 
+    /// Returns the error for a response to a different operation.
     pub(super) fn unexpected() -> Self {
-        Self::Invalid("it is of another kind than what was asked for".to_owned())
+        Self::Invalid("it does not match the request".to_owned())
     }
 }

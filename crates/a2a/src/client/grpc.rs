@@ -1,5 +1,6 @@
-//! gRPC, in both versions, over the same HTTP client as the other bindings. tonic does the framing and reads the status;
-//! nothing in it is trusted to be well-formed.
+//! The gRPC binding of the client, in both versions, over the same HTTP client as the other bindings.
+//!
+//! tonic does the framing and reads the status. Status headers are sanitized before tonic sees them.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -16,46 +17,58 @@ use tokio::time::timeout;
 use tonic::codec::EncodeBody;
 use tonic::{Code, Status, Streaming};
 
-use super::card::Place;
-use super::http::{Wire, kind, retry_after};
-use super::{Error, News, is_last};
+use super::card::SelectedInterface;
+use super::http::{HttpTransport, media_type, retry_after};
+use super::{Error, TaskUpdates, is_last};
 use crate::grpc::codec::{FramingError, RawCodec};
 use crate::grpc::{packages, status};
 use crate::v03::rest::python;
-use crate::{Answer, Request, Version};
+use crate::{OperationRequest, OperationResponse, Version};
 
 const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/grpc");
 
-pub(super) async fn call(wire: &Wire, place: &Place, request: Request) -> Result<Answer, Error> {
+/// Calls an operation and returns its response. Fails if the call fails or the response is invalid.
+pub(super) async fn call(
+    transport: &HttpTransport,
+    interface: &SelectedInterface,
+    request: OperationRequest,
+) -> Result<OperationResponse, Error> {
     let operation = request.operation();
-    let mut messages = ask(wire, place, request).await?;
-    let Some(message) = messages.next(wire).await? else { return Err(wire.invalid("it has no message")) };
-    // An error after the message counts, too.
-    if messages.next(wire).await?.is_some() {
-        return Err(wire.invalid("it has more than one message"));
+    let mut messages = send_request(transport, interface, request).await?;
+    let Some(message) = messages.next(transport).await? else { return Err(transport.invalid("it has no message")) };
+    // Reads on, because the status follows the message.
+    if messages.next(transport).await?.is_some() {
+        return Err(transport.invalid("it has more than one message"));
     }
-    let answer = packages::decode_answer(place.version, operation, message);
-    let mut answer = answer.map_err(|error| wire.invalid(error))?;
-    if place.version == Version::V03 {
-        python::read_answer(&mut answer);
+    let decoded = packages::decode_response(interface.version, operation, message);
+    let mut decoded = decoded.map_err(|error| transport.invalid(error))?;
+    if interface.version == Version::V03 {
+        python::decode_response(&mut decoded);
     }
-    Ok(answer)
+    Ok(decoded)
 }
 
-pub(super) async fn listen(wire: &Wire, place: &Place, request: Request) -> Result<News, Error> {
-    let messages = ask(wire, place, request).await?;
-    let version = place.version;
-    let begun = Some((messages, wire.clone()));
-    let news = stream::unfold(begun, move |state| async move {
-        let (mut messages, wire) = state?;
+/// Calls a streaming operation and returns its updates. The stream ends after the last possible update. An error, or
+/// the idle timeout, is its last item. Fails if the call fails before the stream starts.
+pub(super) async fn stream_updates(
+    transport: &HttpTransport,
+    interface: &SelectedInterface,
+    request: OperationRequest,
+) -> Result<TaskUpdates, Error> {
+    let messages = send_request(transport, interface, request).await?;
+    let version = interface.version;
+    let initial = Some((messages, transport.clone()));
+    let updates = stream::unfold(initial, move |state| async move {
+        let (mut messages, transport) = state?;
         let next = async {
-            let silence = wire.limits().silence;
-            let message = timeout(silence, messages.next(&wire)).await.map_err(|_| Error::Silent(silence))??;
+            let idle_timeout = transport.limits().idle_timeout;
+            let message =
+                timeout(idle_timeout, messages.next(&transport)).await.map_err(|_| Error::Timeout(idle_timeout))??;
             let Some(message) = message else { return Ok(None) };
             let decoded = packages::decode_update(version, message);
-            let (mut update, is_final) = decoded.map_err(|error| wire.invalid(error))?;
+            let (mut update, is_final) = decoded.map_err(|error| transport.invalid(error))?;
             if version == Version::V03 {
-                python::read_update(&mut update);
+                python::decode_update(&mut update);
             }
             let is_end = is_final || is_last(&update);
             Ok(Some((update, is_end)))
@@ -63,99 +76,110 @@ pub(super) async fn listen(wire: &Wire, place: &Place, request: Request) -> Resu
         match next.await {
             Ok(None) => None,
             Ok(Some((update, true))) => Some((Ok(update), None)),
-            Ok(Some((update, false))) => Some((Ok(update), Some((messages, wire)))),
+            Ok(Some((update, false))) => Some((Ok(update), Some((messages, transport)))),
             Err(error) => Some((Err(error), None)),
         }
     });
-    Ok(news.boxed())
+    Ok(updates.boxed())
 }
 
-async fn ask(wire: &Wire, place: &Place, mut request: Request) -> Result<Messages, Error> {
-    let version = place.version;
-    let method = packages::method(version, request.operation()).ok_or(Error::Unsupported("ask for that"))?;
+/// Sends a request and returns the messages of the response. Fails if the version does not have the operation, the
+/// connection fails, the response is not gRPC, or the headers contain an error status.
+async fn send_request(
+    transport: &HttpTransport,
+    interface: &SelectedInterface,
+    mut request: OperationRequest,
+) -> Result<ResponseMessages, Error> {
+    let version = interface.version;
+    let method = packages::method(version, request.operation()).ok_or(Error::Unsupported("perform this operation"))?;
     if version == Version::V03
-        && let Request::Send(request) | Request::Stream(request) = &mut request
+        && let OperationRequest::Send(request) | OperationRequest::Stream(request) = &mut request
     {
-        // Most agents of 0.3 can read nothing else.
-        python::write_message(&mut request.message);
+        // Most agents of 0.3 use the Python SDK, which accepts no other form.
+        python::encode_message(&mut request.message);
     }
-    let message = packages::encode_request(version, request).ok_or(Error::Unsupported("ask for that"))?;
-    let mut url = place.url.clone();
+    let message = packages::encode_request(version, request).ok_or(Error::Unsupported("perform this operation"))?;
+    let mut url = interface.url.clone();
     url.set_path(&format!("/{}/{method}", packages::service(version)));
-    // Whole, so that the HTTP client can send it again on another connection.
+    // Encoded in full, so that the HTTP client can send it again on another connection.
     let body = EncodeBody::new_client(RawCodec, stream::iter([Ok(message)]), None, None);
-    let body = body.collect().await.map_err(|status| wire.invalid(status))?.to_bytes();
-    let request = wire
+    let body = body.collect().await.map_err(|status| transport.invalid(status))?.to_bytes();
+    let request = transport
         .request(Method::POST, url, version)
         .header(CONTENT_TYPE, MEDIA_TYPE)
         .header(TE, HeaderValue::from_static("trailers"))
         .body(body);
-    let mut response = wire.send(request).await?;
-    let is_grpc = kind(response.headers()).is_some_and(|kind| kind.starts_with("application/grpc"));
+    let mut response = transport.send(request).await?;
+    let is_grpc = media_type(response.headers()).is_some_and(|name| name.starts_with("application/grpc"));
     if response.status() != StatusCode::OK || !is_grpc {
-        let body = wire.fault(&mut response).await;
-        return Err(wire.refused(response.status(), response.headers(), &body));
+        let body = transport.error_body(&mut response).await;
+        return Err(transport.rejection(response.status(), response.headers(), &body));
     }
-    // A call that failed at once has its status in the headers.
-    status::tidy(response.headers_mut());
+    // A call that fails immediately has its status in the headers.
+    status::sanitize_headers(response.headers_mut());
     if let Some(status) = Status::from_header_map(response.headers()).filter(|status| status.code() != Code::Ok) {
-        return Err(refused(wire, &status));
+        return Err(status_error(transport, &status));
     }
-    Ok(Messages::new(wire, ::http::Response::<Body>::from(response).into_body()))
+    Ok(ResponseMessages::new(transport, ::http::Response::<Body>::from(response).into_body()))
 }
 
-/// The messages of an answer under way.
-struct Messages {
+/// The messages of a response.
+struct ResponseMessages {
     messages: Streaming<Bytes>,
-    /// Whether the agent has sent a status; until then an error is not one of the agent.
+    /// True once the agent has sent a status. Before that, an error is a failure of the connection or the framing.
     has_status: Arc<AtomicBool>,
 }
 
-impl Messages {
-    fn new(wire: &Wire, body: Body) -> Self {
+impl ResponseMessages {
+    /// Reads the messages of a body within the size limits. The status in the trailers is sanitized.
+    fn new(transport: &HttpTransport, body: Body) -> Self {
         let has_status = Arc::new(AtomicBool::new(false));
         let seen = has_status.clone();
         let body = body.map_frame(move |frame| match frame.into_trailers() {
             Ok(mut trailers) => {
-                status::tidy(&mut trailers);
+                status::sanitize_headers(&mut trailers);
                 seen.store(trailers.contains_key(Status::GRPC_STATUS), Ordering::Relaxed);
                 ::http_body::Frame::trailers(trailers)
             }
             Err(frame) => frame,
         });
-        let body = Limited::new(body, wire.limits().stream);
-        let messages = Streaming::new_response(RawCodec, body, StatusCode::OK, None, Some(wire.limits().answer));
+        let body = Limited::new(body, transport.limits().max_stream_bytes);
+        let messages =
+            Streaming::new_response(RawCodec, body, StatusCode::OK, None, Some(transport.limits().max_response_bytes));
         Self { messages, has_status }
     }
 
-    /// Returns the next message, or nothing where the call has ended well.
-    async fn next(&mut self, wire: &Wire) -> Result<Option<Bytes>, Error> {
+    /// Returns the next message, or `None` if the call has ended successfully. Fails if the call or the connection fails.
+    async fn next(&mut self, transport: &HttpTransport) -> Result<Option<Bytes>, Error> {
         self.messages.message().await.map_err(|status| {
             if self.has_status.load(Ordering::Relaxed) {
-                return refused(wire, &status);
+                return status_error(transport, &status);
             }
             let mut causes = std::iter::successors(status.source(), |cause| (*cause).source());
             if let Some(error) = causes.clone().find_map(|cause| cause.downcast_ref::<reqwest::Error>()) {
-                return wire.lost(error);
+                return transport.connection_error(error);
             }
             if causes.any(|cause| cause.is::<LengthLimitError>()) {
-                return Error::TooLarge(wire.limits().stream);
+                return Error::TooLarge(transport.limits().max_stream_bytes);
             }
-            match FramingError::of(&status) {
-                FramingError::TooLarge => Error::TooLarge(wire.limits().answer),
-                FramingError::Compressed => wire.invalid("it is compressed, which was not asked for"),
-                FramingError::Truncated => Error::cut(),
+            match FramingError::from_status(&status) {
+                FramingError::TooLarge => Error::TooLarge(transport.limits().max_response_bytes),
+                FramingError::Compressed => {
+                    transport.invalid("it is compressed, although the request did not allow that")
+                }
+                FramingError::Truncated => Error::truncated(),
             }
         })
     }
 }
 
-/// Returns the error of a call that the agent has ended with this status.
-fn refused(wire: &Wire, status: &Status) -> Error {
-    if let Some(error) = status::to_error(status) {
-        return wire.cleaned(error);
+/// Returns the error for the status with which the agent ended a call: a protocol error if the status is one, otherwise
+/// a rejection with the closest HTTP status.
+fn status_error(transport: &HttpTransport, status: &Status) -> Error {
+    if let Some(error) = status::error_from_status(status) {
+        return transport.cleaned(error);
     }
-    // The nearest status of HTTP.
+    // The closest HTTP status.
     let (http, name) = match status.code() {
         Code::InvalidArgument | Code::FailedPrecondition | Code::OutOfRange => (400, "INVALID_ARGUMENT"),
         Code::DeadlineExceeded => (504, "DEADLINE_EXCEEDED"),
@@ -167,6 +191,6 @@ fn refused(wire: &Wire, status: &Status) -> Error {
         Code::Unauthenticated => (401, "UNAUTHENTICATED"),
         _ => (500, "an error"),
     };
-    let message = format!("{name}, {}", wire.clean(status.message()));
+    let message = format!("{name}, {}", transport.clean(status.message()));
     Error::Refused { status: http, message, retry_after: retry_after(status.metadata().as_ref()) }
 }

@@ -1,4 +1,4 @@
-//! JSON-RPC, in both versions: one address, the method in the body, events of a stream that are answers themselves.
+//! The JSON-RPC binding of the client, in both versions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,160 +10,189 @@ use reqwest::Response;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::answers::{self, Form};
-use super::card::{self, Place};
-use super::events::Events;
-use super::http::{EVENTS, JSON, Wire, is_denial, is_events};
-use super::{Error, News, is_last};
+use super::card::{self, SelectedInterface};
+use super::event_reader::EventReader;
+use super::http::{EVENT_STREAM, HttpTransport, JSON, is_denial, is_event_stream};
+use super::responses::{self, JsonFormat};
+use super::{Error, TaskUpdates, is_last};
 use crate::types::StreamResponse;
-use crate::{Answer, Kind, Operation, Request, Version, v03};
+use crate::{ErrorKind, Operation, OperationRequest, OperationResponse, Version, v03};
 
-/// The number of a request, to know its answer by.
-static NEXT: AtomicU64 = AtomicU64::new(1);
+/// The id of the next request.
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-pub(super) async fn call(wire: &Wire, place: &Place, request: Request) -> Result<Answer, Error> {
+/// Calls an operation and returns its response. Fails if the call fails or the response is invalid.
+pub(super) async fn call(
+    transport: &HttpTransport,
+    interface: &SelectedInterface,
+    request: OperationRequest,
+) -> Result<OperationResponse, Error> {
     let operation = request.operation();
-    let (mut response, id) = ask(wire, place, request, JSON).await?;
-    let result = result(wire, &mut response, id).await?;
-    answer(place.version, operation, result).map_err(|why| wire.invalid(why))
+    let (mut response, id) = send_request(transport, interface, request, JSON).await?;
+    let result = read_result(transport, &mut response, id).await?;
+    decode_response(interface.version, operation, result).map_err(|why| transport.invalid(why))
 }
 
-pub(super) async fn listen(wire: &Wire, place: &Place, request: Request) -> Result<News, Error> {
-    let (mut response, id) = ask(wire, place, request, EVENTS).await?;
-    let version = place.version;
-    if !is_events(response.headers()) || !response.status().is_success() {
-        // An error, or an agent that has nothing more to tell.
-        let result = result(wire, &mut response, id).await?;
-        let (update, _) = update(version, result).map_err(|why| wire.invalid(why))?;
+/// Calls a streaming operation and returns its updates. The stream ends after the last possible update. An error is its
+/// last item. If the agent sends a plain response, it is the only update. Fails if the call fails before the stream
+/// starts.
+pub(super) async fn stream_updates(
+    transport: &HttpTransport,
+    interface: &SelectedInterface,
+    request: OperationRequest,
+) -> Result<TaskUpdates, Error> {
+    let (mut response, id) = send_request(transport, interface, request, EVENT_STREAM).await?;
+    let version = interface.version;
+    if !is_event_stream(response.headers()) || !response.status().is_success() {
+        // An error, or an agent that sends the only update as a plain response.
+        let result = read_result(transport, &mut response, id).await?;
+        let (update, _) = decode_update(version, result).map_err(|why| transport.invalid(why))?;
         return Ok(stream::iter([Ok(update)]).boxed());
     }
-    let events = Events::new(response, wire);
-    let begun = Some((events, wire.clone()));
-    let news = stream::unfold(begun, move |state| async move {
-        let (mut events, wire) = state?;
+    let events = EventReader::new(response, transport);
+    let initial = Some((events, transport.clone()));
+    let updates = stream::unfold(initial, move |state| async move {
+        let (mut events, transport) = state?;
         let next = async {
-            let Some(event) = events.next(&wire).await? else { return Ok(None) };
-            let answer = serde_json::from_slice(event.data).map_err(|error| wire.invalid(error))?;
-            update(version, settled(&wire, answer, id)?).map(Some).map_err(|why| wire.invalid(why))
+            let Some(event) = events.next(&transport).await? else { return Ok(None) };
+            let response = serde_json::from_slice(event.data).map_err(|error| transport.invalid(error))?;
+            decode_update(version, unwrap_response(&transport, response, id)?)
+                .map(Some)
+                .map_err(|why| transport.invalid(why))
         };
         match next.await {
             Ok(None) => None,
             Ok(Some((update, true))) => Some((Ok(update), None)),
-            Ok(Some((update, false))) => Some((Ok(update), Some((events, wire)))),
+            Ok(Some((update, false))) => Some((Ok(update), Some((events, transport)))),
             Err(error) => Some((Err(error), None)),
         }
     });
-    Ok(news.boxed())
+    Ok(updates.boxed())
 }
 
-async fn ask(wire: &Wire, place: &Place, request: Request, accept: &str) -> Result<(Response, u64), Error> {
+/// Sends a request and returns the response without its body, and the id of the request. `accept` is the accepted media
+/// type. Fails if the version does not have the operation or the connection fails. The status is not checked.
+async fn send_request(
+    transport: &HttpTransport,
+    interface: &SelectedInterface,
+    request: OperationRequest,
+    accept: &str,
+) -> Result<(Response, u64), Error> {
     let operation = request.operation();
-    let (method, params) = match place.version {
+    let (method, params) = match interface.version {
         Version::V10 => (Some(operation.as_str()), params_v10(request)),
-        Version::V03 => (operation.as_v03(), params_v03(request)),
+        Version::V03 => (operation.v03_method(), params_v03(request)),
     };
-    let method = method.ok_or(Error::Unsupported("ask for that"))?;
-    let id = NEXT.fetch_add(1, Ordering::Relaxed);
+    let method = method.ok_or(Error::Unsupported("perform this operation"))?;
+    let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
     let mut body = json!({"jsonrpc": "2.0", "id": id, "method": method});
-    let params = params.map_err(|error| wire.invalid(error))?;
+    let params = params.map_err(|error| transport.invalid(error))?;
     if !params.is_null() {
         body["params"] = params;
     }
-    let request = wire.request(Method::POST, place.url.clone(), place.version).header(ACCEPT, accept).json(&body);
-    Ok((wire.send(request).await?, id))
+    let request =
+        transport.request(Method::POST, interface.url.clone(), interface.version).header(ACCEPT, accept).json(&body);
+    Ok((transport.send(request).await?, id))
 }
 
-fn params_v10(request: Request) -> serde_json::Result<Value> {
+fn params_v10(request: OperationRequest) -> serde_json::Result<Value> {
     match request {
-        Request::Send(request) | Request::Stream(request) => serde_json::to_value(request),
-        Request::Get(request) => serde_json::to_value(request),
-        Request::List(request) => serde_json::to_value(request),
-        Request::Cancel(request) => serde_json::to_value(request),
-        Request::Subscribe(request) => serde_json::to_value(request),
-        Request::SetPush(config) => serde_json::to_value(config),
-        Request::GetPush(request) => serde_json::to_value(request),
-        Request::ListPush(request) => serde_json::to_value(request),
-        Request::DeletePush(request) => serde_json::to_value(request),
-        Request::ExtendedCard(request) => serde_json::to_value(request),
+        OperationRequest::Send(request) | OperationRequest::Stream(request) => serde_json::to_value(request),
+        OperationRequest::Get(request) => serde_json::to_value(request),
+        OperationRequest::List(request) => serde_json::to_value(request),
+        OperationRequest::Cancel(request) => serde_json::to_value(request),
+        OperationRequest::Subscribe(request) => serde_json::to_value(request),
+        OperationRequest::SetPush(config) => serde_json::to_value(config),
+        OperationRequest::GetPush(request) => serde_json::to_value(request),
+        OperationRequest::ListPush(request) => serde_json::to_value(request),
+        OperationRequest::DeletePush(request) => serde_json::to_value(request),
+        OperationRequest::ExtendedCard(request) => serde_json::to_value(request),
     }
 }
 
-fn params_v03(request: Request) -> serde_json::Result<Value> {
-    fn said<T: Serialize>(params: T) -> serde_json::Result<Value> {
+/// Returns the parameters in the form of 0.3, or `null` for operations without parameters.
+fn params_v03(request: OperationRequest) -> serde_json::Result<Value> {
+    fn to_json<T: Serialize>(params: T) -> serde_json::Result<Value> {
         serde_json::to_value(params)
     }
     match request {
-        Request::Send(request) | Request::Stream(request) => said(v03::MessageSendParams::from(request)),
-        Request::Get(request) => said(v03::TaskQueryParams::from(request)),
-        Request::Cancel(request) => said(v03::TaskIdParams::from(request)),
-        Request::Subscribe(request) => said(v03::TaskIdParams::from(request)),
-        Request::SetPush(config) => said(v03::TaskPushNotificationConfig::from(config)),
-        Request::GetPush(request) => said(v03::PushParams::from(request)),
-        Request::ListPush(request) => said(v03::TaskIdParams::from(request)),
-        Request::DeletePush(request) => said(v03::PushParams::from(request)),
-        Request::List(_) | Request::ExtendedCard(_) => Ok(Value::Null),
+        OperationRequest::Send(request) | OperationRequest::Stream(request) => {
+            to_json(v03::MessageSendParams::from(request))
+        }
+        OperationRequest::Get(request) => to_json(v03::TaskQueryParams::from(request)),
+        OperationRequest::Cancel(request) => to_json(v03::TaskIdParams::from(request)),
+        OperationRequest::Subscribe(request) => to_json(v03::TaskIdParams::from(request)),
+        OperationRequest::SetPush(config) => to_json(v03::TaskPushNotificationConfig::from(config)),
+        OperationRequest::GetPush(request) => to_json(v03::PushParams::from(request)),
+        OperationRequest::ListPush(request) => to_json(v03::TaskIdParams::from(request)),
+        OperationRequest::DeletePush(request) => to_json(v03::PushParams::from(request)),
+        OperationRequest::List(_) | OperationRequest::ExtendedCard(_) => Ok(Value::Null),
     }
 }
 
-/// The result of an answer that comes at once.
-async fn result(wire: &Wire, response: &mut Response, id: u64) -> Result<Value, Error> {
+/// Returns the result of a response that is not a stream. Fails with the protocol error of the response, or with a
+/// rejection if it has an error status without one.
+async fn read_result(transport: &HttpTransport, response: &mut Response, id: u64) -> Result<Value, Error> {
     let status = response.status();
     if status.is_success() {
-        let body = wire.body(response, wire.limits().answer).await?;
-        let answer = serde_json::from_slice(&body).map_err(|error| wire.invalid(error))?;
-        return settled(wire, answer, id);
+        let body = transport.body(response, transport.limits().max_response_bytes).await?;
+        let message = serde_json::from_slice(&body).map_err(|error| transport.invalid(error))?;
+        return unwrap_response(transport, message, id);
     }
-    // Errors of the protocol come with any status.
-    let body = wire.fault(response).await;
-    let refused = wire.refused(status, response.headers(), &body);
+    // Some agents send protocol errors with an error status.
+    let body = transport.error_body(response).await;
+    let rejection = transport.rejection(status, response.headers(), &body);
     if is_denial(status) {
-        return Err(refused);
+        return Err(rejection);
     }
-    let answer = serde_json::from_slice::<Value>(&body).ok().filter(|answer| answer["error"]["code"].is_i64());
-    match answer.map(|answer| settled(wire, answer, id)) {
+    let message = serde_json::from_slice::<Value>(&body).ok().filter(|message| message["error"]["code"].is_i64());
+    match message.map(|message| unwrap_response(transport, message, id)) {
         Some(Err(error @ Error::Agent(_))) => Err(error),
-        _ => Err(refused),
+        _ => Err(rejection),
     }
 }
 
-/// What an answer says: its result, or its error.
-fn settled(wire: &Wire, mut answer: Value, id: u64) -> Result<Value, Error> {
-    if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
-        return Err(wire.cleaned(fault(error)));
+/// Returns the result of a JSON-RPC response, or `null` if it has none. Fails with its error, or if it belongs to
+/// another request. The id may be a number or its text.
+fn unwrap_response(transport: &HttpTransport, mut response: Value, id: u64) -> Result<Value, Error> {
+    if let Some(error) = response.get("error").filter(|error| !error.is_null()) {
+        return Err(transport.cleaned(decode_error(error)));
     }
-    let is_ours = answer.get("id").is_some_and(|said| said.as_u64() == Some(id) || *said == json!(id.to_string()));
+    let is_ours = response.get("id").is_some_and(|value| value.as_u64() == Some(id) || *value == json!(id.to_string()));
     if !is_ours {
-        return Err(wire.invalid("it answers another request"));
+        return Err(transport.invalid("it has the id of another request"));
     }
-    // Some leave out a result that says nothing, such as that of deleting.
-    Ok(answer.get_mut("result").map(Value::take).unwrap_or_default())
+    // Some agents omit an empty result, such as that of a deletion.
+    Ok(response.get_mut("result").map(Value::take).unwrap_or_default())
 }
 
-/// An error as the agent tells it.
-fn fault(error: &Value) -> crate::Error {
+/// Decodes a JSON-RPC error. An unknown code becomes an internal error with the code in its message.
+fn decode_error(error: &Value) -> crate::Error {
     let code = error["code"].as_i64().and_then(|code| i32::try_from(code).ok());
-    let kind = code.and_then(Kind::of_code);
+    let kind = code.and_then(ErrorKind::from_json_rpc_code);
     let message = error["message"].as_str().unwrap_or_default();
     let details = error["data"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut told = super::rest::detailed(details, kind.unwrap_or(Kind::Internal), message);
+    let mut decoded = super::rest::with_details(details, kind.unwrap_or(ErrorKind::Internal), message);
     if kind.is_none() {
-        told.message = format!("{} (code {})", told.message, error["code"]);
+        decoded.message = format!("{} (code {})", decoded.message, error["code"]);
     }
-    told
+    decoded
 }
 
-fn answer(version: Version, operation: Operation, result: Value) -> Result<Answer, String> {
+/// Decodes the result of a call. The result of a deletion is ignored. Fails if the result of another operation is
+/// missing or invalid.
+fn decode_response(version: Version, operation: Operation, result: Value) -> Result<OperationResponse, String> {
     match operation {
-        Operation::DeletePush => Ok(Answer::Deleted),
+        Operation::DeletePush => Ok(OperationResponse::Deleted),
         _ if result.is_null() => Err("it has neither a result nor an error".to_owned()),
-        Operation::ExtendedCard => Ok(Answer::Card(Box::new(card::parse(result.to_string().as_bytes())?))),
-        _ => answers::read(Form::of_json_rpc(version), operation, result),
+        Operation::ExtendedCard => Ok(OperationResponse::Card(Box::new(card::parse(result.to_string().as_bytes())?))),
+        _ => responses::decode(JsonFormat::for_json_rpc(version), operation, result),
     }
 }
 
-/// Reads an event, and whether it is the last.
-fn update(version: Version, result: Value) -> Result<(StreamResponse, bool), String> {
-    let (update, is_final) = answers::read_update(Form::of_json_rpc(version), result)?;
+/// Decodes an event. Returns the update and whether it is the last.
+fn decode_update(version: Version, result: Value) -> Result<(StreamResponse, bool), String> {
+    let (update, is_final) = responses::decode_update(JsonFormat::for_json_rpc(version), result)?;
     let is_end = is_final || is_last(&update);
     Ok((update, is_end))
 }

@@ -1,25 +1,26 @@
-//! The client of any agent that speaks A2A: version 1.x or 0.3, by JSON-RPC, HTTP+JSON or gRPC. Whatever is spoken, the
-//! words of 1.x go in and come out.
+//! A client for A2A agents of version 1.x or 0.3, over JSON-RPC, HTTP+JSON or gRPC. Its interface uses the types of 1.x.
 //!
-//! [`Client::discover`] reads a card and picks the best of the addresses on it ([`card`]): JSON-RPC before HTTP+JSON, 1.x
-//! before 0.3, and gRPC where there is nothing else. Then every call is a [`Request`] that one of [`json_rpc`], [`rest`]
-//! and [`grpc`] says in its own way, over one HTTP client ([`http`]) that keeps the limits: time, sizes, redirects only
-//! within an origin. gRPC goes over that client, too, with TLS where the address has it.
+//! [`A2aClient::discover`] fetches an agent card and selects the best interface on it ([`card`]): JSON-RPC before
+//! HTTP+JSON, 1.x before 0.3, and gRPC last. Each call is an [`OperationRequest`]. One of [`json_rpc`], [`rest`] and
+//! [`grpc`] encodes it. All bindings use one HTTP client ([`http`]), which limits time, sizes and redirects. gRPC uses it
+//! as well, with TLS for `https` URLs.
 //!
-//! Cards and answers are written by others. A card leads to no other host than its own, nor from TLS to none, unless
-//! [`Options::other_hosts`] allows it; nothing that comes can be too large or break anything; credentials are sent to the
-//! agent and stand in no error and no log, even where the agent repeats them.
+//! Every call fails if the agent cannot be reached in time, reports an error, or sends an invalid response.
 //!
-//! The program must have installed a TLS provider of rustls, as for any other use of `reqwest`.
+//! Cards and responses are not trusted. A card cannot direct the client to another host or from TLS to plain HTTP unless
+//! [`ClientOptions::allow_other_hosts`] is set. Sizes are limited, and malformed data is an error. Credentials are sent
+//! to the agent only. They are removed from errors and logs, even if the agent repeats them.
+//!
+//! The program must install a TLS provider of rustls, as for any use of `reqwest`.
 
-mod answers;
 pub mod card;
+mod card_defaults;
 mod error;
-mod events;
+mod event_reader;
 mod grpc;
 mod http;
 mod json_rpc;
-mod lenient;
+mod responses;
 mod rest;
 
 use std::fmt;
@@ -37,258 +38,283 @@ use crate::types::{
     ListTaskPushNotificationConfigsResponse, ListTasksRequest, ListTasksResponse, SendMessageRequest,
     SendMessageResponse, StreamResponse, SubscribeToTaskRequest, Task, TaskPushNotificationConfig,
 };
-use crate::{Answer, Binding, Request, Version};
+use crate::{Binding, OperationRequest, OperationResponse, Version};
 
 pub use error::Error;
 
-use self::card::Place;
-use self::http::Wire;
+use self::card::SelectedInterface;
+use self::http::HttpTransport;
 
-/// What an agent tells of a task, until it has told everything. It ends after the last update, even where the agent
-/// forgets to; whether the task has ended then is in what was told.
-pub type News = BoxStream<'static, Result<StreamResponse, Error>>;
+/// The updates of a task. The stream ends after the last possible update, even if the agent keeps the connection open.
+/// The updates show whether the task has ended.
+pub type TaskUpdates = BoxStream<'static, Result<StreamResponse, Error>>;
 
-/// How agents are spoken to.
+/// Options of a client.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
-    pub auth: Option<Auth>,
-    /// Only this one, where the card has several.
+pub struct ClientOptions {
+    pub auth: Option<ClientAuth>,
+    /// Selects only interfaces with this binding.
     pub binding: Option<Binding>,
-    /// Only this one, where the card has several.
+    /// Selects only interfaces with this version.
     pub version: Option<Version>,
-    /// Whether a card may lead to other hosts than its own, and from TLS to none. Credentials go there, too.
-    pub other_hosts: bool,
-    /// The extensions to ask for, by their URIs.
+    /// Allows a card to name other hosts, or plain HTTP if it was fetched over TLS. Credentials are sent there as well.
+    pub allow_other_hosts: bool,
+    /// The URIs of the extensions to request.
     pub extensions: Vec<String>,
-    /// What else goes along with every call, such as the metadata that names an agent of 0.3 over gRPC. No secrets: the
-    /// one there is belongs into `auth`.
+    /// Additional headers of every call, such as the metadata that names an agent in gRPC of 0.3. Secrets belong in `auth`.
     pub headers: HeaderMap,
-    /// What the caller calls itself.
+    /// The value of the `User-Agent` header.
     pub user_agent: Option<String>,
-    pub limits: Limits,
+    pub limits: ClientLimits,
 }
 
-/// How the caller shows who it is.
+/// The credentials of the client.
 #[derive(Clone, Debug)]
-pub enum Auth {
+pub enum ClientAuth {
     Bearer(SecretString),
-    /// An API key, or anything else that is one header.
+    /// An API key, or any other credential in one header.
     Header(HeaderName, SecretString),
 }
 
-/// How long things may take, and how large they may become.
+/// Time and size limits of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    pub connect: Duration,
-    /// From a call to the end of its answer, or to the begin of a stream.
-    pub call: Duration,
-    /// The same for sending a message, which many agents answer when they are done.
-    pub send: Duration,
-    /// How long a stream may say nothing, not even that it is alive.
-    pub silence: Duration,
-    /// The largest answer, and the largest event of a stream, in bytes.
-    pub answer: usize,
-    /// All events of a stream, in bytes.
-    pub stream: usize,
+pub struct ClientLimits {
+    /// The time limit for opening a connection.
+    pub connect_timeout: Duration,
+    /// The time limit for a whole response, or for the start of a stream.
+    pub call_timeout: Duration,
+    /// The time limit for the response to a message. Many agents answer only when the task has ended.
+    pub send_timeout: Duration,
+    /// The maximum time without any data on a stream.
+    pub idle_timeout: Duration,
+    /// The maximum size of a response and of one event of a stream, in bytes.
+    pub max_response_bytes: usize,
+    /// The maximum size of all events of a stream, in bytes.
+    pub max_stream_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for ClientLimits {
     fn default() -> Self {
         Self {
-            connect: Duration::from_secs(10),
-            call: Duration::from_secs(60),
-            send: Duration::from_secs(600),
-            silence: Duration::from_secs(600),
-            answer: 16 << 20,
-            stream: 256 << 20,
+            connect_timeout: Duration::from_secs(10),
+            call_timeout: Duration::from_secs(60),
+            send_timeout: Duration::from_secs(600),
+            idle_timeout: Duration::from_secs(600),
+            max_response_bytes: 16 << 20,
+            max_stream_bytes: 256 << 20,
         }
     }
 }
 
-/// One agent.
+/// A client of one agent.
 #[derive(Clone)]
-pub struct Client {
+pub struct A2aClient {
     card: AgentCard,
-    place: Place,
-    wire: Wire,
+    interface: SelectedInterface,
+    transport: HttpTransport,
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for A2aClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { url, binding, version, tenant } = &self.place;
-        let place = (url.as_str(), binding.as_str(), version.as_str(), tenant);
-        f.debug_struct("Client").field("agent", &self.card.name).field("place", &place).finish_non_exhaustive()
+        let SelectedInterface { url, binding, version, tenant } = &self.interface;
+        let shown = (url.as_str(), binding.as_str(), version.as_str(), tenant);
+        f.debug_struct("A2aClient").field("agent", &self.card.name).field("interface", &shown).finish_non_exhaustive()
     }
 }
 
-impl Client {
-    /// The agent behind an address: that of its card, or the one below which `/.well-known/agent-card.json` is.
-    pub async fn discover(address: &str, options: &Options) -> Result<Self, Error> {
+impl A2aClient {
+    /// Fetches the card of an agent and returns a client for it.
+    ///
+    /// The address is that of the card, or a base URL with the card at `/.well-known/agent-card.json`. Fails if the card
+    /// cannot be fetched or has no usable interface.
+    pub async fn discover(address: &str, options: &ClientOptions) -> Result<Self, Error> {
         let (card, from) = card::fetch(address, options).await?;
-        Self::of(card, &from, options)
+        Self::from_card(card, &from, options)
     }
 
-    /// The agent that has this card; `from` is where it came from.
-    pub fn of(card: AgentCard, from: &Url, options: &Options) -> Result<Self, Error> {
-        let place = card::choose(&card, from, options)?;
-        let wire = Wire::new(&place.url, place.binding == Binding::Grpc, options)?;
-        Ok(Self { card, place, wire })
+    /// Returns a client for the agent with this card. `from` is the URL of the card.
+    ///
+    /// Fails if the card has no usable interface.
+    pub fn from_card(card: AgentCard, from: &Url, options: &ClientOptions) -> Result<Self, Error> {
+        let interface = card::select(&card, from, options)?;
+        let transport = HttpTransport::new(&interface.url, interface.binding == Binding::Grpc, options)?;
+        Ok(Self { card, interface, transport })
     }
 
+    /// Returns the card of the agent.
     pub fn card(&self) -> &AgentCard {
         &self.card
     }
 
+    /// Returns the selected binding.
     pub fn binding(&self) -> Binding {
-        self.place.binding
+        self.interface.binding
     }
 
+    /// Returns the selected version.
     pub fn version(&self) -> Version {
-        self.place.version
+        self.interface.version
     }
 
+    /// Returns the URL of the selected interface.
     pub fn url(&self) -> &Url {
-        &self.place.url
+        &self.interface.url
     }
 
-    /// Sends a message and waits for what comes of it, or only for the task where the request wants no more.
+    /// Sends a message and returns the response: a message, or a task that has ended, or a task that has just started if
+    /// the request sets `return_immediately`.
+    ///
+    /// Like all calls, fails if the agent cannot be reached, rejects the call or reports an error.
     pub async fn send(&self, request: SendMessageRequest) -> Result<SendMessageResponse, Error> {
-        match self.call(Request::Send(request)).await? {
-            Answer::Sent(sent) => Ok(sent),
+        match self.call(OperationRequest::Send(request)).await? {
+            OperationResponse::Sent(sent) => Ok(sent),
             _ => Err(Error::unexpected()),
         }
     }
 
-    /// Sends a message and hears what happens. An agent that cannot tell that tells the end.
-    pub async fn stream(&self, request: SendMessageRequest) -> Result<News, Error> {
+    /// Sends a message and returns the updates of its task. If the agent cannot stream, the only update is the result.
+    pub async fn stream(&self, request: SendMessageRequest) -> Result<TaskUpdates, Error> {
         if self.card.capabilities.streaming == Some(true) {
-            return self.listen(Request::Stream(request)).await;
+            return self.stream_updates(OperationRequest::Stream(request)).await;
         }
-        let told = match self.send(request).await? {
+        let update = match self.send(request).await? {
             SendMessageResponse::Task(task) => StreamResponse::Task(task),
             SendMessageResponse::Message(message) => StreamResponse::Message(message),
         };
-        Ok(stream::iter([Ok(told)]).boxed())
+        Ok(stream::iter([Ok(update)]).boxed())
     }
 
+    /// Returns a task.
     pub async fn get(&self, request: GetTaskRequest) -> Result<Task, Error> {
-        self.task(Request::Get(request)).await
+        self.task(OperationRequest::Get(request)).await
     }
 
-    /// Not in 0.3.
+    /// Returns a page of tasks. Fails if the agent uses 0.3, which cannot list tasks.
     pub async fn list(&self, request: ListTasksRequest) -> Result<ListTasksResponse, Error> {
-        match self.call(Request::List(request)).await? {
-            Answer::Tasks(tasks) => Ok(tasks),
+        match self.call(OperationRequest::List(request)).await? {
+            OperationResponse::Tasks(tasks) => Ok(tasks),
             _ => Err(Error::unexpected()),
         }
     }
 
+    /// Cancels a task and returns it.
     pub async fn cancel(&self, request: CancelTaskRequest) -> Result<Task, Error> {
-        self.task(Request::Cancel(request)).await
+        self.task(OperationRequest::Cancel(request)).await
     }
 
-    /// Hears what happens to a task from now on.
-    pub async fn subscribe(&self, request: SubscribeToTaskRequest) -> Result<News, Error> {
-        self.listen(Request::Subscribe(request)).await
+    /// Returns the updates of a task from now on. The card is not checked for the capability to stream.
+    pub async fn subscribe(&self, request: SubscribeToTaskRequest) -> Result<TaskUpdates, Error> {
+        self.stream_updates(OperationRequest::Subscribe(request)).await
     }
 
+    /// Creates or replaces a push configuration and returns it.
     pub async fn set_push(&self, config: TaskPushNotificationConfig) -> Result<TaskPushNotificationConfig, Error> {
-        self.push(Request::SetPush(config)).await
+        self.push(OperationRequest::SetPush(config)).await
     }
 
+    /// Returns a push configuration.
     pub async fn get_push(
         &self,
         request: GetTaskPushNotificationConfigRequest,
     ) -> Result<TaskPushNotificationConfig, Error> {
-        self.push(Request::GetPush(request)).await
+        self.push(OperationRequest::GetPush(request)).await
     }
 
+    /// Returns the push configurations of a task.
     pub async fn list_push(
         &self,
         request: ListTaskPushNotificationConfigsRequest,
     ) -> Result<ListTaskPushNotificationConfigsResponse, Error> {
-        match self.call(Request::ListPush(request)).await? {
-            Answer::Pushes(pushes) => Ok(pushes),
+        match self.call(OperationRequest::ListPush(request)).await? {
+            OperationResponse::PushConfigs(pushes) => Ok(pushes),
             _ => Err(Error::unexpected()),
         }
     }
 
+    /// Deletes a push configuration.
     pub async fn delete_push(&self, request: DeleteTaskPushNotificationConfigRequest) -> Result<(), Error> {
-        self.call(Request::DeletePush(request)).await.map(drop)
+        self.call(OperationRequest::DeletePush(request)).await.map(drop)
     }
 
-    /// The card for those who are known to the agent.
+    /// Returns the extended card, which is only for authenticated callers.
     pub async fn extended_card(&self) -> Result<AgentCard, Error> {
-        match self.call(Request::ExtendedCard(GetExtendedAgentCardRequest { tenant: None })).await? {
-            Answer::Card(card) => Ok(*card),
+        match self.call(OperationRequest::ExtendedCard(GetExtendedAgentCardRequest { tenant: None })).await? {
+            OperationResponse::Card(card) => Ok(*card),
             _ => Err(Error::unexpected()),
         }
     }
 
-    async fn task(&self, request: Request) -> Result<Task, Error> {
+    /// Calls an operation that returns a task. Fails if the response is of another type.
+    async fn task(&self, request: OperationRequest) -> Result<Task, Error> {
         match self.call(request).await? {
-            Answer::Task(task) => Ok(task),
+            OperationResponse::Task(task) => Ok(task),
             _ => Err(Error::unexpected()),
         }
     }
 
-    async fn push(&self, request: Request) -> Result<TaskPushNotificationConfig, Error> {
+    /// Calls an operation that returns a push configuration. Fails if the response is of another type.
+    async fn push(&self, request: OperationRequest) -> Result<TaskPushNotificationConfig, Error> {
         match self.call(request).await? {
-            Answer::Push(push) => Ok(push),
+            OperationResponse::PushConfig(push) => Ok(push),
             _ => Err(Error::unexpected()),
         }
     }
 
-    async fn call(&self, mut request: Request) -> Result<Answer, Error> {
+    /// Calls an operation over the selected binding, within the send timeout for a message and the call timeout for
+    /// other operations.
+    async fn call(&self, mut request: OperationRequest) -> Result<OperationResponse, Error> {
         self.prepare(&mut request)?;
-        let limits = self.wire.limits();
-        let patience = if matches!(request, Request::Send(_)) { limits.send } else { limits.call };
+        let limits = self.transport.limits();
+        let call_timeout =
+            if matches!(request, OperationRequest::Send(_)) { limits.send_timeout } else { limits.call_timeout };
         let call = async {
-            match self.place.binding {
-                Binding::JsonRpc => json_rpc::call(&self.wire, &self.place, request).await,
-                Binding::HttpJson => rest::call(&self.wire, &self.place, request).await,
-                Binding::Grpc => grpc::call(&self.wire, &self.place, request).await,
+            match self.interface.binding {
+                Binding::JsonRpc => json_rpc::call(&self.transport, &self.interface, request).await,
+                Binding::HttpJson => rest::call(&self.transport, &self.interface, request).await,
+                Binding::Grpc => grpc::call(&self.transport, &self.interface, request).await,
             }
         };
-        tokio::time::timeout(patience, call).await.map_err(|_| Error::Silent(patience))?
+        tokio::time::timeout(call_timeout, call).await.map_err(|_| Error::Timeout(call_timeout))?
     }
 
-    async fn listen(&self, mut request: Request) -> Result<News, Error> {
+    /// Calls a streaming operation over the selected binding. The call timeout covers only the start of the stream.
+    async fn stream_updates(&self, mut request: OperationRequest) -> Result<TaskUpdates, Error> {
         self.prepare(&mut request)?;
-        let patience = self.wire.limits().call;
+        let call_timeout = self.transport.limits().call_timeout;
         let call = async {
-            match self.place.binding {
-                Binding::JsonRpc => json_rpc::listen(&self.wire, &self.place, request).await,
-                Binding::HttpJson => rest::listen(&self.wire, &self.place, request).await,
-                Binding::Grpc => grpc::listen(&self.wire, &self.place, request).await,
+            match self.interface.binding {
+                Binding::JsonRpc => json_rpc::stream_updates(&self.transport, &self.interface, request).await,
+                Binding::HttpJson => rest::stream_updates(&self.transport, &self.interface, request).await,
+                Binding::Grpc => grpc::stream_updates(&self.transport, &self.interface, request).await,
             }
         };
-        tokio::time::timeout(patience, call).await.map_err(|_| Error::Silent(patience))?
+        tokio::time::timeout(call_timeout, call).await.map_err(|_| Error::Timeout(call_timeout))?
     }
 
-    /// What every request says beside what is asked.
-    fn prepare(&self, request: &mut Request) -> Result<(), Error> {
-        if self.place.version == Version::V03 && matches!(request, Request::List(_)) {
+    /// Sets the tenant of the request to that of the interface, unless the request names one. Fails if the version
+    /// cannot list tasks.
+    fn prepare(&self, request: &mut OperationRequest) -> Result<(), Error> {
+        if self.interface.version == Version::V03 && matches!(request, OperationRequest::List(_)) {
             return Err(Error::Unsupported("list tasks"));
         }
         let tenant = match request {
-            Request::Send(request) | Request::Stream(request) => &mut request.tenant,
-            Request::Get(request) => &mut request.tenant,
-            Request::List(request) => &mut request.tenant,
-            Request::Cancel(request) => &mut request.tenant,
-            Request::Subscribe(request) => &mut request.tenant,
-            Request::SetPush(config) => &mut config.tenant,
-            Request::GetPush(request) => &mut request.tenant,
-            Request::ListPush(request) => &mut request.tenant,
-            Request::DeletePush(request) => &mut request.tenant,
-            Request::ExtendedCard(request) => &mut request.tenant,
+            OperationRequest::Send(request) | OperationRequest::Stream(request) => &mut request.tenant,
+            OperationRequest::Get(request) => &mut request.tenant,
+            OperationRequest::List(request) => &mut request.tenant,
+            OperationRequest::Cancel(request) => &mut request.tenant,
+            OperationRequest::Subscribe(request) => &mut request.tenant,
+            OperationRequest::SetPush(config) => &mut config.tenant,
+            OperationRequest::GetPush(request) => &mut request.tenant,
+            OperationRequest::ListPush(request) => &mut request.tenant,
+            OperationRequest::DeletePush(request) => &mut request.tenant,
+            OperationRequest::ExtendedCard(request) => &mut request.tenant,
         };
-        *tenant = tenant.take().or_else(|| self.place.tenant.clone());
+        *tenant = tenant.take().or_else(|| self.interface.tenant.clone());
         Ok(())
     }
 }
 
-/// Whether nothing can come after it. 0.3 says so itself, too.
+/// Returns whether no update can follow this one. In 0.3 updates also have a flag for that.
 fn is_last(update: &StreamResponse) -> bool {
     match update {
         StreamResponse::Message(_) => true,

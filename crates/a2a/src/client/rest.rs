@@ -1,4 +1,4 @@
-//! HTTP+JSON, in both versions: the path says what is asked for, the status how it went.
+//! The HTTP+JSON binding of the client, in both versions.
 
 use ::http::header::ACCEPT;
 use ::http::{HeaderMap, Method, StatusCode};
@@ -9,117 +9,143 @@ use reqwest::{Response, Url};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::answers::{self, Form};
-use super::card::{self, Place};
-use super::events::Events;
-use super::http::{EVENTS, JSON, Wire, is_denial, is_events};
-use super::{Error, News, is_last};
+use super::card::{self, SelectedInterface};
+use super::event_reader::EventReader;
+use super::http::{EVENT_STREAM, HttpTransport, JSON, is_denial, is_event_stream};
+use super::responses::{self, JsonFormat};
+use super::{Error, TaskUpdates, is_last};
 use crate::types::{SendMessageRequest, StreamResponse, TaskPushNotificationConfig};
 use crate::v03::rest::{self, python};
-use crate::{Answer, Kind, Operation, Request, Version};
+use crate::{ErrorKind, Operation, OperationRequest, OperationResponse, Version};
 
-/// What may stand in a segment of a path as it is.
-const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+/// The characters to encode in a path segment.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// A request, as HTTP says it.
-struct Said {
+/// A request as HTTP method, path, query and body.
+struct RestRequest {
     method: Method,
     path: String,
     query: Vec<(&'static str, String)>,
     body: Option<Value>,
 }
 
-pub(super) async fn call(wire: &Wire, place: &Place, request: Request) -> Result<Answer, Error> {
+/// Calls an operation and returns its response. Fails if the call fails or the response is invalid.
+pub(super) async fn call(
+    transport: &HttpTransport,
+    interface: &SelectedInterface,
+    request: OperationRequest,
+) -> Result<OperationResponse, Error> {
     let operation = request.operation();
-    let said = say(place.version, request).map_err(|error| wire.invalid(error))?;
-    let mut response = ask(wire, place, said, JSON).await?;
-    let body = body(wire, &mut response).await?;
-    answer(place.version, operation, &body).map_err(|why| wire.invalid(why))
+    let request = build_request(interface.version, request).map_err(|error| transport.invalid(error))?;
+    let mut response = send_request(transport, interface, request, JSON).await?;
+    let body = body(transport, &mut response).await?;
+    decode_response(interface.version, operation, &body).map_err(|why| transport.invalid(why))
 }
 
-pub(super) async fn listen(wire: &Wire, place: &Place, request: Request) -> Result<News, Error> {
-    let version = place.version;
-    let said = say(version, request).map_err(|error| wire.invalid(error))?;
-    let mut response = ask(wire, place, said, EVENTS).await?;
-    if !is_events(response.headers()) || !response.status().is_success() {
-        let body = body(wire, &mut response).await?;
-        let (update, _) = read(&body).and_then(|value| update(version, value)).map_err(|why| wire.invalid(why))?;
+/// Calls a streaming operation and returns its updates. The stream ends after the last possible update. An error, also
+/// as an event, is its last item. If the agent sends a plain response, it is the only update. Fails if the call fails
+/// before the stream starts.
+pub(super) async fn stream_updates(
+    transport: &HttpTransport,
+    interface: &SelectedInterface,
+    request: OperationRequest,
+) -> Result<TaskUpdates, Error> {
+    let version = interface.version;
+    let request = build_request(version, request).map_err(|error| transport.invalid(error))?;
+    let mut response = send_request(transport, interface, request, EVENT_STREAM).await?;
+    if !is_event_stream(response.headers()) || !response.status().is_success() {
+        let body = body(transport, &mut response).await?;
+        let (update, _) =
+            parse_json(&body).and_then(|value| decode_update(version, value)).map_err(|why| transport.invalid(why))?;
         return Ok(stream::iter([Ok(update)]).boxed());
     }
-    let events = Events::new(response, wire);
-    let begun = Some((events, wire.clone()));
-    let news = stream::unfold(begun, move |state| async move {
-        let (mut events, wire) = state?;
+    let events = EventReader::new(response, transport);
+    let initial = Some((events, transport.clone()));
+    let updates = stream::unfold(initial, move |state| async move {
+        let (mut events, transport) = state?;
         let next = async {
-            let Some(event) = events.next(&wire).await? else { return Ok(None) };
-            let value: Value = read(event.data).map_err(|why| wire.invalid(why))?;
+            let Some(event) = events.next(&transport).await? else { return Ok(None) };
+            let value: Value = parse_json(event.data).map_err(|why| transport.invalid(why))?;
             if event.name == "error" || value.get("error").is_some() {
-                let fault = fault(&value, StatusCode::INTERNAL_SERVER_ERROR);
-                let fault = fault.unwrap_or_else(|| crate::Error::new(Kind::Internal, value.to_string()));
-                return Err(wire.cleaned(fault));
+                let error = decode_error(&value, StatusCode::INTERNAL_SERVER_ERROR);
+                let error = error.unwrap_or_else(|| crate::Error::new(ErrorKind::Internal, value.to_string()));
+                return Err(transport.cleaned(error));
             }
-            update(version, value).map(Some).map_err(|why| wire.invalid(why))
+            decode_update(version, value).map(Some).map_err(|why| transport.invalid(why))
         };
         match next.await {
             Ok(None) => None,
             Ok(Some((update, true))) => Some((Ok(update), None)),
-            Ok(Some((update, false))) => Some((Ok(update), Some((events, wire)))),
+            Ok(Some((update, false))) => Some((Ok(update), Some((events, transport)))),
             Err(error) => Some((Err(error), None)),
         }
     });
-    Ok(news.boxed())
+    Ok(updates.boxed())
 }
 
-async fn ask(wire: &Wire, place: &Place, said: Said, accept: &str) -> Result<Response, Error> {
-    let url = locate(place, &said)?;
+/// Sends a request and returns the response without its body. `accept` is the accepted media type. A subscription is
+/// repeated with the other method if the agent does not allow the first. Fails if the connection fails. The status is
+/// not checked.
+async fn send_request(
+    transport: &HttpTransport,
+    interface: &SelectedInterface,
+    parts: RestRequest,
+    accept: &str,
+) -> Result<Response, Error> {
+    let url = build_url(interface, &parts)?;
     let request = |method: Method| {
-        let request = wire.request(method, url.clone(), place.version).header(ACCEPT, accept);
-        match &said.body {
+        let request = transport.request(method, url.clone(), interface.version).header(ACCEPT, accept);
+        match &parts.body {
             Some(body) => request.json(body),
             None => request,
         }
     };
-    let response = wire.send(request(said.method.clone())).await?;
-    // The words and the definition of the protocol disagree on how to subscribe.
-    if response.status() == StatusCode::METHOD_NOT_ALLOWED && said.path.ends_with(":subscribe") {
-        let other = if said.method == Method::POST { Method::GET } else { Method::POST };
-        return wire.send(request(other)).await;
+    let response = transport.send(request(parts.method.clone())).await?;
+    // The text and the protobuf definition of the protocol use different methods for subscribing.
+    if response.status() == StatusCode::METHOD_NOT_ALLOWED && parts.path.ends_with(":subscribe") {
+        let other = if parts.method == Method::POST { Method::GET } else { Method::POST };
+        return transport.send(request(other)).await;
     }
     Ok(response)
 }
 
-fn locate(place: &Place, said: &Said) -> Result<Url, Error> {
-    let mut url = place.url.clone();
+/// Returns the URL of a request: the URL of the interface, its tenant as a segment, the path and the query. Never
+/// fails.
+fn build_url(interface: &SelectedInterface, request: &RestRequest) -> Result<Url, Error> {
+    let mut url = interface.url.clone();
     let base = url.path().trim_end_matches('/');
-    let tenant = place.tenant.as_deref().map(|tenant| format!("/{}", plain(tenant))).unwrap_or_default();
-    let path = format!("{base}{tenant}{}", said.path);
+    let tenant = interface.tenant.as_deref().map(|tenant| format!("/{}", encode_segment(tenant))).unwrap_or_default();
+    let path = format!("{base}{tenant}{}", request.path);
     url.set_path(&path);
-    if !said.query.is_empty() {
-        url.query_pairs_mut().extend_pairs(&said.query);
+    if !request.query.is_empty() {
+        url.query_pairs_mut().extend_pairs(&request.query);
     }
     Ok(url)
 }
 
-fn plain(text: &str) -> String {
-    utf8_percent_encode(text, PLAIN).to_string()
+fn encode_segment(text: &str) -> String {
+    utf8_percent_encode(text, RESERVED).to_string()
 }
 
-fn say(version: Version, request: Request) -> serde_json::Result<Said> {
+/// Returns the method, path, query and body of an operation. In 0.3 paths start with `/v1`. Fails if the request cannot
+/// be encoded.
+fn build_request(version: Version, request: OperationRequest) -> serde_json::Result<RestRequest> {
     let v = if version == Version::V03 { "/v1" } else { "" };
-    let task = |id: &str, rest: &str| format!("{v}/tasks/{}{rest}", plain(id));
+    let task = |id: &str, rest: &str| format!("{v}/tasks/{}{rest}", encode_segment(id));
     let configs = |id: &str| task(id, "/pushNotificationConfigs");
-    let config = |task: &str, id: &str| format!("{}/{}", configs(task), plain(id));
-    let get = |path: String| Said { method: Method::GET, path, query: Vec::new(), body: None };
-    let post = |path: String, body: Value| Said { method: Method::POST, path, query: Vec::new(), body: Some(body) };
+    let config = |task: &str, id: &str| format!("{}/{}", configs(task), encode_segment(id));
+    let get = |path: String| RestRequest { method: Method::GET, path, query: Vec::new(), body: None };
+    let post =
+        |path: String, body: Value| RestRequest { method: Method::POST, path, query: Vec::new(), body: Some(body) };
     let number = |name, number: Option<i32>| number.map(|number| (name, number.to_string()));
     Ok(match request {
-        Request::Send(request) => post(format!("{v}/message:send"), message(version, request)?),
-        Request::Stream(request) => post(format!("{v}/message:stream"), message(version, request)?),
-        Request::Get(request) => {
+        OperationRequest::Send(request) => post(format!("{v}/message:send"), message(version, request)?),
+        OperationRequest::Stream(request) => post(format!("{v}/message:stream"), message(version, request)?),
+        OperationRequest::Get(request) => {
             let query = number("historyLength", request.history_length).into_iter().collect();
-            Said { query, ..get(task(&request.id, "")) }
+            RestRequest { query, ..get(task(&request.id, "")) }
         }
-        Request::List(request) => {
+        OperationRequest::List(request) => {
             let state = request.status.map(serde_json::to_value).transpose()?;
             let state = state.as_ref().and_then(Value::as_str).map(|state| ("status", state.to_owned()));
             let after = request.status_timestamp_after.map(serde_json::to_value).transpose()?;
@@ -133,46 +159,50 @@ fn say(version: Version, request: Request) -> serde_json::Result<Said> {
                 after,
                 request.include_artifacts.map(|include| ("includeArtifacts", include.to_string())),
             ];
-            Said { query: query.into_iter().flatten().collect(), ..get(format!("{v}/tasks")) }
+            RestRequest { query: query.into_iter().flatten().collect(), ..get(format!("{v}/tasks")) }
         }
-        Request::Cancel(request) => {
+        OperationRequest::Cancel(request) => {
             let body = match version {
                 Version::V10 => request.metadata.map_or_else(|| json!({}), |metadata| json!({"metadata": metadata})),
                 Version::V03 => json!({"name": format!("tasks/{}", request.id)}),
             };
             post(task(&request.id, ":cancel"), body)
         }
-        Request::Subscribe(request) => {
+        OperationRequest::Subscribe(request) => {
             let path = task(&request.id, ":subscribe");
-            // As the official clients of the two versions do.
+            // The official clients of the two versions use these methods.
             let method = if version == Version::V10 { Method::POST } else { Method::GET };
-            Said { method, ..get(path) }
+            RestRequest { method, ..get(path) }
         }
-        Request::SetPush(config) => post(configs(&config.task_id), push(version, config)?),
-        Request::GetPush(request) => get(config(&request.task_id, &request.id)),
-        Request::ListPush(request) => {
+        OperationRequest::SetPush(config) => post(configs(&config.task_id), push(version, config)?),
+        OperationRequest::GetPush(request) => get(config(&request.task_id, &request.id)),
+        OperationRequest::ListPush(request) => {
             let token = request.page_token.map(|token| ("pageToken", token));
             let query = number("pageSize", request.page_size).into_iter().chain(token).collect();
-            Said { query, ..get(configs(&request.task_id)) }
+            RestRequest { query, ..get(configs(&request.task_id)) }
         }
-        Request::DeletePush(request) => Said { method: Method::DELETE, ..get(config(&request.task_id, &request.id)) },
-        Request::ExtendedCard(_) if version == Version::V03 => get("/v1/card".to_owned()),
-        Request::ExtendedCard(_) => get("/extendedAgentCard".to_owned()),
+        OperationRequest::DeletePush(request) => {
+            RestRequest { method: Method::DELETE, ..get(config(&request.task_id, &request.id)) }
+        }
+        OperationRequest::ExtendedCard(_) if version == Version::V03 => get("/v1/card".to_owned()),
+        OperationRequest::ExtendedCard(_) => get("/extendedAgentCard".to_owned()),
     })
 }
 
+/// Returns the body of a message. The tenant is omitted, because it is part of the path.
 fn message(version: Version, mut request: SendMessageRequest) -> serde_json::Result<Value> {
     request.tenant = None;
     match version {
         Version::V10 => serde_json::to_value(request),
         Version::V03 => {
-            // Most agents of 0.3 are made of what can read nothing else.
-            python::write_message(&mut request.message);
+            // Most agents of 0.3 use the Python SDK, which accepts no other form.
+            python::encode_message(&mut request.message);
             serde_json::to_value(rest::SendMessageRequest::from(request))
         }
     }
 }
 
+/// Returns the body that creates a configuration, without the tenant. In 0.3 it is the whole request.
 fn push(version: Version, config: TaskPushNotificationConfig) -> serde_json::Result<Value> {
     match version {
         Version::V10 => serde_json::to_value(TaskPushNotificationConfig { tenant: None, ..config }),
@@ -180,53 +210,58 @@ fn push(version: Version, config: TaskPushNotificationConfig) -> serde_json::Res
     }
 }
 
-/// The body of an answer that comes at once, if it is a success.
-async fn body(wire: &Wire, response: &mut Response) -> Result<Vec<u8>, Error> {
+/// Returns the body of a successful response. Fails with the error of any other response.
+async fn body(transport: &HttpTransport, response: &mut Response) -> Result<Vec<u8>, Error> {
     let status = response.status();
     if status.is_success() {
-        return wire.body(response, wire.limits().answer).await;
+        return transport.body(response, transport.limits().max_response_bytes).await;
     }
-    let body = wire.fault(response).await;
-    Err(refused(wire, status, response.headers(), &body))
+    let body = transport.error_body(response).await;
+    Err(error_from_response(transport, status, response.headers(), &body))
 }
 
-fn refused(wire: &Wire, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
-    let fault = serde_json::from_slice(body).ok().and_then(|value| fault(&value, status));
-    match fault.filter(|_| !is_denial(status)) {
-        Some(fault) => wire.cleaned(fault),
-        None => wire.refused(status, headers, body),
+/// Returns the protocol error of a response, or a rejection if it has none or its status rejects the caller.
+fn error_from_response(transport: &HttpTransport, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
+    let error = serde_json::from_slice(body).ok().and_then(|value| decode_error(&value, status));
+    match error.filter(|_| !is_denial(status)) {
+        Some(error) => transport.cleaned(error),
+        None => transport.rejection(status, headers, body),
     }
 }
 
-/// An error as the agent tells it: a status of `google.rpc` in 1.x, a code and words in 0.3. Who is not let in is told so
-/// in words of HTTP.
-fn fault(value: &Value, status: StatusCode) -> Option<crate::Error> {
+/// Decodes a protocol error: a `google.rpc.Status` in 1.x, a code and a message in 0.3. The kind is that of the reason,
+/// the code, or the HTTP status, in this order.
+///
+/// Returns `None` if the body has no message or none of these has a known kind.
+fn decode_error(value: &Value, status: StatusCode) -> Option<crate::Error> {
     let error = value.get("error").filter(|error| error.is_object()).unwrap_or(value);
     let message = error["message"].as_str()?;
     if let Some(details) = error["details"].as_array()
         && let Some(kind) = details.iter().find_map(reason)
     {
-        return Some(detailed(details, kind, message));
+        return Some(with_details(details, kind, message));
     }
     let code = error["code"].as_i64().and_then(|code| i32::try_from(code).ok());
-    let kind = code.and_then(Kind::of_code).or(match status {
-        // What the first agents of either version told by the status alone.
-        StatusCode::NOT_FOUND => Some(Kind::TaskNotFound),
-        StatusCode::CONFLICT => Some(Kind::TaskNotCancelable),
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => Some(Kind::ContentTypeNotSupported),
-        StatusCode::NOT_IMPLEMENTED => Some(Kind::UnsupportedOperation),
-        StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => Some(Kind::InvalidParams),
+    let kind = code.and_then(ErrorKind::from_json_rpc_code).or(match status {
+        // Early agents of both versions report these errors only by the status.
+        StatusCode::NOT_FOUND => Some(ErrorKind::TaskNotFound),
+        StatusCode::CONFLICT => Some(ErrorKind::TaskNotCancelable),
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => Some(ErrorKind::ContentTypeNotSupported),
+        StatusCode::NOT_IMPLEMENTED => Some(ErrorKind::UnsupportedOperation),
+        StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => Some(ErrorKind::InvalidParams),
         _ => None,
     });
     Some(crate::Error::new(kind?, message))
 }
 
-fn reason(detail: &Value) -> Option<Kind> {
-    Kind::of_reason(detail.get("reason")?.as_str()?)
+/// Returns the kind of the reason in a detail, or `None` if it has no known reason.
+fn reason(detail: &Value) -> Option<ErrorKind> {
+    ErrorKind::from_reason(detail.get("reason")?.as_str()?)
 }
 
-/// An error with what goes along for programs.
-pub(super) fn detailed(details: &[Value], kind: Kind, message: &str) -> crate::Error {
+/// Returns an error with the metadata and violations of its details. A known reason replaces `kind`. At most 20 details
+/// and 50 violations each are read.
+pub(super) fn with_details(details: &[Value], kind: ErrorKind, message: &str) -> crate::Error {
     let mut error = crate::Error::new(details.iter().find_map(reason).unwrap_or(kind), message);
     for detail in details.iter().take(20) {
         let metadata = detail["metadata"].as_object().into_iter().flatten();
@@ -239,30 +274,31 @@ pub(super) fn detailed(details: &[Value], kind: Kind, message: &str) -> crate::E
     error
 }
 
-fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     serde_json::from_slice(body).map_err(|error| error.to_string())
 }
 
-fn answer(version: Version, operation: Operation, body: &[u8]) -> Result<Answer, String> {
+/// Decodes the body of a successful response. The body of a deletion is ignored. Fails if the body is invalid.
+fn decode_response(version: Version, operation: Operation, body: &[u8]) -> Result<OperationResponse, String> {
     if operation == Operation::DeletePush {
-        return Ok(Answer::Deleted);
+        return Ok(OperationResponse::Deleted);
     }
     if operation == Operation::ExtendedCard {
-        return Ok(Answer::Card(Box::new(card::parse(body)?)));
+        return Ok(OperationResponse::Card(Box::new(card::parse(body)?)));
     }
-    let value: Value = read(body)?;
-    let mut answer = answers::read(Form::of_http_json(version, &value), operation, value)?;
+    let value: Value = parse_json(body)?;
+    let mut response = responses::decode(JsonFormat::for_http_json(version, &value), operation, value)?;
     if version == Version::V03 {
-        python::read_answer(&mut answer);
+        python::decode_response(&mut response);
     }
-    Ok(answer)
+    Ok(response)
 }
 
-/// Reads an event, and whether it is the last.
-fn update(version: Version, value: Value) -> Result<(StreamResponse, bool), String> {
-    let (mut update, is_final) = answers::read_update(Form::of_http_json(version, &value), value)?;
+/// Decodes an event. Returns the update and whether it is the last.
+fn decode_update(version: Version, value: Value) -> Result<(StreamResponse, bool), String> {
+    let (mut update, is_final) = responses::decode_update(JsonFormat::for_http_json(version, &value), value)?;
     if version == Version::V03 {
-        python::read_update(&mut update);
+        python::decode_update(&mut update);
     }
     let is_end = is_final || is_last(&update);
     Ok((update, is_end))

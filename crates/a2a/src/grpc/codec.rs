@@ -1,11 +1,11 @@
-//! Messages as bytes, for tonic: which message they are is only known once the method is, so they are decoded in
-//! [`super::packages`].
+//! A codec for tonic that passes messages as bytes. [`super::packages`] decodes them, because the method determines the
+//! type.
 
 use bytes::{Buf, BufMut, Bytes};
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::{Code, Status};
 
-/// Takes and gives the bytes of a message.
+/// Passes the bytes of a message unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RawCodec;
 
@@ -43,7 +43,7 @@ impl Decoder for RawCodec {
     }
 }
 
-/// Why a body is not made of messages.
+/// The reason why a body is not a valid sequence of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FramingError {
     TooLarge,
@@ -52,8 +52,8 @@ pub(crate) enum FramingError {
 }
 
 impl FramingError {
-    /// Classifies the status with which tonic refuses a body. It tells them apart by the code and the message.
-    pub(crate) fn of(status: &Status) -> Self {
+    /// Classifies the status with which tonic rejects a body, by its code and message.
+    pub(crate) fn from_status(status: &Status) -> Self {
         match status.code() {
             Code::OutOfRange => Self::TooLarge,
             _ if status.message().contains("compress") => Self::Compressed,

@@ -1,13 +1,13 @@
-//! gRPC: `lf.a2a.v1.A2AService`, which is version 1.x, and `a2a.v1.A2AService`, which is 0.3, beside anything else on one
-//! port, with the services for health checks and reflection.
+//! The gRPC binding: `lf.a2a.v1.A2AService` (1.x) and `a2a.v1.A2AService` (0.3), with health checks and reflection. It
+//! shares its port with the other bindings.
 //!
-//! tonic does the framing and the trailers. All methods go through one function, with messages as bytes ([`codec`]); the
-//! messages of each package are in [`packages`], errors in [`status`].
+//! tonic does the framing and the trailers. All methods use one function, with messages as bytes ([`codec`]). [`packages`]
+//! encodes and decodes the messages of each package, and [`status`] the errors.
 //!
-//! A request is received whole, up to [`Handler::max_request`], within [`READ_TIMEOUT`]. Then its version is compared with
-//! that of the package, the caller is admitted, and only then errors of the content are reported. The agent is named by
-//! `tenant` (1.x only), else by the metadata whose name [`router`] was given, else it is the default one. Deadlines of the
-//! caller are ignored, and compressed requests are refused.
+//! A request is received in full, up to [`AgentHandler::max_request_bytes`], within [`READ_TIMEOUT`], and decoded
+//! as protobuf, because it may name the agent. The version is compared with the package, then the caller is authorized.
+//! Invalid fields are reported last. The agent is named by `tenant` (1.x only) or by a metadata key. Without either it
+//! is the default agent. Deadlines of the caller are ignored. Compressed requests are rejected.
 
 pub(crate) mod codec;
 pub(crate) mod packages;
@@ -35,23 +35,26 @@ use tonic::server::{Grpc, StreamingService};
 use tonic::{Status, Streaming};
 
 use crate::v03::rest::python;
-use crate::{Answer, Binding, Call, Error, Handler, Kind, Operation, Updates, Version, extensions, version};
+use crate::{
+    AgentHandler, Binding, CallContext, Error, ErrorKind, Operation, OperationResponse, UpdateStream, Version,
+    extensions, version,
+};
 
 use codec::{FramingError, RawCodec};
-use packages::Decoded;
+use packages::DecodedRequest;
 
-/// How long a request may take to arrive.
+/// The time within which a request must arrive.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The most bytes of all requests together whose callers are not admitted yet.
-const MAX_WAITING: usize = 256 << 20;
+/// The maximum size of all requests with callers that are not authorized yet, in bytes.
+const MAX_UNAUTHORIZED_BYTES: usize = 256 << 20;
 
-/// The bytes in front of a message.
+/// The size of the header of a message, in bytes.
 const FRAME_HEADER: usize = 5;
 
-/// Returns the routes of all services. `agent` is the metadata that names the agent.
-pub fn router<H: Handler>(handler: H, agent: HeaderName) -> Router {
-    let service = Service { handler, agent, memory: Arc::new(Semaphore::new(MAX_WAITING)) };
+/// Returns the routes of all services. `agent` is the metadata key that names the agent.
+pub fn router<H: AgentHandler>(handler: H, agent: HeaderName) -> Router {
+    let service = GrpcService { handler, agent, memory: Arc::new(Semaphore::new(MAX_UNAUTHORIZED_BYTES)) };
     Router::new()
         .route(&format!("/{}/{{method}}", packages::service(Version::V10)), post(serve::<H, true>))
         .route(&format!("/{}/{{method}}", packages::service(Version::V03)), post(serve::<H, false>))
@@ -60,15 +63,17 @@ pub fn router<H: Handler>(handler: H, agent: HeaderName) -> Router {
 }
 
 #[derive(Clone)]
-struct Service<H> {
+struct GrpcService<H> {
     handler: H,
+    /// The metadata key that names the agent.
     agent: HeaderName,
-    /// One permit a byte that is received before its caller is admitted.
+    /// One permit for each received byte of requests with callers that are not authorized yet.
     memory: Arc<Semaphore>,
 }
 
-async fn serve<H: Handler, const IS_V10: bool>(
-    State(service): State<Service<H>>,
+/// Serves one call. Responds with 415 if the content type is not gRPC. All other errors are gRPC statuses.
+async fn serve<H: AgentHandler, const IS_V10: bool>(
+    State(service): State<GrpcService<H>>,
     Path(method): Path<String>,
     request: Request,
 ) -> Response<Body> {
@@ -78,150 +83,168 @@ async fn serve<H: Handler, const IS_V10: bool>(
         return response;
     }
     let version = if IS_V10 { Version::V10 } else { Version::V03 };
-    match service.answer(version, &method, request).await {
+    match service.respond(version, &method, request).await {
         Ok(response) => response.map(Body::new),
         Err(status) => status.into_http(),
     }
 }
 
-/// `application/grpc`, or `application/grpc+proto`, which is the same.
+/// Returns whether the content type is `application/grpc` or its synonym `application/grpc+proto`.
 fn is_grpc(headers: &HeaderMap) -> bool {
     let media = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let media = media.split(';').next().unwrap_or_default().trim();
     media.eq_ignore_ascii_case("application/grpc") || media.eq_ignore_ascii_case("application/grpc+proto")
 }
 
-impl<H: Handler> Service<H> {
-    async fn answer(
+impl<H: AgentHandler> GrpcService<H> {
+    /// Receives the request and lets tonic serve it. Fails if the method is unknown, or the request is too large, late
+    /// or incomplete.
+    async fn respond(
         self,
         version: Version,
         method: &str,
         request: Request,
     ) -> Result<Response<tonic::body::Body>, Status> {
         let operation = packages::operation(version, method)
-            .ok_or_else(|| status::of_error(version, &packages::no_such_method()))?;
-        let limit = self.handler.max_request();
+            .ok_or_else(|| status::from_error(version, &packages::method_not_found()))?;
+        let limit = self.handler.max_request_bytes();
         let (head, body) = request.into_parts();
         let received = timeout(READ_TIMEOUT, self.receive(body, limit)).await;
-        let (body, held) = received.map_err(|_| Status::deadline_exceeded("the request did not arrive in time"))??;
+        let (body, permit) =
+            received.map_err(|_| Status::deadline_exceeded("the request did not arrive in time"))??;
         let request = Request::from_parts(head, Full::new(body));
-        let call = Invocation { service: self, version, operation, held };
+        let call = Invocation { service: self, version, operation, permit };
         Ok(Grpc::new(RawCodec).max_decoding_message_size(limit).streaming(call, request).await)
     }
 
-    /// Receives a body as long as there is memory for it.
+    /// Receives a body and returns it with its memory permits, which are `None` for an empty body. Fails if it is
+    /// larger than `limit` and a frame header, incomplete, or the memory limit is reached.
     async fn receive(&self, mut body: Body, limit: usize) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Status> {
         let mut received = BytesMut::new();
-        let mut held: Option<OwnedSemaphorePermit> = None;
+        let mut permits: Option<OwnedSemaphorePermit> = None;
         while let Some(frame) = body.frame().await {
-            let broken = |_| Status::invalid_argument("the request broke off");
+            let broken = |_| Status::invalid_argument("the request is incomplete");
             let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
             if received.len() + data.len() > limit + FRAME_HEADER {
-                return Err(status::of_framing(FramingError::TooLarge, limit));
+                return Err(status::from_framing_error(FramingError::TooLarge, limit));
             }
             let bytes = u32::try_from(data.len()).unwrap_or(u32::MAX);
-            let full = |_| Status::resource_exhausted("too many requests are on their way at once; try again later");
+            let full = |_| Status::resource_exhausted("too many concurrent requests; try again later");
             let permit = self.memory.clone().try_acquire_many_owned(bytes).map_err(full)?;
-            match &mut held {
-                Some(held) => held.merge(permit),
-                None => held = Some(permit),
+            match &mut permits {
+                Some(permits) => permits.merge(permit),
+                None => permits = Some(permit),
             }
             received.extend_from_slice(&data);
         }
-        Ok((received.freeze(), held))
+        Ok((received.freeze(), permits))
     }
 
-    /// Fails if a header names another version than that of the package.
-    fn compare(&self, version: Version, headers: &HeaderMap) -> Result<(), Error> {
-        let Some(named) = headers.get(version::HEADER) else { return Ok(()) };
+    /// Fails if the version header does not match the version of the package or is unknown. A missing or empty header
+    /// is accepted.
+    fn check_version(&self, version: Version, headers: &HeaderMap) -> Result<(), Error> {
+        let Some(named) = headers.get(version::VERSION_HEADER) else { return Ok(()) };
         let named = named.to_str().unwrap_or("?").trim();
-        if named.is_empty() || Version::named(named)? == version {
+        if named.is_empty() || Version::parse(named)? == version {
             return Ok(());
         }
-        let message = format!("the metadata says {named}, the service is of version {}", version.as_str());
-        Err(Error::new(Kind::VersionNotSupported, message))
+        let message = format!("the metadata names version {named}, but the service has version {}", version.as_str());
+        Err(Error::new(ErrorKind::VersionNotSupported, message))
     }
 
-    fn named(&self, headers: &HeaderMap) -> Option<String> {
+    /// Returns the agent that the metadata name, or `None` if they name none. A value that is not text becomes `?`,
+    /// which is no agent.
+    fn agent_from_metadata(&self, headers: &HeaderMap) -> Option<String> {
         let name = headers.get(&self.agent)?.to_str().unwrap_or("?").trim();
         Some(name).filter(|name| !name.is_empty()).map(ToOwned::to_owned)
     }
 }
 
-/// One call, for tonic to serve.
+/// One call that tonic serves.
 struct Invocation<H> {
-    service: Service<H>,
+    service: GrpcService<H>,
     version: Version,
     operation: Operation,
-    held: Option<OwnedSemaphorePermit>,
+    permit: Option<OwnedSemaphorePermit>,
 }
 
-type Messages = BoxStream<'static, Result<Bytes, Status>>;
+type EncodedMessages = BoxStream<'static, Result<Bytes, Status>>;
 
-/// All methods are served as streams: the two kinds look alike on the wire.
-impl<H: Handler> StreamingService<Bytes> for Invocation<H> {
+/// Serves all methods as streams. Unary and streaming responses have the same form on the wire.
+impl<H: AgentHandler> StreamingService<Bytes> for Invocation<H> {
     type Response = Bytes;
-    type ResponseStream = Messages;
-    type Future = BoxFuture<'static, Result<tonic::Response<Messages>, Status>>;
+    type ResponseStream = EncodedMessages;
+    type Future = BoxFuture<'static, Result<tonic::Response<EncodedMessages>, Status>>;
 
     fn call(&mut self, request: tonic::Request<Streaming<Bytes>>) -> Self::Future {
         let service = self.service.clone();
-        service.call(self.version, self.operation, self.held.take(), request).boxed()
+        service.call(self.version, self.operation, self.permit.take(), request).boxed()
     }
 }
 
-impl<H: Handler> Service<H> {
+impl<H: AgentHandler> GrpcService<H> {
+    /// Decodes, authorizes and handles one call. Returns its response as a stream of one or several messages.
+    ///
+    /// Fails in this order: a message that is not protobuf of the operation, a wrong version, a rejected caller,
+    /// invalid content, an error of the handler. The message is decoded first because it contains the tenant. The
+    /// memory permits are released after the authorization.
     async fn call(
         self,
         version: Version,
         operation: Operation,
-        held: Option<OwnedSemaphorePermit>,
+        permit: Option<OwnedSemaphorePermit>,
         request: tonic::Request<Streaming<Bytes>>,
-    ) -> Result<tonic::Response<Messages>, Status> {
-        let failed = |error: Error| status::of_error(version, &error);
+    ) -> Result<tonic::Response<EncodedMessages>, Status> {
+        let to_status = |error: Error| status::from_error(version, &error);
         let (metadata, extensions, messages) = request.into_parts();
-        let message = only_message(messages, self.handler.max_request()).await?;
-        let Decoded { tenant, request } = packages::decode_request(version, operation, message).map_err(failed)?;
+        let message = only_message(messages, self.handler.max_request_bytes()).await?;
+        let DecodedRequest { tenant, request } =
+            packages::decode_request(version, operation, message).map_err(to_status)?;
         let headers = metadata.into_headers();
-        self.compare(version, &headers).map_err(failed)?;
-        let call = Call {
-            agent: tenant.or_else(|| self.named(&headers)),
+        self.check_version(version, &headers).map_err(to_status)?;
+        let call = CallContext {
+            agent: tenant.or_else(|| self.agent_from_metadata(&headers)),
             binding: Binding::Grpc,
             version,
             tenant: None,
-            extensions_wanted: extensions::wanted(&headers),
+            requested_extensions: extensions::requested(&headers),
             headers,
             extensions,
         };
-        let caller = self.handler.admit(&call).await.map_err(|denied| status::of_denied(version, denied))?;
-        drop(held);
-        let mut request = request.map_err(failed)?;
-        let is_python = version == Version::V03 && python::calls(&call.headers);
+        let caller =
+            self.handler.authorize(&call).await.map_err(|rejection| status::from_rejection(version, rejection))?;
+        drop(permit);
+        let mut request = request.map_err(to_status)?;
+        let is_python = version == Version::V03 && python::is_python_sdk(&call.headers);
         if is_python {
-            python::read_request(&mut request);
+            python::decode_request(&mut request);
         }
-        request.check().map_err(failed)?;
-        let active = if call.extensions_wanted.is_empty() { Vec::new() } else { self.handler.activates(&call) };
-        let messages = match self.handler.handle(caller, request).await.map_err(failed)? {
-            Answer::Updates(updates) if operation.streams() => encoded(version, updates, is_python),
-            mut answer => {
+        request.validate().map_err(to_status)?;
+        let active =
+            if call.requested_extensions.is_empty() { Vec::new() } else { self.handler.active_extensions(&call) };
+        let messages = match self.handler.handle(caller, request).await.map_err(to_status)? {
+            OperationResponse::Updates(updates) if operation.is_streaming() => {
+                encode_updates(version, updates, is_python)
+            }
+            mut response => {
                 if is_python {
-                    python::write(&mut answer);
+                    python::encode_response(&mut response);
                 }
-                let message = packages::encode_answer(version, operation, answer);
-                let message =
-                    message.ok_or_else(|| failed(Error::new(Kind::Internal, "the answer is of another kind")))?;
+                let message = packages::encode_response(version, operation, response);
+                let message = message.ok_or_else(|| {
+                    to_status(Error::new(ErrorKind::Internal, "the response does not match the request"))
+                })?;
                 stream::iter([Ok(message)]).boxed()
             }
         };
-        let headers = HeaderMap::from_iter(extensions::header(version, &active));
+        let headers = HeaderMap::from_iter(extensions::response_header(version, &active));
         Ok(tonic::Response::from_parts(MetadataMap::from_headers(headers), messages, http::Extensions::new()))
     }
 }
 
-/// Returns the one message of a request.
+/// Returns the only message of a request. Fails if the request has none, several or a malformed one.
 async fn only_message(mut messages: Streaming<Bytes>, limit: usize) -> Result<Bytes, Status> {
-    let malformed = |error| status::of_framing(FramingError::of(&error), limit);
+    let malformed = |error| status::from_framing_error(FramingError::from_status(&error), limit);
     let message = messages.message().await.map_err(malformed)?;
     let message = message.ok_or_else(|| Status::invalid_argument("the request has no message"))?;
     match messages.message().await.map_err(malformed)? {
@@ -230,16 +253,16 @@ async fn only_message(mut messages: Streaming<Bytes>, limit: usize) -> Result<By
     }
 }
 
-/// Returns one message for every update; an error is the last.
-fn encoded(version: Version, updates: Updates, is_python: bool) -> Messages {
+/// Returns one message for every update. An error ends the stream.
+fn encode_updates(version: Version, updates: UpdateStream, is_python: bool) -> EncodedMessages {
     let encode = move |update| match update {
         Ok(mut update) => {
             if is_python {
-                python::write_update(&mut update);
+                python::encode_update(&mut update);
             }
             Ok(packages::encode_update(version, update))
         }
-        Err(error) => Err(status::of_error(version, &error)),
+        Err(error) => Err(status::from_error(version, &error)),
     };
     updates.map(encode).boxed()
 }

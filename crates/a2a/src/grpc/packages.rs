@@ -1,19 +1,20 @@
-//! The methods of each package and their messages, for both ends of a call.
+//! The methods of each package and the encoding of their messages, for server and client.
 
 use bytes::Bytes;
 use prost::Message;
 
 use crate::proto::{v1, v03};
 use crate::types::StreamResponse;
-use crate::{Answer, Error, Kind, Operation, Request, Version};
+use crate::{Error, ErrorKind, Operation, OperationRequest, OperationResponse, Version};
 
-/// A request as it came. Its content is only looked at once the caller is admitted, and so are its errors.
-pub(super) struct Decoded {
+/// A decoded request. Errors of its content are reported only after the caller is authorized.
+pub(super) struct DecodedRequest {
+    /// The tenant of the message. `None` if it is empty, and always in 0.3.
     pub(super) tenant: Option<String>,
-    pub(super) request: Result<Request, Error>,
+    pub(super) request: Result<OperationRequest, Error>,
 }
 
-/// Passes every operation that both packages have to a macro, with its request in `lf.a2a.v1` and in `a2a.v1`.
+/// Invokes a macro with every operation that both packages have, and its request types in `lf.a2a.v1` and `a2a.v1`.
 macro_rules! requests {
     ($macro:ident) => {
         $macro! {
@@ -31,6 +32,7 @@ macro_rules! requests {
     };
 }
 
+/// Returns the full name of the service of a version.
 pub(crate) fn service(version: Version) -> &'static str {
     match version {
         Version::V10 => "lf.a2a.v1.A2AService",
@@ -38,7 +40,7 @@ pub(crate) fn service(version: Version) -> &'static str {
     }
 }
 
-/// Returns the name of an operation in a package, or nothing if the package does not have it.
+/// Returns the method of an operation, or `None` if the package does not have it.
 pub(crate) fn method(version: Version, operation: Operation) -> Option<&'static str> {
     match (version, operation) {
         (Version::V10, operation) => Some(operation.as_str()),
@@ -50,29 +52,32 @@ pub(crate) fn method(version: Version, operation: Operation) -> Option<&'static 
     }
 }
 
+/// Returns the operation of a method, or `None` if the method is unknown.
 pub(super) fn operation(version: Version, name: &str) -> Option<Operation> {
     Operation::ALL.into_iter().find(|operation| method(version, *operation) == Some(name))
 }
 
-fn read<P: Message + Default>(message: Bytes) -> Result<P, Error> {
-    P::decode(message).map_err(|error| Error::new(Kind::Parse, format!("the message cannot be read: {error}")))
+fn decode<P: Message + Default>(message: Bytes) -> Result<P, Error> {
+    P::decode(message).map_err(|error| Error::new(ErrorKind::Parse, format!("the message cannot be decoded: {error}")))
 }
 
-fn written(message: &impl Message) -> Bytes {
+fn encode(message: &impl Message) -> Bytes {
     message.encode_to_vec().into()
 }
 
-pub(super) fn no_such_method() -> Error {
-    Error::new(Kind::MethodNotFound, "there is no such method")
+/// Returns the error for an unknown method.
+pub(super) fn method_not_found() -> Error {
+    Error::new(ErrorKind::MethodNotFound, "the method was not found")
 }
 
-pub(super) fn decode_request(version: Version, operation: Operation, message: Bytes) -> Result<Decoded, Error> {
-    /// Only messages of 1.x have a tenant.
+/// Decodes a request. Fails if the bytes are not a message of the operation.
+pub(super) fn decode_request(version: Version, operation: Operation, message: Bytes) -> Result<DecodedRequest, Error> {
+    // Only messages of 1.x have a tenant.
     macro_rules! with_tenant {
         ($message:ident, $operation:ident) => {{
-            let message: v1::$message = read(message)?;
+            let message: v1::$message = decode(message)?;
             let tenant = Some(message.tenant.clone()).filter(|tenant| !tenant.is_empty());
-            Decoded { tenant, request: message.try_into().map(Request::$operation) }
+            DecodedRequest { tenant, request: message.try_into().map(OperationRequest::$operation) }
         }};
     }
     macro_rules! decoded {
@@ -81,99 +86,105 @@ pub(super) fn decode_request(version: Version, operation: Operation, message: By
                 $((Version::V10, Operation::$operation) => with_tenant!($v1, $operation),)*
                 (Version::V10, Operation::List) => with_tenant!(ListTasksRequest, List),
                 $((Version::V03, Operation::$operation) => {
-                    Decoded { tenant: None, request: read::<v03::$v03>(message)?.try_into().map(Request::$operation) }
+                    let request = decode::<v03::$v03>(message)?.try_into().map(OperationRequest::$operation);
+                    DecodedRequest { tenant: None, request }
                 })*
-                (Version::V03, Operation::List) => return Err(no_such_method()),
+                (Version::V03, Operation::List) => return Err(method_not_found()),
             }
         };
     }
     Ok(requests!(decoded))
 }
 
-/// Returns a request as it is sent, or nothing if the package does not have it.
-pub(crate) fn encode_request(version: Version, request: Request) -> Option<Bytes> {
+/// Returns the encoded request, or `None` if the package does not have the operation.
+pub(crate) fn encode_request(version: Version, request: OperationRequest) -> Option<Bytes> {
     macro_rules! encoded {
         ($($operation:ident $v1:ident $v03:ident,)*) => {
             match (version, request) {
-                $((Version::V10, Request::$operation(request)) => written(&v1::$v1::from(request)),
-                (Version::V03, Request::$operation(request)) => written(&v03::$v03::from(request)),)*
-                (Version::V10, Request::List(request)) => written(&v1::ListTasksRequest::from(request)),
-                (Version::V03, Request::List(_)) => return None,
+                $((Version::V10, OperationRequest::$operation(request)) => encode(&v1::$v1::from(request)),
+                (Version::V03, OperationRequest::$operation(request)) => encode(&v03::$v03::from(request)),)*
+                (Version::V10, OperationRequest::List(request)) => encode(&v1::ListTasksRequest::from(request)),
+                (Version::V03, OperationRequest::List(_)) => return None,
             }
         };
     }
     Some(requests!(encoded))
 }
 
-/// Returns the answer to a call, or nothing if it is not one to this operation.
-pub(super) fn encode_answer(version: Version, operation: Operation, answer: Answer) -> Option<Bytes> {
+/// Returns the encoded response, or `None` if it does not match the operation.
+pub(super) fn encode_response(version: Version, operation: Operation, response: OperationResponse) -> Option<Bytes> {
     use Operation::{Cancel, DeletePush, ExtendedCard, Get, GetPush, List, ListPush, Send, SetPush};
     macro_rules! encoded {
-        ($answer:expr, $v1:ident, $v03:ident) => {
+        ($response:expr, $v1:ident, $v03:ident) => {
             match version {
-                Version::V10 => written(&v1::$v1::from($answer)),
-                Version::V03 => written(&v03::$v03::from($answer)),
+                Version::V10 => encode(&v1::$v1::from($response)),
+                Version::V03 => encode(&v03::$v03::from($response)),
             }
         };
     }
-    Some(match (operation, answer) {
-        (Send, Answer::Sent(sent)) => encoded!(sent, SendMessageResponse, SendMessageResponse),
-        (Get | Cancel, Answer::Task(task)) => encoded!(task, Task, Task),
-        (List, Answer::Tasks(tasks)) => written(&v1::ListTasksResponse::from(tasks)),
-        (SetPush | GetPush, Answer::Push(push)) => {
+    Some(match (operation, response) {
+        (Send, OperationResponse::Sent(sent)) => encoded!(sent, SendMessageResponse, SendMessageResponse),
+        (Get | Cancel, OperationResponse::Task(task)) => encoded!(task, Task, Task),
+        (List, OperationResponse::Tasks(tasks)) => encode(&v1::ListTasksResponse::from(tasks)),
+        (SetPush | GetPush, OperationResponse::PushConfig(push)) => {
             encoded!(push, TaskPushNotificationConfig, TaskPushNotificationConfig)
         }
-        (ListPush, Answer::Pushes(pushes)) => {
+        (ListPush, OperationResponse::PushConfigs(pushes)) => {
             encoded!(pushes, ListTaskPushNotificationConfigsResponse, ListTaskPushNotificationConfigResponse)
         }
-        (DeletePush, Answer::Deleted) => Bytes::new(),
-        (ExtendedCard, Answer::Card(card)) => encoded!(*card, AgentCard, AgentCard),
+        (DeletePush, OperationResponse::Deleted) => Bytes::new(),
+        (ExtendedCard, OperationResponse::Card(card)) => encoded!(*card, AgentCard, AgentCard),
         _ => return None,
     })
 }
 
-/// Reads the answer to a call.
-pub(crate) fn decode_answer(version: Version, operation: Operation, message: Bytes) -> Result<Answer, Error> {
+/// Decodes a response. Fails if the bytes are not a response to the operation.
+pub(crate) fn decode_response(
+    version: Version,
+    operation: Operation,
+    message: Bytes,
+) -> Result<OperationResponse, Error> {
     macro_rules! decoded {
         ($v1:ident, $v03:ident) => {
             match version {
-                Version::V10 => read::<v1::$v1>(message)?.try_into()?,
-                Version::V03 => read::<v03::$v03>(message)?.try_into()?,
+                Version::V10 => decode::<v1::$v1>(message)?.try_into()?,
+                Version::V03 => decode::<v03::$v03>(message)?.try_into()?,
             }
         };
     }
     Ok(match operation {
-        Operation::Send => Answer::Sent(decoded!(SendMessageResponse, SendMessageResponse)),
-        Operation::Get | Operation::Cancel => Answer::Task(decoded!(Task, Task)),
-        Operation::List => Answer::Tasks(read::<v1::ListTasksResponse>(message)?.try_into()?),
+        Operation::Send => OperationResponse::Sent(decoded!(SendMessageResponse, SendMessageResponse)),
+        Operation::Get | Operation::Cancel => OperationResponse::Task(decoded!(Task, Task)),
+        Operation::List => OperationResponse::Tasks(decode::<v1::ListTasksResponse>(message)?.try_into()?),
         Operation::SetPush | Operation::GetPush => {
-            Answer::Push(decoded!(TaskPushNotificationConfig, TaskPushNotificationConfig))
+            OperationResponse::PushConfig(decoded!(TaskPushNotificationConfig, TaskPushNotificationConfig))
         }
-        Operation::ListPush => {
-            Answer::Pushes(decoded!(ListTaskPushNotificationConfigsResponse, ListTaskPushNotificationConfigResponse))
-        }
-        Operation::DeletePush => Answer::Deleted,
-        Operation::ExtendedCard => Answer::Card(Box::new(decoded!(AgentCard, AgentCard))),
+        Operation::ListPush => OperationResponse::PushConfigs(decoded!(
+            ListTaskPushNotificationConfigsResponse,
+            ListTaskPushNotificationConfigResponse
+        )),
+        Operation::DeletePush => OperationResponse::Deleted,
+        Operation::ExtendedCard => OperationResponse::Card(Box::new(decoded!(AgentCard, AgentCard))),
         Operation::Stream | Operation::Subscribe => {
-            return Err(Error::new(Kind::Internal, "a stream is not answered at once"));
+            return Err(Error::new(ErrorKind::Internal, "a streaming operation has no single response"));
         }
     })
 }
 
-/// Returns one message of a stream.
+/// Returns one encoded message of a stream.
 pub(super) fn encode_update(version: Version, update: StreamResponse) -> Bytes {
     match version {
-        Version::V10 => written(&v1::StreamResponse::from(update)),
-        Version::V03 => written(&v03::StreamResponse::from(update)),
+        Version::V10 => encode(&v1::StreamResponse::from(update)),
+        Version::V03 => encode(&v03::StreamResponse::from(update)),
     }
 }
 
-/// Reads one message of a stream. The flag is set where 0.3 says that it is the last.
+/// Decodes one message of a stream. The flag is the `final` flag of 0.3. Fails if the bytes are not an update.
 pub(crate) fn decode_update(version: Version, message: Bytes) -> Result<(StreamResponse, bool), Error> {
     match version {
-        Version::V10 => Ok((read::<v1::StreamResponse>(message)?.try_into()?, false)),
+        Version::V10 => Ok((decode::<v1::StreamResponse>(message)?.try_into()?, false)),
         Version::V03 => {
-            let update: v03::StreamResponse = read(message)?;
+            let update: v03::StreamResponse = decode(message)?;
             let is_final = update.is_final();
             Ok((update.try_into()?, is_final))
         }

@@ -1,5 +1,6 @@
-//! The services that tools expect beside any other: `grpc.health.v1.Health`, and `grpc.reflection.v1.ServerReflection`,
-//! the latter also as `v1alpha`. Both are open to everyone. They know the definitions of the protocol, but no agent.
+//! The standard services `grpc.health.v1.Health` and `grpc.reflection.v1.ServerReflection`, the latter also as `v1alpha`.
+//!
+//! Both need no authentication. They expose the protocol definitions, but no agents.
 
 use axum::Router;
 use axum::routing::post_service;
@@ -12,14 +13,14 @@ use super::packages;
 use crate::Version;
 use crate::proto::DESCRIPTORS;
 
-/// The largest message that is read, in bytes. It carries a name.
+/// The maximum size of a request, in bytes. A request contains only a name.
 const MAX_MESSAGE: usize = 16 << 10;
 
 /// Returns the routes of both services.
 pub(super) fn router() -> Router {
     let (reporter, health) = health_reporter();
     for version in [Version::V10, Version::V03] {
-        // Nobody else has the reporter yet, so this is done at once.
+        // Completes immediately: the reporter is not shared yet.
         let _ = reporter.set_service_status(packages::service(version), ServingStatus::Serving).now_or_never();
     }
     let health = health.max_decoding_message_size(MAX_MESSAGE);
@@ -28,7 +29,7 @@ pub(super) fn router() -> Router {
         let builder = Builder::configure().register_encoded_file_descriptor_set(DESCRIPTORS);
         builder.register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
-    // The descriptors are committed, so building fails in no release: a test asks for them.
+    // The descriptors are committed and a test uses them, so this cannot fail in a release.
     if let Ok(reflection) = builder().build_v1() {
         let reflection = reflection.max_decoding_message_size(MAX_MESSAGE);
         router = router.route("/grpc.reflection.v1.ServerReflection/{method}", post_service(reflection));

@@ -1,4 +1,4 @@
-//! Cards: one that both versions read, or one of 1.x alone for those who ask for it.
+//! Agent cards over HTTP. By default a card serves both versions. Clients that request 1.x get a card of 1.x only.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -10,23 +10,24 @@ use serde_json::{Map, Value};
 
 use super::{JSON, reply};
 use crate::types::AgentCard;
-use crate::{Card, Error, Kind, Version, v03};
+use crate::{Error, ErrorKind, PublishedCard, Version, v03};
 
-/// For so many seconds nobody needs to ask again.
-const FRESH: &str = "public, max-age=60";
+/// The caching policy of cards.
+const CACHE_POLICY: &str = "public, max-age=60";
 
-/// As dates are written in headers.
-const DATE: &str = "%a, %d %b %Y %H:%M:%S GMT";
+/// The format of dates in HTTP headers.
+const HTTP_DATE_FORMAT: &str = "%a, %d %b %Y %H:%M:%S GMT";
 
-/// The card as an answer that may be kept and asked about.
-pub(super) fn respond(card: Card, version: Version, asked: &HeaderMap) -> Result<Response, Error> {
+/// Returns the response with the card, or 304 if the client has it already. Both have the headers for caching. Fails if
+/// the card cannot be encoded.
+pub(super) fn respond(card: PublishedCard, version: Version, request_headers: &HeaderMap) -> Result<Response, Error> {
     let body = body(card.card, version)?;
     let mut hasher = DefaultHasher::new();
     body.hash(&mut hasher);
     let tag = format!("\"{:016x}\"", hasher.finish());
     let modified = i64::try_from(card.modified).ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));
 
-    let mut response = if known(asked, &tag, card.modified) {
+    let mut response = if is_cached(request_headers, &tag, card.modified) {
         let mut response = Response::default();
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         response
@@ -34,55 +35,60 @@ pub(super) fn respond(card: Card, version: Version, asked: &HeaderMap) -> Result
         reply(StatusCode::OK, JSON, body)
     };
     let headers = response.headers_mut();
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static(FRESH));
-    headers.insert(VARY, HeaderValue::from_static(crate::version::HEADER));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(CACHE_POLICY));
+    headers.insert(VARY, HeaderValue::from_static(crate::version::VERSION_HEADER));
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         headers.insert(ETAG, tag);
     }
-    let date = modified.and_then(|modified| HeaderValue::from_str(&modified.format(DATE).to_string()).ok());
+    let date = modified.and_then(|modified| HeaderValue::from_str(&modified.format(HTTP_DATE_FORMAT).to_string()).ok());
     if let Some(date) = date {
         headers.insert(LAST_MODIFIED, date);
     }
     Ok(response)
 }
 
-/// Whether the caller has this one. The tag decides where there is one.
-fn known(asked: &HeaderMap, tag: &str, modified: u64) -> bool {
-    let text = |name| asked.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+/// Returns whether the client has this version of the card. A tag takes precedence over a date. A malformed date is
+/// ignored.
+fn is_cached(request_headers: &HeaderMap, tag: &str, modified: u64) -> bool {
+    let text = |name| request_headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     if let Some(tags) = text(IF_NONE_MATCH) {
         let mut tags = tags.split(',').map(|known| known.trim().trim_start_matches("W/"));
         return tags.any(|known| known == tag || known == "*");
     }
-    let since = text(IF_MODIFIED_SINCE).and_then(|date| NaiveDateTime::parse_from_str(date, DATE).ok());
+    let since = text(IF_MODIFIED_SINCE).and_then(|date| NaiveDateTime::parse_from_str(date, HTTP_DATE_FORMAT).ok());
     since.is_some_and(|since| u64::try_from(since.and_utc().timestamp()).is_ok_and(|since| modified <= since))
 }
 
-/// The same card gives the same text.
+/// Returns the card as JSON text. Equal cards give equal texts. Fails if the card cannot be encoded.
 pub(super) fn body(card: AgentCard, version: Version) -> Result<Vec<u8>, Error> {
     let mut out = Vec::with_capacity(2048);
     super::json(&mut out, &value(card, version)?)?;
     Ok(out)
 }
 
-/// The card of 1.x, and, unless that alone is wanted or nothing speaks 0.3, what 0.3 has besides. The names of the two do
-/// not clash: whoever knows one of them does not look at the other's.
+/// Returns the card as JSON. The members of 0.3 are added unless 1.x is requested or no interface supports 0.3.
+///
+/// The member names of the two versions do not collide, so a client of one version ignores those of the other. Fails if
+/// the card cannot be encoded.
 pub(super) fn value(card: AgentCard, version: Version) -> Result<Value, Error> {
-    let failed = |error: serde_json::Error| Error::new(Kind::Internal, format!("the card cannot be written: {error}"));
-    let speaks = |version: &str| Version::named(version).is_ok_and(|version| version == Version::V03);
+    let failed =
+        |error: serde_json::Error| Error::new(ErrorKind::Internal, format!("the card cannot be encoded: {error}"));
+    let is_v03 = |version: &str| Version::parse(version).is_ok_and(|version| version == Version::V03);
     let both = version == Version::V03
-        && card.supported_interfaces.iter().any(|interface| speaks(&interface.protocol_version));
-    let mut new = serde_json::to_value(&card).map_err(failed)?;
+        && card.supported_interfaces.iter().any(|interface| is_v03(&interface.protocol_version));
+    let mut card_json = serde_json::to_value(&card).map_err(failed)?;
     if both {
         let old = serde_json::to_value(v03::AgentCard::from(card)).map_err(failed)?;
-        if let (Value::Object(new), Value::Object(old)) = (&mut new, old) {
+        if let (Value::Object(new), Value::Object(old)) = (&mut card_json, old) {
             merge(new, old);
         }
     }
-    sort(&mut new);
-    Ok(new)
+    sort(&mut card_json);
+    Ok(card_json)
 }
 
-/// What is only in the second comes into the first, at every depth.
+/// Adds the members of `from` that `into` does not have, recursively. Arrays of the same length are merged item by
+/// item; other arrays and values of `into` stay unchanged.
 fn merge(into: &mut Map<String, Value>, from: Map<String, Value>) {
     for (name, value) in from {
         match (into.get_mut(&name), value) {
@@ -102,7 +108,7 @@ fn merge(into: &mut Map<String, Value>, from: Map<String, Value>) {
     }
 }
 
-/// Maps have no order of their own; the members of everything else are left where they are.
+/// Sorts the members of maps, because hash maps have no stable order. Other objects keep the order of their fields.
 fn sort(card: &mut Value) {
     for name in ["securitySchemes", "securityRequirements", "security", "signatures"] {
         if let Some(value) = card.get_mut(name) {

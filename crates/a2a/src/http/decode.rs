@@ -1,46 +1,48 @@
-//! Text to requests, with errors that say which field is wrong and why.
+//! Decodes JSON into requests. Errors name the invalid field and the reason.
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::error::Category;
 
-use crate::{Error, Kind};
+use crate::{Error, ErrorKind};
 
-/// As much of an error as anybody reads; the rest of it may be what was sent.
-const LONGEST: usize = 300;
+/// The maximum length of an error message, in characters. The rest may repeat the input.
+const MAX_ERROR_LENGTH: usize = 300;
 
-/// An object of this kind. `what` it is, for people.
-pub(super) fn object<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, Error> {
-    // A list would pass for an object with its members in order.
+/// Decodes a JSON object. `subject` names it in errors. Fails with `Parse` if the text is not JSON, and with
+/// `InvalidParams` if it is not an object or a member is invalid.
+pub(super) fn object<T: DeserializeOwned>(subject: &str, text: &str) -> Result<T, Error> {
+    // Serde would accept an array as an object with its members in order.
     if !text.trim_start().starts_with('{') {
         return Err(match serde_json::from_str::<IgnoredAny>(text) {
-            Ok(_) => Error::new(Kind::InvalidParams, format!("{what} must be an object")),
+            Ok(_) => Error::new(ErrorKind::InvalidParams, format!("{subject} must be an object")),
             Err(error) => malformed(&error),
         });
     }
     serde_json::from_str(text).map_err(|error| match error.classify() {
-        Category::Data => where_it_is::<T>(text),
+        Category::Data => locate_error::<T>(text),
         Category::Syntax | Category::Eof | Category::Io => malformed(&error),
     })
 }
 
-/// Reads a message of one version and converts it to the request of 1.x that it stands for.
-pub(super) fn request<P, T>(what: &str, text: &str) -> Result<T, Error>
+/// Decodes a message of one version and converts it to the request of 1.x. Fails if either step fails.
+pub(super) fn request<P, T>(subject: &str, text: &str) -> Result<T, Error>
 where
     P: DeserializeOwned + TryInto<T, Error = Error>,
 {
-    object::<P>(what, text)?.try_into()
+    object::<P>(subject, text)?.try_into()
 }
 
-/// It is not JSON at all.
+/// Returns the error for a text that is not JSON.
 pub(super) fn malformed(error: &serde_json::Error) -> Error {
-    Error::new(Kind::Parse, format!("the body is not JSON: {}", short(&error.to_string())))
+    Error::new(ErrorKind::Parse, format!("the body is not JSON: {}", truncate(&error.to_string())))
 }
 
-/// Keeping track of the place costs time, so it is read once more, now that something is known to be wrong.
-fn where_it_is<T: DeserializeOwned>(text: &str) -> Error {
+/// Returns the error with the path of the invalid member. Decodes the text a second time, because tracking the path is
+/// too slow for valid requests.
+fn locate_error<T: DeserializeOwned>(text: &str) -> Error {
     let mut reader = serde_json::Deserializer::from_str(text);
     let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut reader) else {
-        return Error::new(Kind::InvalidParams, "the members do not fit");
+        return Error::new(ErrorKind::InvalidParams, "the members are invalid");
     };
     let path = error.path().to_string();
     let message = error.inner().to_string();
@@ -49,13 +51,14 @@ fn where_it_is<T: DeserializeOwned>(text: &str) -> Error {
     match (missing, path.as_str()) {
         (Some(field), ".") => Error::invalid(field, "missing"),
         (Some(field), path) => Error::invalid(format!("{path}.{field}"), "missing"),
-        (None, ".") => Error::new(Kind::InvalidParams, short(message)),
-        (None, path) => Error::invalid(short(path), short(message)),
+        (None, ".") => Error::new(ErrorKind::InvalidParams, truncate(message)),
+        (None, path) => Error::invalid(truncate(path), truncate(message)),
     }
 }
 
-fn short(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
+/// Returns the first 300 characters of a text, with `…` if some are cut off.
+fn truncate(text: &str) -> String {
+    match text.char_indices().nth(MAX_ERROR_LENGTH) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

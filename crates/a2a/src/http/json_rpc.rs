@@ -1,7 +1,7 @@
-//! JSON-RPC 2.0: everything is posted to one address, and whatever comes of it is answered with 200.
+//! The JSON-RPC 2.0 binding. All requests are posted to one URL. Results and protocol errors both have status 200.
 //!
-//! There are no notifications: every method has an answer, so a request without an id is answered as one with null. There
-//! are no batches either, in no version of the protocol.
+//! Notifications are not supported: a request without an id is answered with the id `null`. Batches are not supported
+//! in any version of the protocol.
 
 use std::borrow::Cow;
 
@@ -12,66 +12,71 @@ use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-use super::fault::Fault;
-use super::sse::Form;
-use super::{Incoming, JSON, body, cards, decode, json, reply, sse};
+use super::error_response::ErrorResponse;
+use super::sse::EventFormat;
+use super::{IncomingRequest, JSON, body, cards, decode, json, reply, sse};
 use crate::proto::v1;
-use crate::{Answer, Binding, Error, Handler, Kind, Operation, Request, Version, v03};
+use crate::{AgentHandler, Binding, Error, ErrorKind, Operation, OperationRequest, OperationResponse, Version, v03};
 
-/// What may be done at the address.
+/// The HTTP methods that the URL supports.
 pub(super) const ALLOWED: &str = "POST, OPTIONS";
 
-pub(super) async fn serve<H: Handler>(handler: H, incoming: Incoming) -> Response {
+/// Serves one JSON-RPC request. A rejected caller and a body that cannot be read get an HTTP error status. All other
+/// errors have status 200; in 0.3 those of streaming methods are sent as an event. The id is `null` if it is not known.
+pub(super) async fn serve<H: AgentHandler>(handler: H, incoming: IncomingRequest) -> Response {
     let version = incoming.call.version;
-    let caller = match handler.admit(&incoming.call).await {
+    let caller = match handler.authorize(&incoming.call).await {
         Ok(caller) => caller,
-        Err(denied) => return Fault::denied(version, denied).respond(Binding::JsonRpc, version),
+        Err(rejection) => return ErrorResponse::rejected(version, rejection).into_response(Binding::JsonRpc, version),
     };
-    let activated = incoming.activated(&handler);
-    let Incoming { call, unspoken, body, .. } = incoming;
-    if let Err(error) = body::Types::of(&call.headers, version).check() {
+    let extensions_header = incoming.extensions_header(&handler);
+    let IncomingRequest { call, version_error, body, .. } = incoming;
+    if let Err(error) = body::ContentTypes::from_headers(&call.headers, version).check() {
         return failed(version, "null", error);
     }
-    let bytes = match body::read(&call.headers, body, handler.max_request()).await {
+    let bytes = match body::read(&call.headers, body, handler.max_request_bytes()).await {
         Ok(bytes) => bytes,
-        Err(fault) => return fault.respond(Binding::JsonRpc, version),
+        Err(response) => return response.into_response(Binding::JsonRpc, version),
     };
-    let envelope = match body::text(&bytes).and_then(Envelope::read) {
-        Ok(envelope) => envelope,
+    let parsed = match body::text(&bytes).and_then(JsonRpcRequest::parse) {
+        Ok(parsed) => parsed,
         Err(error) => return failed(version, "null", error),
     };
-    let id = envelope.id().unwrap_or("null").to_owned();
-    let operation = envelope.operation(version);
-    let streams = operation.as_ref().is_ok_and(|operation| operation.streams());
-    let request = match unspoken {
+    let id = parsed.id().unwrap_or("null").to_owned();
+    let operation = parsed.operation(version);
+    let streams = operation.as_ref().is_ok_and(|operation| operation.is_streaming());
+    let request = match version_error {
         Some(error) => Err(error),
-        None => operation.and_then(|operation| envelope.request(version, operation)),
+        None => operation.and_then(|operation| parsed.request(version, operation)),
     };
     drop(bytes);
-    let answer = match request {
+    let result = match request {
         Ok(request) => handler.handle(caller, request).await,
         Err(error) => Err(error),
     };
-    let mut response = match answer {
-        Ok(answer) => respond(version, id, answer),
-        // Clients of 0.3 look for events alone where they wait for some; those of 1.x look for this first.
-        Err(error) if streams && version == Version::V03 => sse::failed(version, Form::JsonRpc { id }, error),
+    let mut response = match result {
+        Ok(result) => respond(version, id, result),
+        // Clients of 0.3 expect only events in response to a streaming request. Clients of 1.x also accept a plain error.
+        Err(error) if streams && version == Version::V03 => sse::failed(version, EventFormat::JsonRpc { id }, error),
         Err(error) => failed(version, &id, error),
     };
-    response.headers_mut().extend(activated);
+    response.headers_mut().extend(extensions_header);
     response
 }
 
+/// Returns an error response with status 200. `id` is JSON.
 fn failed(version: Version, id: &str, error: Error) -> Response {
-    reply(StatusCode::OK, JSON, Fault::new(version, error).rpc(version, id))
+    reply(StatusCode::OK, JSON, ErrorResponse::new(version, error).json_rpc_body(version, id))
 }
 
-fn respond(version: Version, id: String, answer: Answer) -> Response {
-    if let Answer::Updates(updates) = answer {
-        let form = Form::JsonRpc { id: id.clone() };
-        return match sse::respond(version, form, updates) {
+/// Returns the response with a result, or a stream of events for updates. If the result cannot be encoded or the first
+/// update is an error, returns an error response.
+fn respond(version: Version, id: String, result: OperationResponse) -> Response {
+    if let OperationResponse::Updates(updates) = result {
+        let format = EventFormat::JsonRpc { id: id.clone() };
+        return match sse::respond(version, format, updates) {
             Ok(response) => response,
-            Err(error) if version == Version::V03 => sse::failed(version, Form::JsonRpc { id }, error),
+            Err(error) if version == Version::V03 => sse::failed(version, EventFormat::JsonRpc { id }, error),
             Err(error) => failed(version, &id, error),
         };
     }
@@ -79,7 +84,7 @@ fn respond(version: Version, id: String, answer: Answer) -> Response {
     out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     out.extend_from_slice(id.as_bytes());
     out.extend_from_slice(br#","result":"#);
-    match result(&mut out, version, answer) {
+    match write_result(&mut out, version, result) {
         Ok(()) => {
             out.push(b'}');
             reply(StatusCode::OK, JSON, out)
@@ -88,29 +93,32 @@ fn respond(version: Version, id: String, answer: Answer) -> Response {
     }
 }
 
-fn result(out: &mut Vec<u8>, version: Version, answer: Answer) -> Result<(), Error> {
-    match (version, answer) {
-        (_, Answer::Deleted | Answer::Updates(_)) => json(out, &()),
-        (_, Answer::Card(card)) => json(out, &cards::value(*card, version)?),
-        // 0.3 cannot ask for it.
-        (_, Answer::Tasks(tasks)) => json(out, &tasks),
-        (Version::V10, Answer::Sent(sent)) => json(out, &sent),
-        (Version::V10, Answer::Task(task)) => json(out, &task),
-        (Version::V10, Answer::Push(config)) => json(out, &config),
-        (Version::V10, Answer::Pushes(configs)) => json(out, &configs),
-        (Version::V03, Answer::Sent(sent)) => json(out, &v03::StreamResult::from(sent)),
-        (Version::V03, Answer::Task(task)) => json(out, &v03::Task::from(task)),
-        (Version::V03, Answer::Push(config)) => json(out, &v03::TaskPushNotificationConfig::from(config)),
-        (Version::V03, Answer::Pushes(pushes)) => {
+/// Appends the result in the form of the version. A deletion is `null`. Fails if the result cannot be encoded.
+fn write_result(out: &mut Vec<u8>, version: Version, result: OperationResponse) -> Result<(), Error> {
+    match (version, result) {
+        (_, OperationResponse::Deleted | OperationResponse::Updates(_)) => json(out, &()),
+        (_, OperationResponse::Card(card)) => json(out, &cards::value(*card, version)?),
+        // 0.3 has no method that lists tasks.
+        (_, OperationResponse::Tasks(tasks)) => json(out, &tasks),
+        (Version::V10, OperationResponse::Sent(sent)) => json(out, &sent),
+        (Version::V10, OperationResponse::Task(task)) => json(out, &task),
+        (Version::V10, OperationResponse::PushConfig(config)) => json(out, &config),
+        (Version::V10, OperationResponse::PushConfigs(configs)) => json(out, &configs),
+        (Version::V03, OperationResponse::Sent(sent)) => json(out, &v03::StreamResult::from(sent)),
+        (Version::V03, OperationResponse::Task(task)) => json(out, &v03::Task::from(task)),
+        (Version::V03, OperationResponse::PushConfig(config)) => {
+            json(out, &v03::TaskPushNotificationConfig::from(config))
+        }
+        (Version::V03, OperationResponse::PushConfigs(pushes)) => {
             let configs = pushes.configs.into_iter().map(v03::TaskPushNotificationConfig::from);
             json(out, &configs.collect::<Vec<_>>())
         }
     }
 }
 
-/// A request as far as JSON-RPC knows it. Nothing is taken out before the method is known.
+/// The members of a JSON-RPC request, not decoded. The method determines the type of the parameters.
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct JsonRpcRequest<'a> {
     #[serde(borrow)]
     jsonrpc: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -121,24 +129,26 @@ struct Envelope<'a> {
     params: Option<&'a RawValue>,
 }
 
-impl<'a> Envelope<'a> {
-    fn read(text: &'a str) -> Result<Self, Error> {
-        let invalid = |message: &str| Error::new(Kind::InvalidRequest, message);
+impl<'a> JsonRpcRequest<'a> {
+    /// Parses a request without its members. Fails with `Parse` if the text is not JSON, and with `InvalidRequest` for
+    /// a batch, another value than an object, or a repeated member.
+    fn parse(text: &'a str) -> Result<Self, Error> {
+        let invalid = |message: &str| Error::new(ErrorKind::InvalidRequest, message);
         let first = text.trim_start().chars().next();
-        let envelope = serde_json::from_str(text).map_err(|error| match (error.classify(), first) {
-            (Category::Data, Some('[')) => invalid("batches are not supported: send one request at a time"),
-            (Category::Data, Some('{')) => invalid("a member is given more than once"),
+        let request = serde_json::from_str(text).map_err(|error| match (error.classify(), first) {
+            (Category::Data, Some('[')) => invalid("batches are not supported; send one request at a time"),
+            (Category::Data, Some('{')) => invalid("a member occurs more than once"),
             (Category::Data, _) => invalid("the request must be an object"),
             _ => decode::malformed(&error),
         });
-        // A list of four would do for an object.
-        if first == Some('[') && envelope.is_ok() {
-            return Err(invalid("batches are not supported: send one request at a time"));
+        // Serde accepts an array of four as an object.
+        if first == Some('[') && request.is_ok() {
+            return Err(invalid("batches are not supported; send one request at a time"));
         }
-        envelope
+        request
     }
 
-    /// As it was written, if it is one.
+    /// Returns the id as it was written, or `None` if it is missing, `null` or invalid.
     fn id(&self) -> Option<&'a str> {
         let id = self.id?.get();
         let whole = |number: &str| !number.contains(['.', 'e', 'E']);
@@ -149,90 +159,104 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// What is asked for, if it is a request at all.
+    /// Returns the operation. Fails if `jsonrpc` is not `2.0`, the id is invalid, or the method is not a string or
+    /// unknown in this version.
     fn operation(&self, version: Version) -> Result<Operation, Error> {
-        let invalid = |message: &str| Err(Error::new(Kind::InvalidRequest, message));
+        let invalid = |message: &str| Err(Error::new(ErrorKind::InvalidRequest, message));
         if self.jsonrpc.map(RawValue::get) != Some(r#""2.0""#) {
             return invalid("jsonrpc must be \"2.0\"");
         }
         if self.id.is_some() && self.id().is_none() {
-            return invalid("id must be a text, a whole number or null");
+            return invalid("id must be a string, an integer or null");
         }
         let method = self.method.map(|method| serde_json::from_str::<Cow<'_, str>>(method.get()));
-        let Some(Ok(method)) = method else { return invalid("method must be a text") };
+        let Some(Ok(method)) = method else { return invalid("method must be a string") };
         operation(version, &method)
     }
 
-    fn request(&self, version: Version, operation: Operation) -> Result<Request, Error> {
+    /// Decodes and validates the parameters. Missing parameters count as an empty object. Fails with an error that
+    /// names the field.
+    fn request(&self, version: Version, operation: Operation) -> Result<OperationRequest, Error> {
         let request = request(version, operation, self.params.map_or("{}", RawValue::get))?;
-        request.check()?;
+        request.validate()?;
         Ok(request)
     }
 }
 
+/// Returns the operation of a method. Fails if the method is unknown in this version; the error has a hint if the other
+/// version has it.
 fn operation(version: Version, method: &str) -> Result<Operation, Error> {
-    let known = |version: Version| {
+    let find = |version: Version| {
         let name = |operation: &Operation| match version {
             Version::V10 => Some(operation.as_str()),
-            Version::V03 => operation.as_v03(),
+            Version::V03 => operation.v03_method(),
         };
         Operation::ALL.into_iter().find(|operation| name(operation) == Some(method))
     };
     let (other, header) = match version {
-        Version::V10 => (Version::V03, "without A2A-Version, or with 0.3 in it"),
-        Version::V03 => (Version::V10, "with 1.0 in A2A-Version"),
+        Version::V10 => (Version::V03, "with A2A-Version: 0.3, or without that header"),
+        Version::V03 => (Version::V10, "with A2A-Version: 1.0"),
     };
-    known(version).ok_or_else(|| {
+    find(version).ok_or_else(|| {
         let shown: String = method.chars().take(60).collect();
-        let hint = match known(other) {
-            Some(_) => format!(": it is one of {}, to be sent {header}", other.as_str()),
+        let hint = match find(other) {
+            Some(_) => format!("; it is a method of {}, send it {header}", other.as_str()),
             None => String::new(),
         };
-        Error::new(Kind::MethodNotFound, format!("there is no method '{shown}' in {}{hint}", version.as_str()))
+        Error::new(
+            ErrorKind::MethodNotFound,
+            format!("method '{shown}' not found in version {}{hint}", version.as_str()),
+        )
     })
 }
 
-fn request(version: Version, operation: Operation, params: &str) -> Result<Request, Error> {
+/// Decodes the parameters of an operation. Fails with an error that names the field.
+fn request(version: Version, operation: Operation, params: &str) -> Result<OperationRequest, Error> {
     match version {
-        Version::V10 => request_of_10(operation, params),
-        Version::V03 => request_of_03(operation, params),
+        Version::V10 => request_v10(operation, params),
+        Version::V03 => request_v03(operation, params),
     }
 }
 
-fn request_of_10(operation: Operation, params: &str) -> Result<Request, Error> {
+fn request_v10(operation: Operation, params: &str) -> Result<OperationRequest, Error> {
     fn read<P: DeserializeOwned + TryInto<T, Error = Error>, T>(params: &str) -> Result<T, Error> {
         decode::request::<P, T>("params", params)
     }
     Ok(match operation {
-        Operation::Send => Request::Send(read::<v1::SendMessageRequest, _>(params)?),
-        Operation::Stream => Request::Stream(read::<v1::SendMessageRequest, _>(params)?),
-        Operation::Get => Request::Get(read::<v1::GetTaskRequest, _>(params)?),
-        Operation::List => Request::List(read::<v1::ListTasksRequest, _>(params)?),
-        Operation::Cancel => Request::Cancel(read::<v1::CancelTaskRequest, _>(params)?),
-        Operation::Subscribe => Request::Subscribe(read::<v1::SubscribeToTaskRequest, _>(params)?),
-        Operation::SetPush => Request::SetPush(read::<v1::TaskPushNotificationConfig, _>(params)?),
-        Operation::GetPush => Request::GetPush(read::<v1::GetTaskPushNotificationConfigRequest, _>(params)?),
-        Operation::ListPush => Request::ListPush(read::<v1::ListTaskPushNotificationConfigsRequest, _>(params)?),
-        Operation::DeletePush => Request::DeletePush(read::<v1::DeleteTaskPushNotificationConfigRequest, _>(params)?),
-        Operation::ExtendedCard => Request::ExtendedCard(read::<v1::GetExtendedAgentCardRequest, _>(params)?),
+        Operation::Send => OperationRequest::Send(read::<v1::SendMessageRequest, _>(params)?),
+        Operation::Stream => OperationRequest::Stream(read::<v1::SendMessageRequest, _>(params)?),
+        Operation::Get => OperationRequest::Get(read::<v1::GetTaskRequest, _>(params)?),
+        Operation::List => OperationRequest::List(read::<v1::ListTasksRequest, _>(params)?),
+        Operation::Cancel => OperationRequest::Cancel(read::<v1::CancelTaskRequest, _>(params)?),
+        Operation::Subscribe => OperationRequest::Subscribe(read::<v1::SubscribeToTaskRequest, _>(params)?),
+        Operation::SetPush => OperationRequest::SetPush(read::<v1::TaskPushNotificationConfig, _>(params)?),
+        Operation::GetPush => OperationRequest::GetPush(read::<v1::GetTaskPushNotificationConfigRequest, _>(params)?),
+        Operation::ListPush => {
+            OperationRequest::ListPush(read::<v1::ListTaskPushNotificationConfigsRequest, _>(params)?)
+        }
+        Operation::DeletePush => {
+            OperationRequest::DeletePush(read::<v1::DeleteTaskPushNotificationConfigRequest, _>(params)?)
+        }
+        Operation::ExtendedCard => OperationRequest::ExtendedCard(read::<v1::GetExtendedAgentCardRequest, _>(params)?),
     })
 }
 
-fn request_of_03(operation: Operation, params: &str) -> Result<Request, Error> {
+/// Decodes the parameters of 0.3 and converts them to 1.x. The parameters of the extended card are those of 1.x.
+fn request_v03(operation: Operation, params: &str) -> Result<OperationRequest, Error> {
     fn read<T: DeserializeOwned>(params: &str) -> Result<T, Error> {
         decode::object("params", params)
     }
     Ok(match operation {
-        Operation::Send => Request::Send(read::<v03::MessageSendParams>(params)?.try_into()?),
-        Operation::Stream => Request::Stream(read::<v03::MessageSendParams>(params)?.try_into()?),
-        Operation::Get => Request::Get(read::<v03::TaskQueryParams>(params)?.into()),
-        Operation::Cancel => Request::Cancel(read::<v03::TaskIdParams>(params)?.into()),
-        Operation::Subscribe => Request::Subscribe(read::<v03::TaskIdParams>(params)?.into()),
-        Operation::SetPush => Request::SetPush(read::<v03::TaskPushNotificationConfig>(params)?.into()),
-        Operation::GetPush => Request::GetPush(read::<v03::PushParams>(params)?.into()),
-        Operation::ListPush => Request::ListPush(read::<v03::TaskIdParams>(params)?.into()),
-        Operation::DeletePush => Request::DeletePush(read::<v03::PushParams>(params)?.try_into()?),
-        // No method of 0.3 leads to the first of them.
-        Operation::List | Operation::ExtendedCard => request_of_10(Operation::ExtendedCard, params)?,
+        Operation::Send => OperationRequest::Send(read::<v03::MessageSendParams>(params)?.try_into()?),
+        Operation::Stream => OperationRequest::Stream(read::<v03::MessageSendParams>(params)?.try_into()?),
+        Operation::Get => OperationRequest::Get(read::<v03::TaskQueryParams>(params)?.into()),
+        Operation::Cancel => OperationRequest::Cancel(read::<v03::TaskIdParams>(params)?.into()),
+        Operation::Subscribe => OperationRequest::Subscribe(read::<v03::TaskIdParams>(params)?.into()),
+        Operation::SetPush => OperationRequest::SetPush(read::<v03::TaskPushNotificationConfig>(params)?.into()),
+        Operation::GetPush => OperationRequest::GetPush(read::<v03::PushParams>(params)?.into()),
+        Operation::ListPush => OperationRequest::ListPush(read::<v03::TaskIdParams>(params)?.into()),
+        Operation::DeletePush => OperationRequest::DeletePush(read::<v03::PushParams>(params)?.try_into()?),
+        // `List` never occurs: 0.3 has no such method.
+        Operation::List | Operation::ExtendedCard => request_v10(Operation::ExtendedCard, params)?,
     })
 }

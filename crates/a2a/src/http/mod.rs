@@ -1,13 +1,13 @@
-//! JSON-RPC and HTTP+JSON, for both versions, at the same paths.
+//! The JSON-RPC and HTTP+JSON bindings, for both versions, at the same paths.
 //!
-//! [`router`] serves one base per agent, [`well_known`] the card of whoever is meant where nobody is named. The order is
-//! always the same: the path, the method, who calls ([`Handler::admit`]), and only then what is asked for. Errors that are
-//! found before a stream begins are answered plainly; a body is never read further than [`Handler::max_request`].
+//! [`router`] serves all agents. [`well_known_router`] serves the card of the default agent. Every request is checked in
+//! the same order: path, method, caller ([`AgentHandler::authorize`]), content. Errors before the first event of a stream
+//! are plain responses. At most [`AgentHandler::max_request_bytes`] of a body are read.
 
 mod body;
 mod cards;
 mod decode;
-mod fault;
+mod error_response;
 mod json_rpc;
 mod query;
 mod rest;
@@ -24,28 +24,31 @@ use http::{HeaderValue, Method, StatusCode};
 use serde::Serialize;
 use serde_json::Value;
 
-use self::fault::Fault;
-use self::route::{Route, Target};
+use self::error_response::ErrorResponse;
+use self::route::{AgentRoute, RouteTarget};
 use crate::types::AgentCard;
-use crate::{Binding, Call, Error, Handler, Kind, Version, extensions};
+use crate::{AgentHandler, Binding, CallContext, Error, ErrorKind, Version, extensions};
 
-/// A card as JSON: one that both versions read, or one of 1.x alone.
+/// Returns a card as JSON. For [`Version::V03`] it serves both versions, for [`Version::V10`] only 1.x.
+///
+/// Fails if the card cannot be encoded.
 pub fn card_json(card: AgentCard, version: Version) -> Result<Value, Error> {
     cards::value(card, version)
 }
 
-/// What is answered.
+/// The media type of responses.
 const JSON: &str = "application/json";
 
-/// The same by the name that 1.x would like it to have.
+/// The media type of responses that 1.x defines.
 const A2A_JSON: &str = "application/a2a+json";
 
-/// What an agent's card can be asked for.
-const CARD: &str = "GET, HEAD, OPTIONS";
+/// The HTTP methods of an agent card.
+const CARD_METHODS: &str = "GET, HEAD, OPTIONS";
 
-/// Everything below `/{agent}`, to be nested where agents are. Routes beside it that begin with a parameter must call it
-/// `agent`, too.
-pub fn router<H: Handler>(handler: H) -> Router {
+/// Returns the routes below `/{agent}`, to be nested under the path of the agents.
+///
+/// Sibling routes that start with a parameter must also name it `agent`.
+pub fn router<H: AgentHandler>(handler: H) -> Router {
     let serve = move |request: Request| serve(handler.clone(), request);
     Router::new()
         .route("/{agent}", any(serve.clone()))
@@ -53,8 +56,8 @@ pub fn router<H: Handler>(handler: H) -> Router {
         .route("/{agent}/{*rest}", any(serve))
 }
 
-/// The card of the agent that is meant where none is named, at the places where clients look for it.
-pub fn well_known<H: Handler>(handler: H) -> Router {
+/// Returns the routes of the default agent's card at its well-known paths.
+pub fn well_known_router<H: AgentHandler>(handler: H) -> Router {
     let card = move |request: Request| {
         let handler = handler.clone();
         async move { card(handler, None, request).await }
@@ -62,83 +65,92 @@ pub fn well_known<H: Handler>(handler: H) -> Router {
     Router::new().route("/.well-known/agent-card.json", any(card.clone())).route("/.well-known/agent.json", any(card))
 }
 
-async fn serve<H: Handler>(handler: H, request: Request) -> Response {
-    let Some(Route { agent, tenant, target }) = Route::of(request.uri().path()) else {
-        let version = Version::of(request.headers(), request.uri().query()).unwrap_or(Version::V10);
-        return Fault::no_such_path().respond(Binding::HttpJson, version);
+/// Serves one request below the path of an agent. Responds with 404 to an unknown path and with 405 to a wrong method.
+/// A tenant in the path that equals the agent is ignored.
+async fn serve<H: AgentHandler>(handler: H, request: Request) -> Response {
+    let Some(AgentRoute { agent, tenant, target }) = AgentRoute::parse(request.uri().path()) else {
+        let version = Version::from_request(request.headers(), request.uri().query()).unwrap_or(Version::V10);
+        return ErrorResponse::no_such_path().into_response(Binding::HttpJson, version);
     };
     match target {
-        Target::Card => card(handler, Some(agent), request).await,
-        Target::JsonRpc if request.method() == Method::OPTIONS => options(json_rpc::ALLOWED),
-        Target::JsonRpc if request.method() != Method::POST => {
-            let incoming = Incoming::new(Binding::JsonRpc, Some(agent), None, request);
-            Fault::wrong_method(json_rpc::ALLOWED).respond(Binding::HttpJson, incoming.call.version)
+        RouteTarget::Card => card(handler, Some(agent), request).await,
+        RouteTarget::JsonRpc if request.method() == Method::OPTIONS => options(json_rpc::ALLOWED),
+        RouteTarget::JsonRpc if request.method() != Method::POST => {
+            let incoming = IncomingRequest::new(Binding::JsonRpc, Some(agent), None, request);
+            ErrorResponse::wrong_method(json_rpc::ALLOWED).into_response(Binding::HttpJson, incoming.call.version)
         }
-        Target::JsonRpc => json_rpc::serve(handler, Incoming::new(Binding::JsonRpc, Some(agent), None, request)).await,
-        Target::Rest(place) => {
+        RouteTarget::JsonRpc => {
+            json_rpc::serve(handler, IncomingRequest::new(Binding::JsonRpc, Some(agent), None, request)).await
+        }
+        RouteTarget::Rest(resource) => {
             let tenant = tenant.filter(|tenant| *tenant != agent);
             let head = request.method() == Method::HEAD;
-            let incoming = Incoming::new(Binding::HttpJson, Some(agent), tenant, request);
-            let response = rest::serve(handler, place, incoming).await;
+            let incoming = IncomingRequest::new(Binding::HttpJson, Some(agent), tenant, request);
+            let response = rest::serve(handler, resource, incoming).await;
             if head { without_body(response) } else { response }
         }
     }
 }
 
-async fn card<H: Handler>(handler: H, agent: Option<String>, request: Request) -> Response {
+/// Serves the public card of an agent; `None` is the default agent. Callers are not authorized. An unsupported version
+/// gets the card of 1.x.
+async fn card<H: AgentHandler>(handler: H, agent: Option<String>, request: Request) -> Response {
     let head = request.method() == Method::HEAD;
     let method = request.method().clone();
-    let Incoming { call, .. } = Incoming::new(Binding::HttpJson, agent, None, request);
+    let IncomingRequest { call, .. } = IncomingRequest::new(Binding::HttpJson, agent, None, request);
     if method == Method::OPTIONS {
-        return options(CARD);
+        return options(CARD_METHODS);
     }
     if !head && method != Method::GET {
-        return Fault::wrong_method(CARD).respond(Binding::HttpJson, call.version);
+        return ErrorResponse::wrong_method(CARD_METHODS).into_response(Binding::HttpJson, call.version);
     }
     let response = match handler.card(&call).await {
-        Ok(card) => cards::respond(card, call.version, &call.headers).map_err(|error| Fault::new(call.version, error)),
-        Err(denied) => Err(Fault::denied(call.version, denied)),
+        Ok(card) => {
+            cards::respond(card, call.version, &call.headers).map_err(|error| ErrorResponse::new(call.version, error))
+        }
+        Err(rejection) => Err(ErrorResponse::rejected(call.version, rejection)),
     };
-    let response = response.unwrap_or_else(|fault| fault.respond(Binding::HttpJson, call.version));
+    let response = response.unwrap_or_else(|error| error.into_response(Binding::HttpJson, call.version));
     if head { without_body(response) } else { response }
 }
 
-/// A request before it is looked into.
-struct Incoming {
+/// A request before its body is read.
+struct IncomingRequest {
     method: Method,
     query: Option<String>,
-    call: Call,
-    /// The version that was asked for, where nobody speaks it. The answer is one of 1.x.
-    unspoken: Option<Error>,
+    call: CallContext,
+    /// The error of an unsupported version. It is reported in the form of 1.x.
+    version_error: Option<Error>,
     body: Body,
 }
 
-impl Incoming {
+impl IncomingRequest {
+    /// Returns the request with its negotiated version, 1.x if the version is not supported.
     fn new(binding: Binding, agent: Option<String>, tenant: Option<String>, request: Request) -> Self {
         let (parts, body) = request.into_parts();
         let query = parts.uri.query();
-        let (version, unspoken) = match Version::of(&parts.headers, query) {
+        let (version, version_error) = match Version::from_request(&parts.headers, query) {
             Ok(version) => (version, None),
             Err(error) => (Version::V10, Some(error)),
         };
-        let call = Call {
+        let call = CallContext {
             agent,
             binding,
             version,
             tenant,
-            extensions_wanted: extensions::wanted(&parts.headers),
+            requested_extensions: extensions::requested(&parts.headers),
             headers: parts.headers,
             extensions: parts.extensions,
         };
-        Self { method: parts.method, query: query.map(str::to_owned), call, unspoken, body }
+        Self { method: parts.method, query: query.map(str::to_owned), call, version_error, body }
     }
 
-    /// What an answer says about extensions.
-    fn activated<H: Handler>(&self, handler: &H) -> Option<(http::HeaderName, HeaderValue)> {
-        if self.call.extensions_wanted.is_empty() {
+    /// Returns the response header that lists the active extensions, or `None` if none are requested or active.
+    fn extensions_header<H: AgentHandler>(&self, handler: &H) -> Option<(http::HeaderName, HeaderValue)> {
+        if self.call.requested_extensions.is_empty() {
             return None;
         }
-        extensions::header(self.call.version, &handler.activates(&self.call))
+        extensions::response_header(self.call.version, &handler.active_extensions(&self.call))
     }
 }
 
@@ -156,7 +168,7 @@ fn options(allowed: &'static str) -> Response {
     response
 }
 
-/// What the answer would have been.
+/// Returns the response to a HEAD request: the headers without the body.
 fn without_body(response: Response) -> Response {
     use axum::body::HttpBody;
     let length = response.body().size_hint().exact();
@@ -167,8 +179,9 @@ fn without_body(response: Response) -> Response {
     response
 }
 
+/// Appends the value as JSON. Fails with an internal error if it cannot be encoded; then a part may have been written.
 fn json(out: &mut Vec<u8>, value: &impl Serialize) -> Result<(), Error> {
     let failed =
-        |error: serde_json::Error| Error::new(Kind::Internal, format!("the answer cannot be written: {error}"));
+        |error: serde_json::Error| Error::new(ErrorKind::Internal, format!("the response cannot be encoded: {error}"));
     serde_json::to_writer(out, value).map_err(failed)
 }

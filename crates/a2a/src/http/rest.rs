@@ -1,16 +1,16 @@
-//! HTTP+JSON: a path for everything, and a status for every error.
+//! The HTTP+JSON binding. Every operation has a path, and every error has an HTTP status.
 //!
-//! In 0.3 the bodies are the JSON of protobuf messages ([`crate::v03::rest`]).
+//! In 0.3 the bodies are protobuf messages in JSON ([`crate::v03::rest`]).
 
 use axum::response::Response;
 use http::StatusCode;
 use serde::Deserialize;
 
-use super::fault::Fault;
+use super::error_response::ErrorResponse;
 use super::query::Query;
-use super::route::Place;
-use super::sse::Form;
-use super::{Incoming, body, cards, decode, json, options, reply, sse};
+use super::route::RestResource;
+use super::sse::EventFormat;
+use super::{IncomingRequest, body, cards, decode, json, options, reply, sse};
 use crate::proto::v1;
 use crate::types::{
     CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, GetExtendedAgentCardRequest,
@@ -18,132 +18,156 @@ use crate::types::{
     TaskPushNotificationConfig,
 };
 use crate::v03::Metadata;
-use crate::v03::rest::{self as old, python};
-use crate::{Answer, Binding, Error, Handler, Operation, Request, Version};
+use crate::v03::rest::{self as v03_rest, python};
+use crate::{AgentHandler, Binding, Error, Operation, OperationRequest, OperationResponse, Version};
 
-/// The body of a request to cancel; the path names the task.
+/// The body of a request that cancels a task. The path names the task.
 #[derive(Default, Deserialize)]
-struct Cancel {
+struct CancelBody {
     metadata: Option<Metadata>,
 }
 
-pub(super) async fn serve<H: Handler>(handler: H, place: Place, incoming: Incoming) -> Response {
+/// Serves one HTTP+JSON request.
+pub(super) async fn serve<H: AgentHandler>(handler: H, resource: RestResource, incoming: IncomingRequest) -> Response {
     let version = incoming.call.version;
     if incoming.method == http::Method::OPTIONS {
-        return options(place.allowed());
+        return options(resource.allowed());
     }
-    let Some(operation) = place.operation(&incoming.method) else {
-        return Fault::wrong_method(place.allowed()).respond(Binding::HttpJson, version);
+    let Some(operation) = resource.operation(&incoming.method) else {
+        return ErrorResponse::wrong_method(resource.allowed()).into_response(Binding::HttpJson, version);
     };
-    match answer(handler, place, operation, incoming).await {
+    match handle(handler, resource, operation, incoming).await {
         Ok(response) => response,
-        Err(fault) => fault.respond(Binding::HttpJson, version),
+        Err(error) => error.into_response(Binding::HttpJson, version),
     }
 }
 
-async fn answer<H: Handler>(
+/// Authorizes, decodes and handles one request. Fails in this order: a rejected caller, an unsupported version, an
+/// unreadable body, a content type other than JSON, invalid content, an error of the handler. The content type is
+/// ignored if the body is empty and the operation needs none.
+async fn handle<H: AgentHandler>(
     handler: H,
-    place: Place,
+    resource: RestResource,
     operation: Operation,
-    incoming: Incoming,
-) -> Result<Response, Fault> {
+    incoming: IncomingRequest,
+) -> Result<Response, ErrorResponse> {
     let version = incoming.call.version;
-    let fault = |error| Fault::new(version, error);
-    let caller = handler.admit(&incoming.call).await.map_err(|denied| Fault::denied(version, denied))?;
-    let activated = incoming.activated(&handler);
-    let Incoming { query, call, unspoken, body, .. } = incoming;
-    if let Some(error) = unspoken {
-        return Err(fault(error));
+    let to_response = |error| ErrorResponse::new(version, error);
+    let caller =
+        handler.authorize(&incoming.call).await.map_err(|rejection| ErrorResponse::rejected(version, rejection))?;
+    let extensions_header = incoming.extensions_header(&handler);
+    let IncomingRequest { query, call, version_error, body, .. } = incoming;
+    if let Some(error) = version_error {
+        return Err(to_response(error));
     }
-    let types = body::Types::of(&call.headers, version);
-    let python = version == Version::V03 && python::calls(&call.headers);
-    let bytes = body::read(&call.headers, body, handler.max_request()).await?;
+    let types = body::ContentTypes::from_headers(&call.headers, version);
+    let is_python = version == Version::V03 && python::is_python_sdk(&call.headers);
+    let bytes = body::read(&call.headers, body, handler.max_request_bytes()).await?;
     if !bytes.is_empty() || matches!(operation, Operation::Send | Operation::Stream | Operation::SetPush) {
-        types.check().map_err(fault)?;
+        types.check().map_err(to_response)?;
     }
-    let text = body::text(&bytes).map_err(fault)?;
+    let text = body::text(&bytes).map_err(to_response)?;
     let query = Query::new(query.as_deref());
-    let mut request = request(version, operation, place, &query, call.tenant, text).map_err(fault)?;
-    if python {
-        python::read_request(&mut request);
+    let mut request = request(version, operation, resource, &query, call.tenant, text).map_err(to_response)?;
+    if is_python {
+        python::decode_request(&mut request);
     }
-    request.check().map_err(fault)?;
+    request.validate().map_err(to_response)?;
     drop(bytes);
-    let answer = handler.handle(caller, request).await.map_err(fault)?;
-    let mut response = respond(version, python, types.answer, answer).map_err(fault)?;
-    response.headers_mut().extend(activated);
+    let result = handler.handle(caller, request).await.map_err(to_response)?;
+    let mut response = respond(version, is_python, types.response, result).map_err(to_response)?;
+    response.headers_mut().extend(extensions_header);
     Ok(response)
 }
 
+/// Returns the request for a resource. The path determines the ids, and its tenant takes precedence over that of the
+/// body. In 0.3 a history length of zero means the whole history. Fails with an error that names the field.
 fn request(
     version: Version,
     operation: Operation,
-    place: Place,
+    resource: RestResource,
     query: &Query<'_>,
     tenant: Option<String>,
     text: &str,
-) -> Result<Request, Error> {
-    let what = "the body";
-    Ok(match place {
-        Place::Send | Place::Stream => {
+) -> Result<OperationRequest, Error> {
+    let subject = "the body";
+    Ok(match resource {
+        RestResource::Send | RestResource::Stream => {
             let mut request = match version {
-                Version::V10 => decode::request::<v1::SendMessageRequest, SendMessageRequest>(what, text)?,
-                Version::V03 => decode::request::<old::SendMessageRequest, SendMessageRequest>(what, text)?,
+                Version::V10 => decode::request::<v1::SendMessageRequest, SendMessageRequest>(subject, text)?,
+                Version::V03 => decode::request::<v03_rest::SendMessageRequest, SendMessageRequest>(subject, text)?,
             };
             request.tenant = tenant.or(request.tenant);
-            if operation == Operation::Send { Request::Send(request) } else { Request::Stream(request) }
+            if operation == Operation::Send {
+                OperationRequest::Send(request)
+            } else {
+                OperationRequest::Stream(request)
+            }
         }
-        Place::Tasks => Request::List(query.list(tenant)?),
-        Place::Task(id) => {
+        RestResource::Tasks => OperationRequest::List(query.list(tenant)?),
+        RestResource::Task(id) => {
             let length = query.history_length()?;
             let history_length = length.filter(|length| version == Version::V10 || *length != 0);
-            Request::Get(GetTaskRequest { id, history_length, tenant })
+            OperationRequest::Get(GetTaskRequest { id, history_length, tenant })
         }
-        Place::Cancel(id) => {
-            let body: Cancel = if text.is_empty() { Cancel::default() } else { decode::object(what, text)? };
-            Request::Cancel(CancelTaskRequest { id, metadata: body.metadata, tenant })
+        RestResource::Cancel(id) => {
+            let body: CancelBody = if text.is_empty() { CancelBody::default() } else { decode::object(subject, text)? };
+            OperationRequest::Cancel(CancelTaskRequest { id, metadata: body.metadata, tenant })
         }
-        Place::Subscribe(id) => Request::Subscribe(SubscribeToTaskRequest { id, tenant }),
-        Place::Pushes(task_id) if operation == Operation::SetPush => {
+        RestResource::Subscribe(id) => OperationRequest::Subscribe(SubscribeToTaskRequest { id, tenant }),
+        RestResource::PushConfigs(task_id) if operation == Operation::SetPush => {
             let mut config = match version {
                 Version::V10 => {
-                    let config = decode::request::<v1::TaskPushNotificationConfig, _>(what, text)?;
+                    let config = decode::request::<v1::TaskPushNotificationConfig, _>(subject, text)?;
                     TaskPushNotificationConfig { task_id, ..config }
                 }
-                Version::V03 => decode::object::<old::SetPush>(what, text)?.of_task(task_id)?,
+                Version::V03 => decode::object::<v03_rest::SetPushConfig>(subject, text)?.into_task_config(task_id)?,
             };
             config.tenant = tenant.or(config.tenant);
-            Request::SetPush(config)
+            OperationRequest::SetPush(config)
         }
-        Place::Pushes(task_id) => Request::ListPush(query.list_push(task_id, tenant)?),
-        Place::Push(task_id, id) if operation == Operation::DeletePush => {
-            Request::DeletePush(DeleteTaskPushNotificationConfigRequest { task_id, id, tenant })
+        RestResource::PushConfigs(task_id) => OperationRequest::ListPush(query.list_push(task_id, tenant)?),
+        RestResource::PushConfig(task_id, id) if operation == Operation::DeletePush => {
+            OperationRequest::DeletePush(DeleteTaskPushNotificationConfigRequest { task_id, id, tenant })
         }
-        Place::Push(task_id, id) => Request::GetPush(GetTaskPushNotificationConfigRequest { task_id, id, tenant }),
-        Place::ExtendedCard => Request::ExtendedCard(GetExtendedAgentCardRequest { tenant }),
+        RestResource::PushConfig(task_id, id) => {
+            OperationRequest::GetPush(GetTaskPushNotificationConfigRequest { task_id, id, tenant })
+        }
+        RestResource::ExtendedCard => OperationRequest::ExtendedCard(GetExtendedAgentCardRequest { tenant }),
     })
 }
 
-fn respond(version: Version, python: bool, content_type: &'static str, mut answer: Answer) -> Result<Response, Error> {
-    if python {
-        python::write(&mut answer);
+/// Returns the response in the form of the version, or a stream of events for updates. A deletion is an empty object.
+/// Fails if the result cannot be encoded or the first update is an error.
+fn respond(
+    version: Version,
+    is_python: bool,
+    content_type: &'static str,
+    mut result: OperationResponse,
+) -> Result<Response, Error> {
+    if is_python {
+        python::encode_response(&mut result);
     }
     let mut out = Vec::with_capacity(512);
-    match (version, answer) {
-        (_, Answer::Updates(updates)) => return sse::respond(version, Form::Rest { python }, updates),
-        (_, Answer::Deleted) => out.extend_from_slice(b"{}"),
-        (_, Answer::Card(card)) => out = cards::body(*card, version)?,
-        (Version::V10, Answer::Sent(sent)) => json(&mut out, &sent)?,
-        (Version::V10, Answer::Task(task)) => json(&mut out, &task)?,
-        (Version::V10, Answer::Tasks(tasks)) => json(&mut out, &tasks)?,
-        (Version::V10, Answer::Push(config)) => json(&mut out, &config)?,
-        (Version::V10, Answer::Pushes(configs)) => json(&mut out, &configs)?,
-        (Version::V03, Answer::Sent(sent)) => json(&mut out, &old::SendMessageResponse::from(sent))?,
-        (Version::V03, Answer::Task(task)) => json(&mut out, &old::Task::from(task))?,
-        (Version::V03, Answer::Tasks(tasks)) => json(&mut out, &old::ListTasksResponse::from(tasks))?,
-        (Version::V03, Answer::Push(config)) => json(&mut out, &old::TaskPushNotificationConfig::from(config))?,
-        (Version::V03, Answer::Pushes(configs)) => {
-            json(&mut out, &old::ListTaskPushNotificationConfigResponse::from(configs))?;
+    match (version, result) {
+        (_, OperationResponse::Updates(updates)) => {
+            return sse::respond(version, EventFormat::Rest { is_python }, updates);
+        }
+        (_, OperationResponse::Deleted) => out.extend_from_slice(b"{}"),
+        (_, OperationResponse::Card(card)) => out = cards::body(*card, version)?,
+        (Version::V10, OperationResponse::Sent(sent)) => json(&mut out, &sent)?,
+        (Version::V10, OperationResponse::Task(task)) => json(&mut out, &task)?,
+        (Version::V10, OperationResponse::Tasks(tasks)) => json(&mut out, &tasks)?,
+        (Version::V10, OperationResponse::PushConfig(config)) => json(&mut out, &config)?,
+        (Version::V10, OperationResponse::PushConfigs(configs)) => json(&mut out, &configs)?,
+        (Version::V03, OperationResponse::Sent(sent)) => json(&mut out, &v03_rest::SendMessageResponse::from(sent))?,
+        (Version::V03, OperationResponse::Task(task)) => json(&mut out, &v03_rest::Task::from(task))?,
+        (Version::V03, OperationResponse::Tasks(tasks)) => json(&mut out, &v03_rest::ListTasksResponse::from(tasks))?,
+        (Version::V03, OperationResponse::PushConfig(config)) => {
+            json(&mut out, &v03_rest::TaskPushNotificationConfig::from(config))?
+        }
+        (Version::V03, OperationResponse::PushConfigs(configs)) => {
+            json(&mut out, &v03_rest::ListTaskPushNotificationConfigResponse::from(configs))?;
         }
     }
     Ok(reply(StatusCode::OK, content_type, out))

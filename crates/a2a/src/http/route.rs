@@ -1,45 +1,49 @@
-//! Which path is what.
+//! Parses the paths below the base path of an agent.
 //!
-//! Everything of an agent is below its base, with `v1` before it or not, in both versions, and with a slash at the end or
-//! not. What stands before the rest is a tenant.
+//! In both versions `v1` may follow the agent, and a path may end with a slash. In HTTP+JSON a tenant may come next:
+//! `/agent/v1/tenant/tasks`. JSON-RPC and agent cards have no tenant in the path.
 
 use http::Method;
 use percent_encoding::percent_decode_str;
 
 use crate::Operation;
 
-/// What a path names.
+/// A parsed path.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Route {
+pub(super) struct AgentRoute {
     pub(super) agent: String,
     pub(super) tenant: Option<String>,
-    pub(super) target: Target,
+    pub(super) target: RouteTarget,
 }
 
+/// The endpoint that a path names.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum RouteTarget {
     JsonRpc,
     Card,
-    Rest(Place),
+    Rest(RestResource),
 }
 
-/// What HTTP+JSON has a path for.
+/// The resource of a path in HTTP+JSON.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum RestResource {
     Send,
     Stream,
     Tasks,
     Task(String),
     Cancel(String),
     Subscribe(String),
-    Pushes(String),
-    Push(String, String),
+    /// The configurations of this task.
+    PushConfigs(String),
+    /// The ids of the task and of the configuration.
+    PushConfig(String, String),
     ExtendedCard,
 }
 
-impl Route {
-    /// Of a path that begins with the agent.
-    pub(super) fn of(path: &str) -> Option<Self> {
+impl AgentRoute {
+    /// Parses a path that starts with the agent, for any HTTP method. Returns `None` if the path is unknown or a segment
+    /// is not UTF-8.
+    pub(super) fn parse(path: &str) -> Option<Self> {
         let mut segments = path.split('/').filter(|segment| !segment.is_empty());
         let agent = decode(segments.next()?)?;
         let mut rest: Vec<&str> = segments.collect();
@@ -51,53 +55,59 @@ impl Route {
         }
         let (tenant, rest) = rest.split_first()?;
         match target(rest)? {
-            target @ Target::Rest(_) => Some(Self { agent, tenant: Some(decode(tenant)?), target }),
-            Target::JsonRpc | Target::Card => None,
+            target @ RouteTarget::Rest(_) => Some(Self { agent, tenant: Some(decode(tenant)?), target }),
+            RouteTarget::JsonRpc | RouteTarget::Card => None,
         }
     }
 }
 
-fn target(segments: &[&str]) -> Option<Target> {
+/// Returns the endpoint of the segments after the agent, the version and the tenant, or `None` if the path is unknown
+/// or an id is not UTF-8.
+fn target(segments: &[&str]) -> Option<RouteTarget> {
     match segments {
-        [] => Some(Target::JsonRpc),
-        [".well-known", "agent-card.json" | "agent.json"] => Some(Target::Card),
-        ["message:send" | "message%3Asend"] => Some(Target::Rest(Place::Send)),
-        ["message:stream" | "message%3Astream"] => Some(Target::Rest(Place::Stream)),
+        [] => Some(RouteTarget::JsonRpc),
+        [".well-known", "agent-card.json" | "agent.json"] => Some(RouteTarget::Card),
+        ["message:send" | "message%3Asend"] => Some(RouteTarget::Rest(RestResource::Send)),
+        ["message:stream" | "message%3Astream"] => Some(RouteTarget::Rest(RestResource::Stream)),
         ["extendedAgentCard" | "card"] | ["agent", "authenticatedExtendedCard"] => {
-            Some(Target::Rest(Place::ExtendedCard))
+            Some(RouteTarget::Rest(RestResource::ExtendedCard))
         }
-        ["tasks"] => Some(Target::Rest(Place::Tasks)),
-        ["tasks", task] => task_or_verb(task).map(Target::Rest),
-        ["tasks", task, "pushNotificationConfigs"] => decode(task).map(|task| Target::Rest(Place::Pushes(task))),
-        ["tasks", task, "pushNotificationConfigs", config] => {
-            decode(task).zip(decode(config)).map(|(task, config)| Target::Rest(Place::Push(task, config)))
+        ["tasks"] => Some(RouteTarget::Rest(RestResource::Tasks)),
+        ["tasks", task] => task_or_verb(task).map(RouteTarget::Rest),
+        ["tasks", task, "pushNotificationConfigs"] => {
+            decode(task).map(|task| RouteTarget::Rest(RestResource::PushConfigs(task)))
         }
+        ["tasks", task, "pushNotificationConfigs", config] => decode(task)
+            .zip(decode(config))
+            .map(|(task, config)| RouteTarget::Rest(RestResource::PushConfig(task, config))),
         _ => None,
     }
 }
 
-/// The last colon is before a verb, if it is one of those known here.
-fn task_or_verb(segment: &str) -> Option<Place> {
+/// Parses the segment after `tasks`: a task, optionally followed by a colon, plain or encoded, and a known verb. An
+/// unknown verb is part of the id. Returns `None` if the segment is not UTF-8.
+fn task_or_verb(segment: &str) -> Option<RestResource> {
     let before = |verb| {
         let task = segment.strip_suffix(verb)?;
         let task = [":", "%3A", "%3a"].iter().find_map(|colon| task.strip_suffix(colon))?;
         Some(task).filter(|task| !task.is_empty())
     };
     if let Some(task) = before("cancel") {
-        return decode(task).map(Place::Cancel);
+        return decode(task).map(RestResource::Cancel);
     }
     if let Some(task) = before("subscribe") {
-        return decode(task).map(Place::Subscribe);
+        return decode(task).map(RestResource::Subscribe);
     }
-    decode(segment).map(Place::Task)
+    decode(segment).map(RestResource::Task)
 }
 
+/// Returns the segment without percent encoding, or `None` if it is not UTF-8.
 fn decode(segment: &str) -> Option<String> {
     percent_decode_str(segment).decode_utf8().ok().map(|text| text.into_owned())
 }
 
-impl Place {
-    /// What a method does here.
+impl RestResource {
+    /// Returns the operation of an HTTP method on this resource, or `None` if the method is not supported.
     pub(super) fn operation(&self, method: &Method) -> Option<Operation> {
         match (self, method) {
             (Self::Send, &Method::POST) => Some(Operation::Send),
@@ -106,23 +116,23 @@ impl Place {
             (Self::Task(_), &Method::GET | &Method::HEAD) => Some(Operation::Get),
             (Self::Cancel(_), &Method::POST) => Some(Operation::Cancel),
             (Self::Subscribe(_), &Method::GET | &Method::POST) => Some(Operation::Subscribe),
-            (Self::Pushes(_), &Method::POST) => Some(Operation::SetPush),
-            (Self::Pushes(_), &Method::GET | &Method::HEAD) => Some(Operation::ListPush),
-            (Self::Push(..), &Method::GET | &Method::HEAD) => Some(Operation::GetPush),
-            (Self::Push(..), &Method::DELETE) => Some(Operation::DeletePush),
+            (Self::PushConfigs(_), &Method::POST) => Some(Operation::SetPush),
+            (Self::PushConfigs(_), &Method::GET | &Method::HEAD) => Some(Operation::ListPush),
+            (Self::PushConfig(..), &Method::GET | &Method::HEAD) => Some(Operation::GetPush),
+            (Self::PushConfig(..), &Method::DELETE) => Some(Operation::DeletePush),
             (Self::ExtendedCard, &Method::GET | &Method::HEAD) => Some(Operation::ExtendedCard),
             _ => None,
         }
     }
 
-    /// What may be done here.
+    /// Returns the supported HTTP methods.
     pub(super) fn allowed(&self) -> &'static str {
         match self {
             Self::Send | Self::Stream | Self::Cancel(_) => "POST, OPTIONS",
             Self::Tasks | Self::Task(_) | Self::ExtendedCard => "GET, HEAD, OPTIONS",
             Self::Subscribe(_) => "GET, POST, OPTIONS",
-            Self::Pushes(_) => "GET, HEAD, POST, OPTIONS",
-            Self::Push(..) => "GET, HEAD, DELETE, OPTIONS",
+            Self::PushConfigs(_) => "GET, HEAD, POST, OPTIONS",
+            Self::PushConfig(..) => "GET, HEAD, DELETE, OPTIONS",
         }
     }
 }
@@ -131,52 +141,57 @@ impl Place {
 mod tests {
     use super::*;
 
-    fn place(path: &str) -> Option<(Option<String>, Place)> {
-        match Route::of(path)? {
-            Route { agent, tenant, target: Target::Rest(place) } if agent == "a b" => Some((tenant, place)),
+    fn resource(path: &str) -> Option<(Option<String>, RestResource)> {
+        match AgentRoute::parse(path)? {
+            AgentRoute { agent, tenant, target: RouteTarget::Rest(resource) } if agent == "a b" => {
+                Some((tenant, resource))
+            }
             _ => None,
         }
     }
 
     // A2A-1
     #[test]
-    fn every_path_is_known_with_v1_and_without() {
+    fn every_path_is_accepted_with_and_without_v1() {
         let text = str::to_owned;
         for base in ["/a%20b", "/a%20b/v1", "/a%20b/"] {
             for (path, expected) in [
-                ("message:send", Place::Send),
-                ("message:stream/", Place::Stream),
-                ("tasks", Place::Tasks),
-                ("tasks/", Place::Tasks),
-                ("tasks/x%2Fy", Place::Task(text("x/y"))),
-                ("tasks/x:y", Place::Task(text("x:y"))),
-                ("tasks/x:cancel", Place::Cancel(text("x"))),
-                ("tasks/x:y:subscribe", Place::Subscribe(text("x:y"))),
-                ("tasks/x%3Acancel", Place::Cancel(text("x"))),
-                ("tasks/:cancel", Place::Task(text(":cancel"))),
-                ("tasks/x/pushNotificationConfigs", Place::Pushes(text("x"))),
-                ("tasks/x/pushNotificationConfigs/y", Place::Push(text("x"), text("y"))),
-                ("extendedAgentCard", Place::ExtendedCard),
-                ("card", Place::ExtendedCard),
-                ("agent/authenticatedExtendedCard", Place::ExtendedCard),
+                ("message:send", RestResource::Send),
+                ("message:stream/", RestResource::Stream),
+                ("tasks", RestResource::Tasks),
+                ("tasks/", RestResource::Tasks),
+                ("tasks/x%2Fy", RestResource::Task(text("x/y"))),
+                ("tasks/x:y", RestResource::Task(text("x:y"))),
+                ("tasks/x:cancel", RestResource::Cancel(text("x"))),
+                ("tasks/x:y:subscribe", RestResource::Subscribe(text("x:y"))),
+                ("tasks/x%3Acancel", RestResource::Cancel(text("x"))),
+                ("tasks/:cancel", RestResource::Task(text(":cancel"))),
+                ("tasks/x/pushNotificationConfigs", RestResource::PushConfigs(text("x"))),
+                ("tasks/x/pushNotificationConfigs/y", RestResource::PushConfig(text("x"), text("y"))),
+                ("extendedAgentCard", RestResource::ExtendedCard),
+                ("card", RestResource::ExtendedCard),
+                ("agent/authenticatedExtendedCard", RestResource::ExtendedCard),
             ] {
                 let path = format!("{base}/{path}");
-                assert_eq!(place(&path), Some((None, expected)), "{path}");
+                assert_eq!(resource(&path), Some((None, expected)), "{path}");
             }
-            assert_eq!(place(&format!("{base}/t%201/tasks/x")), Some((Some(text("t 1")), Place::Task(text("x")))));
-            assert_eq!(place(&format!("{base}/t/message:send")), Some((Some(text("t")), Place::Send)));
+            assert_eq!(
+                resource(&format!("{base}/t%201/tasks/x")),
+                Some((Some(text("t 1")), RestResource::Task(text("x"))))
+            );
+            assert_eq!(resource(&format!("{base}/t/message:send")), Some((Some(text("t")), RestResource::Send)));
         }
     }
 
     #[test]
-    fn the_base_is_json_rpc_and_the_card_is_below_it() {
-        let route = |path: &str| Route::of(path).map(|route| route.target);
+    fn the_base_path_is_json_rpc_and_the_card_is_below_it() {
+        let route = |path: &str| AgentRoute::parse(path).map(|route| route.target);
         for path in ["/a", "/a/", "/a/v1", "/a/v1/"] {
-            assert_eq!(route(path), Some(Target::JsonRpc), "{path}");
+            assert_eq!(route(path), Some(RouteTarget::JsonRpc), "{path}");
         }
         for path in ["/a/.well-known/agent-card.json", "/a/v1/.well-known/agent-card.json", "/a/.well-known/agent.json"]
         {
-            assert_eq!(route(path), Some(Target::Card), "{path}");
+            assert_eq!(route(path), Some(RouteTarget::Card), "{path}");
         }
         for path in
             ["/", "", "/a/x", "/a/x/y", "/a/tenant/v1", "/a/tasks/x/y", "/a/t/.well-known/agent.json", "/a/tasks/%ff"]

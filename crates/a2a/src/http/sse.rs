@@ -1,7 +1,7 @@
-//! Streams as server-sent events.
+//! Sends streams as server-sent events.
 //!
-//! One event is one line of data. What is ready at the same time is sent together, and where nothing happens for a
-//! while, a comment shows that somebody is still there.
+//! One event has one line of data. Events that are ready at the same time are sent together. Comments keep an idle
+//! connection open.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -15,77 +15,79 @@ use futures::{FutureExt, Stream, StreamExt};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue};
 use serde::Serialize;
-use sse::Event;
+use sse::SseEvent;
 use tokio::time::{Instant, Sleep};
 
-use super::fault::Fault;
+use super::error_response::ErrorResponse;
 use crate::types::StreamResponse;
 use crate::v03::{self, rest::python};
-use crate::{Error, Kind, Updates, Version};
+use crate::{Error, ErrorKind, UpdateStream, Version};
 
-/// After so long without a word there is a comment.
-const SILENCE: Duration = Duration::from_secs(15);
+/// The time without events after which a comment is sent.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// As much is sent at once.
-const FULL: usize = 16 * 1024;
+/// The buffer size from which a chunk is sent, in bytes.
+const CHUNK_SIZE: usize = 16 * 1024;
 
-/// How an event is written.
-pub(super) enum Form {
-    /// Every event is a whole answer to the request of this id, which is JSON.
+/// The encoding of events.
+pub(super) enum EventFormat {
+    /// Every event is a JSON-RPC response to the request with this id. The id is JSON.
     JsonRpc { id: String },
-    /// `python`: see there.
-    Rest { python: bool },
+    /// Every event is an update. `is_python` is described in [`python`].
+    Rest { is_python: bool },
 }
 
-/// An answer that goes on, unless the first thing to say is an error: that is answered plainly.
-pub(super) fn respond(version: Version, form: Form, mut updates: Updates) -> Result<Response, Error> {
+/// Returns a streaming response. Fails if the first item is ready and is an error, so that it becomes a plain response.
+pub(super) fn respond(version: Version, format: EventFormat, mut updates: UpdateStream) -> Result<Response, Error> {
     let first = match updates.next().now_or_never() {
         Some(Some(Err(error))) => return Err(error),
         Some(Some(Ok(update))) => Some(update),
         Some(None) | None => None,
     };
-    let mut events = Events::new(version, form, updates, SILENCE);
+    let mut events = EventBody::new(version, format, updates, KEEP_ALIVE_INTERVAL);
     if let Some(update) = first {
         events.write(update);
     }
-    Ok(headed(Body::from_stream(events)))
+    Ok(with_headers(Body::from_stream(events)))
 }
 
-/// A stream of one error.
-pub(super) fn failed(version: Version, form: Form, error: Error) -> Response {
-    let mut events = Events::new(version, form, futures::stream::empty().boxed(), SILENCE);
+/// Returns a streaming response with one error event.
+pub(super) fn failed(version: Version, format: EventFormat, error: Error) -> Response {
+    let mut events = EventBody::new(version, format, futures::stream::empty().boxed(), KEEP_ALIVE_INTERVAL);
     events.end(error);
-    headed(Body::from(events.buffer))
+    with_headers(Body::from(events.buffer))
 }
 
-fn headed(body: Body) -> Response {
+fn with_headers(body: Body) -> Response {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // Or a proxy may keep events until it has enough of them.
+    // Prevents proxies from buffering events.
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     response
 }
 
-struct Events {
-    updates: Updates,
+/// The body of a streaming response.
+struct EventBody {
+    updates: UpdateStream,
     version: Version,
-    form: Form,
-    /// Encoded events that were not sent yet.
+    format: EventFormat,
+    /// Encoded events that are not sent yet.
     buffer: Vec<u8>,
-    /// The data of the event that is being written; kept for its memory.
+    /// The data of the current event. The allocation is reused.
     data: Vec<u8>,
+    /// True after the last event was written to the buffer.
     ended: bool,
-    patience: Duration,
-    silence: Pin<Box<Sleep>>,
+    keep_alive_interval: Duration,
+    keep_alive: Pin<Box<Sleep>>,
 }
 
-impl Stream for Events {
+impl Stream for EventBody {
     type Item = Result<Bytes, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        while !self.ended && self.buffer.len() < FULL {
+        while !self.ended && self.buffer.len() < CHUNK_SIZE {
             match self.updates.poll_next_unpin(context) {
                 Poll::Ready(Some(Ok(update))) => self.write(update),
                 Poll::Ready(Some(Err(error))) => self.end(error),
@@ -97,28 +99,38 @@ impl Stream for Events {
             if self.ended {
                 return Poll::Ready(None);
             }
-            if self.silence.as_mut().poll(context).is_pending() {
+            if self.keep_alive.as_mut().poll(context).is_pending() {
                 return Poll::Pending;
             }
             self.buffer.extend_from_slice(sse::KEEP_ALIVE.as_bytes());
         }
-        let patience = self.patience;
-        self.silence.as_mut().reset(Instant::now() + patience);
+        let keep_alive_interval = self.keep_alive_interval;
+        self.keep_alive.as_mut().reset(Instant::now() + keep_alive_interval);
         Poll::Ready(Some(Ok(Bytes::from(std::mem::take(&mut self.buffer)))))
     }
 }
 
-impl Events {
-    fn new(version: Version, form: Form, updates: Updates, patience: Duration) -> Self {
-        let silence = Box::pin(tokio::time::sleep(patience));
-        Self { updates, version, form, buffer: Vec::new(), data: Vec::new(), ended: false, patience, silence }
+impl EventBody {
+    fn new(version: Version, format: EventFormat, updates: UpdateStream, keep_alive_interval: Duration) -> Self {
+        let keep_alive = Box::pin(tokio::time::sleep(keep_alive_interval));
+        Self {
+            updates,
+            version,
+            format,
+            buffer: Vec::new(),
+            data: Vec::new(),
+            ended: false,
+            keep_alive_interval,
+            keep_alive,
+        }
     }
 
+    /// Encodes an update into the buffer. If it cannot be encoded, the stream ends with an error event.
     fn write(&mut self, mut update: StreamResponse) {
         self.data.clear();
         let data = &mut self.data;
-        let written = match (&self.form, self.version) {
-            (Form::JsonRpc { id }, version) => {
+        let written = match (&self.format, self.version) {
+            (EventFormat::JsonRpc { id }, version) => {
                 data.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
                 data.extend_from_slice(id.as_bytes());
                 data.extend_from_slice(br#","result":"#);
@@ -129,10 +141,10 @@ impl Events {
                 data.push(b'}');
                 written
             }
-            (Form::Rest { .. }, Version::V10) => json(data, &update),
-            (Form::Rest { python }, Version::V03) => {
-                if *python {
-                    python::write_update(&mut update);
+            (EventFormat::Rest { .. }, Version::V10) => json(data, &update),
+            (EventFormat::Rest { is_python }, Version::V03) => {
+                if *is_python {
+                    python::encode_update(&mut update);
                 }
                 json(data, &v03::rest::StreamResponse::from(update))
             }
@@ -142,22 +154,23 @@ impl Events {
         }
     }
 
-    /// Writes the error as the last event.
+    /// Writes the error as the last event and ends the stream. In HTTP+JSON the event has the name `error`.
     fn end(&mut self, error: Error) {
         self.ended = true;
-        let fault = Fault::new(self.version, error);
-        let (name, body) = match &self.form {
-            Form::JsonRpc { id } => ("", fault.rpc(self.version, id)),
-            Form::Rest { .. } => ("error", fault.rest(self.version)),
+        let response = ErrorResponse::new(self.version, error);
+        let (name, body) = match &self.format {
+            EventFormat::JsonRpc { id } => ("", response.json_rpc_body(self.version, id)),
+            EventFormat::Rest { .. } => ("error", response.rest_body(self.version)),
         };
         // Neither name contains a line break.
         let _ = encode(&mut self.buffer, name, &body);
     }
 }
 
+/// Appends an event. Fails if the name contains a line break.
 fn encode(out: &mut Vec<u8>, name: &str, data: &[u8]) -> Result<(), Error> {
-    let event = Event { name, data, ..Event::default() };
-    event.encode(out).map_err(|error| Error::new(Kind::Internal, error.to_string()))
+    let event = SseEvent { name, data, ..SseEvent::default() };
+    event.encode(out).map_err(|error| Error::new(ErrorKind::Internal, error.to_string()))
 }
 
 fn json(out: &mut Vec<u8>, value: &impl Serialize) -> Result<(), Error> {
@@ -169,7 +182,7 @@ mod tests {
     use super::*;
     use crate::types::{Message, Part, Role};
 
-    fn said(text: &str) -> Result<StreamResponse, Error> {
+    fn message(text: &str) -> Result<StreamResponse, Error> {
         let parts = vec![Part::text(text)];
         let message_id = "m".to_owned();
         let role = Role::Agent;
@@ -185,16 +198,16 @@ mod tests {
         }))
     }
 
-    fn events(updates: Updates) -> Events {
-        let form = Form::JsonRpc { id: "1".to_owned() };
-        Events::new(Version::V10, form, updates, Duration::from_millis(5))
+    fn events(updates: UpdateStream) -> EventBody {
+        let format = EventFormat::JsonRpc { id: "1".to_owned() };
+        EventBody::new(Version::V10, format, updates, Duration::from_millis(5))
     }
 
     // A2A-1
     #[tokio::test]
-    async fn silence_is_broken_by_comments() {
-        let said = futures::stream::iter([said("a")]).chain(futures::stream::pending());
-        let mut events = events(said.boxed());
+    async fn idle_streams_send_comments() {
+        let updates = futures::stream::iter([message("a")]).chain(futures::stream::pending());
+        let mut events = events(updates.boxed());
         let first = events.next().await.unwrap().unwrap();
         assert!(first.starts_with(b"data: {"), "{first:?}");
         for _ in 0..3 {
@@ -204,11 +217,11 @@ mod tests {
 
     // A2A-1
     #[tokio::test]
-    async fn what_is_ready_is_sent_together_and_nothing_for_ever() {
+    async fn ready_events_are_sent_together_in_bounded_chunks() {
         let text = "x".repeat(1000);
-        let updates = (0..100).map(|_| said(&text)).collect::<Vec<_>>();
+        let updates = (0..100).map(|_| message(&text)).collect::<Vec<_>>();
         let sent: Vec<_> = events(futures::stream::iter(updates).boxed()).collect().await;
         let sizes: Vec<usize> = sent.iter().map(|chunk| chunk.as_ref().unwrap().len()).collect();
-        assert!(sizes.len() < 10 && sizes.iter().all(|size| *size < FULL + 2000), "{sizes:?}");
+        assert!(sizes.len() < 10 && sizes.iter().all(|size| *size < CHUNK_SIZE + 2000), "{sizes:?}");
     }
 }

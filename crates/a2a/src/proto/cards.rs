@@ -1,13 +1,13 @@
-//! Cards, in both packages. For 0.3 the addresses and versions are chosen as for cards in JSON.
+//! Agent cards in both packages. For 0.3, URLs and versions are selected as in the JSON form of cards.
 
 use std::collections::HashMap;
 
-use super::convert::{Field, choice, convert, read};
+use super::convert::{ProtoField, choice, convert, read};
 use super::{v1, v03};
 use crate::{Error, types, v03 as json};
 
-/// Messages that both packages have alike.
-macro_rules! alike {
+/// Converts the messages that are the same in both packages.
+macro_rules! convert_common {
     ($package:ident) => {
         convert!($package::AgentProvider = AgentProvider { url, organization });
         convert!($package::AgentExtension = AgentExtension { uri, description, required, params });
@@ -20,7 +20,7 @@ macro_rules! alike {
         });
         convert!($package::MutualTlsSecurityScheme = MutualTlsSecurityScheme { description });
         choice!($package::SecurityScheme.scheme: $package::security_scheme::Scheme = SecurityScheme,
-            "is none of those there are" {
+            "has an unknown type" {
                 ApiKeySecurityScheme = ApiKey as "apiKeySecurityScheme",
                 HttpAuthSecurityScheme = HttpAuth as "httpAuthSecurityScheme",
                 Oauth2SecurityScheme = OAuth2 as "oauth2SecurityScheme",
@@ -33,8 +33,8 @@ macro_rules! alike {
     };
 }
 
-alike!(v1);
-alike!(v03);
+convert_common!(v1);
+convert_common!(v03);
 
 convert!(
     v1::AgentCard = AgentCard {
@@ -74,24 +74,24 @@ convert!(v03::AuthorizationCodeOAuthFlow = AuthorizationCodeOAuthFlow {
     authorization_url, token_url, refresh_url, scopes
 } reads { pkce_required: None });
 convert!(v1::DeviceCodeOAuthFlow = DeviceCodeOAuthFlow { device_authorization_url, token_url, refresh_url, scopes });
-choice!(v1::OAuthFlows.flow: v1::o_auth_flows::Flow = OAuthFlows, "is none of those there are" {
+choice!(v1::OAuthFlows.flow: v1::o_auth_flows::Flow = OAuthFlows, "has an unknown type" {
     AuthorizationCode = AuthorizationCode as "authorizationCode",
     ClientCredentials = ClientCredentials as "clientCredentials",
     Implicit = Implicit as "implicit",
     Password = Password as "password",
     DeviceCode = DeviceCode as "deviceCode"
 });
-choice!(v03::OAuthFlows.flow: v03::o_auth_flows::Flow = OAuthFlows, "is none of those there are" {
+choice!(v03::OAuthFlows.flow: v03::o_auth_flows::Flow = OAuthFlows, "has an unknown type" {
     AuthorizationCode = AuthorizationCode as "authorizationCode",
     ClientCredentials = ClientCredentials as "clientCredentials",
     Implicit = Implicit as "implicit",
     Password = Password as "password"
 } without DeviceCode);
 
-/// The schemes that are needed together, each with its scopes.
+/// Converts a requirement: the schemes that are required together, each with its scopes.
 macro_rules! requirement {
     ($package:ident::$message:ident) => {
-        impl Field<$package::$message> for HashMap<String, Vec<String>> {
+        impl ProtoField<$package::$message> for HashMap<String, Vec<String>> {
             fn write(self) -> $package::$message {
                 let schemes = self.into_iter().map(|(name, list)| (name, $package::StringList { list }));
                 $package::$message { schemes: schemes.collect() }
@@ -111,7 +111,7 @@ impl From<types::AgentCard> for v03::AgentCard {
     fn from(mut card: types::AgentCard) -> Self {
         let has_extended = json::has_extended(&card);
         let mut security_schemes: HashMap<_, v03::SecurityScheme> = card.security_schemes.take().write();
-        // 0.3 knows no device codes.
+        // 0.3 does not have device codes.
         security_schemes.retain(|_, scheme| {
             use v03::security_scheme::Scheme::Oauth2SecurityScheme as OAuth2;
             !matches!(&scheme.scheme, Some(OAuth2(scheme)) if scheme.flows.as_ref().is_none_or(|it| it.flow.is_none()))
@@ -165,24 +165,24 @@ impl TryFrom<v03::AgentCard> for types::AgentCard {
             version: card.version,
             protocol_version: card.protocol_version,
             url: card.url,
-            preferred_transport: Field::read(card.preferred_transport)?,
+            preferred_transport: ProtoField::read(card.preferred_transport)?,
             additional_interfaces: Some(card.additional_interfaces.into_iter().map(interface).collect()),
             capabilities: json::AgentCapabilities {
-                streaming: Field::read(capabilities.streaming)?,
-                push_notifications: Field::read(capabilities.push_notifications)?,
+                streaming: ProtoField::read(capabilities.streaming)?,
+                push_notifications: ProtoField::read(capabilities.push_notifications)?,
                 state_transition_history: None,
                 extensions: read(capabilities.extensions, "extensions")
-                    .map_err(|error| error.inside("capabilities"))?,
+                    .map_err(|error| error.nested_in("capabilities"))?,
             },
             default_input_modes: card.default_input_modes,
             default_output_modes: card.default_output_modes,
             skills: Vec::new(),
             provider: read(card.provider, "provider")?,
-            documentation_url: Field::read(card.documentation_url)?,
-            icon_url: Field::read(card.icon_url)?,
+            documentation_url: ProtoField::read(card.documentation_url)?,
+            icon_url: ProtoField::read(card.icon_url)?,
             security_schemes: None,
             security: read(card.security, "security")?,
-            supports_authenticated_extended_card: Field::read(card.supports_authenticated_extended_card)?,
+            supports_authenticated_extended_card: ProtoField::read(card.supports_authenticated_extended_card)?,
             signatures: read(card.signatures, "signatures")?,
         });
         Ok(Self {

@@ -1,7 +1,7 @@
-//! The JSON form of messages that are one of several things, which no attribute of serde describes.
+//! The JSON form of messages with a `oneof`, which serde attributes cannot describe.
 //!
-//! Unknown members are ignored. The parts of 0.3 are also read in the form of JSON-RPC, because the words of the
-//! specification allow both in HTTP+JSON.
+//! Unknown members are ignored. Parts of 0.3 are also accepted in the form of JSON-RPC, because the text of the
+//! specification allows both in HTTP+JSON.
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -10,16 +10,17 @@ use serde_json::{Map, Value as Json};
 use super::json::read_or_default;
 use super::values::{Struct, Value};
 use super::{v1, v03};
-use crate::bytes64;
+use crate::base64_bytes;
 
+/// A part of 1.x as it is received. Exactly one of the first four members must be set.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PartOf10 {
     text: Option<String>,
-    #[serde(default, with = "bytes64::option")]
+    #[serde(default, with = "base64_bytes::option")]
     raw: Option<Vec<u8>>,
     url: Option<String>,
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "read_present")]
     data: Option<Value>,
     #[serde(default, deserialize_with = "read_or_default")]
     filename: String,
@@ -28,8 +29,8 @@ pub struct PartOf10 {
     metadata: Option<Struct>,
 }
 
-/// Reads a member that counts as given even if it is `null`.
-fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+/// Reads a member that is present even if it is `null`.
+fn read_present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(from).map(Some)
 }
 
@@ -38,7 +39,7 @@ impl TryFrom<PartOf10> for v1::Part {
 
     fn try_from(part: PartOf10) -> Result<Self, &'static str> {
         use v1::part::Content;
-        // Beside other content, `null` is a member that is not given.
+        // If another member has content, `null` counts as missing.
         let is_alone = part.text.is_none() && part.raw.is_none() && part.url.is_none();
         let data = part.data.filter(|data| is_alone || !data.json.is_null());
         let content = match (part.text, part.raw, part.url, data) {
@@ -46,7 +47,7 @@ impl TryFrom<PartOf10> for v1::Part {
             (None, Some(raw), None, None) => Content::Raw(raw),
             (None, None, Some(url), None) => Content::Url(url),
             (None, None, None, Some(data)) => Content::Data(data),
-            _ => return Err("exactly one of `text`, `raw`, `url` and `data` must be given"),
+            _ => return Err("exactly one of `text`, `raw`, `url` and `data` must be set"),
         };
         Ok(Self {
             content: Some(content),
@@ -57,7 +58,7 @@ impl TryFrom<PartOf10> for v1::Part {
     }
 }
 
-/// `kind` is only there in the form of JSON-RPC, whose data is not wrapped once more.
+/// A part of 0.3. `kind` is present only in the form of JSON-RPC, where data is not wrapped in another object.
 #[derive(Deserialize)]
 pub struct PartOf03 {
     kind: Option<String>,
@@ -67,12 +68,13 @@ pub struct PartOf03 {
     metadata: Option<Struct>,
 }
 
+/// A file of 0.3 as it is received. Bytes take precedence over a URI.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct FileOf03 {
     #[serde(alias = "file_with_uri", alias = "uri")]
     file_with_uri: Option<String>,
-    #[serde(alias = "file_with_bytes", alias = "bytes", with = "bytes64::option")]
+    #[serde(alias = "file_with_bytes", alias = "bytes", with = "base64_bytes::option")]
     file_with_bytes: Option<Vec<u8>>,
     #[serde(alias = "mime_type")]
     mime_type: Option<String>,
@@ -97,7 +99,7 @@ impl TryFrom<PartOf03> for v03::Part {
             (Some(text), None, None) => Content::Text(text),
             (None, Some(file), None) => Content::File(file.try_into()?),
             (None, None, Some(data)) => Content::Data(v03::DataPart { data: Some(data.into()) }),
-            _ => return Err("exactly one of `text`, `file` and `data` must be given".to_owned()),
+            _ => return Err("exactly one of `text`, `file` and `data` must be set".to_owned()),
         };
         Ok(Self { part: Some(content), metadata })
     }
@@ -111,7 +113,7 @@ impl TryFrom<FileOf03> for v03::FilePart {
         let content = match (file.file_with_bytes, file.file_with_uri) {
             (Some(bytes), _) => File::FileWithBytes(bytes),
             (None, Some(uri)) => File::FileWithUri(uri),
-            (None, None) => return Err("file: one of `fileWithBytes` and `fileWithUri` must be given".to_owned()),
+            (None, None) => return Err("file: one of `fileWithBytes` and `fileWithUri` must be set".to_owned()),
         };
         Ok(Self {
             file: Some(content),
@@ -121,7 +123,7 @@ impl TryFrom<FileOf03> for v03::FilePart {
     }
 }
 
-/// A message that is one of several others is an object with one member. Others beside it are ignored.
+/// Defines the JSON form of a message with a `oneof`: an object with one member. Further members are ignored.
 macro_rules! payload {
     ($form:ident => $package:ident::$message:ident, $module:ident {
         $($member:ident: $type:ident = $variant:ident $(, alias $alias:literal)?;)*
@@ -219,7 +221,7 @@ impl Serialize for v03::FilePart {
         match &self.file {
             None => {}
             Some(File::FileWithUri(uri)) => map.serialize_entry("fileWithUri", uri)?,
-            Some(File::FileWithBytes(bytes)) => map.serialize_entry("fileWithBytes", &bytes64::encode(bytes))?,
+            Some(File::FileWithBytes(bytes)) => map.serialize_entry("fileWithBytes", &base64_bytes::encode(bytes))?,
         }
         if !self.mime_type.is_empty() {
             map.serialize_entry("mimeType", &self.mime_type)?;

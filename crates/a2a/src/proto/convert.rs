@@ -1,7 +1,7 @@
-//! How a field of the types of 1.x becomes one of a message and back, and the macro that does so for whole messages.
+//! Converts fields between the types of 1.x and protobuf messages, and macros that convert whole messages.
 //!
-//! Protobuf does not tell an empty text from none, nor an empty list, nor false: all become `None` here. Writing cannot
-//! fail. Reading fails with an error that names the field, from the outside in.
+//! Protobuf does not distinguish an empty text, an empty list or `false` from a missing value. All become `None`. Writing
+//! cannot fail. Reading fails with an error that contains the path of the field.
 
 use std::collections::HashMap;
 
@@ -12,36 +12,39 @@ use serde_json::Value as Json;
 use super::values::{Struct, Value};
 use crate::{Error, types};
 
-/// The years 1 to 9999, in seconds since 1970: protobuf has no others.
-const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+/// The range of protobuf timestamps, years 1 to 9999, in seconds since 1970.
+const TIMESTAMP_SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
-/// A field that a message has as `P`.
-pub(super) trait Field<P>: Sized {
+/// A field with the protobuf type `P`.
+pub(super) trait ProtoField<P>: Sized {
+    /// Converts the field to protobuf.
     fn write(self) -> P;
 
-    /// The error has an empty name where the field itself is wrong.
+    /// Converts the field from protobuf. Fails if the value is invalid. The error has an empty field name if the field
+    /// itself is invalid.
     fn read(value: P) -> Result<Self, Error>;
 }
 
-/// Returns an error about the field that is being read.
-pub(super) fn wrong(message: impl Into<String>) -> Error {
+/// Returns an error about the current field.
+pub(super) fn invalid_field(message: impl Into<String>) -> Error {
     Error::invalid("", message)
 }
 
-/// Reads a field and names it in the error. `name` is the name in Rust.
-pub(super) fn read<T: Field<P>, P>(value: P, name: &str) -> Result<T, Error> {
-    T::read(value).map_err(|error| error.inside(&camel_case(name)))
+/// Reads a field. `name` is its name in Rust. Fails with an error that contains the name.
+pub(super) fn read<T: ProtoField<P>, P>(value: P, name: &str) -> Result<T, Error> {
+    T::read(value).map_err(|error| error.nested_in(&camel_case(name)))
 }
 
+/// Converts a field name of Rust to its name in JSON. Every word must be ASCII and not empty.
 fn camel_case(name: &str) -> String {
     let mut words = name.split('_');
     let first = words.next().unwrap_or_default().to_owned();
     words.fold(first, |name, word| name + &word[..1].to_uppercase() + &word[1..])
 }
 
-/// Converts a message both ways, field by field. `same` fields have one name in both; `ours = theirs` have two. `reads`
-/// gives fields that the message does not have, `writes` those that only the message has. `or default` is as in
-/// `message!`.
+/// Implements the conversions of a message in both directions. Fields before the semicolon have the same name in both
+/// types. Fields after it are written as `ours = theirs`. `reads` sets fields that the message does not have. `writes` sets
+/// fields that only the message has. `or default` is described at `message!`.
 macro_rules! convert {
     ($package:ident::$theirs:ident = $ours:ident { $($same:ident),* $(; $($a:ident = $b:ident),*)? }
         $(reads { $($extra:ident: $value:expr),* })? $(writes |$it:ident| { $($added:ident: $made:expr),* })?
@@ -51,8 +54,8 @@ macro_rules! convert {
             fn from(ours: types::$ours) -> Self {
                 $(let $it = &ours; $(let $added = $made;)*)?
                 Self {
-                    $($same: $crate::proto::convert::Field::write(ours.$same),)*
-                    $($($b: $crate::proto::convert::Field::write(ours.$a),)*)?
+                    $($same: $crate::proto::convert::ProtoField::write(ours.$same),)*
+                    $($($b: $crate::proto::convert::ProtoField::write(ours.$a),)*)?
                     $($($added,)*)?
                 }
             }
@@ -74,13 +77,13 @@ macro_rules! convert {
     };
 }
 
-/// Makes a message that can be converted a field of others. Where it must be there and is not, reading fails, or returns
-/// the default if the macro is told so.
+/// Implements `ProtoField` for a message that has conversions. Reading a missing message fails, or returns the default with
+/// `or default`.
 macro_rules! message {
-    (@missing) => { Err($crate::proto::convert::wrong("missing")) };
+    (@missing) => { Err($crate::proto::convert::invalid_field("missing")) };
     (@missing default) => { Ok(Default::default()) };
     ($package:ident::$theirs:ident = $ours:ident $(or $missing:ident)?) => {
-        impl $crate::proto::convert::Field<$package::$theirs> for types::$ours {
+        impl $crate::proto::convert::ProtoField<$package::$theirs> for types::$ours {
             fn write(self) -> $package::$theirs {
                 self.into()
             }
@@ -90,7 +93,7 @@ macro_rules! message {
             }
         }
 
-        impl $crate::proto::convert::Field<Option<$package::$theirs>> for types::$ours {
+        impl $crate::proto::convert::ProtoField<Option<$package::$theirs>> for types::$ours {
             fn write(self) -> Option<$package::$theirs> {
                 Some(self.into())
             }
@@ -105,8 +108,8 @@ macro_rules! message {
     };
 }
 
-/// Converts a message that is one of several others. `$named` is the error where it is none, `without` those that the
-/// message does not have.
+/// Implements the conversions of a message with a `oneof`. `$named` is the error if no variant is set. `without` names the
+/// variant that the message does not have.
 macro_rules! choice {
     ($package:ident::$theirs:ident . $field:ident: $choice:path = $ours:ident, $named:literal {
         $($variant:ident = $other:ident as $name:literal),*
@@ -129,7 +132,7 @@ macro_rules! choice {
                 use $choice as Choice;
                 Ok(match theirs.$field.ok_or_else(|| $crate::Error::invalid(stringify!($field), $named))? {
                     $(Choice::$variant(it) => {
-                        Self::$other(it.try_into().map_err(|error: $crate::Error| error.inside($name))?)
+                        Self::$other(it.try_into().map_err(|error: $crate::Error| error.nested_in($name))?)
                     })*
                 })
             }
@@ -143,7 +146,7 @@ pub(super) use {choice, convert, message};
 
 macro_rules! same {
     ($($type:ty),*) => {
-        $(impl Field<$type> for $type {
+        $(impl ProtoField<$type> for $type {
             fn write(self) -> $type {
                 self
             }
@@ -153,7 +156,7 @@ macro_rules! same {
             }
         }
 
-        impl Field<$type> for Option<$type> {
+        impl ProtoField<$type> for Option<$type> {
             fn write(self) -> $type {
                 self.unwrap_or_default()
             }
@@ -167,7 +170,7 @@ macro_rules! same {
 
 same!(String, bool, i32);
 
-impl<T: Field<P>, P> Field<Option<P>> for Option<T> {
+impl<T: ProtoField<P>, P> ProtoField<Option<P>> for Option<T> {
     fn write(self) -> Option<P> {
         self.map(T::write)
     }
@@ -177,18 +180,18 @@ impl<T: Field<P>, P> Field<Option<P>> for Option<T> {
     }
 }
 
-impl<T: Field<P>, P> Field<Vec<P>> for Vec<T> {
+impl<T: ProtoField<P>, P> ProtoField<Vec<P>> for Vec<T> {
     fn write(self) -> Vec<P> {
         self.into_iter().map(T::write).collect()
     }
 
     fn read(value: Vec<P>) -> Result<Self, Error> {
-        let read = |(at, item)| T::read(item).map_err(|error| error.inside(&format!("[{at}]")));
+        let read = |(at, item)| T::read(item).map_err(|error| error.nested_in(&format!("[{at}]")));
         value.into_iter().enumerate().map(read).collect()
     }
 }
 
-impl<T: Field<P>, P> Field<Vec<P>> for Option<Vec<T>> {
+impl<T: ProtoField<P>, P> ProtoField<Vec<P>> for Option<Vec<T>> {
     fn write(self) -> Vec<P> {
         self.unwrap_or_default().write()
     }
@@ -198,7 +201,7 @@ impl<T: Field<P>, P> Field<Vec<P>> for Option<Vec<T>> {
     }
 }
 
-impl<T: Field<P>, P> Field<HashMap<String, P>> for HashMap<String, T> {
+impl<T: ProtoField<P>, P> ProtoField<HashMap<String, P>> for HashMap<String, T> {
     fn write(self) -> HashMap<String, P> {
         self.into_iter().map(|(name, value)| (name, value.write())).collect()
     }
@@ -206,13 +209,13 @@ impl<T: Field<P>, P> Field<HashMap<String, P>> for HashMap<String, T> {
     fn read(value: HashMap<String, P>) -> Result<Self, Error> {
         let read = |(name, value): (String, P)| match T::read(value) {
             Ok(value) => Ok((name, value)),
-            Err(error) => Err(error.inside(&name)),
+            Err(error) => Err(error.nested_in(&name)),
         };
         value.into_iter().map(read).collect()
     }
 }
 
-impl<T: Field<P>, P> Field<HashMap<String, P>> for Option<HashMap<String, T>> {
+impl<T: ProtoField<P>, P> ProtoField<HashMap<String, P>> for Option<HashMap<String, T>> {
     fn write(self) -> HashMap<String, P> {
         self.unwrap_or_default().write()
     }
@@ -222,58 +225,58 @@ impl<T: Field<P>, P> Field<HashMap<String, P>> for Option<HashMap<String, T>> {
     }
 }
 
-const UNKNOWN_NUMBER: &str = "has a number that JSON does not know";
+const UNKNOWN_NUMBER: &str = "contains a number that JSON cannot represent";
 
-impl Field<Struct> for HashMap<String, Json> {
+impl ProtoField<Struct> for HashMap<String, Json> {
     fn write(self) -> Struct {
         Struct::from(self.into_iter().collect::<serde_json::Map<_, _>>())
     }
 
     fn read(value: Struct) -> Result<Self, Error> {
         if value.has_unknown_number {
-            return Err(wrong(UNKNOWN_NUMBER));
+            return Err(invalid_field(UNKNOWN_NUMBER));
         }
         Ok(value.fields.into_iter().collect())
     }
 }
 
-impl Field<Struct> for serde_json::Map<String, Json> {
+impl ProtoField<Struct> for serde_json::Map<String, Json> {
     fn write(self) -> Struct {
         self.into()
     }
 
     fn read(value: Struct) -> Result<Self, Error> {
-        if value.has_unknown_number { Err(wrong(UNKNOWN_NUMBER)) } else { Ok(value.fields) }
+        if value.has_unknown_number { Err(invalid_field(UNKNOWN_NUMBER)) } else { Ok(value.fields) }
     }
 }
 
-impl Field<Value> for Json {
+impl ProtoField<Value> for Json {
     fn write(self) -> Value {
         self.into()
     }
 
     fn read(value: Value) -> Result<Self, Error> {
-        if value.has_unknown_number { Err(wrong(UNKNOWN_NUMBER)) } else { Ok(value.json) }
+        if value.has_unknown_number { Err(invalid_field(UNKNOWN_NUMBER)) } else { Ok(value.json) }
     }
 }
 
-impl Field<Timestamp> for DateTime<Utc> {
-    /// A year that protobuf does not have becomes the nearest one that it has, a leap second the end of the second before.
+impl ProtoField<Timestamp> for DateTime<Utc> {
+    /// Clamps the year to the range of protobuf. A leap second becomes the end of the previous second.
     fn write(self) -> Timestamp {
-        let seconds = self.timestamp().clamp(*SECONDS.start(), *SECONDS.end());
+        let seconds = self.timestamp().clamp(*TIMESTAMP_SECONDS.start(), *TIMESTAMP_SECONDS.end());
         let nanos = i32::try_from(self.timestamp_subsec_nanos()).unwrap_or(i32::MAX).min(999_999_999);
         Timestamp { seconds, nanos }
     }
 
     fn read(value: Timestamp) -> Result<Self, Error> {
         let nanos = u32::try_from(value.nanos).ok().filter(|nanos| *nanos < 1_000_000_000);
-        let seconds = Some(value.seconds).filter(|seconds| SECONDS.contains(seconds));
+        let seconds = Some(value.seconds).filter(|seconds| TIMESTAMP_SECONDS.contains(seconds));
         let time = seconds.zip(nanos).and_then(|(seconds, nanos)| Self::from_timestamp(seconds, nanos));
-        time.ok_or_else(|| wrong("is no time"))
+        time.ok_or_else(|| invalid_field("is not a valid time"))
     }
 }
 
-/// The states by their numbers, which are the same in both packages.
+/// The states in the order of their numbers, which are the same in both packages.
 const STATES: [types::TaskState; 9] = [
     types::TaskState::Unspecified,
     types::TaskState::Submitted,
@@ -289,7 +292,7 @@ const ROLES: [types::Role; 3] = [types::Role::Unspecified, types::Role::User, ty
 
 macro_rules! enumeration {
     ($type:ident, $values:ident, $noun:literal) => {
-        impl Field<i32> for types::$type {
+        impl ProtoField<i32> for types::$type {
             fn write(self) -> i32 {
                 let number = $values.iter().position(|value| *value == self);
                 number.and_then(|number| i32::try_from(number).ok()).unwrap_or_default()
@@ -297,17 +300,17 @@ macro_rules! enumeration {
 
             fn read(value: i32) -> Result<Self, Error> {
                 let found = usize::try_from(value).ok().and_then(|number| $values.get(number));
-                found.cloned().ok_or_else(|| wrong(format!("{value} is no {}", $noun)))
+                found.cloned().ok_or_else(|| invalid_field(format!("{value} is not a {}", $noun)))
             }
         }
     };
 }
 
-enumeration!(TaskState, STATES, "state of a task");
+enumeration!(TaskState, STATES, "task state");
 enumeration!(Role, ROLES, "role");
 
-/// A filter for a state has none where it is unspecified.
-impl Field<i32> for Option<types::TaskState> {
+/// An unspecified state in a filter means no filter.
+impl ProtoField<i32> for Option<types::TaskState> {
     fn write(self) -> i32 {
         self.unwrap_or_default().write()
     }

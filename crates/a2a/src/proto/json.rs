@@ -1,6 +1,7 @@
-//! The JSON form of the fields of messages: the functions that the generated attributes of serde name.
+//! Serde functions for the fields of messages. The generated code refers to them by name.
 //!
-//! ProtoJSON is read in full: `null` is a member that is not given, numbers may be texts, enumerations may be numbers.
+//! All forms of ProtoJSON are accepted: `null` counts as missing, numbers may be strings, enum values may be numbers
+//! (except roles of 0.3). All `read_` functions fail if the value has another form.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,63 +11,73 @@ use prost_types::Timestamp;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::convert::Field;
+use super::convert::ProtoField;
 use super::{v1, v03};
 use crate::types;
 
+/// Reads a value. `null` becomes the default.
 pub(crate) fn read_or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     from: D,
 ) -> Result<T, D::Error> {
     Ok(Option::<T>::deserialize(from)?.unwrap_or_default())
 }
 
+/// Reads a 32-bit integer. `null` becomes zero.
 pub(crate) fn read_number<'de, D: Deserializer<'de>>(from: D) -> Result<i32, D::Error> {
     Ok(read_optional_number(from)?.unwrap_or_default())
 }
 
+/// Reads an optional 32-bit integer, from a number, a whole float or a text. `null` becomes `None`. Fails if it is out
+/// of range.
 pub(crate) fn read_optional_number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i32>, D::Error> {
-    let number = match Option::<Word>::deserialize(from)? {
+    let number = match Option::<TextOrNumber>::deserialize(from)? {
         None => return Ok(None),
-        Some(Word::Number(number)) => i32::try_from(number).ok(),
-        Some(Word::Float(number)) if number.fract() == 0.0 => i32::try_from(number as i64).ok(),
-        Some(Word::Float(_)) => None,
-        Some(Word::Text(text)) => text.parse().ok(),
+        Some(TextOrNumber::Number(number)) => i32::try_from(number).ok(),
+        Some(TextOrNumber::Float(number)) if number.fract() == 0.0 => i32::try_from(number as i64).ok(),
+        Some(TextOrNumber::Float(_)) => None,
+        Some(TextOrNumber::Text(text)) => text.parse().ok(),
     };
-    number.map(Some).ok_or_else(|| D::Error::custom("expected a whole number of 32 bits"))
+    number.map(Some).ok_or_else(|| D::Error::custom("expected a 32-bit integer"))
 }
 
-/// A time of 1.x is one of RFC 3339.
+/// Reads a time of 1.x, which must be in RFC 3339.
 pub(crate) fn read_time<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Timestamp>, D::Error> {
-    Ok(Option::<DateTime<Utc>>::deserialize(from)?.map(Field::write))
+    Ok(Option::<DateTime<Utc>>::deserialize(from)?.map(ProtoField::write))
 }
 
-/// A time of 0.3 is any text. Some write no offset and mean UTC; an unreadable one counts as not given.
+/// Reads a time of 0.3, which may be any text. A missing offset means UTC. An invalid time counts as missing.
 pub(crate) fn read_any_time<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Timestamp>, D::Error> {
-    Ok(any_time(from)?.map(Field::write))
+    Ok(any_time(from)?.map(ProtoField::write))
 }
 
+/// Reads a time of 0.3 as [`read_any_time`] does. Fails only if the value is neither text nor `null`.
 pub(crate) fn any_time<'de, D: Deserializer<'de>>(from: D) -> Result<Option<DateTime<Utc>>, D::Error> {
     let Some(text) = Option::<String>::deserialize(from)? else { return Ok(None) };
     let with_offset = DateTime::parse_from_rfc3339(&text).map(|time| time.to_utc());
     Ok(with_offset.or_else(|_| text.parse::<NaiveDateTime>().map(|time| time.and_utc())).ok())
 }
 
+/// Writes a time in RFC 3339. A missing or invalid time becomes `null`.
 pub(crate) fn write_time<S: Serializer>(time: &Option<Timestamp>, to: S) -> Result<S::Ok, S::Error> {
     time.and_then(|time| DateTime::<Utc>::read(time).ok()).serialize(to)
 }
 
+/// Reads a role by its name in protobuf or its number. `null` and an empty text are unspecified.
 pub(crate) fn read_role<'de, D: Deserializer<'de>>(from: D) -> Result<i32, D::Error> {
-    let role = match Option::<Word>::deserialize(from)? {
+    let role = match Option::<TextOrNumber>::deserialize(from)? {
         None => Some(v1::Role::Unspecified),
-        Some(Word::Text(text)) if text.is_empty() => Some(v1::Role::Unspecified),
-        Some(Word::Text(text)) => v1::Role::from_str_name(&text),
-        Some(Word::Number(number)) => i32::try_from(number).ok().and_then(|number| v1::Role::try_from(number).ok()),
-        Some(Word::Float(_)) => None,
+        Some(TextOrNumber::Text(text)) if text.is_empty() => Some(v1::Role::Unspecified),
+        Some(TextOrNumber::Text(text)) => v1::Role::from_str_name(&text),
+        Some(TextOrNumber::Number(number)) => {
+            i32::try_from(number).ok().and_then(|number| v1::Role::try_from(number).ok())
+        }
+        Some(TextOrNumber::Float(_)) => None,
     };
     role.map(i32::from).ok_or_else(|| D::Error::custom("expected `ROLE_USER` or `ROLE_AGENT`"))
 }
 
-/// Reads a role of 0.3, which may be in the words of JSON-RPC.
+/// Reads a role of 0.3 by its name in protobuf or in JSON-RPC. `null` and an empty text are unspecified. Numbers are
+/// not accepted.
 pub(crate) fn read_any_role<'de, D: Deserializer<'de>>(from: D) -> Result<i32, D::Error> {
     let role = match Option::<Cow<'_, str>>::deserialize(from)?.as_deref() {
         None | Some("") => Some(v03::Role::Unspecified),
@@ -77,18 +88,20 @@ pub(crate) fn read_any_role<'de, D: Deserializer<'de>>(from: D) -> Result<i32, D
     role.map(i32::from).ok_or_else(|| D::Error::custom("expected `ROLE_USER` or `ROLE_AGENT`"))
 }
 
+/// Reads a task state by its name or number. `null` is unspecified.
 pub(crate) fn read_state<'de, D: Deserializer<'de>>(from: D) -> Result<i32, D::Error> {
-    let state = match Option::<Word>::deserialize(from)? {
+    let state = match Option::<TextOrNumber>::deserialize(from)? {
         None => Some(types::TaskState::Unspecified),
-        Some(Word::Text(text)) => state_named(&text),
-        Some(Word::Number(number)) => state_named(&number.to_string()),
-        Some(Word::Float(_)) => None,
+        Some(TextOrNumber::Text(text)) => parse_state(&text),
+        Some(TextOrNumber::Number(number)) => parse_state(&number.to_string()),
+        Some(TextOrNumber::Float(_)) => None,
     };
-    state.map(Field::write).ok_or_else(|| D::Error::custom("expected a state such as `TASK_STATE_WORKING`"))
+    state.map(ProtoField::write).ok_or_else(|| D::Error::custom("expected a state such as `TASK_STATE_WORKING`"))
 }
 
-/// Returns the state of this name in either package, of this number, or of this name in JSON-RPC of 0.3.
-pub(crate) fn state_named(name: &str) -> Option<types::TaskState> {
+/// Returns the state with this name in either package or in JSON-RPC of 0.3, or with this number. An empty text is
+/// unspecified. Returns `None` for unknown states.
+pub(crate) fn parse_state(name: &str) -> Option<types::TaskState> {
     let number: i32 = match name {
         "" | "unknown" => 0,
         "submitted" => 1,
@@ -104,57 +117,60 @@ pub(crate) fn state_named(name: &str) -> Option<types::TaskState> {
     types::TaskState::read(number).ok()
 }
 
+/// Writes the name of a role. An unknown number is written as unspecified.
 pub(crate) fn write_role<S: Serializer>(role: &i32, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(v03::Role::try_from(*role).unwrap_or_default().as_str_name())
 }
 
+/// Writes the name of a task state. An unknown number is written as unspecified.
 pub(crate) fn write_state<S: Serializer>(state: &i32, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(v03::TaskState::try_from(*state).unwrap_or_default().as_str_name())
 }
 
+/// Returns whether a number is zero and therefore omitted.
 pub(crate) fn is_zero(number: &i32) -> bool {
     *number == 0
 }
 
-/// A text or a number: either may stand for the other.
-enum Word<'de> {
+/// A string or a number. ProtoJSON allows either for numbers and enum values.
+enum TextOrNumber<'de> {
     Number(i64),
     Float(f64),
     Text(Cow<'de, str>),
 }
 
-impl<'de> Deserialize<'de> for Word<'de> {
+impl<'de> Deserialize<'de> for TextOrNumber<'de> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Words)
+        from.deserialize_any(TextOrNumberVisitor)
     }
 }
 
-struct Words;
+struct TextOrNumberVisitor;
 
-impl<'de> Visitor<'de> for Words {
-    type Value = Word<'de>;
+impl<'de> Visitor<'de> for TextOrNumberVisitor {
+    type Value = TextOrNumber<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a word or a number")
+        f.write_str("a string or a number")
     }
 
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Word<'de>, E> {
-        Ok(Word::Number(number))
+    fn visit_i64<E: Error>(self, number: i64) -> Result<TextOrNumber<'de>, E> {
+        Ok(TextOrNumber::Number(number))
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Word<'de>, E> {
-        Ok(i64::try_from(number).map_or(Word::Float(number as f64), Word::Number))
+    fn visit_u64<E: Error>(self, number: u64) -> Result<TextOrNumber<'de>, E> {
+        Ok(i64::try_from(number).map_or(TextOrNumber::Float(number as f64), TextOrNumber::Number))
     }
 
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Word<'de>, E> {
-        Ok(Word::Float(number))
+    fn visit_f64<E: Error>(self, number: f64) -> Result<TextOrNumber<'de>, E> {
+        Ok(TextOrNumber::Float(number))
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Word<'de>, E> {
-        Ok(Word::Text(Cow::Owned(text.to_owned())))
+    fn visit_str<E: Error>(self, text: &str) -> Result<TextOrNumber<'de>, E> {
+        Ok(TextOrNumber::Text(Cow::Owned(text.to_owned())))
     }
 
-    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Word<'de>, E> {
-        Ok(Word::Text(Cow::Borrowed(text)))
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<TextOrNumber<'de>, E> {
+        Ok(TextOrNumber::Text(Cow::Borrowed(text)))
     }
 }

@@ -1,10 +1,10 @@
-//! The messages of protobuf: `lf.a2a.v1` of version 1.x ([`v1`]) and `a2a.v1` of 0.3 ([`v03`]), generated from the files
-//! below `crates/a2a/proto` by `crates/protogen`.
+//! The protobuf messages: `lf.a2a.v1` of version 1.x ([`v1`]) and `a2a.v1` of version 0.3 ([`v03`]). `crates/protogen`
+//! generates them from the files in `crates/a2a/proto`.
 //!
-//! They are what gRPC sends and receives, the JSON of HTTP+JSON in 0.3, and the form in which JSON of 1.x is read. Pure
-//! conversions lead to the types of 1.x and back: `From<types::X>` always succeeds, `TryFrom` fails with an error that
-//! names the field. A field that the protocol wants to be given may be missing here; [`crate::Request::check`] refuses
-//! requests without it, and answers of other agents stay readable.
+//! gRPC uses these messages in both versions. HTTP+JSON of 0.3 uses their JSON form, and JSON of 1.x is read through them.
+//! Pure conversions lead to the types of 1.x and back: `From<types::X>` always succeeds, `TryFrom` fails with an error that
+//! names the field. Required fields may be missing here. [`crate::OperationRequest::validate`] rejects requests without
+//! them. Responses of other agents are accepted without them.
 
 mod cards;
 pub(crate) mod choices;
@@ -20,7 +20,7 @@ pub mod values;
 
 pub use generated::{v1, v03};
 
-/// The descriptors of both packages and of the files that they import.
+/// The file descriptors of both packages and their imports.
 pub(crate) const DESCRIPTORS: &[u8] = include_bytes!("generated/descriptors.bin");
 
 #[cfg(test)]

@@ -1,46 +1,54 @@
-//! The names of things in 0.3: `tasks/ID` and `tasks/ID/pushNotificationConfigs/ID`, and nothing else.
+//! The resource names of 0.3: `tasks/ID` and `tasks/ID/pushNotificationConfigs/ID`.
 
 use crate::Error;
 
 const TASKS: &str = "tasks/";
 const CONFIGS: &str = "/pushNotificationConfigs";
 
-pub(super) fn of_task(id: &str) -> String {
+/// Returns the resource name of a task.
+pub(super) fn task_name(id: &str) -> String {
     format!("{TASKS}{id}")
 }
 
-pub(super) fn of_config(task: &str, id: &str) -> String {
+/// Returns the resource name of a push configuration.
+pub(super) fn config_name(task: &str, id: &str) -> String {
     format!("{TASKS}{task}{CONFIGS}/{id}")
 }
 
-pub(super) fn task(name: &str, field: &str) -> Result<String, Error> {
+/// Parses the name of a task and returns its id. Fails if the name has another form. The error names `field`.
+pub(super) fn parse_task(name: &str, field: &str) -> Result<String, Error> {
     let id = name.strip_prefix(TASKS).filter(|id| is_id(id));
-    id.map(ToOwned::to_owned).ok_or_else(|| Error::invalid(field, "is not of the form tasks/ID"))
+    id.map(ToOwned::to_owned).ok_or_else(|| Error::invalid(field, "must have the form tasks/ID"))
 }
 
-/// What a new configuration belongs to; the public definition and its clients disagree on how to write that.
-pub(super) fn parent(name: &str, field: &str) -> Result<String, Error> {
-    task(name.strip_suffix(CONFIGS).unwrap_or(name), field)
+/// Parses the parent of a new configuration and returns the id of the task. Some clients append the collection.
+///
+/// Fails if the name has another form.
+pub(super) fn parse_parent(name: &str, field: &str) -> Result<String, Error> {
+    parse_task(name.strip_suffix(CONFIGS).unwrap_or(name), field)
 }
 
-/// The task, and its configuration.
-pub(super) fn config(name: &str, field: &str) -> Result<(String, String), Error> {
+/// Parses the name of a configuration and returns the ids of the task and the configuration.
+///
+/// Fails if the name has another form.
+pub(super) fn parse_config(name: &str, field: &str) -> Result<(String, String), Error> {
     let parts = || {
         let (task, id) = name.strip_prefix(TASKS)?.split_once('/')?;
         let id = id.strip_prefix(&CONFIGS[1..])?.strip_prefix('/')?;
         (is_id(task) && is_id(id)).then(|| (task.to_owned(), id.to_owned()))
     };
-    parts().ok_or_else(|| Error::invalid(field, "is not of the form tasks/ID/pushNotificationConfigs/ID"))
+    parts().ok_or_else(|| Error::invalid(field, "must have the form tasks/ID/pushNotificationConfigs/ID"))
 }
 
-/// Returns the task and the configuration of an answer, whose ids may have any form; that of the configuration may be
-/// empty.
-pub(super) fn any_config(name: &str, field: &str) -> Result<(String, String), Error> {
+/// Parses the name of a configuration in a response, where ids may have any form. The id of the configuration may be
+/// empty. Returns both ids. Fails if the name has another form.
+pub(super) fn parse_any_config(name: &str, field: &str) -> Result<(String, String), Error> {
     let ids = name.strip_prefix(TASKS).and_then(|rest| rest.split_once(CONFIGS));
     let ids = ids.and_then(|(task, id)| Some((task.to_owned(), id.strip_prefix('/')?.to_owned())));
-    ids.ok_or_else(|| Error::invalid(field, "is not of the form tasks/ID/pushNotificationConfigs/ID"))
+    ids.ok_or_else(|| Error::invalid(field, "must have the form tasks/ID/pushNotificationConfigs/ID"))
 }
 
+/// Returns whether the text can be an id: it is not empty and has no slash.
 fn is_id(text: &str) -> bool {
     !text.is_empty() && !text.contains('/')
 }
@@ -50,14 +58,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_exactly_one_of_two_forms() {
+    fn names_are_accepted_in_two_forms_only() {
         // A2A-1
-        assert_eq!(task(&of_task("a-1"), "name").unwrap(), "a-1");
-        assert_eq!(parent("tasks/a/pushNotificationConfigs", "parent").unwrap(), "a");
-        assert_eq!(config(&of_config("a", "b"), "name").unwrap(), ("a".to_owned(), "b".to_owned()));
+        assert_eq!(parse_task(&task_name("a-1"), "name").unwrap(), "a-1");
+        assert_eq!(parse_parent("tasks/a/pushNotificationConfigs", "parent").unwrap(), "a");
+        assert_eq!(parse_config(&config_name("a", "b"), "name").unwrap(), ("a".to_owned(), "b".to_owned()));
         for name in ["", "a", "tasks", "tasks/", "tasks//", "tasks/a/", "tasks/a/b", "/tasks/a", "Tasks/a", "xtasks/a"]
         {
-            assert_eq!(task(name, "name").unwrap_err().violations[0].0, "name", "{name}");
+            assert_eq!(parse_task(name, "name").unwrap_err().violations[0].0, "name", "{name}");
         }
         for name in [
             "",
@@ -70,7 +78,7 @@ mod tests {
             "tasks/a/pushNotificationConfigsX/b",
             "tasks/a/b/pushNotificationConfigs/c",
         ] {
-            config(name, "name").expect_err(name);
+            parse_config(name, "name").expect_err(name);
         }
     }
 }

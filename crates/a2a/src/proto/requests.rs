@@ -1,7 +1,7 @@
-//! Requests and push notification configurations, in both packages. In 0.3 a task has a resource name, not an id, and 0
-//! stands for a history of any length.
+//! Requests and push notification configurations in both packages. In 0.3 a task has a resource name instead of an id, and
+//! a history length of zero means the whole history.
 
-use super::convert::{Field, convert, message, read};
+use super::convert::{ProtoField, convert, message, read};
 use super::{names, v1, v03};
 use crate::{Error, types};
 
@@ -48,7 +48,7 @@ convert!(
     v03::ListTaskPushNotificationConfigResponse = ListTaskPushNotificationConfigsResponse { configs, next_page_token }
 );
 
-/// 1.x knows one scheme: the first, which is the preferred one.
+/// Writes the only scheme of 1.x as the first, which is the preferred one.
 impl From<types::AuthenticationInfo> for v03::AuthenticationInfo {
     fn from(info: types::AuthenticationInfo) -> Self {
         let schemes = Some(info.scheme).filter(|scheme| !scheme.is_empty());
@@ -68,8 +68,9 @@ impl From<types::TaskPushNotificationConfig> for v03::PushNotificationConfig {
 }
 
 impl v03::PushNotificationConfig {
-    /// Returns the same for a certain task. An empty id is that of the task that is about to begin.
-    pub fn of_task(self, task_id: String) -> types::TaskPushNotificationConfig {
+    /// Returns the configuration for a task. An empty `task_id` means the task that the request starts. Empty fields
+    /// become `None`. Of several schemes the first is used.
+    pub fn into_task_config(self, task_id: String) -> types::TaskPushNotificationConfig {
         let some = |text: String| Some(text).filter(|text| !text.is_empty());
         let authentication = self.authentication.map(|info| types::AuthenticationInfo {
             scheme: info.schemes.into_iter().next().unwrap_or_default(),
@@ -80,7 +81,7 @@ impl v03::PushNotificationConfig {
             id: some(self.id),
             task_id,
             token: some(self.token),
-            // Some clients send an empty one where there is none.
+            // Some clients send an empty object instead of none.
             authentication: authentication.filter(|info| !info.scheme.is_empty() || info.credentials.is_some()),
             tenant: None,
         }
@@ -89,7 +90,7 @@ impl v03::PushNotificationConfig {
 
 impl From<types::TaskPushNotificationConfig> for v03::TaskPushNotificationConfig {
     fn from(config: types::TaskPushNotificationConfig) -> Self {
-        let name = names::of_config(&config.task_id, config.id.as_deref().unwrap_or_default());
+        let name = names::config_name(&config.task_id, config.id.as_deref().unwrap_or_default());
         Self { name, push_notification_config: Some(config.into()) }
     }
 }
@@ -99,9 +100,9 @@ impl TryFrom<v03::TaskPushNotificationConfig> for types::TaskPushNotificationCon
 
     fn try_from(config: v03::TaskPushNotificationConfig) -> Result<Self, Error> {
         let content = config.push_notification_config.unwrap_or_default();
-        let (task, id) = names::any_config(&config.name, "name")?;
-        let content = content.of_task(task);
-        let id = content.id.clone().or(Field::read(id)?);
+        let (task, id) = names::parse_any_config(&config.name, "name")?;
+        let content = content.into_task_config(task);
+        let id = content.id.clone().or(ProtoField::read(id)?);
         Ok(Self { id, ..content })
     }
 }
@@ -111,7 +112,7 @@ message!(v03::TaskPushNotificationConfig = TaskPushNotificationConfig);
 impl From<types::TaskPushNotificationConfig> for v03::CreateTaskPushNotificationConfigRequest {
     fn from(config: types::TaskPushNotificationConfig) -> Self {
         Self {
-            parent: names::of_task(&config.task_id),
+            parent: names::task_name(&config.task_id),
             config_id: config.id.clone().unwrap_or_default(),
             config: Some(config.into()),
         }
@@ -121,14 +122,15 @@ impl From<types::TaskPushNotificationConfig> for v03::CreateTaskPushNotification
 impl TryFrom<v03::CreateTaskPushNotificationConfigRequest> for types::TaskPushNotificationConfig {
     type Error = Error;
 
-    /// The name of the new configuration is ignored: clients write anything there.
+    /// Ignores the name of the new configuration, because clients set it to arbitrary values.
     fn try_from(request: v03::CreateTaskPushNotificationConfigRequest) -> Result<Self, Error> {
-        let task = names::parent(&request.parent, "parent")?;
+        let task = names::parse_parent(&request.parent, "parent")?;
         let config = request.config.and_then(|config| config.push_notification_config);
-        let config = config.ok_or_else(|| Error::invalid("config.pushNotificationConfig", "missing"))?.of_task(task);
-        match (&config.id, Field::read(request.config_id)?) {
+        let config =
+            config.ok_or_else(|| Error::invalid("config.pushNotificationConfig", "missing"))?.into_task_config(task);
+        match (&config.id, ProtoField::read(request.config_id)?) {
             (Some(id), Some(other)) if *id != other => {
-                Err(Error::invalid("configId", "is another one than that of the configuration"))
+                Err(Error::invalid("configId", "must be the id in the configuration"))
             }
             (None, id) => Ok(Self { id, ..config }),
             _ => Ok(config),
@@ -137,9 +139,9 @@ impl TryFrom<v03::CreateTaskPushNotificationConfigRequest> for types::TaskPushNo
 }
 
 impl From<types::SendMessageRequest> for v03::SendMessageRequest {
-    /// Without a configuration some servers would not wait for the end, as a request of 1.x does.
+    /// Always sets `blocking`. Without a configuration, some servers do not wait for the end of the task, but 1.x does.
     fn from(request: types::SendMessageRequest) -> Self {
-        let waits = v03::SendMessageConfiguration { blocking: true, ..Default::default() };
+        let blocking = v03::SendMessageConfiguration { blocking: true, ..Default::default() };
         let configuration = request.configuration.map(|configuration| v03::SendMessageConfiguration {
             accepted_output_modes: configuration.accepted_output_modes.write(),
             push_notification: configuration.task_push_notification_config.map(Into::into),
@@ -148,7 +150,7 @@ impl From<types::SendMessageRequest> for v03::SendMessageRequest {
         });
         Self {
             request: request.message.write(),
-            configuration: Some(configuration.unwrap_or(waits)),
+            configuration: Some(configuration.unwrap_or(blocking)),
             metadata: request.metadata.write(),
         }
     }
@@ -160,10 +162,12 @@ impl TryFrom<v03::SendMessageRequest> for types::SendMessageRequest {
     fn try_from(request: v03::SendMessageRequest) -> Result<Self, Error> {
         let configuration = |configuration: v03::SendMessageConfiguration| {
             Ok::<_, Error>(types::SendMessageConfiguration {
-                accepted_output_modes: Field::read(configuration.accepted_output_modes)?,
-                task_push_notification_config: configuration.push_notification.map(|push| push.of_task(String::new())),
-                history_length: Field::read(configuration.history_length)?,
-                return_immediately: Field::read(!configuration.blocking)?,
+                accepted_output_modes: ProtoField::read(configuration.accepted_output_modes)?,
+                task_push_notification_config: configuration
+                    .push_notification
+                    .map(|push| push.into_task_config(String::new())),
+                history_length: ProtoField::read(configuration.history_length)?,
+                return_immediately: ProtoField::read(!configuration.blocking)?,
             })
         };
         Ok(Self {
@@ -177,7 +181,7 @@ impl TryFrom<v03::SendMessageRequest> for types::SendMessageRequest {
 
 impl From<types::GetTaskRequest> for v03::GetTaskRequest {
     fn from(request: types::GetTaskRequest) -> Self {
-        Self { name: names::of_task(&request.id), history_length: request.history_length.write() }
+        Self { name: names::task_name(&request.id), history_length: request.history_length.write() }
     }
 }
 
@@ -185,17 +189,17 @@ impl TryFrom<v03::GetTaskRequest> for types::GetTaskRequest {
     type Error = Error;
 
     fn try_from(request: v03::GetTaskRequest) -> Result<Self, Error> {
-        let id = names::task(&request.name, "name")?;
-        Ok(Self { id, history_length: Field::read(request.history_length)?, tenant: None })
+        let id = names::parse_task(&request.name, "name")?;
+        Ok(Self { id, history_length: ProtoField::read(request.history_length)?, tenant: None })
     }
 }
 
-/// Requests that name a task and nothing else.
-macro_rules! of_task {
+/// Implements the conversions of a request that contains only the name of a task.
+macro_rules! convert_task_request {
     ($theirs:ident = $ours:ident { $($extra:ident: $value:expr),* }) => {
         impl From<types::$ours> for v03::$theirs {
             fn from(request: types::$ours) -> Self {
-                Self { name: names::of_task(&request.id) }
+                Self { name: names::task_name(&request.id) }
             }
         }
 
@@ -203,21 +207,21 @@ macro_rules! of_task {
             type Error = Error;
 
             fn try_from(request: v03::$theirs) -> Result<Self, Error> {
-                Ok(Self { id: names::task(&request.name, "name")?, $($extra: $value),* })
+                Ok(Self { id: names::parse_task(&request.name, "name")?, $($extra: $value),* })
             }
         }
     };
 }
 
-of_task!(CancelTaskRequest = CancelTaskRequest { metadata: None, tenant: None });
-of_task!(TaskSubscriptionRequest = SubscribeToTaskRequest { tenant: None });
+convert_task_request!(CancelTaskRequest = CancelTaskRequest { metadata: None, tenant: None });
+convert_task_request!(TaskSubscriptionRequest = SubscribeToTaskRequest { tenant: None });
 
-/// Requests that name a push notification configuration and nothing else.
-macro_rules! of_config {
+/// Implements the conversions of a request that contains only the name of a push configuration.
+macro_rules! convert_config_request {
     ($name:ident) => {
         impl From<types::$name> for v03::$name {
             fn from(request: types::$name) -> Self {
-                Self { name: names::of_config(&request.task_id, &request.id) }
+                Self { name: names::config_name(&request.task_id, &request.id) }
             }
         }
 
@@ -225,20 +229,20 @@ macro_rules! of_config {
             type Error = Error;
 
             fn try_from(request: v03::$name) -> Result<Self, Error> {
-                let (task_id, id) = names::config(&request.name, "name")?;
+                let (task_id, id) = names::parse_config(&request.name, "name")?;
                 Ok(Self { task_id, id, tenant: None })
             }
         }
     };
 }
 
-of_config!(GetTaskPushNotificationConfigRequest);
-of_config!(DeleteTaskPushNotificationConfigRequest);
+convert_config_request!(GetTaskPushNotificationConfigRequest);
+convert_config_request!(DeleteTaskPushNotificationConfigRequest);
 
 impl From<types::ListTaskPushNotificationConfigsRequest> for v03::ListTaskPushNotificationConfigRequest {
     fn from(request: types::ListTaskPushNotificationConfigsRequest) -> Self {
         Self {
-            parent: names::of_task(&request.task_id),
+            parent: names::task_name(&request.task_id),
             page_size: request.page_size.write(),
             page_token: request.page_token.write(),
         }
@@ -250,9 +254,9 @@ impl TryFrom<v03::ListTaskPushNotificationConfigRequest> for types::ListTaskPush
 
     fn try_from(request: v03::ListTaskPushNotificationConfigRequest) -> Result<Self, Error> {
         Ok(Self {
-            task_id: names::parent(&request.parent, "parent")?,
-            page_size: Field::read(request.page_size)?,
-            page_token: Field::read(request.page_token)?,
+            task_id: names::parse_parent(&request.parent, "parent")?,
+            page_size: ProtoField::read(request.page_size)?,
+            page_token: ProtoField::read(request.page_token)?,
             tenant: None,
         })
     }

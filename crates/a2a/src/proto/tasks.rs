@@ -1,7 +1,7 @@
-//! Tasks, messages, artifacts and the updates of a stream, in both packages. 0.3 cannot express everything: the media type
-//! and the name of a text are lost, and so are the tasks that a message refers to.
+//! Tasks, messages, artifacts and updates in both packages. 0.3 cannot express the media type and name of a text, or the
+//! tasks that a message refers to. They are lost.
 
-use super::convert::{Field, choice, convert, message};
+use super::convert::{ProtoField, choice, convert, message};
 use super::{v1, v03};
 use crate::{Error, types, v03 as json};
 
@@ -36,14 +36,14 @@ convert!(
 convert!(v1::ListTasksResponse = ListTasksResponse { tasks, next_page_token, page_size, total_size });
 
 choice!(v1::SendMessageResponse.payload: v1::send_message_response::Payload = SendMessageResponse,
-    "is neither a task nor a message" { Task = Task as "task", Message = Message as "message" });
+    "must be a task or a message" { Task = Task as "task", Message = Message as "message" });
 choice!(v03::SendMessageResponse.payload: v03::send_message_response::Payload = SendMessageResponse,
-    "is neither a task nor a message" { Task = Task as "task", Msg = Message as "message" });
-choice!(v1::StreamResponse.payload: v1::stream_response::Payload = StreamResponse, "is none of those there are" {
+    "must be a task or a message" { Task = Task as "task", Msg = Message as "message" });
+choice!(v1::StreamResponse.payload: v1::stream_response::Payload = StreamResponse, "has an unknown type" {
     Task = Task as "task", Message = Message as "message",
     StatusUpdate = StatusUpdate as "statusUpdate", ArtifactUpdate = ArtifactUpdate as "artifactUpdate"
 });
-choice!(v03::StreamResponse.payload: v03::stream_response::Payload = StreamResponse, "is none of those there are" {
+choice!(v03::StreamResponse.payload: v03::stream_response::Payload = StreamResponse, "has an unknown type" {
     Task = Task as "task", Msg = Message as "message",
     StatusUpdate = StatusUpdate as "statusUpdate", ArtifactUpdate = ArtifactUpdate as "artifactUpdate"
 });
@@ -80,8 +80,8 @@ impl TryFrom<v1::Part> for types::Part {
         };
         Ok(Self {
             content,
-            filename: Field::read(part.filename)?,
-            media_type: Field::read(part.media_type)?,
+            filename: ProtoField::read(part.filename)?,
+            media_type: ProtoField::read(part.media_type)?,
             metadata: super::convert::read(part.metadata, "metadata")?,
         })
     }
@@ -90,7 +90,7 @@ impl TryFrom<v1::Part> for types::Part {
 message!(v1::Part = Part);
 
 impl From<types::Part> for v03::Part {
-    /// The parts of 0.3 are the same in all of its bindings.
+    /// Converts through the JSON form, because parts are the same in all bindings of 0.3.
     fn from(part: types::Part) -> Self {
         use v03::file_part::File;
         use v03::part::Part as Content;
@@ -127,10 +127,10 @@ impl TryFrom<v03::Part> for types::Part {
             }
             Content::File(part) => {
                 let missing = || Error::invalid("file", "has neither uri nor bytes");
-                let mut file = json::File {
-                    mime_type: Field::read(part.mime_type)?,
-                    name: Field::read(part.name)?,
-                    ..json::File::default()
+                let mut file = json::FileContent {
+                    mime_type: ProtoField::read(part.mime_type)?,
+                    name: ProtoField::read(part.name)?,
+                    ..json::FileContent::default()
                 };
                 match part.file.ok_or_else(missing)? {
                     File::FileWithUri(uri) => file.uri = Some(uri),

@@ -1,4 +1,4 @@
-//! What is said in 1.x comes back from protobuf as it was, as far as the package can say it.
+//! Values of 1.x survive a round trip through protobuf, as far as the package can express them.
 
 use std::any::type_name;
 use std::collections::HashMap;
@@ -16,10 +16,10 @@ use super::values::{self, Struct};
 use super::{v1, v03};
 use crate::types;
 
-/// Texts that begin with this may be any other.
-const FREE: char = '~';
+/// Marks a text that may be replaced by any other text.
+const REPLACEABLE: char = '~';
 
-/// What is drawn from a list of random bytes.
+/// A source of random decisions, backed by random bytes.
 struct Dice<'a>(std::slice::Iter<'a, u8>);
 
 impl Dice<'_> {
@@ -28,16 +28,16 @@ impl Dice<'_> {
     }
 }
 
-/// Something like `full`, with any of its optional fields left out, lists shortened, and texts replaced.
-fn drawn<T: Serialize + DeserializeOwned>(full: &Value, dice: &[u8]) -> T {
+/// Returns a variation of `full` with fewer optional fields, shorter lists and other texts.
+fn generate<T: Serialize + DeserializeOwned>(full: &Value, dice: &[u8]) -> T {
     let mut dice = Dice(dice.iter());
     let mut value = full.clone();
-    for (place, is_optional) in &*optional::<T>(full) {
+    for (pointer, is_optional) in &*optional::<T>(full) {
         let change = dice.roll();
         if *is_optional && change.is_multiple_of(3) {
-            remove(&mut value, place);
-        } else if let Some(text @ Value::String(_)) = value.pointer_mut(place)
-            && text.as_str().is_some_and(|text| text.starts_with(FREE))
+            remove(&mut value, pointer);
+        } else if let Some(text @ Value::String(_)) = value.pointer_mut(pointer)
+            && text.as_str().is_some_and(|text| text.starts_with(REPLACEABLE))
         {
             *text = format!("{}{change}ü", dice.roll()).into();
         }
@@ -45,34 +45,39 @@ fn drawn<T: Serialize + DeserializeOwned>(full: &Value, dice: &[u8]) -> T {
     serde_json::from_value(value).unwrap()
 }
 
-type Places = Arc<Vec<(String, bool)>>;
+type OptionalPointers = Arc<Vec<(String, bool)>>;
 
-/// Every place in a value from the last to the first, and whether it may be left out. To find out takes long.
-fn optional<T: DeserializeOwned>(full: &Value) -> Places {
-    static KNOWN: LazyLock<Mutex<HashMap<String, Places>>> = LazyLock::new(Mutex::default);
-    let mut known = KNOWN.lock().unwrap();
+/// Returns every JSON pointer of a value from the last to the first, and whether it is optional. Results are cached,
+/// because computing them is slow.
+fn optional<T: DeserializeOwned>(full: &Value) -> OptionalPointers {
+    static CACHE: LazyLock<Mutex<HashMap<String, OptionalPointers>>> = LazyLock::new(Mutex::default);
+    let mut cache = CACHE.lock().unwrap();
     let found = || {
-        let may_go = |place: &String| {
+        let is_optional = |pointer: &String| {
             let mut without = full.clone();
-            remove(&mut without, place);
+            remove(&mut without, pointer);
             serde_json::from_value::<T>(without).is_ok()
         };
-        places(full, String::new()).into_iter().rev().map(|place| (place.clone(), may_go(&place))).collect()
+        pointers(full, String::new())
+            .into_iter()
+            .rev()
+            .map(|pointer| (pointer.clone(), is_optional(&pointer)))
+            .collect()
     };
-    known.entry(format!("{} {full}", type_name::<T>())).or_insert_with(|| Arc::new(found())).clone()
+    cache.entry(format!("{} {full}", type_name::<T>())).or_insert_with(|| Arc::new(found())).clone()
 }
 
-fn places(value: &Value, at: String) -> Vec<String> {
+fn pointers(value: &Value, at: String) -> Vec<String> {
     let inner: Vec<(String, &Value)> = match value {
         Value::Object(fields) => fields.iter().map(|(name, value)| (format!("{at}/{name}"), value)).collect(),
         Value::Array(items) => items.iter().enumerate().map(|(n, value)| (format!("{at}/{n}"), value)).collect(),
         _ => Vec::new(),
     };
-    inner.into_iter().flat_map(|(at, value)| [vec![at.clone()], places(value, at)].concat()).collect()
+    inner.into_iter().flat_map(|(at, value)| [vec![at.clone()], pointers(value, at)].concat()).collect()
 }
 
-fn remove(value: &mut Value, place: &str) {
-    let Some((outer, name)) = place.rsplit_once('/') else { return };
+fn remove(value: &mut Value, pointer: &str) {
+    let Some((outer, name)) = pointer.rsplit_once('/') else { return };
     match value.pointer_mut(outer) {
         Some(Value::Object(fields)) => drop(fields.shift_remove(name)),
         Some(Value::Array(items)) => {
@@ -82,22 +87,22 @@ fn remove(value: &mut Value, place: &str) {
     }
 }
 
-/// The way there and back, over the bytes.
-fn travels<P, T>(said: &T) -> Result<T, TestCaseError>
+/// Converts a value to protobuf, encodes and decodes it, and converts it back.
+fn round_trip<P, T>(value: &T) -> Result<T, TestCaseError>
 where
     P: Message + Debug + Default + PartialEq + From<T> + TryInto<T, Error: Debug>,
     T: Clone,
 {
-    let message = P::from(said.clone());
+    let message = P::from(value.clone());
     let bytes = message.encode_to_vec();
     let read = P::decode(bytes.as_slice()).map_err(|error| TestCaseError::fail(error.to_string()))?;
     prop_assert_eq!(&read, &message);
     read.try_into().map_err(|error| TestCaseError::fail(format!("{error:?}")))
 }
 
-/// Empty lists cannot be told from none; what is drawn may have them.
-fn tidy<T: Serialize + DeserializeOwned>(value: T) -> T {
-    fn tidied(value: Value) -> Value {
+/// Removes empty optional lists and maps, which protobuf does not distinguish from missing ones.
+fn without_empty<T: Serialize + DeserializeOwned>(value: T) -> T {
+    fn cleaned(value: Value) -> Value {
         match value {
             Value::Object(fields) => {
                 let optional = [
@@ -117,13 +122,13 @@ fn tidy<T: Serialize + DeserializeOwned>(value: T) -> T {
                         || name == "securitySchemes" && value.as_object().is_some_and(serde_json::Map::is_empty))
                 };
                 let fields = fields.into_iter().filter(is_kept);
-                Value::Object(fields.map(|(name, value)| (name, tidied(value))).collect())
+                Value::Object(fields.map(|(name, value)| (name, cleaned(value))).collect())
             }
-            Value::Array(items) => Value::Array(items.into_iter().map(tidied).collect()),
+            Value::Array(items) => Value::Array(items.into_iter().map(cleaned).collect()),
             other => other,
         }
     }
-    serde_json::from_value(tidied(serde_json::to_value(value).unwrap())).unwrap()
+    serde_json::from_value(cleaned(serde_json::to_value(value).unwrap())).unwrap()
 }
 
 fn message(is_v03: bool) -> Value {
@@ -240,8 +245,8 @@ fn card(is_v03: bool) -> Value {
     })
 }
 
-/// Leaves out the schemes, and the parts of schemes, that 0.3 does not have.
-fn without_news(schemes: HashMap<String, types::SecurityScheme>) -> HashMap<String, types::SecurityScheme> {
+/// Removes the security schemes and fields that 0.3 does not have.
+fn without_v10_schemes(schemes: HashMap<String, types::SecurityScheme>) -> HashMap<String, types::SecurityScheme> {
     let kept = schemes.into_iter().filter_map(|(name, mut scheme)| {
         if let types::SecurityScheme::OAuth2(scheme) = &mut scheme {
             match &mut scheme.flows {
@@ -289,123 +294,126 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn what_happens_to_a_task_comes_back_from_both_packages(dice in dice(), which in 0_usize..4, state in 0_usize..9) {
+    fn updates_survive_both_packages(dice in dice(), which in 0_usize..4, state in 0_usize..9) {
         // A2A-1
-        let said: types::StreamResponse = tidy(drawn(&updates(STATES[state], false)[which], &dice));
-        prop_assert_eq!(&travels::<v1::StreamResponse, _>(&said)?, &said);
-        let said: types::StreamResponse = tidy(drawn(&updates(STATES[state], true)[which], &dice));
-        let back = travels::<v03::StreamResponse, _>(&said)?;
+        let original: types::StreamResponse = without_empty(generate(&updates(STATES[state], false)[which], &dice));
+        prop_assert_eq!(&round_trip::<v1::StreamResponse, _>(&original)?, &original);
+        let original: types::StreamResponse = without_empty(generate(&updates(STATES[state], true)[which], &dice));
+        let back = round_trip::<v03::StreamResponse, _>(&original)?;
         if let types::StreamResponse::StatusUpdate(event) = &back {
             use types::TaskState::{Submitted, Unspecified, Working};
-            let sent = v03::StreamResponse::from(said.clone());
+            let sent = v03::StreamResponse::from(original.clone());
             prop_assert_eq!(sent.is_final(), !matches!(event.status.state, Unspecified | Submitted | Working));
         }
-        prop_assert_eq!(back, said);
+        prop_assert_eq!(back, original);
     }
 
     #[test]
-    fn answers_come_back_from_both_packages(dice in dice(), which in 0_usize..2) {
-        let said: types::SendMessageResponse = tidy(drawn(&updates(STATES[3], false)[which], &dice));
-        prop_assert_eq!(&travels::<v1::SendMessageResponse, _>(&said)?, &said);
-        let said: types::SendMessageResponse = tidy(drawn(&updates(STATES[3], true)[which], &dice));
-        prop_assert_eq!(&travels::<v03::SendMessageResponse, _>(&said)?, &said);
+    fn responses_survive_both_packages(dice in dice(), which in 0_usize..2) {
+        let original: types::SendMessageResponse = without_empty(generate(&updates(STATES[3], false)[which], &dice));
+        prop_assert_eq!(&round_trip::<v1::SendMessageResponse, _>(&original)?, &original);
+        let original: types::SendMessageResponse = without_empty(generate(&updates(STATES[3], true)[which], &dice));
+        prop_assert_eq!(&round_trip::<v03::SendMessageResponse, _>(&original)?, &original);
         let tasks = json!({"tasks": [task(STATES[2], false), task(STATES[8], false)], "nextPageToken": "~n",
             "pageSize": 7, "totalSize": 8});
-        let said: types::ListTasksResponse = tidy(drawn(&tasks, &dice));
-        prop_assert_eq!(&travels::<v1::ListTasksResponse, _>(&said)?, &said);
+        let original: types::ListTasksResponse = without_empty(generate(&tasks, &dice));
+        prop_assert_eq!(&round_trip::<v1::ListTasksResponse, _>(&original)?, &original);
         let configs = json!({"configs": [push(), push()], "nextPageToken": "~n"});
-        let mut said: types::ListTaskPushNotificationConfigsResponse = drawn(&configs, &dice);
-        prop_assert_eq!(&travels::<v1::ListTaskPushNotificationConfigsResponse, _>(&said)?, &said);
-        for config in &mut said.configs {
-            // Here they have a name.
+        let mut original: types::ListTaskPushNotificationConfigsResponse = generate(&configs, &dice);
+        prop_assert_eq!(&round_trip::<v1::ListTaskPushNotificationConfigsResponse, _>(&original)?, &original);
+        for config in &mut original.configs {
+            // In 0.3 a configuration requires both ids.
             config.id.get_or_insert_with(|| "p".to_owned());
             config.task_id = "t".to_owned();
         }
-        prop_assert_eq!(&travels::<v03::ListTaskPushNotificationConfigResponse, _>(&said)?, &said);
+        prop_assert_eq!(&round_trip::<v03::ListTaskPushNotificationConfigResponse, _>(&original)?, &original);
     }
 
     #[test]
-    fn requests_come_back_from_lf_a2a_v1(dice in dice()) {
-        let said: types::SendMessageRequest = tidy(drawn(&send(false), &dice));
-        prop_assert_eq!(&travels::<v1::SendMessageRequest, _>(&said)?, &said);
-        let said: types::GetTaskRequest = drawn(&json!({"id": "~i", "historyLength": 0, "tenant": "~t"}), &dice);
-        prop_assert_eq!(&travels::<v1::GetTaskRequest, _>(&said)?, &said);
+    fn requests_survive_lf_a2a_v1(dice in dice()) {
+        // A2A-1
+        let original: types::SendMessageRequest = without_empty(generate(&send(false), &dice));
+        prop_assert_eq!(&round_trip::<v1::SendMessageRequest, _>(&original)?, &original);
+        let original: types::GetTaskRequest = generate(&json!({"id": "~i", "historyLength": 0, "tenant": "~t"}), &dice);
+        prop_assert_eq!(&round_trip::<v1::GetTaskRequest, _>(&original)?, &original);
         let full = json!({"contextId": "~c", "status": "TASK_STATE_FAILED", "pageSize": 0, "pageToken": "~p",
             "historyLength": 4, "statusTimestampAfter": "0001-01-01T00:00:00Z", "includeArtifacts": false, "tenant": "~t"});
-        let said: types::ListTasksRequest = drawn(&full, &dice);
-        prop_assert_eq!(&travels::<v1::ListTasksRequest, _>(&said)?, &said);
-        let said: types::CancelTaskRequest = drawn(&json!({"id": "~i", "metadata": {"a": 1}, "tenant": "~t"}), &dice);
-        prop_assert_eq!(&travels::<v1::CancelTaskRequest, _>(&said)?, &said);
-        let said: types::SubscribeToTaskRequest = drawn(&json!({"id": "~i", "tenant": "~t"}), &dice);
-        prop_assert_eq!(&travels::<v1::SubscribeToTaskRequest, _>(&said)?, &said);
+        let original: types::ListTasksRequest = generate(&full, &dice);
+        prop_assert_eq!(&round_trip::<v1::ListTasksRequest, _>(&original)?, &original);
+        let original: types::CancelTaskRequest = generate(&json!({"id": "~i", "metadata": {"a": 1}, "tenant": "~t"}), &dice);
+        prop_assert_eq!(&round_trip::<v1::CancelTaskRequest, _>(&original)?, &original);
+        let original: types::SubscribeToTaskRequest = generate(&json!({"id": "~i", "tenant": "~t"}), &dice);
+        prop_assert_eq!(&round_trip::<v1::SubscribeToTaskRequest, _>(&original)?, &original);
         let one = json!({"taskId": "~i", "id": "~p", "tenant": "~t"});
-        let said: types::GetTaskPushNotificationConfigRequest = drawn(&one, &dice);
-        prop_assert_eq!(&travels::<v1::GetTaskPushNotificationConfigRequest, _>(&said)?, &said);
-        let said: types::DeleteTaskPushNotificationConfigRequest = drawn(&one, &dice);
-        prop_assert_eq!(&travels::<v1::DeleteTaskPushNotificationConfigRequest, _>(&said)?, &said);
+        let original: types::GetTaskPushNotificationConfigRequest = generate(&one, &dice);
+        prop_assert_eq!(&round_trip::<v1::GetTaskPushNotificationConfigRequest, _>(&original)?, &original);
+        let original: types::DeleteTaskPushNotificationConfigRequest = generate(&one, &dice);
+        prop_assert_eq!(&round_trip::<v1::DeleteTaskPushNotificationConfigRequest, _>(&original)?, &original);
         let many = json!({"taskId": "~i", "pageSize": 3, "pageToken": "~p", "tenant": "~t"});
-        let said: types::ListTaskPushNotificationConfigsRequest = drawn(&many, &dice);
-        prop_assert_eq!(&travels::<v1::ListTaskPushNotificationConfigsRequest, _>(&said)?, &said);
-        let said: types::GetExtendedAgentCardRequest = drawn(&json!({"tenant": "~t"}), &dice);
-        prop_assert_eq!(&travels::<v1::GetExtendedAgentCardRequest, _>(&said)?, &said);
+        let original: types::ListTaskPushNotificationConfigsRequest = generate(&many, &dice);
+        prop_assert_eq!(&round_trip::<v1::ListTaskPushNotificationConfigsRequest, _>(&original)?, &original);
+        let original: types::GetExtendedAgentCardRequest = generate(&json!({"tenant": "~t"}), &dice);
+        prop_assert_eq!(&round_trip::<v1::GetExtendedAgentCardRequest, _>(&original)?, &original);
     }
 
     #[test]
-    fn requests_come_back_from_a2a_v1(dice in dice()) {
-        let mut said: types::SendMessageRequest = tidy(drawn(&send(true), &dice));
-        // Nothing said of how to answer is said there: wait for the end.
-        let nothing = json!({});
-        said.configuration.get_or_insert_with(|| serde_json::from_value(nothing).unwrap());
-        prop_assert_eq!(&travels::<v03::SendMessageRequest, _>(&said)?, &said);
-        let said: types::GetTaskRequest = drawn(&json!({"id": "~i", "historyLength": 2}), &dice);
-        prop_assert_eq!(&travels::<v03::GetTaskRequest, _>(&said)?, &said);
-        let said: types::CancelTaskRequest = drawn(&json!({"id": "~i"}), &dice);
-        prop_assert_eq!(&travels::<v03::CancelTaskRequest, _>(&said)?, &said);
-        let said: types::SubscribeToTaskRequest = drawn(&json!({"id": "~i"}), &dice);
-        prop_assert_eq!(&travels::<v03::TaskSubscriptionRequest, _>(&said)?, &said);
-        let one = json!({"taskId": "~i", "id": "~p"});
-        let said: types::GetTaskPushNotificationConfigRequest = drawn(&one, &dice);
-        prop_assert_eq!(&travels::<v03::GetTaskPushNotificationConfigRequest, _>(&said)?, &said);
-        let said: types::DeleteTaskPushNotificationConfigRequest = drawn(&one, &dice);
-        prop_assert_eq!(&travels::<v03::DeleteTaskPushNotificationConfigRequest, _>(&said)?, &said);
-        let many = json!({"taskId": "~i", "pageSize": 3, "pageToken": "~p"});
-        let said: types::ListTaskPushNotificationConfigsRequest = drawn(&many, &dice);
-        prop_assert_eq!(&travels::<v03::ListTaskPushNotificationConfigRequest, _>(&said)?, &said);
-        let mut said: types::TaskPushNotificationConfig = drawn(&push(), &dice);
-        said.task_id = "t".to_owned();
-        prop_assert_eq!(&travels::<v03::CreateTaskPushNotificationConfigRequest, _>(&said)?, &said);
-    }
-
-    #[test]
-    fn cards_come_back_from_both_packages(dice in dice()) {
+    fn requests_survive_a2a_v1(dice in dice()) {
         // A2A-1
-        let said: types::AgentCard = tidy(drawn(&card(false), &dice));
-        prop_assert_eq!(&travels::<v1::AgentCard, _>(&said)?, &said);
-        let mut said: types::AgentCard = tidy(drawn(&card(true), &dice));
-        if said.supported_interfaces.is_empty() {
-            said.supported_interfaces.push(serde_json::from_value(card(true)["supportedInterfaces"][0].clone()).unwrap());
-        }
-        // 0.3 knows neither device codes nor PKCE.
-        said.security_schemes = said.security_schemes.map(without_news).filter(|schemes| !schemes.is_empty());
-        // There is none in 0.3 where nobody can show who they are.
-        let extended = crate::v03::has_extended(&said).filter(|has| *has);
-        said.capabilities.extended_agent_card = extended;
-        prop_assert_eq!(&travels::<v03::AgentCard, _>(&said)?, &said);
+        let mut original: types::SendMessageRequest = without_empty(generate(&send(true), &dice));
+        // In 0.3 a missing configuration is sent as a blocking one.
+        let empty = json!({});
+        original.configuration.get_or_insert_with(|| serde_json::from_value(empty).unwrap());
+        prop_assert_eq!(&round_trip::<v03::SendMessageRequest, _>(&original)?, &original);
+        let original: types::GetTaskRequest = generate(&json!({"id": "~i", "historyLength": 2}), &dice);
+        prop_assert_eq!(&round_trip::<v03::GetTaskRequest, _>(&original)?, &original);
+        let original: types::CancelTaskRequest = generate(&json!({"id": "~i"}), &dice);
+        prop_assert_eq!(&round_trip::<v03::CancelTaskRequest, _>(&original)?, &original);
+        let original: types::SubscribeToTaskRequest = generate(&json!({"id": "~i"}), &dice);
+        prop_assert_eq!(&round_trip::<v03::TaskSubscriptionRequest, _>(&original)?, &original);
+        let one = json!({"taskId": "~i", "id": "~p"});
+        let original: types::GetTaskPushNotificationConfigRequest = generate(&one, &dice);
+        prop_assert_eq!(&round_trip::<v03::GetTaskPushNotificationConfigRequest, _>(&original)?, &original);
+        let original: types::DeleteTaskPushNotificationConfigRequest = generate(&one, &dice);
+        prop_assert_eq!(&round_trip::<v03::DeleteTaskPushNotificationConfigRequest, _>(&original)?, &original);
+        let many = json!({"taskId": "~i", "pageSize": 3, "pageToken": "~p"});
+        let original: types::ListTaskPushNotificationConfigsRequest = generate(&many, &dice);
+        prop_assert_eq!(&round_trip::<v03::ListTaskPushNotificationConfigRequest, _>(&original)?, &original);
+        let mut original: types::TaskPushNotificationConfig = generate(&push(), &dice);
+        original.task_id = "t".to_owned();
+        prop_assert_eq!(&round_trip::<v03::CreateTaskPushNotificationConfigRequest, _>(&original)?, &original);
     }
 
     #[test]
-    fn any_value_is_encoded_as_the_reference_does(object in objects(), number in any::<f64>(), whole in -(1_i64 << 53) + 1..1 << 53) {
+    fn cards_survive_both_packages(dice in dice()) {
+        // A2A-1
+        let original: types::AgentCard = without_empty(generate(&card(false), &dice));
+        prop_assert_eq!(&round_trip::<v1::AgentCard, _>(&original)?, &original);
+        let mut original: types::AgentCard = without_empty(generate(&card(true), &dice));
+        if original.supported_interfaces.is_empty() {
+            let interface = card(true)["supportedInterfaces"][0].clone();
+            original.supported_interfaces.push(serde_json::from_value(interface).unwrap());
+        }
+        // 0.3 has neither device codes nor PKCE.
+        original.security_schemes = original.security_schemes.map(without_v10_schemes).filter(|schemes| !schemes.is_empty());
+        // In 0.3 an extended card requires a security scheme.
+        let extended = crate::v03::has_extended(&original).filter(|has| *has);
+        original.capabilities.extended_agent_card = extended;
+        prop_assert_eq!(&round_trip::<v03::AgentCard, _>(&original)?, &original);
+    }
+
+    #[test]
+    fn values_are_encoded_like_prost_types(object in objects(), number in any::<f64>(), whole in -(1_i64 << 53) + 1..1 << 53) {
         let mut object = object;
         object.insert("number".to_owned(), json!(number));
         object.insert("whole".to_owned(), json!(whole));
         let ours = Struct::from(object);
         let bytes = ours.encode_to_vec();
         prop_assert_eq!(bytes.len(), ours.encoded_len());
-        // The types of prost read the same, and what they write is read as the same.
+        // The types of prost decode our encoding, and we decode theirs.
         let theirs = prost_types::Struct::decode(bytes.as_slice()).unwrap();
         prop_assert_eq!(theirs.fields.len(), ours.fields.len());
         let back = Struct::decode(theirs.encode_to_vec().as_slice()).unwrap();
-        // A whole float comes back as an integer, which is the same number.
+        // Whole floats become integers, so all numbers are compared as floats.
         let floats = |object: &Struct| object.fields.iter().map(|(name, value)| (name.clone(), as_floats(value))).collect::<HashMap<_, _>>();
         prop_assert_eq!(floats(&back), floats(&ours));
         prop_assert_eq!(&back.fields["whole"], &json!(whole));
@@ -413,9 +421,9 @@ proptest! {
     }
 
     #[test]
-    fn whatever_the_bytes_are_nothing_breaks(bytes in vec(any::<u8>(), 0..200), whole in 0_usize..200) {
-        // Bytes that are nearly a message, and bytes that are none.
-        let full = v1::SendMessageRequest::from(drawn::<types::SendMessageRequest>(&send(false), &[]));
+    fn decoding_arbitrary_bytes_never_panics(bytes in vec(any::<u8>(), 0..200), whole in 0_usize..200) {
+        // Random bytes, and a message with random bytes in it.
+        let full = v1::SendMessageRequest::from(generate::<types::SendMessageRequest>(&send(false), &[]));
         let mut near = full.encode_to_vec();
         let at = whole % near.len();
         near.splice(at..(at + bytes.len() % 4).min(near.len()), bytes.iter().copied().take(3));
@@ -431,7 +439,7 @@ proptest! {
 }
 
 #[test]
-fn what_json_cannot_say_is_named() {
+fn errors_of_invalid_messages_name_the_field() {
     // A2A-1
     let part = |content| v1::Part { content, ..Default::default() };
     let request = |parts: Vec<v1::Part>| v1::SendMessageRequest {

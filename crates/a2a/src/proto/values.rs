@@ -1,7 +1,7 @@
-//! Free-form values: JSON in memory and in JSON, `google.protobuf.Struct` and `google.protobuf.Value` in gRPC.
+//! Free-form values: JSON in memory and in JSON bindings, `google.protobuf.Struct` and `google.protobuf.Value` in gRPC.
 //!
-//! A number of protobuf is a float: integers beyond 2^53 lose their last digits on the way through gRPC. JSON does not know
-//! NaN and infinity; a value that has one is marked when it is decoded and refused when it is converted.
+//! Numbers in protobuf are floats, so integers beyond 2^53 lose precision in gRPC. JSON cannot represent NaN and infinity.
+//! Decoding marks values that contain them, and the conversion to the types of 1.x fails.
 
 use bytes::{Buf, BufMut};
 use prost::encoding::{self, DecodeContext, WireType, encode_key, encode_varint, encoded_len_varint};
@@ -10,10 +10,10 @@ use prost_types::value::Kind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value as Json};
 
-/// Up to here every integer is exactly a float.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+/// The largest number up to which every integer is representable as a float.
+const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
-/// `google.protobuf.Struct`.
+/// `google.protobuf.Struct`. `has_unknown_number` is true if a decoded number is NaN or infinite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Struct {
@@ -22,7 +22,8 @@ pub struct Struct {
     pub has_unknown_number: bool,
 }
 
-/// `google.protobuf.Value`. Without a kind it is `null`, as the SDKs read it.
+/// `google.protobuf.Value`. A missing kind means `null`, as in the SDKs. `has_unknown_number` is true if a decoded
+/// number is NaN or infinite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Value {
@@ -102,6 +103,8 @@ impl Message for Value {
     }
 }
 
+/// Converts a value to JSON. A number that JSON cannot represent becomes `null` and sets `has_unknown_number`. The flag
+/// is never cleared.
 fn to_json(value: prost_types::Value, has_unknown_number: &mut bool) -> Json {
     match value.kind {
         None | Some(Kind::NullValue(_)) => Json::Null,
@@ -123,20 +126,21 @@ fn to_json(value: prost_types::Value, has_unknown_number: &mut bool) -> Json {
     }
 }
 
-/// Returns a whole number as an integer: `1`, not `1.0`.
+/// Returns the number as JSON. Whole numbers become integers: `1`, not `1.0`. Returns `None` for NaN and infinity.
 fn number(value: f64) -> Option<Number> {
-    if value.fract() == 0.0 && value.abs() < EXACT {
-        #[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
+    if value.fract() == 0.0 && value.abs() < MAX_EXACT_INTEGER {
+        #[expect(clippy::cast_possible_truncation, reason = "the number is whole and in range")]
         let whole = value as i64;
         return Some(Number::from(whole));
     }
     Number::from_f64(value)
 }
 
+/// Encodes the content of a `google.protobuf.Value`, without its length. [`value_len`] returns the number of bytes.
 fn encode_value(value: &Json, buf: &mut impl BufMut) {
     match value {
         Json::Null => encoding::int32::encode(1, &0, buf),
-        // Without arbitrary precision every number is a float, if not exactly.
+        // Every number converts to a float, possibly with loss of precision.
         Json::Number(number) => encoding::double::encode(2, &number.as_f64().unwrap_or_default(), buf),
         Json::String(text) => encoding::string::encode(3, text, buf),
         Json::Bool(flag) => encoding::bool::encode(4, flag, buf),
@@ -154,7 +158,7 @@ fn encode_value(value: &Json, buf: &mut impl BufMut) {
     }
 }
 
-/// A map is a list of entries with a key and a value.
+/// Encodes an object as a list of entries with a key and a value.
 fn encode_object(fields: &Map<String, Json>, buf: &mut impl BufMut) {
     for (name, value) in fields {
         begin(1, entry_len(name, value), buf);
@@ -164,11 +168,13 @@ fn encode_object(fields: &Map<String, Json>, buf: &mut impl BufMut) {
     }
 }
 
+/// Writes the key and the length of a field. Its content must follow.
 fn begin(tag: u32, length: usize, buf: &mut impl BufMut) {
     encode_key(tag, WireType::LengthDelimited, buf);
     encode_varint(length as u64, buf);
 }
 
+/// Returns the number of bytes that [`encode_value`] writes.
 fn value_len(value: &Json) -> usize {
     match value {
         Json::Null | Json::Bool(_) => 2,
@@ -183,6 +189,7 @@ fn object_len(fields: &Map<String, Json>) -> usize {
     fields.iter().map(|(name, value)| delimited(entry_len(name, value))).sum()
 }
 
+/// Returns the length of one entry of an object, without its key and length.
 fn entry_len(name: &str, value: &Json) -> usize {
     delimited(name.len()) + delimited(value_len(value))
 }
@@ -191,7 +198,7 @@ fn list_len(items: &[Json]) -> usize {
     items.iter().map(|item| delimited(value_len(item))).sum()
 }
 
-/// The length of a field of `length` bytes with its key and its length. No key here is longer than a byte.
+/// Returns the encoded length of a field with `length` bytes, including its key and length. All keys have one byte.
 fn delimited(length: usize) -> usize {
     1 + encoded_len_varint(length as u64) + length
 }

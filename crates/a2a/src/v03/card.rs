@@ -1,4 +1,4 @@
-//! What an agent says of itself.
+//! Agent cards.
 
 use std::collections::HashMap;
 use std::net::SocketAddrV4;
@@ -15,7 +15,7 @@ pub struct AgentCard {
     #[serde(default)]
     pub description: String,
     pub version: String,
-    #[serde(default = "spoken")]
+    #[serde(default = "default_protocol_version")]
     pub protocol_version: String,
     pub url: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,7 @@ pub struct AgentCapabilities {
     pub streaming: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push_notifications: Option<bool>,
-    /// 1.x has no word for it.
+    /// Has no counterpart in 1.x.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_transition_history: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,16 +84,16 @@ pub struct AgentSkill {
     pub security: Option<Vec<types::SecurityRequirement>>,
 }
 
-/// As cards of 0.3 write it, with the patch.
-fn spoken() -> String {
+/// Returns the version as cards of 0.3 write it, with the patch number.
+fn default_protocol_version() -> String {
     "0.3.0".to_owned()
 }
 
 impl From<types::AgentCard> for AgentCard {
-    /// The addresses are those that speak 0.3, or, where none is said to, all of them.
+    /// Lists the interfaces that support 0.3, or all interfaces if none declares 0.3.
     fn from(card: types::AgentCard) -> Self {
         let speaks = |interface: &types::AgentInterface| {
-            Version::named(&interface.protocol_version).is_ok_and(|version| version == Version::V03)
+            Version::parse(&interface.protocol_version).is_ok_and(|version| version == Version::V03)
         };
         let some_do = card.supported_interfaces.iter().any(speaks);
         let supports_authenticated_extended_card = has_extended(&card);
@@ -102,11 +102,11 @@ impl From<types::AgentCard> for AgentCard {
         let first = interfaces.first();
         let protocol_version = match first {
             Some(first) if !speaks(first) => first.protocol_version.clone(),
-            _ => spoken(),
+            _ => default_protocol_version(),
         };
         let url = first.map(types::AgentInterface::wire_url).unwrap_or_default();
         let preferred_transport = first.map(|first| first.protocol_binding.clone());
-        // The preferred one is repeated: some clients look for addresses only here.
+        // Includes the preferred interface, because some clients read only this list.
         let all = into_all(interfaces);
         Self {
             name: card.name,
@@ -134,9 +134,9 @@ impl From<types::AgentCard> for AgentCard {
 }
 
 impl From<AgentCard> for types::AgentCard {
-    /// Schemes that 1.x cannot say are left out; whoever needs one of them is told so by the agent.
+    /// Omits security schemes that 1.x cannot express. A client that needs one of them is rejected by the agent.
     fn from(card: AgentCard) -> Self {
-        let protocol_version = match Version::named(&card.protocol_version) {
+        let protocol_version = match Version::parse(&card.protocol_version) {
             Ok(version) => version.as_str().to_owned(),
             Err(_) => card.protocol_version,
         };
@@ -191,17 +191,18 @@ impl From<AgentCard> for types::AgentCard {
 impl From<types::AgentInterface> for AgentInterface {
     fn from(interface: types::AgentInterface) -> Self {
         let url = interface.wire_url();
-        let url = if interface.protocol_binding == GRPC { grpc(url) } else { url };
+        let url = if interface.protocol_binding == GRPC { grpc_address(url) } else { url };
         Self { url, transport: interface.protocol_binding }
     }
 }
 
-/// The name of the binding.
+/// The name of the gRPC binding.
 const GRPC: &str = "GRPC";
 
-/// Some clients of 0.3 look for a host as in any URL, others hand the text to gRPC as it is: where the host is a number,
-/// this does for both.
-fn grpc(address: String) -> String {
+/// Returns a gRPC address that all clients of 0.3 accept. Some parse it as a URL, and some pass it to gRPC unchanged.
+/// The `dns:` form works for both if the host is an IPv4 address; `localhost` becomes one. Other addresses are
+/// unchanged.
+fn grpc_address(address: String) -> String {
     let number = match address.strip_prefix("localhost:") {
         Some(port) => format!("127.0.0.1:{port}"),
         None => address.clone(),
@@ -212,7 +213,8 @@ fn grpc(address: String) -> String {
     }
 }
 
-/// Whether those who have shown who they are get more to see: where nobody can, nobody does.
+/// Returns whether the agent has an extended card, or `None` if the card does not declare it. Without security schemes
+/// it has none, because no caller can authenticate.
 pub(crate) fn has_extended(card: &types::AgentCard) -> Option<bool> {
     let known = card.security_schemes.as_ref().is_some_and(|schemes| !schemes.is_empty());
     card.capabilities.extended_agent_card.map(|has| has && known)

@@ -1,11 +1,11 @@
-//! What requests carry, and where to call back.
+//! Parameters of requests, and push notification configurations.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Message, Metadata};
 use crate::{Error, types};
 
-/// Of `message/send` and `message/stream`.
+/// Parameters of `message/send` and `message/stream`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MessageSendParams {
     pub message: Message,
@@ -28,7 +28,7 @@ pub struct MessageSendConfiguration {
     pub push_notification_config: Option<PushNotificationConfig>,
 }
 
-/// Of `tasks/get`.
+/// Parameters of `tasks/get`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskQueryParams {
@@ -39,7 +39,7 @@ pub struct TaskQueryParams {
     pub metadata: Option<Metadata>,
 }
 
-/// Of everything that needs no more than a task: cancel, resubscribe, list push configurations.
+/// Parameters of methods that name only a task: cancel, resubscribe, list push configurations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskIdParams {
     pub id: String,
@@ -47,7 +47,7 @@ pub struct TaskIdParams {
     pub metadata: Option<Metadata>,
 }
 
-/// Of getting and deleting one push configuration. To get one without naming it is to get the task's first.
+/// Parameters of getting and deleting a push configuration. Without an id, the first one of the task is returned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PushParams {
@@ -83,8 +83,8 @@ pub struct PushNotificationAuthenticationInfo {
     pub credentials: Option<String>,
 }
 
-/// In 0.3 a length of nothing asks for everything, as if it was not given; in 1.x it asks for nothing.
-fn asked(history_length: Option<i32>) -> Option<i32> {
+/// Converts the length of the history of 0.3 to 1.x. In 0.3 zero means the whole history, in 1.x it means none.
+fn history_length(history_length: Option<i32>) -> Option<i32> {
     history_length.filter(|length| *length != 0)
 }
 
@@ -100,7 +100,7 @@ impl TryFrom<MessageSendParams> for types::SendMessageRequest {
 
     fn try_from(params: MessageSendParams) -> Result<Self, Error> {
         Ok(Self {
-            message: types::Message::try_from(params.message).map_err(|error| error.inside("message"))?,
+            message: types::Message::try_from(params.message).map_err(|error| error.nested_in("message"))?,
             configuration: params.configuration.map(types::SendMessageConfiguration::from),
             metadata: params.metadata,
             tenant: None,
@@ -124,10 +124,10 @@ impl From<MessageSendConfiguration> for types::SendMessageConfiguration {
         Self {
             accepted_output_modes: configuration.accepted_output_modes,
             return_immediately: configuration.blocking.map(|blocking| !blocking),
-            history_length: asked(configuration.history_length),
+            history_length: history_length(configuration.history_length),
             task_push_notification_config: configuration
                 .push_notification_config
-                .map(|push| push.of_task(String::new())),
+                .map(|push| push.into_task_config(String::new())),
         }
     }
 }
@@ -140,7 +140,7 @@ impl From<types::GetTaskRequest> for TaskQueryParams {
 
 impl From<TaskQueryParams> for types::GetTaskRequest {
     fn from(params: TaskQueryParams) -> Self {
-        Self { id: params.id, history_length: asked(params.history_length), tenant: None }
+        Self { id: params.id, history_length: history_length(params.history_length), tenant: None }
     }
 }
 
@@ -188,7 +188,7 @@ impl From<types::GetTaskPushNotificationConfigRequest> for PushParams {
 }
 
 impl From<PushParams> for types::GetTaskPushNotificationConfigRequest {
-    /// Without a name the id is empty: the handler answers with the task's first.
+    /// A missing id becomes an empty one. The handler then returns the first configuration of the task.
     fn from(params: PushParams) -> Self {
         Self { task_id: params.id, id: params.push_notification_config_id.unwrap_or_default(), tenant: None }
     }
@@ -217,7 +217,7 @@ impl From<types::TaskPushNotificationConfig> for TaskPushNotificationConfig {
 
 impl From<TaskPushNotificationConfig> for types::TaskPushNotificationConfig {
     fn from(config: TaskPushNotificationConfig) -> Self {
-        config.push_notification_config.of_task(config.task_id)
+        config.push_notification_config.into_task_config(config.task_id)
     }
 }
 
@@ -229,8 +229,9 @@ impl From<types::TaskPushNotificationConfig> for PushNotificationConfig {
 }
 
 impl PushNotificationConfig {
-    /// The same for a certain task; empty: the one that is about to begin.
-    pub fn of_task(self, task_id: String) -> types::TaskPushNotificationConfig {
+    /// Returns the configuration for a task. An empty `task_id` means the task that the request starts. Of several
+    /// schemes the first is used.
+    pub fn into_task_config(self, task_id: String) -> types::TaskPushNotificationConfig {
         let authentication = self.authentication.map(types::AuthenticationInfo::from);
         types::TaskPushNotificationConfig {
             url: self.url,
@@ -251,7 +252,7 @@ impl From<types::AuthenticationInfo> for PushNotificationAuthenticationInfo {
 }
 
 impl From<PushNotificationAuthenticationInfo> for types::AuthenticationInfo {
-    /// 1.x knows one scheme: the first, which is the preferred one.
+    /// Takes the first scheme, which is the preferred one. 1.x has only one.
     fn from(info: PushNotificationAuthenticationInfo) -> Self {
         Self { scheme: info.schemes.into_iter().next().unwrap_or_default(), credentials: info.credentials }
     }

@@ -1,10 +1,10 @@
-//! Messages and what they are made of.
+//! Messages and their parts.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Metadata, all, into_all, tag};
-use crate::{Error, bytes64, types};
+use crate::{Error, base64_bytes, types};
 
 tag!(MessageTag, "message");
 
@@ -35,9 +35,9 @@ pub enum Role {
     User,
 }
 
-/// `kind` says which of them it is.
+/// A part of a message. `kind` names its type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase", try_from = "Loose")]
+#[serde(tag = "kind", rename_all = "lowercase", try_from = "RawPart")]
 pub enum Part {
     Text(TextPart),
     File(FilePart),
@@ -53,7 +53,7 @@ pub struct TextPart {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FilePart {
-    pub file: File,
+    pub file: FileContent,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
 }
@@ -65,11 +65,11 @@ pub struct DataPart {
     pub metadata: Option<Metadata>,
 }
 
-/// Either what is in it or where it is: `bytes` wins where both are given.
+/// The content of a file, or its URL. `bytes` takes precedence if both are set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct File {
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "bytes64::option")]
+pub struct FileContent {
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "base64_bytes::option")]
     pub bytes: Option<Vec<u8>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uri: Option<String>,
@@ -79,37 +79,37 @@ pub struct File {
     pub name: Option<String>,
 }
 
-/// A part as it arrives: read in one go, without setting it aside until its kind is known.
+/// A part as it is received. Reading all members at once avoids buffering until `kind` is known.
 #[derive(Deserialize)]
-struct Loose {
+struct RawPart {
     kind: Option<String>,
     text: Option<String>,
-    file: Option<File>,
+    file: Option<FileContent>,
     data: Option<Map<String, Value>>,
     metadata: Option<Metadata>,
 }
 
-impl TryFrom<Loose> for Part {
+impl TryFrom<RawPart> for Part {
     type Error = String;
 
-    fn try_from(part: Loose) -> Result<Self, String> {
-        let Loose { kind, text, file, data, metadata } = part;
-        let lacks = |field: &str| format!("missing field `{field}`");
+    fn try_from(part: RawPart) -> Result<Self, String> {
+        let RawPart { kind, text, file, data, metadata } = part;
+        let missing = |field: &str| format!("missing field `{field}`");
         match kind.as_deref() {
-            Some("text") => Ok(Self::Text(TextPart { text: text.ok_or_else(|| lacks("text"))?, metadata })),
+            Some("text") => Ok(Self::Text(TextPart { text: text.ok_or_else(|| missing("text"))?, metadata })),
             Some("file") => {
-                let file = file.ok_or_else(|| lacks("file"))?;
+                let file = file.ok_or_else(|| missing("file"))?;
                 if file.bytes.is_none() && file.uri.is_none() {
-                    return Err("file: one of `bytes` and `uri` must be given".to_owned());
+                    return Err("file: one of `bytes` and `uri` must be set".to_owned());
                 }
                 Ok(Self::File(FilePart { file, metadata }))
             }
-            Some("data") => Ok(Self::Data(DataPart { data: data.ok_or_else(|| lacks("data"))?, metadata })),
+            Some("data") => Ok(Self::Data(DataPart { data: data.ok_or_else(|| missing("data"))?, metadata })),
             Some(kind) => {
                 let shown: String = kind.chars().take(40).collect();
                 Err(format!("unknown kind `{shown}`, expected `text`, `file` or `data`"))
             }
-            None => Err(lacks("kind")),
+            None => Err(missing("kind")),
         }
     }
 }
@@ -148,7 +148,7 @@ impl TryFrom<Message> for types::Message {
 }
 
 impl From<types::Role> for Role {
-    /// 0.3 has no word for a role that is not given. Whoever speaks to a client is the agent.
+    /// Converts an unspecified role to the agent, because only agents send messages to clients. 0.3 has no such value.
     fn from(role: types::Role) -> Self {
         match role {
             types::Role::User => Self::User,
@@ -166,9 +166,9 @@ impl From<Role> for types::Role {
     }
 }
 
-/// Data of 0.3 is an object. Anything else travels as the `value` of one, and the metadata say so: the mark that other
-/// implementations set and look for, too.
-const WRAPPED: &str = "data_part_compat";
+/// The metadata key of wrapped data. In 0.3 data must be an object, so other values become its member `value`. Other
+/// implementations use the same key.
+const WRAPPED_DATA_KEY: &str = "data_part_compat";
 
 impl From<types::Part> for Part {
     fn from(part: types::Part) -> Self {
@@ -176,16 +176,16 @@ impl From<types::Part> for Part {
         match content {
             types::PartContent::Text(text) => Self::Text(TextPart { text, metadata }),
             types::PartContent::Raw(bytes) => {
-                let file = File { bytes: Some(bytes), uri: None, mime_type: media_type, name: filename };
+                let file = FileContent { bytes: Some(bytes), uri: None, mime_type: media_type, name: filename };
                 Self::File(FilePart { file, metadata })
             }
             types::PartContent::Url(uri) => {
-                let file = File { bytes: None, uri: Some(uri), mime_type: media_type, name: filename };
+                let file = FileContent { bytes: None, uri: Some(uri), mime_type: media_type, name: filename };
                 Self::File(FilePart { file, metadata })
             }
             types::PartContent::Data(Value::Object(data)) => Self::Data(DataPart { data, metadata }),
             types::PartContent::Data(value) => {
-                metadata.get_or_insert_default().insert(WRAPPED.to_owned(), Value::Bool(true));
+                metadata.get_or_insert_default().insert(WRAPPED_DATA_KEY.to_owned(), Value::Bool(true));
                 Self::Data(DataPart { data: Map::from_iter([("value".to_owned(), value)]), metadata })
             }
         }
@@ -205,15 +205,15 @@ impl TryFrom<Part> for types::Part {
                 let content = match (file.bytes, file.uri) {
                     (Some(bytes), _) => types::PartContent::Raw(bytes),
                     (None, Some(uri)) => types::PartContent::Url(uri),
-                    (None, None) => return Err(Error::invalid("file", "one of bytes and uri must be given")),
+                    (None, None) => return Err(Error::invalid("file", "one of bytes and uri must be set")),
                 };
                 Ok(Self { content, filename: file.name, media_type: file.mime_type, metadata })
             }
             Part::Data(DataPart { mut data, mut metadata }) => {
-                let marked = metadata.as_ref().is_some_and(|all| all.get(WRAPPED) == Some(&Value::Bool(true)));
+                let marked = metadata.as_ref().is_some_and(|all| all.get(WRAPPED_DATA_KEY) == Some(&Value::Bool(true)));
                 let inner = if marked && data.len() == 1 { data.remove("value") } else { None };
                 if inner.is_some() {
-                    metadata = metadata.map(without_mark).filter(|left| !left.is_empty());
+                    metadata = metadata.map(without_wrapped_key).filter(|left| !left.is_empty());
                 }
                 let content = types::PartContent::Data(inner.unwrap_or(Value::Object(data)));
                 Ok(Self { content, filename: None, media_type: None, metadata })
@@ -222,7 +222,7 @@ impl TryFrom<Part> for types::Part {
     }
 }
 
-fn without_mark(mut metadata: Metadata) -> Metadata {
-    metadata.remove(WRAPPED);
+fn without_wrapped_key(mut metadata: Metadata) -> Metadata {
+    metadata.remove(WRAPPED_DATA_KEY);
     metadata
 }

@@ -1,8 +1,8 @@
-//! Version 0.3 as it is spoken in JSON-RPC: its nouns, and how each becomes one of version 1.x and back.
+//! The types of version 0.3 in JSON-RPC, and their conversions to and from version 1.x.
 //!
-//! Pure conversions, in both directions, because a server and a client need opposite ones. From 1.x to 0.3 nothing fails:
-//! what 0.3 has no place for is left out. From 0.3 to 1.x only what makes no sense there fails, and the error names the
-//! field. What can be said in both survives the way there and back unchanged.
+//! The conversions are pure. A conversion to 0.3 never fails; it omits values that 0.3 cannot express. A conversion to 1.x
+//! fails only for invalid values, and the error names the field. Values that both versions can express survive a round
+//! trip unchanged.
 
 mod card;
 mod configs;
@@ -17,7 +17,7 @@ pub use configs::{
     MessageSendConfiguration, MessageSendParams, PushNotificationAuthenticationInfo, PushNotificationConfig,
     PushParams, TaskIdParams, TaskPushNotificationConfig, TaskQueryParams,
 };
-pub use message::{DataPart, File, FilePart, Message, MessageTag, Part, Role, TextPart};
+pub use message::{DataPart, FileContent, FilePart, Message, MessageTag, Part, Role, TextPart};
 pub use security::{OAuthFlows, SecurityScheme};
 pub(crate) use task::ends_stream;
 pub use task::{
@@ -25,10 +25,10 @@ pub use task::{
     TaskStatusUpdateEvent, TaskTag,
 };
 
-/// What both versions hang on to nearly everything.
+/// Free-form metadata, which most objects of both versions have.
 pub type Metadata = std::collections::HashMap<String, serde_json::Value>;
 
-/// The word in `kind` that says what an object is. It may be missing where only one is possible.
+/// Defines the value of `kind`, which names the type of an object. It is optional where only one type is possible.
 macro_rules! tag {
     ($name:ident, $word:literal) => {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -41,10 +41,10 @@ macro_rules! tag {
 }
 use tag;
 
-/// Converts every element, or says which one makes no sense.
+/// Converts every element. Fails with an error that names the invalid element.
 fn all<A, B: TryFrom<A, Error = crate::Error>>(field: &str, items: Vec<A>) -> Result<Vec<B>, crate::Error> {
     let convert =
-        |(place, item)| B::try_from(item).map_err(|error: crate::Error| error.inside(&format!("{field}[{place}]")));
+        |(index, item)| B::try_from(item).map_err(|error: crate::Error| error.nested_in(&format!("{field}[{index}]")));
     items.into_iter().enumerate().map(convert).collect()
 }
 

@@ -1,10 +1,10 @@
-//! How a caller shows who they are.
+//! Security schemes.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, types};
 
-/// `type` says which of them it is.
+/// A security scheme. `type` names its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum SecurityScheme {
@@ -46,7 +46,7 @@ pub enum SecurityScheme {
     },
 }
 
-/// Any of them. The flows themselves are the same in both versions.
+/// The supported OAuth flows. The flows themselves are the same in both versions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OAuthFlows {
@@ -110,7 +110,7 @@ impl TryFrom<SecurityScheme> for types::SecurityScheme {
 }
 
 impl From<types::OAuthFlows> for OAuthFlows {
-    /// 0.3 knows no device codes, and does not ask for PKCE.
+    /// Omits device codes and the PKCE flag, which 0.3 does not have.
     fn from(flows: types::OAuthFlows) -> Self {
         let none = Self::default();
         match flows {
@@ -129,12 +129,12 @@ impl From<types::OAuthFlows> for OAuthFlows {
 impl TryFrom<OAuthFlows> for types::OAuthFlows {
     type Error = Error;
 
-    /// 1.x knows one flow: the best of those given.
+    /// Selects one flow, because 1.x has only one. The order of preference is that of the code.
     fn try_from(flows: OAuthFlows) -> Result<Self, Error> {
         let code = flows.authorization_code.map(Self::AuthorizationCode);
         code.or_else(|| flows.client_credentials.map(Self::ClientCredentials))
             .or_else(|| flows.implicit.map(Self::Implicit))
             .or_else(|| flows.password.map(Self::Password))
-            .ok_or_else(|| Error::invalid("flows", "names no flow"))
+            .ok_or_else(|| Error::invalid("flows", "must contain a flow"))
     }
 }

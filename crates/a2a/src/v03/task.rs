@@ -1,4 +1,4 @@
-//! Tasks, how they stand, what they leave, and what is told while they run.
+//! Tasks, their states, artifacts and updates.
 
 use chrono::{DateTime, Utc};
 use serde::de::Error as _;
@@ -75,7 +75,7 @@ pub struct TaskStatusUpdateEvent {
     pub task_id: String,
     pub context_id: String,
     pub status: TaskStatus,
-    /// Nothing comes after it.
+    /// True for the last update of the stream.
     #[serde(rename = "final", default)]
     pub last: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,7 @@ pub struct TaskArtifactUpdateEvent {
     pub metadata: Option<Metadata>,
 }
 
-/// What a message is answered with, at once or bit by bit; at once it is a task or a message.
+/// The response to a message, or one event of a streaming response. A plain response is a task or a message.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum StreamResult {
@@ -147,7 +147,7 @@ impl TryFrom<Task> for types::Task {
         Ok(Self {
             id: task.id,
             context_id: task.context_id,
-            status: types::TaskStatus::try_from(task.status).map_err(|error| error.inside("status"))?,
+            status: types::TaskStatus::try_from(task.status).map_err(|error| error.nested_in("status"))?,
             artifacts: task.artifacts.map(|artifacts| all("artifacts", artifacts)).transpose()?,
             history: task.history.map(|history| all("history", history)).transpose()?,
             metadata: task.metadata,
@@ -167,7 +167,7 @@ impl TryFrom<TaskStatus> for types::TaskStatus {
 
     fn try_from(status: TaskStatus) -> Result<Self, Error> {
         let message = status.message.map(types::Message::try_from).transpose();
-        let message = message.map_err(|error| error.inside("message"))?;
+        let message = message.map_err(|error| error.nested_in("message"))?;
         Ok(Self { state: status.state.into(), message, timestamp: status.timestamp })
     }
 }
@@ -204,7 +204,7 @@ impl From<TaskState> for types::TaskState {
     }
 }
 
-/// Returns whether a stream of 0.3 ends with this state: the task has ended, or waits for its caller.
+/// Returns whether a stream of 0.3 ends with this state. It does if the task has ended or waits for the caller.
 pub(crate) fn ends_stream(state: &types::TaskState) -> bool {
     use types::TaskState::{Submitted, Unspecified, Working};
     !matches!(state, Submitted | Working | Unspecified)
@@ -258,7 +258,7 @@ impl TryFrom<TaskStatusUpdateEvent> for types::TaskStatusUpdateEvent {
         Ok(Self {
             task_id: update.task_id,
             context_id: update.context_id,
-            status: types::TaskStatus::try_from(update.status).map_err(|error| error.inside("status"))?,
+            status: types::TaskStatus::try_from(update.status).map_err(|error| error.nested_in("status"))?,
             metadata: update.metadata,
         })
     }
@@ -285,7 +285,7 @@ impl TryFrom<TaskArtifactUpdateEvent> for types::TaskArtifactUpdateEvent {
         Ok(Self {
             task_id: update.task_id,
             context_id: update.context_id,
-            artifact: types::Artifact::try_from(update.artifact).map_err(|error| error.inside("artifact"))?,
+            artifact: types::Artifact::try_from(update.artifact).map_err(|error| error.nested_in("artifact"))?,
             append: update.append,
             last_chunk: update.last_chunk,
             metadata: update.metadata,
@@ -333,7 +333,7 @@ impl TryFrom<StreamResult> for types::SendMessageResponse {
         match result {
             StreamResult::Task(task) => Ok(Self::Task(task.try_into()?)),
             StreamResult::Message(message) => Ok(Self::Message(message.try_into()?)),
-            _ => Err(Error::invalid("kind", "neither a task nor a message")),
+            _ => Err(Error::invalid("kind", "must be a task or a message")),
         }
     }
 }

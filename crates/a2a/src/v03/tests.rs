@@ -1,4 +1,4 @@
-//! What can be said in both versions comes back as it was, whichever side it starts from.
+//! Values that both versions can express survive a round trip in both directions.
 
 use std::collections::HashMap;
 
@@ -35,7 +35,7 @@ fn metadata() -> impl Strategy<Value = Option<Metadata>> {
     of(hash_map(word(), value(), 0..3))
 }
 
-/// What 0.3 can express: names and types belong to files.
+/// Parts that 0.3 can express. Only files have names and media types.
 fn part() -> impl Strategy<Value = types::Part> {
     let plain = prop_oneof![word().prop_map(types::PartContent::Text), value().prop_map(types::PartContent::Data)];
     let file = prop_oneof![
@@ -45,12 +45,12 @@ fn part() -> impl Strategy<Value = types::Part> {
     let plain = (plain, Just(None), Just(None), metadata());
     let file = (file, of(word()), of(word()), metadata());
     let made = |(content, filename, media_type, metadata)| types::Part { content, filename, media_type, metadata };
-    // An empty map on wrapped data cannot be told from none.
-    let told = |part: &types::Part| {
+    // On wrapped data, empty metadata becomes missing metadata.
+    let is_lossless = |part: &types::Part| {
         let wraps = matches!(&part.content, types::PartContent::Data(data) if !data.is_object());
         !(wraps && part.metadata.as_ref().is_some_and(HashMap::is_empty))
     };
-    prop_oneof![plain.prop_map(made), file.prop_map(made)].prop_filter("can be told apart", told)
+    prop_oneof![plain.prop_map(made), file.prop_map(made)].prop_filter("survives a round trip", is_lossless)
 }
 
 fn message() -> impl Strategy<Value = types::Message> {
@@ -249,7 +249,7 @@ fn card() -> impl Strategy<Value = types::AgentCard> {
         |(words, supported_interfaces, flags, skills, urls, (security_schemes, security_requirements))| {
             let (name, description, version, default_input_modes, default_output_modes) = words;
             let (streaming, push_notifications, extended_agent_card) = flags;
-            // There is none in 0.3 where nobody can show who they are.
+            // In 0.3 an extended card requires a security scheme.
             let known = security_schemes.as_ref().is_some_and(|schemes| !schemes.is_empty());
             let extended_agent_card = extended_agent_card.map(|has| has && known);
             let (documentation_url, icon_url, provider) = urls;
@@ -278,8 +278,8 @@ fn card() -> impl Strategy<Value = types::AgentCard> {
     )
 }
 
-/// There and back through the text that travels, from either side.
-macro_rules! both_ways {
+/// Checks the round trip through JSON in both directions.
+macro_rules! assert_round_trip {
     ($first:expr, $theirs:ty, $ours:ty) => {{
         let first: $theirs = $first;
         let ours = <$ours>::from(first.clone());
@@ -295,48 +295,48 @@ macro_rules! both_ways {
 proptest! {
     // A2A-1
     #[test]
-    fn updates_survive_the_other_version(update in update()) {
-        both_ways!(update, types::StreamResponse, StreamResult);
+    fn updates_survive_a_round_trip(update in update()) {
+        assert_round_trip!(update, types::StreamResponse, StreamResult);
     }
 
     // A2A-1
     #[test]
-    fn sent_messages_survive_the_other_version(request in send()) {
-        both_ways!(request, types::SendMessageRequest, MessageSendParams);
+    fn messages_survive_a_round_trip(request in send()) {
+        assert_round_trip!(request, types::SendMessageRequest, MessageSendParams);
     }
 
     // A2A-1
     #[test]
-    fn push_configurations_survive_the_other_version(config in push(word())) {
-        both_ways!(config, types::TaskPushNotificationConfig, TaskPushNotificationConfig);
+    fn push_configurations_survive_a_round_trip(config in push(word())) {
+        assert_round_trip!(config, types::TaskPushNotificationConfig, TaskPushNotificationConfig);
     }
 
     // A2A-1
     #[test]
-    fn cards_survive_the_other_version(card in card()) {
-        both_ways!(card, types::AgentCard, AgentCard);
+    fn cards_survive_a_round_trip(card in card()) {
+        assert_round_trip!(card, types::AgentCard, AgentCard);
     }
 
     // A2A-1
     #[test]
-    fn simple_requests_survive_the_other_version(id in word(), config in "[a-z]{1,5}", length in of(1..i32::MAX), metadata in metadata()) {
+    fn simple_requests_survive_a_round_trip(id in word(), config in "[a-z]{1,5}", length in of(1..i32::MAX), metadata in metadata()) {
         let get = types::GetTaskRequest { id: id.clone(), history_length: length, tenant: None };
-        both_ways!(get, types::GetTaskRequest, TaskQueryParams);
+        assert_round_trip!(get, types::GetTaskRequest, TaskQueryParams);
         let cancel = types::CancelTaskRequest { id: id.clone(), metadata, tenant: None };
-        both_ways!(cancel, types::CancelTaskRequest, TaskIdParams);
+        assert_round_trip!(cancel, types::CancelTaskRequest, TaskIdParams);
         let subscribe = types::SubscribeToTaskRequest { id: id.clone(), tenant: None };
-        both_ways!(subscribe, types::SubscribeToTaskRequest, TaskIdParams);
+        assert_round_trip!(subscribe, types::SubscribeToTaskRequest, TaskIdParams);
         let list = types::ListTaskPushNotificationConfigsRequest { task_id: id.clone(), page_size: None, page_token: None, tenant: None };
-        both_ways!(list, types::ListTaskPushNotificationConfigsRequest, TaskIdParams);
+        assert_round_trip!(list, types::ListTaskPushNotificationConfigsRequest, TaskIdParams);
         let get = types::GetTaskPushNotificationConfigRequest { task_id: id.clone(), id: config.clone(), tenant: None };
-        both_ways!(get, types::GetTaskPushNotificationConfigRequest, PushParams);
+        assert_round_trip!(get, types::GetTaskPushNotificationConfigRequest, PushParams);
         let delete = types::DeleteTaskPushNotificationConfigRequest { task_id: id, id: config, tenant: None };
-        both_ways!(delete, types::DeleteTaskPushNotificationConfigRequest, PushParams);
+        assert_round_trip!(delete, types::DeleteTaskPushNotificationConfigRequest, PushParams);
     }
 }
 
 #[test]
-fn the_words_are_those_of_0_3() {
+fn tasks_are_encoded_as_in_0_3() {
     let task = types::Task {
         id: "t".to_owned(),
         context_id: "c".to_owned(),
@@ -392,7 +392,7 @@ fn the_words_are_those_of_0_3() {
 }
 
 #[test]
-fn a_stream_ends_where_a_task_ends_or_waits() {
+fn streams_end_when_a_task_ends_or_waits_for_the_caller() {
     use types::TaskState::*;
     for (state, ends) in [
         (Submitted, false),
@@ -410,7 +410,7 @@ fn a_stream_ends_where_a_task_ends_or_waits() {
 }
 
 #[test]
-fn parts_that_make_no_sense_say_what_is_wrong() {
+fn errors_of_invalid_parts_name_the_reason() {
     for (part, complaint) in [
         (json!({"text": "hello"}), "missing field `kind`"),
         (json!({"kind": "text"}), "missing field `text`"),
@@ -427,7 +427,7 @@ fn parts_that_make_no_sense_say_what_is_wrong() {
 }
 
 #[test]
-fn times_are_read_as_they_come() {
+fn times_are_accepted_with_and_without_an_offset() {
     let read =
         |text: &str| serde_json::from_value::<TaskStatus>(json!({"state": "working", "timestamp": text})).unwrap();
     let expected = DateTime::from_timestamp(1_700_000_000, 0);

@@ -1,10 +1,13 @@
-//! A handler whose answers are known beforehand, and the ways to ask it.
+//! A test double of the handler with fixed responses, and functions that send requests to it.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use a2a::types::{self, AgentCard, StreamResponse, Task, TaskState};
-use a2a::{Answer, Binding, Call, Card, Denied, Error, Handler, Kind, Request, Version};
+use a2a::{
+    AgentHandler, Binding, CallContext, CallRejection, Error, ErrorKind, OperationRequest, OperationResponse,
+    PublishedCard, Version,
+};
 use axum::Router;
 use axum::body::Body;
 use futures::StreamExt;
@@ -13,110 +16,112 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-/// The only agent. Its only task is `t1`, which has the push configuration `c1`.
+/// The only agent. Its only task is `t1` with the push configuration `c1`.
 pub(crate) const AGENT: &str = "echo";
 
-/// The largest request.
-pub(crate) const MOST: usize = 64 * 1024;
+/// The maximum size of a request.
+pub(crate) const MAX_REQUEST_BYTES: usize = 64 * 1024;
 
-/// Serves [`AGENT`]; the header `deny` names a reason not to.
+/// Serves [`AGENT`]. The header `deny` selects a rejection.
 #[derive(Clone, Default)]
 pub(crate) struct Double {
-    pub(crate) seen: Arc<Mutex<Vec<Request>>>,
-    pub(crate) calls: Arc<Mutex<Vec<Noted>>>,
+    pub(crate) seen: Arc<Mutex<Vec<OperationRequest>>>,
+    pub(crate) calls: Arc<Mutex<Vec<RecordedCall>>>,
 }
 
-/// Tenant, extensions that are wanted, version, binding.
-pub(crate) type Noted = (Option<String>, Vec<String>, Version, Binding);
+/// Tenant, requested extensions, version, binding.
+pub(crate) type RecordedCall = (Option<String>, Vec<String>, Version, Binding);
 
-impl Handler for Double {
+impl AgentHandler for Double {
     type Caller = ();
 
-    async fn admit(&self, call: &Call) -> Result<(), Denied> {
-        let noted = (call.tenant.clone(), call.extensions_wanted.clone(), call.version, call.binding);
-        self.calls.lock().unwrap().push(noted);
+    async fn authorize(&self, call: &CallContext) -> Result<(), CallRejection> {
+        let recorded = (call.tenant.clone(), call.requested_extensions.clone(), call.version, call.binding);
+        self.calls.lock().unwrap().push(recorded);
         if call.agent.as_deref() != Some(AGENT) {
-            return Err(Denied::NoAgent);
+            return Err(CallRejection::UnknownAgent);
         }
         match call.headers.get("deny").map(HeaderValue::as_bytes) {
-            Some(b"401") => Err(Denied::Unauthenticated { challenge: "Bearer".to_owned() }),
-            Some(b"403") => Err(Denied::Forbidden("not for you".to_owned())),
-            Some(b"429") => Err(Denied::TooMany { retry_after: Duration::from_millis(1200) }),
-            Some(_) => Err(Denied::Refused(Error::new(Kind::UnsupportedOperation, "not offered"))),
+            Some(b"401") => Err(CallRejection::Unauthenticated { challenge: "Bearer".to_owned() }),
+            Some(b"403") => Err(CallRejection::Forbidden("not for you".to_owned())),
+            Some(b"429") => Err(CallRejection::RateLimited { retry_after: Duration::from_millis(1200) }),
+            Some(_) => Err(CallRejection::NotOffered(Error::new(ErrorKind::UnsupportedOperation, "not offered"))),
             None => Ok(()),
         }
     }
 
-    async fn handle(&self, (): (), request: Request) -> Result<Answer, Error> {
+    async fn handle(&self, (): (), request: OperationRequest) -> Result<OperationResponse, Error> {
         self.seen.lock().unwrap().push(request.clone());
         let known = |id: &str| if id == "t1" { Ok(()) } else { Err(Error::task_not_found(id)) };
         match request {
-            Request::Send(sent) => {
+            OperationRequest::Send(sent) => {
                 known(sent.message.task_id.as_deref().unwrap_or("t1"))?;
-                Ok(Answer::Sent(match sent.message.text() {
-                    Some("message") => types::SendMessageResponse::Message(said("hello")),
+                Ok(OperationResponse::Sent(match sent.message.text() {
+                    Some("message") => types::SendMessageResponse::Message(message("hello")),
                     _ => types::SendMessageResponse::Task(task(vec![sent.message])),
                 }))
             }
-            Request::Stream(sent) => {
+            OperationRequest::Stream(sent) => {
                 known(sent.message.task_id.as_deref().unwrap_or("t1"))?;
                 let updates = sent.message.text().and_then(|text| text.parse().ok()).unwrap_or(1);
-                Ok(Answer::Updates(self::updates(updates).boxed()))
+                Ok(OperationResponse::Updates(self::updates(updates).boxed()))
             }
-            Request::Subscribe(request) => match request.id.as_str() {
+            OperationRequest::Subscribe(request) => match request.id.as_str() {
                 "late" => {
-                    let error = Error::new(Kind::Internal, "it broke");
+                    let error = Error::new(ErrorKind::Internal, "it broke");
                     let all = [Ok(StreamResponse::Task(task(vec![]))), Err(error)];
-                    Ok(Answer::Updates(futures::stream::iter(all).boxed()))
+                    Ok(OperationResponse::Updates(futures::stream::iter(all).boxed()))
                 }
                 "early" => {
-                    let error = Error::new(Kind::UnsupportedOperation, "it has ended");
-                    Ok(Answer::Updates(futures::stream::iter([Err(error)]).boxed()))
+                    let error = Error::new(ErrorKind::UnsupportedOperation, "the task has ended");
+                    Ok(OperationResponse::Updates(futures::stream::iter([Err(error)]).boxed()))
                 }
-                id => known(id).map(|()| Answer::Updates(updates(1).boxed())),
+                id => known(id).map(|()| OperationResponse::Updates(updates(1).boxed())),
             },
-            Request::Get(request) => known(&request.id).map(|()| Answer::Task(task(vec![]))),
-            Request::Cancel(request) => known(&request.id).map(|()| Answer::Task(task(vec![]))),
-            Request::List(_) => Ok(Answer::Tasks(types::ListTasksResponse {
+            OperationRequest::Get(request) => known(&request.id).map(|()| OperationResponse::Task(task(vec![]))),
+            OperationRequest::Cancel(request) => known(&request.id).map(|()| OperationResponse::Task(task(vec![]))),
+            OperationRequest::List(_) => Ok(OperationResponse::Tasks(types::ListTasksResponse {
                 tasks: vec![task(vec![])],
                 next_page_token: String::new(),
                 page_size: 50,
                 total_size: 1,
             })),
-            Request::SetPush(config) => known(&config.task_id).map(|()| Answer::Push(config)),
-            Request::GetPush(request) => known(&request.task_id).map(|()| Answer::Push(push())),
-            Request::ListPush(request) => known(&request.task_id).map(|()| {
-                Answer::Pushes(types::ListTaskPushNotificationConfigsResponse {
+            OperationRequest::SetPush(config) => known(&config.task_id).map(|()| OperationResponse::PushConfig(config)),
+            OperationRequest::GetPush(request) => {
+                known(&request.task_id).map(|()| OperationResponse::PushConfig(push()))
+            }
+            OperationRequest::ListPush(request) => known(&request.task_id).map(|()| {
+                OperationResponse::PushConfigs(types::ListTaskPushNotificationConfigsResponse {
                     configs: vec![push()],
                     next_page_token: None,
                 })
             }),
-            Request::DeletePush(request) => known(&request.task_id).map(|()| Answer::Deleted),
-            Request::ExtendedCard(_) => Ok(Answer::Card(Box::new(card()))),
+            OperationRequest::DeletePush(request) => known(&request.task_id).map(|()| OperationResponse::Deleted),
+            OperationRequest::ExtendedCard(_) => Ok(OperationResponse::Card(Box::new(card()))),
         }
     }
 
-    async fn card(&self, call: &Call) -> Result<Card, Denied> {
+    async fn card(&self, call: &CallContext) -> Result<PublishedCard, CallRejection> {
         match call.agent.as_deref() {
-            None | Some(AGENT) => Ok(Card { card: card(), modified: 1_700_000_000 }),
-            Some(_) => Err(Denied::NoAgent),
+            None | Some(AGENT) => Ok(PublishedCard { card: card(), modified: 1_700_000_000 }),
+            Some(_) => Err(CallRejection::UnknownAgent),
         }
     }
 
-    fn activates(&self, call: &Call) -> Vec<String> {
-        call.extensions_wanted.iter().filter(|uri| uri.starts_with("https://known")).cloned().collect()
+    fn active_extensions(&self, call: &CallContext) -> Vec<String> {
+        call.requested_extensions.iter().filter(|uri| uri.starts_with("https://known")).cloned().collect()
     }
 
-    fn max_request(&self) -> usize {
-        MOST
+    fn max_request_bytes(&self) -> usize {
+        MAX_REQUEST_BYTES
     }
 }
 
-/// A task, then so many pieces with their numbers, then the end.
-fn updates(pieces: usize) -> impl futures::Stream<Item = Result<StreamResponse, Error>> + Send + 'static {
+/// Returns the updates of a task: the task, `chunks` numbered artifact chunks, and the end.
+fn updates(chunks: usize) -> impl futures::Stream<Item = Result<StreamResponse, Error>> + Send + 'static {
     let mut first = task(vec![]);
     first.status.state = TaskState::Working;
-    let piece = |number: usize| {
+    let chunk = |number: usize| {
         StreamResponse::ArtifactUpdate(types::TaskArtifactUpdateEvent {
             task_id: "t1".to_owned(),
             context_id: "c1".to_owned(),
@@ -139,11 +144,11 @@ fn updates(pieces: usize) -> impl futures::Stream<Item = Result<StreamResponse, 
         status: task(vec![]).status,
         metadata: None,
     });
-    let all = std::iter::once(StreamResponse::Task(first)).chain((0..pieces).map(piece)).chain([end]);
+    let all = std::iter::once(StreamResponse::Task(first)).chain((0..chunks).map(chunk)).chain([end]);
     futures::stream::iter(all.map(Ok))
 }
 
-fn said(text: &str) -> types::Message {
+fn message(text: &str) -> types::Message {
     types::Message {
         message_id: "m2".to_owned(),
         context_id: None,
@@ -178,10 +183,10 @@ fn push() -> types::TaskPushNotificationConfig {
     }
 }
 
-/// With everything in it that the versions write differently.
+/// Returns a card with all fields that the versions encode differently.
 pub(crate) fn card() -> AgentCard {
     serde_json::from_value(json!({
-        "name": "Echo", "description": "says it again", "version": "1",
+        "name": "Echo", "description": "repeats the input", "version": "1",
         "supportedInterfaces": [
             {"url": "https://example.org/agents/echo", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
             {"url": "https://example.org/agents/echo", "protocolBinding": "JSONRPC", "protocolVersion": "0.3"},
@@ -200,14 +205,14 @@ pub(crate) fn card() -> AgentCard {
     .unwrap()
 }
 
-/// An answer that has arrived.
-pub(crate) struct Got {
+/// A complete response.
+pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
 }
 
-impl Got {
+impl TestResponse {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("not JSON: {}", self.text()))
     }
@@ -220,12 +225,12 @@ impl Got {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// The only thing that is said, plainly or as an event.
+    /// Returns the JSON of a plain response, or of the first event of a stream.
     pub(crate) fn error(&self) -> Value {
         if self.header("content-type") == "application/json" { self.json() } else { self.events().remove(0) }
     }
 
-    /// The data of every event.
+    /// Returns the data of all events.
     pub(crate) fn events(&self) -> Vec<Value> {
         assert_eq!(self.header("content-type"), "text/event-stream", "{}", self.text());
         let text = self.text();
@@ -236,18 +241,18 @@ impl Got {
 }
 
 pub(crate) fn app(double: &Double) -> Router {
-    Router::new().nest("/agents", a2a::http::router(double.clone())).merge(a2a::http::well_known(double.clone()))
+    Router::new().nest("/agents", a2a::http::router(double.clone())).merge(a2a::http::well_known_router(double.clone()))
 }
 
-pub(crate) async fn ask(double: &Double, request: http::Request<Body>) -> Got {
+pub(crate) async fn send(double: &Double, request: http::Request<Body>) -> TestResponse {
     let response: Response<Body> = app(double).oneshot(request).await.unwrap();
     let (parts, body) = response.into_parts();
     let body = axum::body::to_bytes(body, usize::MAX).await.unwrap().to_vec();
-    Got { status: parts.status, headers: parts.headers, body }
+    TestResponse { status: parts.status, headers: parts.headers, body }
 }
 
-/// A request of this version, with JSON in it or nothing.
-pub(crate) fn request(version: &str, method: &str, path: &str, body: Option<&Value>) -> http::Request<Body> {
+/// Returns a request of this version with an optional JSON body.
+pub(crate) fn build_request(version: &str, method: &str, path: &str, body: Option<&Value>) -> http::Request<Body> {
     let mut request = http::Request::builder().method(method).uri(path);
     if !version.is_empty() {
         request = request.header("A2A-Version", version);
@@ -258,7 +263,7 @@ pub(crate) fn request(version: &str, method: &str, path: &str, body: Option<&Val
     request.body(body.map_or_else(Body::empty, |body| Body::from(body.to_string()))).unwrap()
 }
 
-pub(crate) async fn rpc(double: &Double, version: &str, method: &str, params: Value) -> Got {
+pub(crate) async fn rpc(double: &Double, version: &str, method: &str, params: Value) -> TestResponse {
     let body = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
-    ask(double, request(version, "POST", "/agents/echo", Some(&body))).await
+    send(double, build_request(version, "POST", "/agents/echo", Some(&body))).await
 }

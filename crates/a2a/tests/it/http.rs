@@ -1,18 +1,18 @@
-//! What HTTP asks for: methods, headers, denials, and what is said besides.
+//! HTTP methods, headers, rejections and query strings.
 
 use a2a::types::PartContent;
-use a2a::{Binding, Request, Version};
+use a2a::{Binding, OperationRequest, Version};
 use http::StatusCode;
 use serde_json::json;
 
-use crate::double::{Double, Got, ask, request, rpc};
+use crate::double::{Double, TestResponse, build_request, rpc, send};
 
-async fn get(double: &Double, version: &str, method: &str, path: &str) -> Got {
-    ask(double, request(version, method, path, None)).await
+async fn get(double: &Double, version: &str, method: &str, path: &str) -> TestResponse {
+    send(double, build_request(version, method, path, None)).await
 }
 
 #[tokio::test]
-async fn methods_that_do_nothing_are_told_what_does() {
+async fn unsupported_methods_return_the_allowed_ones() {
     let double = Double::default();
     for (method, path, allow) in [
         ("GET", "/agents/echo", "POST, OPTIONS"),
@@ -24,15 +24,19 @@ async fn methods_that_do_nothing_are_told_what_does() {
         ("POST", "/agents/echo/tasks/t1/pushNotificationConfigs/c1", "GET, HEAD, DELETE, OPTIONS"),
         ("POST", "/agents/echo/.well-known/agent-card.json", "GET, HEAD, OPTIONS"),
     ] {
-        let got = get(&double, "1.0", method, path).await;
-        assert_eq!((got.status, got.header("allow")), (StatusCode::METHOD_NOT_ALLOWED, allow), "{method} {path}");
-        let got = get(&double, "", "OPTIONS", path).await;
-        assert_eq!((got.status, got.header("allow")), (StatusCode::NO_CONTENT, allow), "{path}");
+        let response = get(&double, "1.0", method, path).await;
+        assert_eq!(
+            (response.status, response.header("allow")),
+            (StatusCode::METHOD_NOT_ALLOWED, allow),
+            "{method} {path}"
+        );
+        let response = get(&double, "", "OPTIONS", path).await;
+        assert_eq!((response.status, response.header("allow")), (StatusCode::NO_CONTENT, allow), "{path}");
     }
     for path in ["/agents/echo/x", "/agents/echo/tasks/t1/x", "/agents/echo/a/b/c", "/agents/echo/v1/v1/x"] {
-        let got = get(&double, "1.0", "GET", path).await;
+        let response = get(&double, "1.0", "GET", path).await;
         assert_eq!(
-            (got.status, &got.json()["error"]["status"]),
+            (response.status, &response.json()["error"]["status"]),
             (StatusCode::NOT_FOUND, &json!("NOT_FOUND")),
             "{path}"
         );
@@ -46,7 +50,7 @@ async fn methods_that_do_nothing_are_told_what_does() {
 
 // A2A-2, A2A-3
 #[tokio::test]
-async fn denials_are_those_of_http_in_every_binding() {
+async fn rejections_use_http_statuses_in_every_binding() {
     let double = Double::default();
     for version in ["", "1.0"] {
         for (reason, status, header) in [
@@ -57,12 +61,12 @@ async fn denials_are_those_of_http_in_every_binding() {
             for (method, path) in
                 [("POST", "/agents/echo"), ("GET", "/agents/echo/tasks/t1"), ("POST", "/agents/echo/v1/message:stream")]
             {
-                let mut asked = request(version, method, path, Some(&json!({})));
-                asked.headers_mut().insert("deny", reason.parse().unwrap());
-                let got = ask(&double, asked).await;
-                assert_eq!(got.status.as_u16(), status, "{path}");
-                assert_eq!(got.header(header.0), header.1, "{path}");
-                let body = got.json();
+                let mut request = build_request(version, method, path, Some(&json!({})));
+                request.headers_mut().insert("deny", reason.parse().unwrap());
+                let response = send(&double, request).await;
+                assert_eq!(response.status.as_u16(), status, "{path}");
+                assert_eq!(response.header(header.0), header.1, "{path}");
+                let body = response.json();
                 assert!(body.get("error").is_some(), "{body}");
                 if path == "/agents/echo" {
                     assert_eq!((&body["jsonrpc"], &body["error"]["code"]), (&json!("2.0"), &json!(-32600)));
@@ -70,21 +74,21 @@ async fn denials_are_those_of_http_in_every_binding() {
             }
         }
     }
-    let mut asked = request("1.0", "GET", "/agents/echo/tasks/t1", None);
-    asked.headers_mut().insert("deny", "refused".parse().unwrap());
-    let got = ask(&double, asked).await;
-    assert_eq!(got.json()["error"]["details"][0]["reason"], "UNSUPPORTED_OPERATION");
+    let mut request = build_request("1.0", "GET", "/agents/echo/tasks/t1", None);
+    request.headers_mut().insert("deny", "refused".parse().unwrap());
+    let response = send(&double, request).await;
+    assert_eq!(response.json()["error"]["details"][0]["reason"], "UNSUPPORTED_OPERATION");
     for path in ["/agents/other", "/agents/other/tasks/t1"] {
-        let got = ask(&double, request("1.0", "POST", path, Some(&json!({})))).await;
+        let response = send(&double, build_request("1.0", "POST", path, Some(&json!({})))).await;
         let expected = if path.ends_with("t1") { StatusCode::METHOD_NOT_ALLOWED } else { StatusCode::NOT_FOUND };
-        assert_eq!(got.status, expected);
+        assert_eq!(response.status, expected);
     }
     assert_eq!(get(&double, "", "GET", "/agents/other/tasks/t1").await.status, StatusCode::NOT_FOUND);
     assert!(double.seen.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
-async fn the_type_of_an_answer_is_the_one_that_was_asked_for() {
+async fn the_response_has_the_requested_content_type() {
     let double = Double::default();
     let body = json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]}});
     let old = json!({"message": {"messageId": "m", "role": "ROLE_USER", "content": [{"text": "x"}]}});
@@ -97,39 +101,43 @@ async fn the_type_of_an_answer_is_the_one_that_was_asked_for() {
         ("0.3", own, own, plain),
     ] {
         let body = if version == "1.0" { &body } else { &old };
-        let mut asked = request(version, "POST", "/agents/echo/message:send", Some(body));
-        asked.headers_mut().insert("content-type", sent.parse().unwrap());
-        asked.headers_mut().insert("accept", accept.parse().unwrap());
-        let got = ask(&double, asked).await;
-        assert_eq!((got.status, got.header("content-type")), (StatusCode::OK, expected), "{version} {sent} {accept}");
+        let mut request = build_request(version, "POST", "/agents/echo/message:send", Some(body));
+        request.headers_mut().insert("content-type", sent.parse().unwrap());
+        request.headers_mut().insert("accept", accept.parse().unwrap());
+        let response = send(&double, request).await;
+        assert_eq!(
+            (response.status, response.header("content-type")),
+            (StatusCode::OK, expected),
+            "{version} {sent} {accept}"
+        );
     }
 }
 
 #[tokio::test]
-async fn extensions_and_tenants_are_passed_on() {
+async fn extensions_and_tenants_reach_the_handler() {
     let double = Double::default();
     for (version, name) in [("1.0", "a2a-extensions"), ("0.3", "x-a2a-extensions")] {
         for path in ["/agents/echo/tasks/t1", "/agents/echo/other/tasks/t1", "/agents/echo/echo/tasks/t1"] {
-            let mut asked = request(version, "GET", path, None);
-            asked.headers_mut().insert(name, "https://known/1, https://odd,https://known/2".parse().unwrap());
-            let got = ask(&double, asked).await;
-            assert_eq!(got.header(name), "https://known/1, https://known/2");
-            let (tenant, wanted, spoken, binding) = double.calls.lock().unwrap().pop().unwrap();
-            assert_eq!(wanted, ["https://known/1", "https://odd", "https://known/2"]);
+            let mut request = build_request(version, "GET", path, None);
+            request.headers_mut().insert(name, "https://known/1, https://odd,https://known/2".parse().unwrap());
+            let response = send(&double, request).await;
+            assert_eq!(response.header(name), "https://known/1, https://known/2");
+            let (tenant, requested, used_version, binding) = double.calls.lock().unwrap().pop().unwrap();
+            assert_eq!(requested, ["https://known/1", "https://odd", "https://known/2"]);
             assert_eq!(tenant.as_deref(), path.contains("other").then_some("other"));
-            assert_eq!((spoken.as_str(), binding), (version, Binding::HttpJson));
-            let Some(Request::Get(request)) = double.seen.lock().unwrap().pop() else { panic!() };
+            assert_eq!((used_version.as_str(), binding), (version, Binding::HttpJson));
+            let Some(OperationRequest::Get(request)) = double.seen.lock().unwrap().pop() else { panic!() };
             assert_eq!(request.tenant, tenant);
         }
     }
-    let got = rpc(&double, "1.0", "GetTask", json!({"id": "t1", "tenant": "x"})).await;
-    assert_eq!(got.header("a2a-extensions"), "");
-    let Some(Request::Get(request)) = double.seen.lock().unwrap().pop() else { panic!() };
+    let response = rpc(&double, "1.0", "GetTask", json!({"id": "t1", "tenant": "x"})).await;
+    assert_eq!(response.header("a2a-extensions"), "");
+    let Some(OperationRequest::Get(request)) = double.seen.lock().unwrap().pop() else { panic!() };
     assert_eq!(request.tenant.as_deref(), Some("x"));
 }
 
 #[tokio::test]
-async fn queries_say_the_same_as_bodies() {
+async fn query_strings_and_bodies_are_equivalent() {
     let double = Double::default();
     let query = "contextId=a%20b+c&status=TASK_STATE_WORKING&pageSize=7&pageToken=x%3D&historyLength=0\
                  &statusTimestampAfter=2023-11-14T22:13:20%2B00:00&includeArtifacts=true&unknown=1&tenant=";
@@ -148,10 +156,10 @@ async fn queries_say_the_same_as_bodies() {
     assert!(by_query.is_some());
     assert_eq!(by_query, double.seen.lock().unwrap().pop());
 
-    // To ask for no history at all is to ask for all of it in 0.3.
+    // In 0.3 a history length of zero means the whole history.
     for (version, expected) in [("0.3", None), ("1.0", Some(0))] {
         get(&double, version, "GET", "/agents/echo/tasks/t1?historyLength=0").await;
-        let Some(Request::Get(request)) = double.seen.lock().unwrap().pop() else { panic!() };
+        let Some(OperationRequest::Get(request)) = double.seen.lock().unwrap().pop() else { panic!() };
         assert_eq!(request.history_length, expected);
     }
     get(&double, "", "GET", "/agents/echo/tasks/t1?A2A-Version=1.0&history_length=3").await;
@@ -159,7 +167,7 @@ async fn queries_say_the_same_as_bodies() {
 }
 
 #[tokio::test]
-async fn messages_are_the_same_in_every_form() {
+async fn messages_are_accepted_in_all_forms() {
     let double = Double::default();
     let parts = json!([{"text": "hi"}, {"raw": "AQI=", "filename": "a", "mediaType": "x/y"}, {"url": "https://a"}, {"data": null}, {"data": {"a": [1]}}]);
     rpc(
@@ -169,7 +177,7 @@ async fn messages_are_the_same_in_every_form() {
         json!({"message": {"message_id": "m", "role": 1, "parts": parts, "new": 1}, "newer": 1}),
     )
     .await;
-    let Some(Request::Send(new)) = double.seen.lock().unwrap().pop() else { panic!() };
+    let Some(OperationRequest::Send(new)) = double.seen.lock().unwrap().pop() else { panic!() };
     let parts = json!([{"kind": "text", "text": "hi"}, {"kind": "file", "file": {"bytes": "AQI=", "name": "a", "mimeType": "x/y"}},
         {"kind": "file", "file": {"uri": "https://a"}}, {"kind": "data", "data": {"value": null}, "metadata": {"data_part_compat": true}}, {"kind": "data", "data": {"a": [1]}}]);
     rpc(
@@ -179,52 +187,52 @@ async fn messages_are_the_same_in_every_form() {
         json!({"message": {"messageId": "m", "role": "user", "parts": parts, "contextId": null}}),
     )
     .await;
-    let Some(Request::Send(old)) = double.seen.lock().unwrap().pop() else { panic!() };
+    let Some(OperationRequest::Send(old)) = double.seen.lock().unwrap().pop() else { panic!() };
     assert_eq!(new, old);
     assert_eq!(new.message.parts.len(), 5);
 
-    // One implementation puts text where bytes are meant, and reads it so.
-    let twice = a2a::bytes64::encode(b"AQI=");
+    // The Python SDK sends and expects base64 text instead of bytes.
+    let twice = a2a::base64_bytes::encode(b"AQI=");
     let body =
         json!({"message": {"messageId": "m", "role": "ROLE_USER", "content": [{"file": {"fileWithBytes": twice}}]}});
-    for (agent, meant, answered) in
+    for (agent, decoded, encoded) in
         [("python-httpx/0.28", vec![1, 2], twice.as_str()), ("node", b"AQI=".to_vec(), twice.as_str())]
     {
-        let mut asked = request("", "POST", "/agents/echo/v1/message:send", Some(&body));
-        asked.headers_mut().insert("user-agent", agent.parse().unwrap());
-        let got = ask(&double, asked).await.json();
-        let Some(Request::Send(sent)) = double.seen.lock().unwrap().pop() else { panic!() };
-        assert_eq!(sent.message.parts[0].content, PartContent::Raw(meant), "{agent}");
+        let mut request = build_request("", "POST", "/agents/echo/v1/message:send", Some(&body));
+        request.headers_mut().insert("user-agent", agent.parse().unwrap());
+        let response = send(&double, request).await.json();
+        let Some(OperationRequest::Send(sent)) = double.seen.lock().unwrap().pop() else { panic!() };
+        assert_eq!(sent.message.parts[0].content, PartContent::Raw(decoded), "{agent}");
         assert_eq!(
-            got.pointer("/task/history/0/content/0/file/fileWithBytes"),
-            Some(&json!(answered)),
-            "{agent}: {got}"
+            response.pointer("/task/history/0/content/0/file/fileWithBytes"),
+            Some(&json!(encoded)),
+            "{agent}: {response}"
         );
     }
-    // What is not said about waiting is not the same everywhere.
+    // The default for waiting depends on whether a configuration is present.
     for (path, body, expected) in [
         ("/agents/echo/message:send", json!({"configuration": {}}), Some(true)),
         ("/agents/echo/message:send", json!({}), None),
     ] {
         let mut body = body;
         body["message"] = json!({"messageId": "m", "role": "ROLE_USER", "content": [{"text": "x"}]});
-        ask(&double, request("0.3", "POST", path, Some(&body))).await;
-        let Some(Request::Send(sent)) = double.seen.lock().unwrap().pop() else { panic!() };
+        send(&double, build_request("0.3", "POST", path, Some(&body))).await;
+        let Some(OperationRequest::Send(sent)) = double.seen.lock().unwrap().pop() else { panic!() };
         assert_eq!(sent.configuration.and_then(|configuration| configuration.return_immediately), expected);
     }
 }
 
 #[tokio::test]
-async fn an_answer_may_be_a_message() {
+async fn the_response_may_be_a_message() {
     let double = Double::default();
     let old = json!({"message": {"messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "message"}]}});
     let new = json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "message"}]}});
-    let got = rpc(&double, "", "message/send", old).await.json();
-    assert_eq!((&got["result"]["kind"], &got["result"]["role"]), (&json!("message"), &json!("agent")));
-    let got = rpc(&double, "1.0", "SendMessage", new.clone()).await.json();
-    assert_eq!(got["result"]["message"]["parts"], json!([{"text": "hello"}]));
-    let got = ask(&double, request("1.0", "POST", "/agents/echo/message:send", Some(&new))).await.json();
-    assert_eq!(got["message"]["role"], "ROLE_AGENT");
-    let got = ask(&double, request("", "POST", "/agents/echo/v1/message:send", Some(&new))).await.json();
-    assert_eq!(got["message"]["content"], json!([{"text": "hello"}]));
+    let response = rpc(&double, "", "message/send", old).await.json();
+    assert_eq!((&response["result"]["kind"], &response["result"]["role"]), (&json!("message"), &json!("agent")));
+    let response = rpc(&double, "1.0", "SendMessage", new.clone()).await.json();
+    assert_eq!(response["result"]["message"]["parts"], json!([{"text": "hello"}]));
+    let response = send(&double, build_request("1.0", "POST", "/agents/echo/message:send", Some(&new))).await.json();
+    assert_eq!(response["message"]["role"], "ROLE_AGENT");
+    let response = send(&double, build_request("", "POST", "/agents/echo/v1/message:send", Some(&new))).await.json();
+    assert_eq!(response["message"]["content"], json!([{"text": "hello"}]));
 }

@@ -1,11 +1,11 @@
-//! The bindings over HTTP, from bytes to bytes, with a scripted handler behind them.
+//! Tests of the JSON-RPC and HTTP+JSON bindings with a scripted handler.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod cards;
 mod double;
-mod envelope;
 mod fuzz;
 mod http;
+mod json_rpc;
+mod operations;
 mod stream;
-mod table;

@@ -1,4 +1,4 @@
-//! An agent that does what it is told, behind every door there is, on a real port.
+//! A test double of an agent that serves all bindings on a real port. The text of a message selects its behaviour.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, Once};
@@ -9,7 +9,10 @@ use a2a::types::{
     SendMessageResponse, StreamResponse, Task, TaskArtifactUpdateEvent, TaskPushNotificationConfig, TaskState,
     TaskStatus, TaskStatusUpdateEvent,
 };
-use a2a::{Answer, Binding, Call, Card, Denied, Error, Handler, Kind, Request, Version};
+use a2a::{
+    AgentHandler, Binding, CallContext, CallRejection, Error, ErrorKind, OperationRequest, OperationResponse,
+    PublishedCard, Version,
+};
 use axum::Router;
 use futures::{StreamExt, stream};
 use http::HeaderName;
@@ -19,7 +22,7 @@ use hyper_util::service::TowerToHyperService;
 use serde_json::json;
 use tokio::net::TcpListener;
 
-/// The metadata that names an agent.
+/// The metadata key that names an agent.
 pub(crate) const AGENT: HeaderName = HeaderName::from_static("x-agent");
 pub(crate) const SECRET: &str = "s3cr3t-t0ken";
 pub(crate) const MAX_REQUEST: usize = 64 << 10;
@@ -27,17 +30,17 @@ pub(crate) const MAX_REQUEST: usize = 64 << 10;
 #[derive(Clone)]
 pub(crate) struct Double {
     address: SocketAddr,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    seen: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
-/// What the double was asked.
+/// A request that the double received.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Seen {
+pub(crate) struct ReceivedRequest {
     pub(crate) agent: Option<String>,
     pub(crate) binding: Binding,
     pub(crate) version: Version,
     pub(crate) extensions: Vec<String>,
-    pub(crate) request: Request,
+    pub(crate) request: OperationRequest,
 }
 
 pub(crate) struct Caller {
@@ -49,7 +52,7 @@ pub(crate) struct Caller {
 }
 
 impl Double {
-    /// Begins to answer; ends with the test.
+    /// Starts a double on a free port. It stops with the test.
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let double = Self { address: listener.local_addr().unwrap(), seen: Arc::default() };
@@ -64,7 +67,7 @@ impl Double {
     pub(crate) fn router(&self) -> Router {
         Router::new()
             .nest("/agents", a2a::http::router(self.clone()))
-            .merge(a2a::http::well_known(self.clone()))
+            .merge(a2a::http::well_known_router(self.clone()))
             .merge(a2a::grpc::router(self.clone(), AGENT))
     }
 
@@ -72,8 +75,8 @@ impl Double {
         format!("http://{}", self.address)
     }
 
-    pub(crate) fn last(&self) -> Seen {
-        self.seen.lock().unwrap().last().cloned().expect("somebody asked")
+    pub(crate) fn last(&self) -> ReceivedRequest {
+        self.seen.lock().unwrap().last().cloned().expect("a request was received")
     }
 }
 
@@ -113,7 +116,7 @@ pub(crate) fn task(id: &str, state: TaskState, history: Vec<Message>) -> Task {
         context_id: "c1".to_owned(),
         status: TaskStatus {
             state,
-            message: Some(message(Role::Agent, "so it stands")),
+            message: Some(message(Role::Agent, "status text")),
             timestamp: serde_json::from_value(json!("2026-11-16T01:02:03.000456Z")).unwrap(),
         },
         artifacts: Some(vec![artifact()]),
@@ -135,11 +138,11 @@ pub(crate) fn artifact() -> Artifact {
     }
 }
 
-/// What streams tell, in order.
+/// Returns the updates of every stream, in order.
 pub(crate) fn updates(last: TaskState) -> Vec<StreamResponse> {
     let task_id = "t1".to_owned();
     let context_id = "c1".to_owned();
-    let piece = |text: &str, append: bool, last_chunk: bool| {
+    let chunk = |text: &str, append: bool, last_chunk: bool| {
         StreamResponse::ArtifactUpdate(TaskArtifactUpdateEvent {
             task_id: task_id.clone(),
             context_id: context_id.clone(),
@@ -152,8 +155,8 @@ pub(crate) fn updates(last: TaskState) -> Vec<StreamResponse> {
     let status = task("", last, Vec::new()).status;
     vec![
         StreamResponse::Task(task("t1", TaskState::Working, vec![message(Role::User, "go")])),
-        piece("one", false, false),
-        piece("two", true, true),
+        chunk("one", false, false),
+        chunk("two", true, true),
         StreamResponse::StatusUpdate(TaskStatusUpdateEvent {
             task_id: task_id.clone(),
             context_id: context_id.clone(),
@@ -163,20 +166,20 @@ pub(crate) fn updates(last: TaskState) -> Vec<StreamResponse> {
     ]
 }
 
-impl Handler for Double {
+impl AgentHandler for Double {
     type Caller = Caller;
 
-    async fn admit(&self, call: &Call) -> Result<Caller, Denied> {
+    async fn authorize(&self, call: &CallContext) -> Result<Caller, CallRejection> {
         let authorization = call.headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default();
         match call.agent.as_deref() {
-            Some("nobody") => return Err(Denied::NoAgent),
+            Some("unknown") => return Err(CallRejection::UnknownAgent),
             Some("locked") if authorization != format!("Bearer {SECRET}") => {
-                return Err(Denied::Unauthenticated { challenge: "Bearer realm=\"x\"".to_owned() });
+                return Err(CallRejection::Unauthenticated { challenge: "Bearer realm=\"x\"".to_owned() });
             }
-            Some("forbidden") => return Err(Denied::Forbidden("not for you".to_owned())),
-            Some("busy") => return Err(Denied::TooMany { retry_after: Duration::from_millis(1_500) }),
+            Some("forbidden") => return Err(CallRejection::Forbidden("not for you".to_owned())),
+            Some("busy") => return Err(CallRejection::RateLimited { retry_after: Duration::from_millis(1_500) }),
             Some("refused") => {
-                return Err(Denied::Refused(Error::new(Kind::UnsupportedOperation, "not offered here")));
+                return Err(CallRejection::NotOffered(Error::new(ErrorKind::UnsupportedOperation, "not offered here")));
             }
             _ => {}
         }
@@ -184,14 +187,14 @@ impl Handler for Double {
             agent: call.agent.clone(),
             binding: call.binding,
             version: call.version,
-            extensions: call.extensions_wanted.clone(),
+            extensions: call.requested_extensions.clone(),
             authorization: authorization.to_owned(),
         })
     }
 
-    async fn handle(&self, caller: Caller, request: Request) -> Result<Answer, Error> {
+    async fn handle(&self, caller: Caller, request: OperationRequest) -> Result<OperationResponse, Error> {
         let authorization = caller.authorization;
-        self.seen.lock().unwrap().push(Seen {
+        self.seen.lock().unwrap().push(ReceivedRequest {
             agent: caller.agent,
             binding: caller.binding,
             version: caller.version,
@@ -199,14 +202,14 @@ impl Handler for Double {
             request: request.clone(),
         });
         match request {
-            Request::Send(request) => match text(&request.message) {
-                "message" => Ok(Answer::Sent(SendMessageResponse::Message(message(Role::Agent, "hello")))),
+            OperationRequest::Send(request) => match text(&request.message) {
+                "message" => Ok(OperationResponse::Sent(SendMessageResponse::Message(message(Role::Agent, "hello")))),
                 "slow" => std::future::pending().await,
                 "huge" => {
-                    let said = "x".repeat(300_000);
-                    Ok(Answer::Sent(SendMessageResponse::Message(message(Role::Agent, &said))))
+                    let text = "x".repeat(300_000);
+                    Ok(OperationResponse::Sent(SendMessageResponse::Message(message(Role::Agent, &text))))
                 }
-                "leak" => Err(Error::new(Kind::Internal, format!("you sent {authorization}"))),
+                "leak" => Err(Error::new(ErrorKind::Internal, format!("you sent {authorization}"))),
                 "bytes" => {
                     let mut answer = task("t1", TaskState::Completed, Vec::new());
                     let is_raw = |part: &&Part| matches!(part.content, PartContent::Raw(_));
@@ -214,71 +217,83 @@ impl Handler for Double {
                         parts: request.message.parts.iter().filter(is_raw).cloned().collect(),
                         ..artifact()
                     }]);
-                    Ok(Answer::Sent(SendMessageResponse::Task(answer)))
+                    Ok(OperationResponse::Sent(SendMessageResponse::Task(answer)))
                 }
-                _ => {
-                    Ok(Answer::Sent(SendMessageResponse::Task(task("t1", TaskState::Completed, vec![request.message]))))
-                }
+                _ => Ok(OperationResponse::Sent(SendMessageResponse::Task(task(
+                    "t1",
+                    TaskState::Completed,
+                    vec![request.message],
+                )))),
             },
-            Request::Stream(request) => {
-                let told: Vec<_> = match text(&request.message) {
+            OperationRequest::Stream(request) => {
+                let updates: Vec<_> = match text(&request.message) {
                     "asks" => updates(TaskState::InputRequired),
                     "message" => vec![StreamResponse::Message(message(Role::Agent, "hello"))],
                     "breaks" | "silent" => updates(TaskState::Completed).into_iter().take(1).collect(),
                     "open" => updates(TaskState::Completed),
                     _ => updates(TaskState::Completed),
                 };
-                let told = stream::iter(told.into_iter().map(Ok));
-                Ok(Answer::Updates(match text(&request.message) {
-                    "breaks" => told.chain(stream::iter([Err(Error::new(Kind::Internal, "it broke"))])).boxed(),
-                    // It forgets to end.
-                    "silent" | "open" => told.chain(stream::pending()).boxed(),
-                    _ => told.boxed(),
+                let updates = stream::iter(updates.into_iter().map(Ok));
+                Ok(OperationResponse::Updates(match text(&request.message) {
+                    "breaks" => updates.chain(stream::iter([Err(Error::new(ErrorKind::Internal, "it broke"))])).boxed(),
+                    // The stream never ends.
+                    "silent" | "open" => updates.chain(stream::pending()).boxed(),
+                    _ => updates.boxed(),
                 }))
             }
-            Request::Get(request) if request.id == "missing" => Err(Error::task_not_found(&request.id)),
-            Request::Get(request) => Ok(Answer::Task(task(&request.id, TaskState::Working, Vec::new()))),
-            Request::List(_) => Ok(Answer::Tasks(ListTasksResponse {
+            OperationRequest::Get(request) if request.id == "missing" => Err(Error::task_not_found(&request.id)),
+            OperationRequest::Get(request) => {
+                Ok(OperationResponse::Task(task(&request.id, TaskState::Working, Vec::new())))
+            }
+            OperationRequest::List(_) => Ok(OperationResponse::Tasks(ListTasksResponse {
                 tasks: vec![task("t1", TaskState::Working, Vec::new()), task("t2", TaskState::Failed, Vec::new())],
                 next_page_token: String::new(),
                 page_size: 50,
                 total_size: 2,
             })),
-            Request::Cancel(request) if request.id == "done" => {
-                Err(Error::new(Kind::TaskNotCancelable, "the task has ended"))
+            OperationRequest::Cancel(request) if request.id == "done" => {
+                Err(Error::new(ErrorKind::TaskNotCancelable, "the task has ended"))
             }
-            Request::Cancel(request) => Ok(Answer::Task(task(&request.id, TaskState::Canceled, Vec::new()))),
-            Request::Subscribe(request) if request.id == "done" => {
-                Err(Error::new(Kind::UnsupportedOperation, "the task has ended"))
+            OperationRequest::Cancel(request) => {
+                Ok(OperationResponse::Task(task(&request.id, TaskState::Canceled, Vec::new())))
             }
-            Request::Subscribe(_) => {
-                Ok(Answer::Updates(stream::iter(updates(TaskState::Completed).into_iter().map(Ok)).boxed()))
+            OperationRequest::Subscribe(request) if request.id == "done" => {
+                Err(Error::new(ErrorKind::UnsupportedOperation, "the task has ended"))
             }
-            Request::SetPush(config) => {
+            OperationRequest::Subscribe(_) => {
+                Ok(OperationResponse::Updates(stream::iter(updates(TaskState::Completed).into_iter().map(Ok)).boxed()))
+            }
+            OperationRequest::SetPush(config) => {
                 let id = Some(config.id.unwrap_or_else(|| "p1".to_owned()));
-                Ok(Answer::Push(TaskPushNotificationConfig { id, tenant: None, ..config }))
+                Ok(OperationResponse::PushConfig(TaskPushNotificationConfig { id, tenant: None, ..config }))
             }
-            Request::GetPush(request) if request.id == "missing" => Err(Error::new(Kind::NotFound, "there is none")),
-            Request::GetPush(request) => Ok(Answer::Push(push(&request.task_id, &request.id))),
-            Request::ListPush(request) => Ok(Answer::Pushes(ListTaskPushNotificationConfigsResponse {
-                configs: vec![push(&request.task_id, "p1"), push(&request.task_id, "p2")],
-                next_page_token: None,
-            })),
-            Request::DeletePush(_) => Ok(Answer::Deleted),
-            Request::ExtendedCard(_) => Ok(Answer::Card(Box::new(self.agent_card("extended")))),
+            OperationRequest::GetPush(request) if request.id == "missing" => {
+                Err(Error::new(ErrorKind::NotFound, "not found"))
+            }
+            OperationRequest::GetPush(request) => {
+                Ok(OperationResponse::PushConfig(push(&request.task_id, &request.id)))
+            }
+            OperationRequest::ListPush(request) => {
+                Ok(OperationResponse::PushConfigs(ListTaskPushNotificationConfigsResponse {
+                    configs: vec![push(&request.task_id, "p1"), push(&request.task_id, "p2")],
+                    next_page_token: None,
+                }))
+            }
+            OperationRequest::DeletePush(_) => Ok(OperationResponse::Deleted),
+            OperationRequest::ExtendedCard(_) => Ok(OperationResponse::Card(Box::new(self.agent_card("extended")))),
         }
     }
 
-    async fn card(&self, call: &Call) -> Result<Card, Denied> {
+    async fn card(&self, call: &CallContext) -> Result<PublishedCard, CallRejection> {
         let card = self.agent_card(call.agent.as_deref().unwrap_or("default"));
-        Ok(Card { card, modified: 1_000_000_000 })
+        Ok(PublishedCard { card, modified: 1_000_000_000 })
     }
 
-    fn activates(&self, call: &Call) -> Vec<String> {
-        call.extensions_wanted.iter().filter(|uri| uri.ends_with("known")).cloned().collect()
+    fn active_extensions(&self, call: &CallContext) -> Vec<String> {
+        call.requested_extensions.iter().filter(|uri| uri.ends_with("known")).cloned().collect()
     }
 
-    fn max_request(&self) -> usize {
+    fn max_request_bytes(&self) -> usize {
         MAX_REQUEST
     }
 }

@@ -1,4 +1,4 @@
-//! Bodies that nobody should send: always an answer, never an error of our own.
+//! Malformed gRPC bodies never cause an internal error.
 
 use a2a::proto::v1;
 use axum::body::Body;
@@ -33,7 +33,7 @@ async fn ask(request: Request<Body>) -> Response<Body> {
     Double::unbound().router().oneshot(request).await.unwrap()
 }
 
-/// How a call went, wherever that is told.
+/// Returns the status and message of a call from its headers or trailers.
 async fn outcome(response: Response<Body>) -> (u16, String) {
     let headers = response.headers().clone();
     let trailers = response.into_body().collect().await.unwrap().trailers().cloned().unwrap_or_default();
@@ -50,19 +50,19 @@ fn framed(flag: u8, message: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn what_is_no_call_is_told_so() {
+async fn malformed_calls_are_rejected() {
     // A2A-1
     let get = v1::GetTaskRequest { id: "t1".to_owned(), ..Default::default() }.encode_to_vec();
     let path = "/lf.a2a.v1.A2AService/GetTask";
     assert_eq!(outcome(ask(post(path, framed(0, &get))).await).await.0, 0);
     for (body, code, word) in [
         (Vec::new(), 3, "no message"),
-        (vec![0, 0, 0], 3, "middle"),
-        (framed(0, &get)[..7].to_vec(), 3, "middle"),
+        (vec![0, 0, 0], 3, "truncated"),
+        (framed(0, &get)[..7].to_vec(), 3, "truncated"),
         ([framed(0, &get), framed(0, &get)].concat(), 3, "more than one"),
-        ([framed(0, &get), vec![0]].concat(), 3, "middle"),
+        ([framed(0, &get), vec![0]].concat(), 3, "truncated"),
         (framed(1, &get), 12, "compression"),
-        (framed(0, &[0xff; 20]), 3, "cannot be read"),
+        (framed(0, &[0xff; 20]), 3, "cannot be decoded"),
         (vec![0, 0xff, 0xff, 0xff, 0xff], 8, "larger"),
     ] {
         let (status, message) = outcome(ask(post(path, body)).await).await;
@@ -84,7 +84,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn no_body_is_an_internal_error(
+    fn arbitrary_bodies_cause_no_internal_error(
         bytes in proptest::collection::vec(any::<u8>(), 0..120),
         is_framed in any::<bool>(),
         is_old in any::<bool>(),
@@ -95,7 +95,7 @@ proptest! {
         // A2A-1
         let service = if is_old { "a2a.v1.A2AService" } else { "lf.a2a.v1.A2AService" };
         let path = format!("/{service}/{}", METHODS[method]);
-        // Bytes, and a request with some of them in it.
+        // Random bytes, and a request with random bytes in it.
         let mut request = v1::SendMessageRequest {
             message: Some(super::double::message(a2a::types::Role::User, "go").into()),
             ..Default::default()

@@ -1,9 +1,9 @@
-//! Both services, as tonic's client sees them.
+//! Both gRPC services, called with the client of tonic.
 
-use a2a::grpc::status::to_error;
+use a2a::grpc::status::error_from_status;
 use a2a::proto::{v1, v03};
 use a2a::types::{self, Role, StreamResponse, TaskState};
-use a2a::{Binding, Request, Version};
+use a2a::{Binding, OperationRequest, Version};
 use futures::TryStreamExt;
 use http::uri::PathAndQuery;
 use prost::Message;
@@ -21,7 +21,7 @@ struct Peer(Channel);
 type Metadata<'a> = &'a [(&'static str, &'a str)];
 
 impl Peer {
-    async fn of(double: &Double) -> Self {
+    async fn connect(double: &Double) -> Self {
         Self(Endpoint::from_shared(double.url()).unwrap().connect().await.unwrap())
     }
 
@@ -41,8 +41,8 @@ impl Peer {
         let mut grpc = tonic::client::Grpc::new(self.0.clone());
         grpc.ready().await.unwrap();
         let path: PathAndQuery = format!("/{service}/{method}").parse().unwrap();
-        let answer = grpc.unary(Self::request(request, metadata), path, ProstCodec::default()).await?;
-        Ok(answer.into_inner())
+        let response = grpc.unary(Self::request(request, metadata), path, ProstCodec::default()).await?;
+        Ok(response.into_inner())
     }
 
     async fn listen<Q, A>(&self, service: &str, method: &str, request: Q) -> Result<Vec<A>, (Vec<A>, Status)>
@@ -53,14 +53,14 @@ impl Peer {
         let mut grpc = tonic::client::Grpc::new(self.0.clone());
         grpc.ready().await.unwrap();
         let path: PathAndQuery = format!("/{service}/{method}").parse().unwrap();
-        let answer = grpc.server_streaming(Self::request(request, &[]), path, ProstCodec::default()).await;
-        let mut answer = answer.map_err(|status| (Vec::new(), status))?.into_inner();
-        let mut told = Vec::new();
+        let response = grpc.server_streaming(Self::request(request, &[]), path, ProstCodec::default()).await;
+        let mut response = response.map_err(|status| (Vec::new(), status))?.into_inner();
+        let mut updates = Vec::new();
         loop {
-            match answer.try_next().await {
-                Ok(Some(update)) => told.push(update),
-                Ok(None) => return Ok(told),
-                Err(status) => return Err((told, status)),
+            match response.try_next().await {
+                Ok(Some(update)) => updates.push(update),
+                Ok(None) => return Ok(updates),
+                Err(status) => return Err((updates, status)),
             }
         }
     }
@@ -74,32 +74,32 @@ fn get(id: &str) -> v1::GetTaskRequest {
     v1::GetTaskRequest { id: id.to_owned(), ..Default::default() }
 }
 
-/// The error in the details, which repeat the code and the message.
+/// Returns the error in the details. The details repeat the code and the message.
 fn detailed(status: &Status) -> a2a::Error {
     let details = tonic_types::pb::Status::decode(status.details()).unwrap();
     assert_eq!((details.code, details.message.as_str()), (status.code() as i32, status.message()));
     assert_eq!(details.details[0].type_url, "type.googleapis.com/google.rpc.ErrorInfo");
-    to_error(status).unwrap()
+    error_from_status(status).unwrap()
 }
 
 #[tokio::test]
-async fn every_method_of_lf_a2a_v1_is_answered() {
+async fn every_method_of_lf_a2a_v1_responds() {
     // A2A-1
     let double = Double::start().await;
-    let peer = Peer::of(&double).await;
+    let peer = Peer::connect(&double).await;
     let sent: v1::SendMessageResponse =
         peer.call(V1, "SendMessage", v1::SendMessageRequest::from(send("go")), &[]).await.unwrap();
     let expected = task("t1", TaskState::Completed, vec![message(Role::User, "go")]);
     assert_eq!(sent.payload, Some(v1::send_message_response::Payload::Task(expected.into())));
-    assert_eq!(double.last().request, Request::Send(send("go")));
+    assert_eq!(double.last().request, OperationRequest::Send(send("go")));
     assert_eq!((double.last().binding, double.last().version), (Binding::Grpc, Version::V10));
     let sent: v1::SendMessageResponse =
         peer.call(V1, "SendMessage", v1::SendMessageRequest::from(send("message")), &[]).await.unwrap();
     assert_eq!(sent.payload, Some(v1::send_message_response::Payload::Message(message(Role::Agent, "hello").into())));
-    let told: Vec<v1::StreamResponse> =
+    let received: Vec<v1::StreamResponse> =
         peer.listen(V1, "SendStreamingMessage", v1::SendMessageRequest::from(send("go"))).await.unwrap();
-    let told: Vec<StreamResponse> = told.into_iter().map(|update| update.try_into().unwrap()).collect();
-    assert_eq!(told, updates(TaskState::Completed));
+    let received: Vec<StreamResponse> = received.into_iter().map(|update| update.try_into().unwrap()).collect();
+    assert_eq!(received, updates(TaskState::Completed));
     let found: v1::Task = peer.call(V1, "GetTask", get("t7"), &[]).await.unwrap();
     assert_eq!(found, task("t7", TaskState::Working, vec![]).into());
     let found: v1::ListTasksResponse = peer
@@ -111,8 +111,8 @@ async fn every_method_of_lf_a2a_v1_is_answered() {
     let found: v1::Task = peer.call(V1, "CancelTask", cancel, &[]).await.unwrap();
     assert_eq!(found.status.unwrap().state(), v1::TaskState::Canceled);
     let subscribe = v1::SubscribeToTaskRequest { id: "t7".to_owned(), ..Default::default() };
-    let told: Vec<v1::StreamResponse> = peer.listen(V1, "SubscribeToTask", subscribe).await.unwrap();
-    assert_eq!(told.len(), 4);
+    let received: Vec<v1::StreamResponse> = peer.listen(V1, "SubscribeToTask", subscribe).await.unwrap();
+    assert_eq!(received.len(), 4);
     let made: v1::TaskPushNotificationConfig = peer
         .call(V1, "CreateTaskPushNotificationConfig", v1::TaskPushNotificationConfig::from(push("t1", "p9")), &[])
         .await
@@ -141,17 +141,17 @@ async fn every_method_of_lf_a2a_v1_is_answered() {
 }
 
 #[tokio::test]
-async fn every_method_of_a2a_v1_is_answered() {
+async fn every_method_of_a2a_v1_responds() {
     // A2A-1
     let double = Double::start().await;
-    let peer = Peer::of(&double).await;
+    let peer = Peer::connect(&double).await;
     let request = v03::SendMessageRequest::from(send("go"));
     let sent: v03::SendMessageResponse = peer.call(V03, "SendMessage", request.clone(), &[]).await.unwrap();
     let expected = task("t1", TaskState::Completed, vec![message(Role::User, "go")]);
     assert_eq!(sent.payload, Some(v03::send_message_response::Payload::Task(expected.into())));
     assert_eq!((double.last().binding, double.last().version), (Binding::Grpc, Version::V03));
-    let told: Vec<v03::StreamResponse> = peer.listen(V03, "SendStreamingMessage", request).await.unwrap();
-    let is_final: Vec<bool> = told
+    let received: Vec<v03::StreamResponse> = peer.listen(V03, "SendStreamingMessage", request).await.unwrap();
+    let is_final: Vec<bool> = received
         .iter()
         .map(|update| matches!(&update.payload, Some(v03::stream_response::Payload::StatusUpdate(event)) if event.r#final))
         .collect();
@@ -161,12 +161,12 @@ async fn every_method_of_a2a_v1_is_answered() {
     let found: v03::Task = peer.call(V03, "GetTask", request, &[]).await.unwrap();
     assert_eq!(found, task("t7", TaskState::Working, vec![]).into());
     let expected = types::GetTaskRequest { id: "t7".to_owned(), history_length: Some(3), tenant: None };
-    assert_eq!(double.last().request, Request::Get(expected));
+    assert_eq!(double.last().request, OperationRequest::Get(expected));
     let found: v03::Task = peer.call(V03, "CancelTask", v03::CancelTaskRequest { name: named() }, &[]).await.unwrap();
     assert_eq!(found.status.unwrap().state(), v03::TaskState::Cancelled);
-    let told: Vec<v03::StreamResponse> =
+    let received: Vec<v03::StreamResponse> =
         peer.listen(V03, "TaskSubscription", v03::TaskSubscriptionRequest { name: named() }).await.unwrap();
-    assert_eq!(told.len(), 4);
+    assert_eq!(received.len(), 4);
     let create = v03::CreateTaskPushNotificationConfigRequest::from(push("t1", "p9"));
     let made: v03::TaskPushNotificationConfig =
         peer.call(V03, "CreateTaskPushNotificationConfig", create, &[]).await.unwrap();
@@ -190,18 +190,18 @@ async fn every_method_of_a2a_v1_is_answered() {
 }
 
 #[tokio::test]
-async fn an_agent_is_named_by_tenant_or_metadata() {
+async fn the_agent_is_named_by_tenant_or_metadata() {
     // A2A-1
     let double = Double::start().await;
-    let peer = Peer::of(&double).await;
-    let of = |tenant: &str| v1::GetTaskRequest { tenant: tenant.to_owned(), ..get("t1") };
+    let peer = Peer::connect(&double).await;
+    let with_tenant = |tenant: &str| v1::GetTaskRequest { tenant: tenant.to_owned(), ..get("t1") };
     for (tenant, metadata, expected) in [
         ("", &[] as Metadata, None),
         ("one", &[], Some("one")),
         ("", &[("x-agent", "two")], Some("two")),
         ("one", &[("x-agent", "two")], Some("one")),
     ] {
-        peer.call::<_, v1::Task>(V1, "GetTask", of(tenant), metadata).await.unwrap();
+        peer.call::<_, v1::Task>(V1, "GetTask", with_tenant(tenant), metadata).await.unwrap();
         assert_eq!(double.last().agent.as_deref(), expected);
     }
     let old = v03::GetTaskRequest { name: "tasks/t1".to_owned(), history_length: 0 };
@@ -210,17 +210,17 @@ async fn an_agent_is_named_by_tenant_or_metadata() {
 }
 
 #[tokio::test]
-async fn the_package_is_the_version() {
+async fn the_package_determines_the_version() {
     // A2A-1
     let double = Double::start().await;
-    let peer = Peer::of(&double).await;
+    let peer = Peer::connect(&double).await;
     for fine in ["1.0", "1.0.7", ""] {
         peer.call::<_, v1::Task>(V1, "GetTask", get("t1"), &[("a2a-version", fine)]).await.unwrap();
     }
     for wrong in ["0.3", "2.0", "x"] {
         let status = peer.call::<_, v1::Task>(V1, "GetTask", get("t1"), &[("a2a-version", wrong)]).await.unwrap_err();
         assert_eq!(status.code(), Code::FailedPrecondition);
-        assert_eq!(detailed(&status).kind, a2a::Kind::VersionNotSupported);
+        assert_eq!(detailed(&status).kind, a2a::ErrorKind::VersionNotSupported);
     }
     let old = v03::GetTaskRequest { name: "tasks/t1".to_owned(), history_length: 0 };
     let status = peer.call::<_, v03::Task>(V03, "GetTask", old, &[("a2a-version", "1.0")]).await.unwrap_err();
@@ -229,36 +229,37 @@ async fn the_package_is_the_version() {
 }
 
 #[tokio::test]
-async fn errors_are_told_in_the_words_of_each_version() {
+async fn errors_have_the_form_of_each_version() {
     // A2A-1
     let double = Double::start().await;
-    let peer = Peer::of(&double).await;
+    let peer = Peer::connect(&double).await;
     let status = peer.call::<_, v1::Task>(V1, "GetTask", get("missing"), &[]).await.unwrap_err();
     assert_eq!(status.code(), Code::NotFound);
     let error = detailed(&status);
-    assert_eq!((error.kind, error.metadata["taskId"].as_str()), (a2a::Kind::TaskNotFound, "missing"));
+    assert_eq!((error.kind, error.metadata["taskId"].as_str()), (a2a::ErrorKind::TaskNotFound, "missing"));
     let old = v03::GetTaskRequest { name: "tasks/missing".to_owned(), history_length: 0 };
     let status = peer.call::<_, v03::Task>(V03, "GetTask", old, &[]).await.unwrap_err();
     assert_eq!((status.code(), status.message()), (Code::NotFound, "TaskNotFoundError: the task was not found"));
     assert!(status.details().is_empty());
     let broken = v1::SendMessageRequest::from(send("breaks"));
-    let (told, status) = peer.listen::<_, v1::StreamResponse>(V1, "SendStreamingMessage", broken).await.unwrap_err();
-    assert_eq!((told.len(), status.code(), status.message()), (1, Code::Internal, "it broke"));
+    let (received, status) =
+        peer.listen::<_, v1::StreamResponse>(V1, "SendStreamingMessage", broken).await.unwrap_err();
+    assert_eq!((received.len(), status.code(), status.message()), (1, Code::Internal, "it broke"));
 }
 
 #[tokio::test]
-async fn who_is_not_let_in_is_told_so_before_anything_else() {
+async fn rejections_come_before_validation_errors() {
     // A2A-2, A2A-3
     let double = Double::start().await;
-    let peer = Peer::of(&double).await;
+    let peer = Peer::connect(&double).await;
     for (agent, code, metadata) in [
-        ("nobody", Code::NotFound, None),
+        ("unknown", Code::NotFound, None),
         ("locked", Code::Unauthenticated, Some(("www-authenticate", "Bearer realm=\"x\""))),
         ("forbidden", Code::PermissionDenied, None),
         ("busy", Code::ResourceExhausted, Some(("retry-after", "2"))),
         ("refused", Code::FailedPrecondition, None),
     ] {
-        // The request is wrong, too, but that is nobody's business yet.
+        // The request is invalid as well, but unauthorized callers do not learn that.
         let status = peer.call::<_, v1::Task>(V1, "GetTask", get(""), &[("x-agent", agent)]).await.unwrap_err();
         assert_eq!(status.code(), code, "{agent}");
         if let Some((name, value)) = metadata {
@@ -268,10 +269,10 @@ async fn who_is_not_let_in_is_told_so_before_anything_else() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_named() {
+async fn errors_name_the_missing_field() {
     // A2A-1
     let double = Double::start().await;
-    let peer = Peer::of(&double).await;
+    let peer = Peer::connect(&double).await;
     let full = v1::Message::from(message(Role::User, "go"));
     let messages = [
         (None, "message"),
@@ -297,19 +298,19 @@ async fn what_is_missing_is_named() {
 }
 
 #[tokio::test]
-async fn nothing_larger_than_allowed_is_read() {
+async fn oversized_requests_are_rejected() {
     // A2A-4
     let double = Double::start().await;
-    let peer = Peer::of(&double).await;
+    let peer = Peer::connect(&double).await;
     let status = peer.call::<_, v1::Task>(V1, "GetTask", get(&"x".repeat(MAX_REQUEST)), &[]).await.unwrap_err();
     assert_eq!(status.code(), Code::ResourceExhausted);
     peer.call::<_, v1::Task>(V1, "GetTask", get(&"x".repeat(MAX_REQUEST / 2)), &[]).await.unwrap();
 }
 
 #[tokio::test]
-async fn what_is_not_known_is_unimplemented() {
+async fn unknown_methods_are_unimplemented() {
     let double = Double::start().await;
-    let peer = Peer::of(&double).await;
+    let peer = Peer::connect(&double).await;
     let status = peer.call::<_, ()>(V1, "Dance", (), &[]).await.unwrap_err();
     assert_eq!(status.code(), Code::Unimplemented);
     let status = peer.call::<_, ()>(V03, "ListTasks", (), &[]).await.unwrap_err();
@@ -317,14 +318,14 @@ async fn what_is_not_known_is_unimplemented() {
 }
 
 #[tokio::test]
-async fn extensions_that_take_part_are_named() {
+async fn active_extensions_are_returned() {
     let double = Double::start().await;
-    let peer = Peer::of(&double).await;
+    let peer = Peer::connect(&double).await;
     let mut grpc = tonic::client::Grpc::new(peer.0.clone());
     grpc.ready().await.unwrap();
     let request = Peer::request(get("t1"), &[("a2a-extensions", "urn:known, urn:other")]);
     let path = PathAndQuery::from_static("/lf.a2a.v1.A2AService/GetTask");
-    let answer = grpc.unary::<_, v1::Task, _>(request, path, ProstCodec::default()).await.unwrap();
-    assert_eq!(answer.metadata().get("a2a-extensions").unwrap(), "urn:known");
+    let response = grpc.unary::<_, v1::Task, _>(request, path, ProstCodec::default()).await.unwrap();
+    assert_eq!(response.metadata().get("a2a-extensions").unwrap(), "urn:known");
     assert_eq!(double.last().extensions, ["urn:known", "urn:other"]);
 }

@@ -1,4 +1,4 @@
-//! What goes over the wire: gRPC as an independent client sees it, and every version and binding as our own client does.
+//! Tests over real sockets: gRPC with an independent client, and every version and binding with our own client.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -6,5 +6,5 @@ mod client;
 mod double;
 mod fuzz;
 mod grpc;
-mod hostile;
+mod malformed_agents;
 mod services;

@@ -1,4 +1,4 @@
-//! The health and reflection services, as their public clients see them, over a real port and without an agent.
+//! The health and reflection services, called with their public clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,19 +25,20 @@ async fn channel() -> Channel {
     Endpoint::from_shared(double.url()).unwrap().connect().await.unwrap()
 }
 
-fn checked(service: &str) -> HealthCheckRequest {
+fn health_request(service: &str) -> HealthCheckRequest {
     HealthCheckRequest { service: service.to_owned() }
 }
 
-fn asked(request: MessageRequest) -> ServerReflectionRequest {
+fn reflection_request(request: MessageRequest) -> ServerReflectionRequest {
     ServerReflectionRequest { host: String::new(), message_request: Some(request) }
 }
 
-async fn reflected(channel: &Channel, requests: Vec<MessageRequest>) -> Vec<MessageResponse> {
-    let requests = requests.into_iter().map(asked);
+async fn reflect(channel: &Channel, requests: Vec<MessageRequest>) -> Vec<MessageResponse> {
+    let requests = requests.into_iter().map(reflection_request);
     let mut client = ServerReflectionClient::new(channel.clone());
-    let answers = client.server_reflection_info(stream::iter(requests.collect::<Vec<_>>())).await.unwrap().into_inner();
-    answers.map(|answer| answer.unwrap().message_response.unwrap()).collect().await
+    let responses =
+        client.server_reflection_info(stream::iter(requests.collect::<Vec<_>>())).await.unwrap().into_inner();
+    responses.map(|response| response.unwrap().message_response.unwrap()).collect().await
 }
 
 #[tokio::test]
@@ -45,14 +46,14 @@ async fn the_server_and_both_services_are_healthy() {
     // A2A-1
     let mut client = HealthClient::new(channel().await);
     for service in ["", SERVICES[0], SERVICES[1]] {
-        let status = client.check(checked(service)).await.unwrap().into_inner();
+        let status = client.check(health_request(service)).await.unwrap().into_inner();
         assert_eq!(status.status(), ServingStatus::Serving, "{service}");
-        let mut watched = client.watch(checked(service)).await.unwrap().into_inner();
+        let mut watched = client.watch(health_request(service)).await.unwrap().into_inner();
         assert_eq!(watched.message().await.unwrap().unwrap().status(), ServingStatus::Serving, "{service}");
     }
-    let status = client.check(checked("assistant")).await.unwrap_err();
+    let status = client.check(health_request("assistant")).await.unwrap_err();
     assert_eq!(status.code(), Code::NotFound);
-    let status = client.check(checked(&"x".repeat(100_000))).await.unwrap_err();
+    let status = client.check(health_request(&"x".repeat(100_000))).await.unwrap_err();
     assert_eq!(status.code(), Code::OutOfRange, "{status}");
 }
 
@@ -60,8 +61,8 @@ async fn the_server_and_both_services_are_healthy() {
 async fn reflection_lists_the_services_and_nothing_else() {
     // A2A-1
     let channel = channel().await;
-    let answers = reflected(&channel, vec![MessageRequest::ListServices(String::new())]).await;
-    let [MessageResponse::ListServicesResponse(list)] = answers.as_slice() else { panic!("{answers:?}") };
+    let responses = reflect(&channel, vec![MessageRequest::ListServices(String::new())]).await;
+    let [MessageResponse::ListServicesResponse(list)] = responses.as_slice() else { panic!("{responses:?}") };
     let names: BTreeSet<&str> = list.service.iter().map(|ServiceResponse { name }| name.as_str()).collect();
     let open = ["grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection"];
     assert_eq!(names, SERVICES.into_iter().chain(open).collect());
@@ -70,17 +71,17 @@ async fn reflection_lists_the_services_and_nothing_else() {
         host: String::new(),
         message_request: Some(v1alpha::server_reflection_request::MessageRequest::ListServices(String::new())),
     };
-    let answer = client.server_reflection_info(stream::iter([request])).await.unwrap();
-    let answer = answer.into_inner().message().await.unwrap().unwrap();
+    let response = client.server_reflection_info(stream::iter([request])).await.unwrap();
+    let response = response.into_inner().message().await.unwrap().unwrap();
     let Some(v1alpha::server_reflection_response::MessageResponse::ListServicesResponse(list)) =
-        answer.message_response
+        response.message_response
     else {
         panic!("no list")
     };
     assert!(SERVICES.iter().all(|name| list.service.iter().any(|service| service.name == *name)), "{list:?}");
 }
 
-/// A tool that knows nothing but the address gets everything that it needs to call a method.
+/// A tool that knows only the address gets all definitions that it needs to call a method.
 #[tokio::test]
 async fn reflection_describes_every_method_and_message() {
     // A2A-1
@@ -89,8 +90,8 @@ async fn reflection_describes_every_method_and_message() {
     let mut files = BTreeMap::new();
     let mut wanted: Vec<MessageRequest> = SERVICES.into_iter().map(symbol).collect();
     while !wanted.is_empty() {
-        for answer in reflected(&channel, std::mem::take(&mut wanted)).await {
-            let MessageResponse::FileDescriptorResponse(found) = answer else { panic!("{answer:?}") };
+        for response in reflect(&channel, std::mem::take(&mut wanted)).await {
+            let MessageResponse::FileDescriptorResponse(found) = response else { panic!("{response:?}") };
             for file in found.file_descriptor_proto {
                 let file = FileDescriptorProto::decode(file.as_slice()).unwrap();
                 let missing = file.dependency.iter().filter(|name| !files.contains_key(*name));
@@ -114,8 +115,8 @@ async fn reflection_describes_every_method_and_message() {
             assert!(messages.contains(name), "{name} of {} is not described", method.name());
         }
     }
-    let unknown = asked(symbol("no.such.Service"));
+    let unknown = reflection_request(symbol("no.such.Service"));
     let mut client = ServerReflectionClient::new(channel);
-    let mut answers = client.server_reflection_info(stream::iter([unknown])).await.unwrap().into_inner();
-    assert_eq!(answers.message().await.unwrap_err().code(), Code::NotFound);
+    let mut responses = client.server_reflection_info(stream::iter([unknown])).await.unwrap().into_inner();
+    assert_eq!(responses.message().await.unwrap_err().code(), Code::NotFound);
 }

@@ -1,4 +1,4 @@
-//! What the benchmarks of conversations share: the program, and a client that costs little.
+//! Shared by the benchmarks of conversations: the server process and a client with little overhead.
 
 use std::io::BufRead;
 use std::process::{Child, Stdio};
@@ -8,7 +8,7 @@ use testkit::app::Home;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// The program with its log in a file: reading it would cost the benchmark more than writing it costs the program.
+/// The server with its log in a file, because reading the log would cost the benchmark too much CPU.
 pub(crate) struct Server {
     pub(crate) child: Child,
     pub(crate) address: String,
@@ -48,26 +48,26 @@ pub(crate) async fn send(connection: &mut TcpStream, input: &str) {
     connection.write_all(request.as_bytes()).await.unwrap();
 }
 
-/// One turn, from the request to the end of its stream.
+/// Runs one turn, from the request to the end of its stream.
 pub(crate) async fn chat(connection: &mut TcpStream, input: &str) {
     send(connection, input).await;
     let mut buffer = [0; 8192];
     let mut read = 0;
-    while !is_whole(&buffer[..read]) {
+    while !is_complete(&buffer[..read]) {
         let more = connection.read(&mut buffer[read..]).await.unwrap();
-        assert!(more > 0, "the connection was cut");
+        assert!(more > 0, "the connection was closed");
         read += more;
     }
     let text = &buffer[..read];
     assert!(text.windows(14).any(|part| part == b"\"success\":true"), "{}", String::from_utf8_lossy(text));
 }
 
-/// With the offline model the length of a stream is known before it is sent.
-fn is_whole(answer: &[u8]) -> bool {
-    let Some(head) = answer.windows(4).position(|window| window == b"\r\n\r\n") else { return false };
-    let headers = std::str::from_utf8(&answer[..head]).unwrap();
+/// Returns true if the response is complete. With the offline model, a stream has a `content-length`.
+fn is_complete(response: &[u8]) -> bool {
+    let Some(head) = response.windows(4).position(|window| window == b"\r\n\r\n") else { return false };
+    let headers = std::str::from_utf8(&response[..head]).unwrap();
     let length = headers.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
-    answer.len() >= head + 4 + length.parse::<usize>().unwrap()
+    response.len() >= head + 4 + length.parse::<usize>().unwrap()
 }
 
 pub(crate) fn quantile(times: &mut [Duration], at: f64) -> Duration {

@@ -1,103 +1,105 @@
-//! The words of `adjutant a2a`: a client for any agent that speaks A2A.
+//! The command line of `adjutant a2a`, a client for A2A agents.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum A2a {
-    /// Show what an agent says of itself
+pub(crate) enum A2aCommand {
+    /// Show the card of an agent
     Card {
         #[command(flatten)]
-        at: At,
+        at: RemoteAgentArgs,
     },
-    /// Send an agent a message and print what comes of it
-    Send(Box<Message>),
+    /// Send a message to an agent and print the result
+    Send(Box<SendArgs>),
     /// Show a task
     Get {
         #[command(flatten)]
-        at: At,
+        at: RemoteAgentArgs,
+        /// Id of the task
         #[arg(value_name = "TASK_ID")]
         task: String,
-        /// So many of its last messages, too
+        /// Number of latest messages to show
         #[arg(long, value_name = "N")]
         history: Option<i32>,
     },
-    /// Show your tasks, the last changed first
+    /// Show your tasks, most recently changed first
     List {
         #[command(flatten)]
-        at: At,
-        /// Only of this context
+        at: RemoteAgentArgs,
+        /// Only tasks of this context
         #[arg(long, value_name = "ID")]
         context: Option<String>,
-        /// Only those that stand like this: submitted, working, completed, failed, canceled, input-required, rejected, auth-required
+        /// State: submitted, working, completed, failed, canceled, input-required, rejected, auth-required
         #[arg(long)]
         status: Option<String>,
-        /// At most so many [default: 50]
+        /// Maximum number of tasks [default: 50]
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=100))]
         limit: Option<i32>,
-        /// Only the ids
+        /// Print only the ids
         #[arg(long, short)]
         quiet: bool,
     },
-    /// Stop a task
+    /// Cancel a task
     Cancel {
         #[command(flatten)]
-        at: At,
+        at: RemoteAgentArgs,
+        /// Id of the task
         #[arg(value_name = "TASK_ID")]
         task: String,
     },
 }
 
-/// Which agent, and how it is spoken to. The token is `--token` where that is given, else ADJUTANT_A2A_TOKEN; the one for
-/// our own server is not shown to others.
+/// Selects an agent and the connection to it. The token is `--token` if it is on the command line, else
+/// ADJUTANT_A2A_TOKEN. ADJUTANT_TOKEN is for our own server and is never sent to other agents.
 #[derive(Debug, Args)]
-pub(crate) struct At {
-    /// Address of the agent or of its card. --token or ADJUTANT_A2A_TOKEN is the token to show there, or env:NAME, file:PATH
+pub(crate) struct RemoteAgentArgs {
+    /// URL of the agent or of its card. --token or ADJUTANT_A2A_TOKEN is the token for it, or env:NAME, file:PATH
     pub(crate) url: String,
-    /// Header to send, a secret only by reference: NAME=env:VARIABLE or NAME=file:PATH; may be given several times
+    /// Header to send, secrets by reference: NAME=env:VARIABLE or NAME=file:PATH; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) header: Vec<String>,
-    /// Only by this binding [default: the best that the card has]
+    /// Protocol binding to use [default: the preferred binding of the card]
     #[arg(long, value_parser = ["jsonrpc", "rest", "grpc"])]
     pub(crate) binding: Option<String>,
-    /// Only in this version of the protocol [default: the newest that the card has]
+    /// Protocol version to use [default: the newest version of the card]
     #[arg(long, value_parser = ["0.3", "1.0"])]
     pub(crate) version: Option<String>,
-    /// Follow the card to other hosts than its own, with the token
+    /// Send messages and the token to other hosts if the card refers to them
     #[arg(long)]
     pub(crate) other_hosts: bool,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Message {
+pub(crate) struct SendArgs {
     #[command(flatten)]
-    pub(crate) at: At,
-    /// What to say, `-` for standard input
+    pub(crate) at: RemoteAgentArgs,
+    /// Message to send, `-` for standard input
     #[arg(allow_hyphen_values = true)]
     pub(crate) message: Option<String>,
-    /// Context to go on with
+    /// Context to continue
     #[arg(long, value_name = "ID")]
     pub(crate) context: Option<String>,
-    /// Task to answer, which asked something
+    /// Task that waits for this message
     #[arg(long, value_name = "ID")]
     pub(crate) task: Option<String>,
-    /// Data to send along, as JSON; may be given several times
+    /// JSON data to send; may be repeated
     #[arg(long, value_name = "JSON")]
     pub(crate) data: Vec<String>,
-    /// File to send along; may be given several times
+    /// File to send; may be repeated
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Vec<PathBuf>,
-    /// Print what happens as it happens [default where the card can; with --json, one event a line]
+    /// Print updates as they arrive [default if the agent supports it]; with --json, one event per line
     #[arg(long, overrides_with = "no_stream")]
     pub(crate) stream: bool,
-    /// Ask for the end only
+    /// Print only the final result
     #[arg(long)]
     pub(crate) no_stream: bool,
-    /// Print the task and do not wait for its end
+    /// Print the id of the task and do not wait for its end
     #[arg(long, conflicts_with = "stream")]
     pub(crate) no_wait: bool,
-    /// How long to wait for the end
+    /// Maximum time to wait for the end
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<f64>,
 }

@@ -1,171 +1,172 @@
-//! The words of the commands about agents: `agents`, `run`, `executions`.
+//! The command line of `agents`, `run` and `executions`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Agents {
+pub(crate) enum AgentsCommand {
     /// Show agents
     #[command(visible_alias = "ls")]
     List {
-        /// Only the ids
+        /// Print only the ids
         #[arg(long, short)]
         quiet: bool,
     },
-    /// Show everything about an agent
+    /// Show the details of an agent
     Show {
-        /// Id, name, or beginning or end of an id
+        /// Id or name of an agent, or beginning or end of its id
         agent: String,
     },
     /// Add an agent
-    Add(Box<NewAgent>),
-    /// Remove agents that were added
+    Add(Box<AddAgentArgs>),
+    /// Remove added agents
     Rm {
-        /// Id, name, or beginning or end of an id
+        /// Id or name of an agent, or beginning or end of its id
         #[arg(required = true, value_name = "AGENT")]
         agents: Vec<String>,
     },
-    /// Say whether agents can be run on this machine, and what is missing
+    /// Check whether agents can run on this machine
     Check {
-        /// Id, name, or beginning or end of an id [default: all that are enabled]
+        /// Id or name of an agent, or beginning or end of its id [default: all enabled agents]
         #[arg(value_name = "AGENT")]
         agents: Vec<String>,
     },
-    /// Find agents that are installed on this machine
+    /// Find installed agents
     Detect {
-        /// Only the names of their presets
+        /// Print only the names of the presets
         #[arg(long, short)]
         quiet: bool,
     },
-    /// Show the agents that adjutant knows how to run
+    /// Show the built-in presets of known agents
     Presets {
-        /// Only their names
+        /// Print only the names
         #[arg(long, short)]
         quiet: bool,
     },
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct NewAgent {
-    /// Agent that adjutant knows how to run; `adjutant agents presets` lists them
+pub(crate) struct AddAgentArgs {
+    /// Preset of a known agent; `adjutant agents presets` lists them
     #[arg(long)]
     pub(crate) preset: Option<String>,
-    /// Lower-case letters, digits and hyphens [default: the preset's, or made of the name]
+    /// Id: lower-case letters, digits and hyphens [default: from the preset or the name]
     #[arg(long)]
     pub(crate) id: Option<String>,
+    /// Name [default: from the preset or the id]
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// Program: a path, or a name on the PATH
+    /// Program to run: a path, or a name on the PATH
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) executable: Option<String>,
-    /// Instead of a program: address of an agent elsewhere that speaks A2A, or of its card
+    /// URL of a remote A2A agent or of its card, instead of a program
     #[arg(long, value_name = "URL", conflicts_with_all = ["preset", "executable"])]
     pub(crate) card_url: Option<String>,
-    /// Token to show to it, by reference: env:NAME or file:PATH
+    /// Token for the remote agent, by reference: env:NAME or file:PATH
     #[arg(long, value_name = "REFERENCE", requires = "card_url")]
     pub(crate) card_token: Option<String>,
-    /// Argument, with templates such as {{input}}; may be given several times
+    /// Argument, with templates such as {{input}}; may be repeated
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     pub(crate) args: Vec<String>,
-    /// How it gets its input
+    /// Input method of the agent
     #[arg(long, value_name = "HOW", value_parser = ["stdin", "file", "args", "json-rpc"])]
     pub(crate) input: Option<String>,
-    /// Where its answer is
+    /// Output method of the agent
     #[arg(long, value_name = "WHERE", value_parser = ["stdout", "file", "json-rpc"])]
     pub(crate) output: Option<String>,
-    /// Whether it changes anything; then it runs alone
+    /// Access to files; a read-write agent runs one execution at a time
     #[arg(long, value_parser = ["read-only", "read-write"])]
     pub(crate) access: Option<String>,
-    /// Where it works
+    /// Working directory
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Variable, a secret only by reference: KEY=env:NAME or KEY=file:PATH; may be given several times
+    /// Environment variable, secrets by reference: KEY=env:NAME or KEY=file:PATH; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
-    /// How long a run may take
+    /// Maximum duration of a run
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<f64>,
-    /// User who may run it, `*` for everyone; may be given several times [default: administrators]
+    /// User that may run the agent, `*` for everyone; may be repeated [default: administrators]
     #[arg(long, value_name = "UUID")]
     pub(crate) allow: Vec<String>,
-    /// All fields from a TOML or JSON file, `-` for standard input; flags win over it
+    /// TOML or JSON file with the fields of the agent, `-` for standard input; flags take precedence
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Run {
-    /// Id, name, or beginning or end of an id
+pub(crate) struct RunArgs {
+    /// Id or name of an agent, or beginning or end of its id
     pub(crate) agent: String,
-    /// What it is asked, `-` for standard input [default: standard input where that is no terminal]
+    /// Input for the agent, `-` for standard input [default: standard input, unless it is a terminal]
     #[arg(allow_hyphen_values = true)]
     pub(crate) input: Option<String>,
-    /// Print the execution's id and do not wait
+    /// Print the id of the execution and do not wait
     #[arg(long)]
     pub(crate) detach: bool,
-    /// How long it may take, if shorter than the agent's own limit
+    /// Maximum duration, if shorter than the limit of the agent
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<f64>,
-    /// Parameter: a number, true, false, JSON, or else text; may be given several times
+    /// Parameter: a number, true, false, JSON or text; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) param: Vec<String>,
-    /// Where it works, if the agent consents
+    /// Working directory, if the agent allows it
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Variable, if the agent consents; may be given several times
+    /// Environment variable, if the agent allows it; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Executions {
-    /// Show executions, the newest first
+pub(crate) enum ExecutionsCommand {
+    /// Show executions, newest first
     #[command(visible_alias = "ls")]
     List {
-        /// Only of this agent: id, name, or beginning or end of an id
+        /// Only executions of this agent: id, name, or beginning or end of an id
         #[arg(long, short)]
         agent: Option<String>,
-        /// idle, starting, running, completed, failed, timeout, cancelled, or active for the first three
+        /// State: idle, starting, running, completed, failed, timeout, cancelled, or active for the first three
         #[arg(long, short)]
         state: Option<String>,
-        /// At most so many [default: 50]
+        /// Maximum number of executions [default: 50]
         #[arg(long, value_name = "N")]
         limit: Option<usize>,
-        /// With --json: the page to begin at
+        /// Cursor of the page to show, with --json
         #[arg(long, value_name = "CURSOR", requires = "json")]
         cursor: Option<String>,
-        /// Only the ids
+        /// Print only the ids
         #[arg(long, short)]
         quiet: bool,
     },
-    /// Show everything about an execution
+    /// Show the details of an execution
     Show {
-        /// Beginning or end of an id
+        /// Id of an execution, or its beginning or end
         execution: String,
     },
-    /// Print what an execution has said
+    /// Print the output of an execution
     Logs {
-        /// Beginning or end of an id
+        /// Id of an execution, or its beginning or end
         execution: String,
-        /// Go on until it ends
+        /// Follow the output until the execution ends
         #[arg(long, short)]
         follow: bool,
-        /// What of it: file is the answer of an agent that writes it to a file
+        /// Stream to print; file is the answer of an agent that writes it to a file
         #[arg(long, default_value = "all", value_parser = ["all", "stdout", "stderr", "file"])]
         stream: String,
     },
-    /// Stop executions
+    /// Cancel executions
     Cancel {
-        /// Beginning or end of an id
+        /// Id of an execution, or its beginning or end
         #[arg(required = true, value_name = "EXECUTION")]
         executions: Vec<String>,
     },
-    /// Ask the same of the same agent again
+    /// Run an execution again with the same input
     Retry {
-        /// Beginning or end of an id
+        /// Id of an execution, or its beginning or end
         execution: String,
-        /// Print what it says until it ends
+        /// Print the output until the execution ends
         #[arg(long, short)]
         follow: bool,
     },

@@ -1,143 +1,144 @@
-//! The words of `adjutant schedules`.
+//! The command line of `schedules`.
 
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Schedules {
+pub(crate) enum SchedulesCommand {
     /// Show schedules
     #[command(visible_alias = "ls")]
     List {
-        /// Only of this agent: id, name, or beginning or end of an id
+        /// Only schedules of this agent: id, name, or beginning or end of an id
         #[arg(long, short)]
         agent: Option<String>,
-        /// Only those that are paused
+        /// Only paused schedules
         #[arg(long)]
         paused: bool,
-        /// Only the ids
+        /// Print only the ids
         #[arg(long, short)]
         quiet: bool,
     },
-    /// Have an agent run at certain times
+    /// Add a schedule that runs an agent
     Add {
-        /// Agent: id, name, or beginning or end of an id
+        /// Id or name of an agent, or beginning or end of its id
         agent: String,
-        /// What it is asked each time
+        /// Input for each run
         #[arg(allow_hyphen_values = true)]
         input: Option<String>,
-        /// What to call it [default: made of the agent's id]
+        /// Name of the schedule [default: from the id of the agent]
         #[arg(long)]
         name: Option<String>,
         #[command(flatten)]
-        timing: Box<Timing>,
+        timing: Box<ScheduleTiming>,
     },
-    /// Change a schedule, at once
+    /// Change a schedule
     Edit {
-        /// Name, or beginning or end of an id
+        /// Name of a schedule, or beginning or end of its id
         schedule: String,
+        /// New name
         #[arg(long)]
         name: Option<String>,
-        /// Agent: id, name, or beginning or end of an id
+        /// Id or name of an agent, or beginning or end of its id
         #[arg(long)]
         agent: Option<String>,
-        /// What the agent is asked each time
+        /// Input for each run
         #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
         input: Option<String>,
         #[command(flatten)]
-        timing: Box<Timing>,
-        /// Give a field back its default; may be given several times
+        timing: Box<ScheduleTiming>,
+        /// Field to reset to its default; may be repeated
         #[arg(long, value_name = "FIELD", value_parser = ["overlap", "missed", "missed-window", "jitter", "start", "end", "pause-after"])]
         clear: Vec<String>,
     },
-    /// Let none of a schedule's times be acted upon
+    /// Pause a schedule
     Pause {
-        /// Name, or beginning or end of an id
+        /// Name of a schedule, or beginning or end of its id
         schedule: String,
-        /// Why, for those who wonder
+        /// Reason for the pause
         #[arg(long)]
         reason: Option<String>,
     },
-    /// Let a schedule go on with its next time
+    /// Resume a schedule at its next occurrence
     Resume {
-        /// Name, or beginning or end of an id
+        /// Name of a schedule, or beginning or end of its id
         schedule: String,
     },
-    /// Run a schedule now, and print what its agent says
+    /// Run a schedule now and print the output
     Run {
-        /// Name, or beginning or end of an id
+        /// Name of a schedule, or beginning or end of its id
         schedule: String,
-        /// Print the execution's id and do not wait
+        /// Print the id of the execution and do not wait
         #[arg(long)]
         detach: bool,
     },
-    /// Show the next times of a schedule
+    /// Show the next occurrences of a schedule
     Next {
-        /// Name, or beginning or end of an id
+        /// Name of a schedule, or beginning or end of its id
         schedule: String,
-        /// How many
+        /// Number of occurrences
         #[arg(short = 'n', long = "count", value_name = "N", default_value_t = 5)]
         count: usize,
     },
-    /// Say why a schedule did, or did not, run
+    /// Explain why a schedule did or did not run
     Explain {
-        /// Name, or beginning or end of an id
+        /// Name of a schedule, or beginning or end of its id
         schedule: String,
-        /// Around this time, such as 2026-01-31T15:00 [default: now]
+        /// Time to explain, such as 2026-01-31T15:00 [default: now]
         #[arg(long, value_name = "TIME")]
         at: Option<String>,
     },
-    /// Show what was decided about the times of a schedule, the latest first
+    /// Show the decisions about the occurrences of a schedule, newest first
     History {
-        /// Name, or beginning or end of an id
+        /// Name of a schedule, or beginning or end of its id
         schedule: String,
-        /// At most so many [default: 50]
+        /// Maximum number of decisions [default: 50]
         #[arg(long, value_name = "N")]
         limit: Option<usize>,
     },
-    /// Remove schedules, with their history
+    /// Remove schedules and their history
     Rm {
-        /// Name, or beginning or end of an id
+        /// Name of a schedule, or beginning or end of its id
         #[arg(required = true, value_name = "SCHEDULE")]
         schedules: Vec<String>,
     },
 }
 
-/// When a schedule runs, and what becomes of times that cannot be kept.
+/// The occurrences of a schedule, and the policies for overlapping and missed ones.
 #[derive(Debug, Args)]
-pub(crate) struct Timing {
-    /// Minute, hour, day of the month, month, day of the week, such as "0 17 * * FRI"; or @daily
+pub(crate) struct ScheduleTiming {
+    /// Cron expression: minute, hour, day, month, weekday, such as "0 17 * * FRI"; or @daily
     #[arg(long, value_name = "EXPRESSION", conflicts_with_all = ["every", "at"])]
     pub(crate) cron: Option<String>,
-    /// Length of time such as 90m or 1h30m
+    /// Interval, such as 90m or 1h30m
     #[arg(long, value_name = "LENGTH", conflicts_with = "at")]
     pub(crate) every: Option<String>,
-    /// Once, such as 2026-01-31T15:00
+    /// Time of a single run, such as 2026-01-31T15:00
     #[arg(long, value_name = "TIME")]
     pub(crate) at: Option<String>,
-    /// Whose clock is meant, such as Europe/Berlin [default: yours]
+    /// Time zone, such as Europe/Berlin [default: yours]
     #[arg(long, value_name = "ZONE")]
     pub(crate) time_zone: Option<String>,
-    /// Parameter: a number, true, false, JSON, or else text; may be given several times
+    /// Parameter: a number, true, false, JSON or text; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) param: Vec<String>,
-    /// While the run before goes on: skip, queue_one, queue_all, cancel or allow [default: skip]
+    /// While the previous run is active: skip, queue_one, queue_all, cancel or allow [default: skip]
     #[arg(long, value_name = "POLICY")]
     pub(crate) overlap: Option<String>,
-    /// What was missed while no server ran: none, once or all [default: once]
+    /// Occurrences to catch up on that passed without a server: none, once or all [default: once]
     #[arg(long, value_name = "POLICY")]
     pub(crate) missed: Option<String>,
-    /// For how long it is made up for [default: 1d]
+    /// Maximum age of an occurrence to catch up on [default: 1d]
     #[arg(long, value_name = "LENGTH")]
     pub(crate) missed_window: Option<String>,
-    /// Put each run off by up to so long, such as 5m
+    /// Maximum random delay of each run, such as 5m
     #[arg(long, value_name = "LENGTH")]
     pub(crate) jitter: Option<String>,
-    /// Not before
+    /// Time of the first possible run
     #[arg(long, value_name = "TIME")]
     pub(crate) start: Option<String>,
-    /// Not after
+    /// Time of the last possible run
     #[arg(long, value_name = "TIME")]
     pub(crate) end: Option<String>,
-    /// Pause it after so many failures in a row
+    /// Number of consecutive failures after which the schedule is paused
     #[arg(long, value_name = "N")]
     pub(crate) pause_after: Option<u32>,
 }

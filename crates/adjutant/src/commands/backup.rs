@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use api::data::Restored;
+use api::data::RestoreSummary;
 
-use crate::cli::Global;
-use crate::client::{Client, open};
+use crate::cli::GlobalOptions;
+use crate::client::{Client, open_file};
 use crate::output;
 
+/// Writes the data of all users to `file`, by default to a new file in the current directory with the time in its name.
+/// Fails if the server refuses or the file cannot be written.
 pub(crate) async fn backup(client: &Client, file: Option<PathBuf>) -> anyhow::Result<()> {
     let file = file.unwrap_or_else(|| {
         let now = model::Clock::system().now().strftime("%Y%m%dT%H%M%SZ").to_string();
@@ -17,30 +19,34 @@ pub(crate) async fn backup(client: &Client, file: Option<PathBuf>) -> anyhow::Re
     save(client, "/api/backup", &file).await
 }
 
-pub(crate) async fn restore(global: &Global, file: &Path) -> anyhow::Result<()> {
-    let backup = open(file).await?;
-    let question = format!("Replace everything, for all users, with {}?", file.display());
+/// Replaces the data of all users with a backup, after a confirmation. Fails if the file cannot be read or the server
+/// rejects it.
+pub(crate) async fn restore(global: &GlobalOptions, file: &Path) -> anyhow::Result<()> {
+    let backup = open_file(file).await?;
+    let question = format!("Replace all data of all users with {}?", file.display());
     output::confirm(&question, global.yes)?;
     let answer = Client::connect(global).await?.upload("/api/restore", backup).await?;
-    answer.show(|restored: Restored| {
+    answer.show(|restored: RestoreSummary| {
         output::note(&format!("restored {} rows", restored.rows));
         Ok(())
     })
 }
 
-/// Writes an answer to `file`, `-` being standard output: a whole file or none, readable by its owner only.
+/// Writes a response to `file`, or to standard output for `-`. The file is replaced only when the response is complete:
+/// until then, the data is in `FILE.part`, which is removed on failure. A new file is readable by its owner only. Fails
+/// if the request fails or the file cannot be written.
 pub(super) async fn save(client: &Client, path: &str, file: &Path) -> anyhow::Result<()> {
     if file == Path::new("-") {
         client.download(path, &mut tokio::io::stdout()).await?;
         return Ok(());
     }
-    let beside = PathBuf::from(format!("{}.part", file.display()));
+    let partial = PathBuf::from(format!("{}.part", file.display()));
     let written = async {
         let mut options = tokio::fs::OpenOptions::new();
-        let mut out = options.write(true).create(true).truncate(true).mode(0o600).open(&beside).await?;
+        let mut out = options.write(true).create(true).truncate(true).mode(0o600).open(&partial).await?;
         let written = client.download(path, &mut out).await?;
         out.sync_all().await?;
-        tokio::fs::rename(&beside, file).await?;
+        tokio::fs::rename(&partial, file).await?;
         anyhow::Ok(written)
     }
     .await;
@@ -50,7 +56,7 @@ pub(super) async fn save(client: &Client, path: &str, file: &Path) -> anyhow::Re
             Ok(())
         }
         Err(error) => {
-            let _ = tokio::fs::remove_file(&beside).await;
+            let _ = tokio::fs::remove_file(&partial).await;
             Err(error).with_context(|| format!("failed to write {}", file.display()))
         }
     }

@@ -1,10 +1,10 @@
-//! `adjutant chat`: one message, the lines of a pipe, or a conversation at the prompt.
+//! `adjutant chat`: sends one message, the lines of standard input, or the messages of an interactive prompt.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use api::chat::{ChatRequest, ChatResponse, Done, ResponseDelta, ToolCallProgress, TurnError};
-use api::conversations::{ListMessages, Role};
+use api::chat::{ChatRequest, ChatResponse, ResponseDelta, ToolCallProgress, TurnDone, TurnError};
+use api::conversations::{ListMessages, MessageRole};
 use api::notifications::{ListNotifications, Notifications};
 use jiff::Timestamp;
 use model::Clock;
@@ -13,105 +13,118 @@ use rustyline::error::ReadlineError;
 use tokio::runtime::Builder;
 
 use super::{listing, notifications};
-use crate::cli::Global;
+use crate::cli::GlobalOptions;
 use crate::client::Client;
 use crate::config::data_dir;
-use crate::exit::{Code, Exit};
+use crate::exit::{ExitError, ExitStatus};
 use crate::output;
-use crate::wire::Outside;
+use crate::wire::ExternalServices;
 
 /// The number of messages shown of a conversation that is continued.
-const SHOWN: usize = 10;
+const HISTORY_LENGTH: usize = 10;
 
-pub(crate) fn run(global: &Global, message: Option<String>, conversation: Option<&str>) -> anyhow::Result<()> {
-    // A runtime of its own: here Ctrl-C ends a turn, not the program.
+/// Sends `message`. Without it, or with `-`, holds a conversation: at a prompt on a terminal, else with one message per
+/// line of standard input, as always with `--json`. `conversation` is the id of a conversation to continue.
+pub(crate) fn run(global: &GlobalOptions, message: Option<String>, conversation: Option<&str>) -> anyhow::Result<()> {
+    // Ctrl-C ends a turn, not the process.
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let mut chat = Chat { conversation: conversation.map(str::to_owned), global, outside: None, since: None };
-    let ended = match message.filter(|message| message != "-") {
-        Some(message) => runtime.block_on(chat.say_once(&message)),
+    let mut chat = ChatPrompt { conversation: conversation.map(str::to_owned), global, services: None, since: None };
+    let result = match message.filter(|message| message != "-") {
+        Some(message) => runtime.block_on(chat.send_once(&message)),
         None if io::stdin().is_terminal() && !global.json => chat.prompt(&runtime),
         None => chat.lines(&runtime),
     };
-    if let Some(outside) = chat.outside {
-        runtime.block_on(outside.stop());
+    if let Some(services) = chat.services {
+        runtime.block_on(services.stop());
     }
-    ended
+    result
 }
 
-struct Chat<'a> {
+/// A conversation of this command.
+struct ChatPrompt<'a> {
+    /// The id of the conversation. None until the first reply of a new one.
     conversation: Option<String>,
-    global: &'a Global,
+    global: &'a GlobalOptions,
     /// The models and MCP servers, if no server runs.
-    outside: Option<Outside>,
-    /// At the prompt: later notifications are shown between turns.
+    services: Option<ExternalServices>,
+    /// Set at the prompt, which shows later notifications between turns.
     since: Option<Timestamp>,
 }
 
 /// The end of a turn.
-struct Ended {
+struct TurnEnd {
     conversation: Option<String>,
     success: bool,
     timed_out: bool,
-    /// The reply that confirms a pending action.
+    /// The phrase that confirms a pending action.
     phrase: Option<String>,
 }
 
-impl Chat<'_> {
-    /// Sends one message and prints the answer. Fails if the turn does.
-    async fn say_once(&mut self, message: &str) -> anyhow::Result<()> {
+impl ChatPrompt<'_> {
+    /// Sends one message and prints the reply. With `--yes`, also sends the confirmation that the reply asks for. Fails
+    /// if the turn fails, needs a confirmation, exceeds the time limit, or is interrupted with Ctrl-C.
+    async fn send_once(&mut self, message: &str) -> anyhow::Result<()> {
         let ended = tokio::select! {
-            ended = self.say(message) => ended?,
-            _ = tokio::signal::ctrl_c() => return Err(Exit::new(Code::Interrupted, "interrupted").into()),
+            ended = self.send(message) => ended?,
+            _ = tokio::signal::ctrl_c() => return Err(ExitError::new(ExitStatus::Interrupted, "interrupted").into()),
         };
         let ended = match &ended.phrase {
-            Some(phrase) if self.global.yes => Box::pin(self.say(phrase)).await?,
+            Some(phrase) if self.global.yes => Box::pin(self.send(phrase)).await?,
             _ => ended,
         };
         if let Some(phrase) = ended.phrase {
             let id = self.conversation.as_deref().unwrap_or_default();
-            let how = format!("confirm with: adjutant chat --conversation {id} '{phrase}', or use --yes");
-            return Err(Exit::new(Code::ConfirmationNeeded, how).into());
+            let message = format!("confirm with: adjutant chat --conversation {id} '{phrase}', or use --yes");
+            return Err(ExitError::new(ExitStatus::ConfirmationNeeded, message).into());
         }
         match (ended.success, ended.timed_out) {
             (true, _) => Ok(()),
-            (false, true) => Err(Exit::new(Code::Timeout, "the assistant took too long").into()),
-            (false, false) => Err(Exit::new(Code::Failed, "the assistant could not do that").into()),
+            (false, true) => Err(ExitError::new(ExitStatus::Timeout, "the assistant exceeded the time limit").into()),
+            (false, false) => {
+                Err(ExitError::new(ExitStatus::Failed, "the assistant failed to handle the message").into())
+            }
         }
     }
 
-    /// Sends every line of standard input as a message of one conversation.
+    /// Sends every line of standard input as a message of one conversation and ignores blank lines. Stops at the first
+    /// message that fails, except if it needs a confirmation, which the next line may contain. Fails like the last
+    /// message, or if there is no message.
     fn lines(&mut self, runtime: &tokio::runtime::Runtime) -> anyhow::Result<()> {
-        let mut said = false;
+        let mut has_input = false;
         let mut outcome = Ok(());
         for line in io::stdin().lock().split(b'\n') {
-            // What is no text is the server's to refuse or to clean, line by line.
+            // The server validates each line.
             let line = String::from_utf8_lossy(&line?).into_owned();
             if !line.trim().is_empty() {
-                said = true;
-                outcome = runtime.block_on(self.say_once(&line));
-                // A question in between is answered by the next line, or is not.
-                let goes_on = matches!(&outcome, Err(error) if crate::exit::code_of(error) == Code::ConfirmationNeeded);
-                if outcome.is_err() && !goes_on {
+                has_input = true;
+                outcome = runtime.block_on(self.send_once(&line));
+                // The next line may confirm.
+                let needs_confirmation =
+                    matches!(&outcome, Err(error) if crate::exit::exit_status(error) == ExitStatus::ConfirmationNeeded);
+                if outcome.is_err() && !needs_confirmation {
                     return outcome;
                 }
             }
         }
-        if !said {
-            return Err(Exit::new(Code::Usage, "nothing to say: give a MESSAGE, or lines on standard input").into());
+        if !has_input {
+            return Err(
+                ExitError::new(ExitStatus::Usage, "no message: give a MESSAGE, or lines on standard input").into()
+            );
         }
         outcome
     }
 
-    /// Holds a conversation at a terminal.
+    /// Holds a conversation at a terminal until Ctrl-D or `/quit`. A failed turn is printed and does not end the
+    /// conversation. Messages are saved in the file `chat_history` of the data directory.
     fn prompt(&mut self, runtime: &tokio::runtime::Runtime) -> anyhow::Result<()> {
         let mut editor = DefaultEditor::new()?;
         let history = data_dir(self.global).join("chat_history");
-        // None yet, or none that can be read: nothing to recall then.
+        // The history file may be missing or unreadable.
         let _ = editor.load_history(&history);
         output::note(
             "Talk to adjutant. Ctrl-C stops an answer, Ctrl-D or /quit ends, /new begins another conversation.",
         );
-        runtime.block_on(self.recall())?;
+        runtime.block_on(self.print_history())?;
         self.since = Some(Clock::system().now());
         loop {
             match editor.readline("> ") {
@@ -120,63 +133,65 @@ impl Chat<'_> {
                 Ok(line) if line.trim() == "/new" => self.conversation = None,
                 Ok(line) => {
                     editor.add_history_entry(&line)?;
-                    // Losing the history of the prompt is no reason to end the conversation.
+                    // The conversation continues without the history file.
                     let _ = editor.save_history(&history);
                     let turn = async {
                         tokio::select! {
-                            ended = self.say(&line) => ended.map(drop),
+                            ended = self.send(&line) => ended.map(drop),
                             _ = tokio::signal::ctrl_c() => {
-                                output::note("\n(stopped; what was under way is in the conversation)");
+                                output::note("\n(stopped; the conversation contains the changes made so far)");
                                 Ok(())
                             }
                         }
                     };
                     if let Err(error) = runtime.block_on(turn) {
-                        output::complain(&format!("{error:#}"));
+                        output::print_error(&format!("{error:#}"));
                     }
                 }
                 Err(ReadlineError::Interrupted) => {}
                 Err(ReadlineError::Eof) => break,
                 Err(ReadlineError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
-                    output::complain("that was no text");
+                    output::print_error("the input is not valid UTF-8");
                 }
                 Err(error) => return Err(error.into()),
             }
         }
         if let Some(id) = &self.conversation {
-            output::note(&format!("To go on: adjutant chat --conversation {id}"));
+            output::note(&format!("To continue: adjutant chat --conversation {id}"));
         }
         Ok(())
     }
 
-    /// Prints the last messages of the conversation that is continued.
-    async fn recall(&self) -> anyhow::Result<()> {
+    /// Prints the last [`HISTORY_LENGTH`] messages of the conversation. Prints nothing if the conversation is new.
+    /// Fails if it cannot be read.
+    async fn print_history(&self) -> anyhow::Result<()> {
         let Some(id) = &self.conversation else { return Ok(()) };
         let client = Client::connect(self.global).await?;
         let path = format!("/api/conversations/{id}");
-        let messages = match listing::all(&client, &path, ListMessages::default(), usize::MAX).await {
-            // The id is not in use: the conversation begins now.
-            Err(error) if crate::exit::code_of(&error) == Code::NotFound => return Ok(()),
+        let messages = match listing::all_items(&client, &path, ListMessages::default(), usize::MAX).await {
+            // The id is new: the conversation starts with the next message.
+            Err(error) if crate::exit::exit_status(&error) == ExitStatus::NotFound => return Ok(()),
             messages => messages?,
         };
-        for message in messages.iter().skip(messages.len().saturating_sub(SHOWN)) {
-            let mark = if message.role == Role::User { "> " } else { "" };
-            output::say(&format!("{mark}{}", message.content))?;
+        for message in messages.iter().skip(messages.len().saturating_sub(HISTORY_LENGTH)) {
+            let mark = if message.role == MessageRole::User { "> " } else { "" };
+            output::print_line(&format!("{mark}{}", message.content))?;
         }
         Ok(())
     }
 
-    /// Sends a message and prints the answer: as it arrives, or as one document with `--json`.
-    async fn say(&mut self, message: &str) -> anyhow::Result<Ended> {
+    /// Sends a message and prints the reply, as it arrives or as one document with `--json`, then new notifications.
+    /// Sets the id of a new conversation. Fails if the request fails; a turn that fails is returned as [`TurnEnd`].
+    async fn send(&mut self, message: &str) -> anyhow::Result<TurnEnd> {
         let conversation_id = self.conversation.clone();
         let request = ChatRequest { input: message.to_owned(), conversation_id, user_id: None };
-        // For each message, so that the data directory is not held between messages.
-        let client = Client::to_chat(self.global, &mut self.outside).await?;
+        // One connection per message, so that the data directory is not locked between messages.
+        let client = Client::connect_with_models(self.global, &mut self.services).await?;
         let ended = if self.global.json {
             let answer = client.post("/chat", &request).await?;
             answer.print()?;
             let response: ChatResponse<'_> = answer.read()?;
-            Ended {
+            TurnEnd {
                 conversation: response.conversation_id.map(|id| id.to_string()),
                 success: response.success,
                 timed_out: response.error_type.as_deref() == Some("timeout"),
@@ -185,13 +200,14 @@ impl Chat<'_> {
         } else {
             stream(&client, &request).await?
         };
-        self.news(&client).await;
+        self.print_notifications(&client).await;
         self.conversation = ended.conversation.clone().or(self.conversation.take());
         Ok(ended)
     }
 
-    /// Prints new notifications. Errors are ignored: the conversation does not depend on them.
-    async fn news(&mut self, client: &Client) {
+    /// Prints unread notifications that are newer than `since`, at most 10, and advances `since`. Does nothing if
+    /// `since` is none. Errors are ignored: the conversation does not depend on them.
+    async fn print_notifications(&mut self, client: &Client) {
         let Some(since) = self.since else { return };
         let list = ListNotifications { unread: Some(true), limit: Some(10), cursor: None };
         let unread = async { listing::page(client, notifications::PATH, &list).await?.read::<Notifications>() };
@@ -203,18 +219,19 @@ impl Chat<'_> {
     }
 }
 
-/// Sends a message, prints the answer as it arrives, and returns the end of the turn.
-async fn stream(client: &Client, request: &ChatRequest) -> anyhow::Result<Ended> {
+/// Sends a message, prints the reply as it arrives, and returns the end of the turn. Tool calls are shown only if
+/// standard error is a terminal. Fails if the stream ends early.
+async fn stream(client: &Client, request: &ChatRequest) -> anyhow::Result<TurnEnd> {
     let mut stream = client.events("/chat/stream", request).await?;
-    let watched = io::stderr().is_terminal();
+    let show_progress = io::stderr().is_terminal();
     let mut timed_out = false;
     while let Some(event) = stream.next().await? {
         match event.name.as_str() {
-            "response_delta" => output::put(event.read::<ResponseDelta<'_>>()?.delta.as_bytes())?,
-            "tool_call" if watched => {
+            "response_delta" => output::print(event.read::<ResponseDelta<'_>>()?.delta.as_bytes())?,
+            "tool_call" if show_progress => {
                 let call: ToolCallProgress<'_> = event.read()?;
                 if call.is_in_progress() {
-                    output::aside(&call.tool_name);
+                    output::progress(&call.tool_name);
                 }
             }
             "error" => {
@@ -225,9 +242,9 @@ async fn stream(client: &Client, request: &ChatRequest) -> anyhow::Result<Ended>
                 timed_out = error.error_type == "timeout";
             }
             "done" => {
-                output::put(b"\n")?;
-                let done: Done<'_> = event.read()?;
-                return Ok(Ended {
+                output::print(b"\n")?;
+                let done: TurnDone<'_> = event.read()?;
+                return Ok(TurnEnd {
                     conversation: done.conversation_id.map(|id| id.to_string()),
                     success: done.success,
                     timed_out,
@@ -238,5 +255,5 @@ async fn stream(client: &Client, request: &ChatRequest) -> anyhow::Result<Ended>
         }
     }
     io::stdout().flush()?;
-    Err(Exit::new(Code::Failed, "the answer ended before it was whole").into())
+    Err(ExitError::new(ExitStatus::Failed, "the response ended before it was complete").into())
 }

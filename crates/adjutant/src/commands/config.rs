@@ -1,28 +1,28 @@
-//! `adjutant config`: write, check and show the configuration.
+//! `adjutant config`: writes, checks and shows the configuration.
 
 use std::io::Write;
 
 use anyhow::Context;
 use model::agent::{Agent, Endpoint};
-use model::schedule::Settings;
+use model::schedule::ScheduleSettings;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use store::{Location, Store};
-use tools::foreign::Transport;
+use tools::mcp_client::McpTransport;
 
 use super::listing;
-use crate::cli::{ConfigCommand, Global};
+use crate::cli::{ConfigCommand, GlobalOptions};
 use crate::client::Client;
-use crate::config::document::{AGENTS, MCP_SERVERS, NOTIFY, SCHEDULES, Table};
+use crate::config::document::{AGENTS, ConfigTable, MCP_SERVERS, NOTIFY, SCHEDULES};
 use crate::config::mcp_servers::{self, McpServer};
 use crate::config::notify::{self, ChannelEntry};
-use crate::config::section::{Key, Section};
+use crate::config::section::{ConfigSection, SettingKey};
 use crate::config::settings::SECTIONS;
-use crate::config::{Config, Document, Mistake, drafts, models, user_config_file};
-use crate::exit::{Code, Exit};
+use crate::config::{Config, ConfigDocument, ConfigMistake, drafts, models, user_config_file};
+use crate::exit::{ExitError, ExitStatus};
 use crate::{output, wire};
 
-pub(crate) fn run(global: &Global, command: &ConfigCommand) -> anyhow::Result<()> {
+pub(crate) fn run(global: &GlobalOptions, command: &ConfigCommand) -> anyhow::Result<()> {
     match command {
         ConfigCommand::Init => init(global),
         ConfigCommand::Check => check(global),
@@ -30,7 +30,9 @@ pub(crate) fn run(global: &Global, command: &ConfigCommand) -> anyhow::Result<()
     }
 }
 
-fn init(global: &Global) -> anyhow::Result<()> {
+/// Writes the template to `--config`, or to the configuration file of the user, and creates the directory. Fails if the
+/// file exists already or cannot be written.
+fn init(global: &GlobalOptions) -> anyhow::Result<()> {
     let file = global.config.clone().unwrap_or_else(user_config_file);
     if let Some(dir) = file.parent().filter(|dir| !dir.as_os_str().is_empty()) {
         std::fs::create_dir_all(dir).with_context(|| format!("failed to create {}", dir.display()))?;
@@ -38,56 +40,60 @@ fn init(global: &Global) -> anyhow::Result<()> {
     let created = std::fs::OpenOptions::new().write(true).create_new(true).open(&file);
     let mut out = created.map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            Exit::new(Code::Refused, format!("{} exists already and is left as it is", file.display()))
+            ExitError::new(ExitStatus::Refused, format!("{} already exists and was not changed", file.display()))
         }
-        _ => Exit::new(Code::Failed, format!("failed to create {}: {error}", file.display())),
+        _ => ExitError::new(ExitStatus::Failed, format!("failed to create {}: {error}", file.display())),
     })?;
     out.write_all(template().as_bytes()).with_context(|| format!("failed to write {}", file.display()))?;
     output::note(&format!("wrote {}", file.display()));
     Ok(())
 }
 
-/// Returns every setting with its default, as comments: the file changes nothing until a line is uncommented.
+/// Returns the text of a new configuration file: every section, with all settings commented out at their defaults, and
+/// examples of list entries. It has no effect until a line is uncommented.
 pub(crate) fn template() -> String {
     let mut text = String::from("# Configuration of adjutant. Every line below shows a default or an example.\n");
-    let keys = |keys: &[Key], pick: &dyn Fn(&Key) -> bool| {
-        keys.iter().filter(|key| pick(key)).map(Key::template).collect::<String>()
+    let lines = |keys: &[SettingKey], filter: &dyn Fn(&SettingKey) -> bool| {
+        keys.iter().filter(|key| filter(key)).map(SettingKey::template).collect::<String>()
     };
     for (section, settings) in SECTIONS {
-        text.push_str(&format!("\n[{section}]\n{}", keys(settings, &|_| true)));
+        text.push_str(&format!("\n[{section}]\n{}", lines(settings, &|_| true)));
         if *section == "a2a" {
             text.push_str(include_str!("../config/template/a2a.toml"));
         }
     }
-    text.push_str("\n# MCP servers whose tools the assistant uses, each a program or an address.\n# [[mcp_servers]]\n");
-    text.push_str(&keys(McpServer::KEYS, &|key| key.of != "Url"));
+    text.push_str("\n# MCP servers with tools for the assistant. Each is a program or a URL.\n# [[mcp_servers]]\n");
+    text.push_str(&lines(McpServer::KEYS, &|key| key.entry_kind != "Url"));
     text.push_str("\n# [[mcp_servers]]\n# name = \"search\"\n");
-    text.push_str(&keys(McpServer::KEYS, &|key| key.of == "Url"));
+    text.push_str(&lines(McpServer::KEYS, &|key| key.entry_kind == "Url"));
     text.push_str(concat!("\n", include_str!("../config/template/agents.toml")));
     text.push_str(concat!("\n", include_str!("../config/template/schedules.toml")));
-    text.push_str("\n# Where users are told of reminders and of what became of runs, besides the product itself.\n");
+    text.push_str("\n# Channels for notifications about reminders, executions and schedules.\n");
     for (name, kind) in [("team", "Webhook"), ("desk", "Command"), ("mail", "Email")] {
         text.push_str(&format!("# [[notify]]\n# name = \"{name}\"\n# type = \"{}\"\n", kind.to_lowercase()));
-        // The keys of every channel are explained once.
-        let of_all = |key: &Key| key.of.is_empty() && kind == "Webhook" && !["name", "type"].contains(&key.name);
-        text.push_str(&keys(ChannelEntry::KEYS, &|key| key.of == kind || of_all(key)));
+        // The common keys are explained once.
+        let is_common =
+            |key: &SettingKey| key.entry_kind.is_empty() && kind == "Webhook" && !["name", "type"].contains(&key.name);
+        text.push_str(&lines(ChannelEntry::KEYS, &|key| key.entry_kind == kind || is_common(key)));
         text.push('\n');
     }
     text
 }
 
-fn check(global: &Global) -> anyhow::Result<()> {
+/// Prints that the configuration is valid, or all mistakes, ordered by origin. Fails with a usage error if there are
+/// any. If the agents in the database cannot be read, prints a note and does not check references to them.
+fn check(global: &GlobalOptions) -> anyhow::Result<()> {
     let (config, mut mistakes) = Config::read(global, None, std::env::vars_os());
     if let Some(config) = &config {
-        match wire::small_runtime()?.block_on(unknown_agents(global, config)) {
+        match wire::command_runtime()?.block_on(unknown_agents(global, config)) {
             Ok(unknown) => mistakes.extend(unknown),
-            Err(error) => output::note(&format!("the agents of the database were not looked at: {error:#}")),
+            Err(error) => output::note(&format!("the agents in the database were not checked: {error:#}")),
         }
         mistakes.sort_by(|a, b| a.origin.cmp(&b.origin));
     }
     let file = config.and_then(|config| config.document.file);
     if mistakes.is_empty() {
-        return output::say(&match file {
+        return output::print_line(&match file {
             _ if global.json => json!({"valid": true, "file": file}).to_string(),
             Some(file) => format!("{} is valid", file.display()),
             None => "no configuration file; the defaults are valid".to_owned(),
@@ -98,34 +104,43 @@ fn check(global: &Global) -> anyhow::Result<()> {
             .iter()
             .map(|mistake| json!({"origin": mistake.origin.to_string(), "message": mistake.message}))
             .collect();
-        output::say(&json!({"valid": false, "errors": list}).to_string())?;
+        output::print_line(&json!({"valid": false, "errors": list}).to_string())?;
     } else {
-        mistakes.iter().try_for_each(|mistake| output::say(&mistake.to_string()))?;
+        mistakes.iter().try_for_each(|mistake| output::print_line(&mistake.to_string()))?;
     }
-    Err(Exit::new(Code::Usage, format!("{} mistakes in the configuration", mistakes.len())).into())
+    Err(ExitError::new(
+        ExitStatus::Usage,
+        match mistakes.len() {
+            1 => "1 mistake in the configuration".to_owned(),
+            count => format!("{count} mistakes in the configuration"),
+        },
+    )
+    .into())
 }
 
-/// Returns a mistake for each schedule whose agent is neither in the file nor in the database.
-pub(crate) async fn unknown_agents(global: &Global, config: &Config) -> anyhow::Result<Vec<Mistake>> {
-    match config.has_foreign_agents() {
-        true => Ok(config.unknown_among(&registered(global, config).await?)),
+/// Returns a mistake for each schedule with an agent that is neither in the file nor in the database. Does not read the
+/// database if the file has all agents. Fails if the agents cannot be read.
+pub(crate) async fn unknown_agents(global: &GlobalOptions, config: &Config) -> anyhow::Result<Vec<ConfigMistake>> {
+    match config.has_external_agents() {
+        true => Ok(config.unknown_among(&registered_agents(global, config).await?)),
         false => Ok(Vec::new()),
     }
 }
 
-/// Returns the ids of the agents that were registered over the API. A server that runs is asked; else the database is read.
-async fn registered(global: &Global, config: &Config) -> anyhow::Result<Vec<String>> {
+/// Returns the ids of the agents in the database, or those that the running server lists. Empty if the SQLite file does
+/// not exist. Fails if the agents cannot be read, or if a process without an address holds the data directory.
+async fn registered_agents(global: &GlobalOptions, config: &Config) -> anyhow::Result<Vec<String>> {
     let location = config.location();
     if matches!(&location, Location::Sqlite(file) if !file.exists()) {
         return Ok(Vec::new());
     }
-    match wire::lock(&config.data_dir).await {
+    match wire::lock_data_dir(&config.data_dir).await {
         Ok(_lock) => {
             let store = Store::open(&location, config.settings.database.durability).await?;
             let agents = store::agents::all(&mut store.reader().await?).await?;
-            Ok(agents.into_iter().map(|kept| kept.agent.id).collect())
+            Ok(agents.into_iter().map(|row| row.agent.id).collect())
         }
-        Err(store::Error::InUse { at: Some(_), .. }) => {
+        Err(store::Error::InUse { address: Some(_), .. }) => {
             let agents = listing::agents(&Client::connect(global).await?).await?;
             Ok(agents.iter().map(|agent| agent.id().to_owned()).collect())
         }
@@ -133,9 +148,9 @@ async fn registered(global: &Global, config: &Config) -> anyhow::Result<Vec<Stri
     }
 }
 
-/// One line of `config show`. Programs get `json` and the origin.
+/// One line of `config show`. With `--json`, only `json` and the origin are printed.
 #[derive(Serialize)]
-struct Row {
+struct ShowRow {
     #[serde(skip)]
     setting: String,
     #[serde(skip)]
@@ -145,8 +160,10 @@ struct Row {
     origin: String,
 }
 
-fn show(global: &Global) -> anyhow::Result<()> {
-    let config = super::load(global, None)?;
+/// Prints every effective setting with its origin, then the entries of all lists. Fails if the configuration is
+/// invalid.
+fn show(global: &GlobalOptions) -> anyhow::Result<()> {
+    let config = super::load_config(global, None)?;
     let groups = [
         ("models", models(&config)),
         ("mcp_servers", servers(&config)),
@@ -162,7 +179,7 @@ fn show(global: &Global) -> anyhow::Result<()> {
         let all = [("data_dir", json!(config.data_dir)), ("settings", json!(settings)), ("a2a", json!(assistant))];
         let groups = groups.iter().map(|(group, rows)| (*group, json!(rows)));
         let all: Map<_, _> = all.into_iter().chain(groups).map(|(name, value)| (name.to_owned(), value)).collect();
-        return output::say(&json!(all).to_string());
+        return output::print_line(&json!(all).to_string());
     }
     let mut rows = vec![vec!["data_dir".to_owned(), config.data_dir.display().to_string(), String::new()]];
     rows.extend(settings(&config.document).map(|(name, value, origin)| {
@@ -173,18 +190,19 @@ fn show(global: &Global) -> anyhow::Result<()> {
         rows.push(vec![row.setting, row.value, row.origin]);
     }
     if let Some(table) = &config.document.endpoint {
-        rows.push(vec!["a2a (assistant)".to_owned(), drafts::described(assistant), table.origin.to_string()]);
+        rows.push(vec!["a2a (assistant)".to_owned(), drafts::describe_endpoint(assistant), table.origin.to_string()]);
     }
-    output::table(&["SETTING", "VALUE", "FROM"], &rows)
+    output::print_table(&["SETTING", "VALUE", "FROM"], &rows)
 }
 
-/// Returns every setting with the value in force and its origin; of a secret only where it is kept.
-fn settings(document: &Document) -> impl Iterator<Item = (String, Option<Value>, String)> {
+/// Returns every setting with its effective value and origin, `default` if it is not set. The value is none if there is
+/// no default. Secrets are shown as references only.
+fn settings(document: &ConfigDocument) -> impl Iterator<Item = (String, Option<Value>, String)> {
     SECTIONS.iter().flat_map(move |(section, keys)| {
         let table = document.section(section);
         keys.iter().map(move |key| {
             let (value, origin) = match table.fields.get(key.name) {
-                Some(value) => ((key.shown)(value), table.origin_of(key.name).to_string()),
+                Some(value) => ((key.display_value)(value), table.origin_of(key.name).to_string()),
                 None => (key.default(), "default".to_owned()),
             };
             (format!("{section}.{}", key.name), Some(value).filter(|value| !value.is_null()), origin)
@@ -192,79 +210,83 @@ fn settings(document: &Document) -> impl Iterator<Item = (String, Option<Value>,
     })
 }
 
-fn models(config: &Config) -> Vec<Row> {
-    let models = config.models.choices.iter().zip(&config.models.sources).enumerate();
-    let row = |(index, (choice, source)): (usize, (&assistant::models::Choice, &models::Source))| {
-        let address = models::address_of(choice);
-        let key = match (&source.key, &choice.key) {
+/// Returns the rows of models. The key is shown as its reference or as "key set", and headers by name only.
+fn models(config: &Config) -> Vec<ShowRow> {
+    let models = config.models.configs.iter().zip(&config.models.sources).enumerate();
+    let row = |(index, (model, source)): (usize, (&assistant::models::ModelConfig, &models::ModelSource))| {
+        let address = models::address_of(model);
+        let key = match (&source.key, &model.api_key) {
             (Some(reference), _) => format!("key {reference}"),
             (None, Some(_)) => "key set".to_owned(),
             (None, None) => "no key".to_owned(),
         };
-        let label = choice.label();
-        let headers: Vec<_> = choice.headers.iter().map(|(name, _)| name).collect();
-        Row {
+        let label = model.label();
+        let headers: Vec<_> = model.headers.iter().map(|(name, _)| name).collect();
+        ShowRow {
             setting: format!("models[{}]", index + 1),
             value: address.map_or_else(|| label.clone(), |address| format!("{label} at {address}, {key}")),
             origin: source.origin.to_string(),
             json: json!({
                 "label": label, "address": address, "key": source.key, "headers": headers,
-                "temperature": choice.temperature,
+                "temperature": model.temperature,
             }),
         }
     };
     models.map(row).collect()
 }
 
-/// Makes the row of an entry that may be left out. `described` is empty then.
-fn entry(table: &Table, list: &str, described: Option<String>, more: Value) -> Row {
-    let mut json = json!({"name": table.name(), "enabled": table.is_enabled(), "is": described});
+/// Returns the row of an entry of `list`. `description` is none if the entry is disabled. The fields of `more` are
+/// added to the JSON.
+fn entry(table: &ConfigTable, list: &str, description: Option<String>, more: Value) -> ShowRow {
+    let mut json = json!({"name": table.name(), "enabled": table.is_enabled(), "is": description});
     if let (Value::Object(json), Value::Object(more)) = (&mut json, more) {
         json.extend(more);
     }
-    Row {
+    ShowRow {
         setting: format!("{list}[{}]", table.name()),
-        value: described.unwrap_or_else(|| "off: enabled is false".to_owned()),
+        value: description.unwrap_or_else(|| "off: enabled is false".to_owned()),
         origin: table.origin.to_string(),
         json,
     }
 }
 
-/// Of variables and headers only the names are shown: their values may be secrets.
-fn servers(config: &Config) -> Vec<Row> {
-    let row = |table: &Table| {
+/// Returns the rows of MCP servers. Only the names of variables and headers are shown, because the values may be
+/// secrets.
+fn servers(config: &Config) -> Vec<ShowRow> {
+    let row = |table: &ConfigTable| {
         let server = config.mcp_servers.iter().find(|server| table.is_enabled() && server.name == table.name());
-        let (of, pairs) = match server.map(|server| &server.transport) {
-            Some(Transport::Child { variables, .. }) => ("env", variables.as_slice()),
-            Some(Transport::Http { headers, .. }) => ("headers", headers.as_slice()),
+        let (field, pairs) = match server.map(|server| &server.transport) {
+            Some(McpTransport::Child { variables, .. }) => ("env", variables.as_slice()),
+            Some(McpTransport::Http { headers, .. }) => ("headers", headers.as_slice()),
             None => ("env", &[][..]),
         };
         let names: Vec<_> = pairs.iter().map(|(name, _)| name).collect();
-        entry(table, MCP_SERVERS.name, server.map(mcp_servers::described), json!({of: names}))
+        entry(table, MCP_SERVERS.name, server.map(mcp_servers::describe), json!({field: names}))
     };
     config.document.list(&MCP_SERVERS).iter().map(row).collect()
 }
 
-/// Of an address only what is no secret is shown, of a secret only where it is kept.
-fn channels(config: &Config) -> Vec<Row> {
-    let row = |table: &Table| {
+/// Returns the rows of channels. Secrets are shown as references only, and addresses without their secret parts.
+fn channels(config: &Config) -> Vec<ShowRow> {
+    let row = |table: &ConfigTable| {
         let channels = &config.notify.channels;
         let channel = channels.iter().find(|channel| table.is_enabled() && channel.name == table.name());
         let list = |key: &str| table.get(key).cloned().unwrap_or_else(|| json!([]));
         let more = json!({
             "type": table.text("type"), "secret": table.text("secret"), "kinds": list("kinds"), "users": list("users"),
         });
-        entry(table, NOTIFY.name, channel.map(notify::described), more)
+        entry(table, NOTIFY.name, channel.map(notify::describe), more)
     };
     config.document.list(&NOTIFY).iter().map(row).collect()
 }
 
-fn agents(config: &Config) -> Vec<Row> {
-    let row = |(agent, table): (&Agent, &Table)| {
-        let envs = agent.envs.iter().map(|(name, value)| (name.clone(), json!(drafts::reference(value))));
-        Row {
+/// Returns the rows of the agents in the file. Values of variables are shown only if they are references.
+fn agents(config: &Config) -> Vec<ShowRow> {
+    let row = |(agent, table): (&Agent, &ConfigTable)| {
+        let envs = agent.envs.iter().map(|(name, value)| (name.clone(), json!(drafts::reference_or_set(value))));
+        ShowRow {
             setting: format!("agents[{}]", agent.id),
-            value: described(agent),
+            value: describe_agent(agent),
             origin: table.origin.to_string(),
             json: json!({
                 "id": agent.id, "name": agent.name, "enabled": agent.enabled, "executable_path": agent.executable_path,
@@ -276,31 +298,32 @@ fn agents(config: &Config) -> Vec<Row> {
     config.agents.iter().zip(config.document.list(&AGENTS)).map(row).collect()
 }
 
-/// Describes how an agent is run, with its variables as far as they are references.
-fn described(agent: &Agent) -> String {
-    let place = agent.card_url.as_ref().unwrap_or(&agent.executable_path);
-    let command: Vec<_> = std::iter::once(place).chain(&agent.args).map(String::as_str).collect();
+/// Describes the command of an agent and its variables. Only references are shown as values.
+fn describe_agent(agent: &Agent) -> String {
+    let target = agent.card_url.as_ref().unwrap_or(&agent.executable_path);
+    let command: Vec<_> = std::iter::once(target).chain(&agent.args).map(String::as_str).collect();
     let mut line = format!("{}, {}", command.join(" "), agent.access_type);
     if !agent.enabled {
         line.push_str(", off: enabled is false");
     }
     if agent.a2a != Endpoint::default() {
-        line.push_str(&format!(", by A2A {}", drafts::described(&agent.a2a)));
+        line.push_str(&format!(", by A2A {}", drafts::describe_endpoint(&agent.a2a)));
     }
-    let variables = agent.envs.iter().map(|(name, value)| format!("{name} {}", drafts::reference(value)));
+    let variables = agent.envs.iter().map(|(name, value)| format!("{name} {}", drafts::reference_or_set(value)));
     let variables: Vec<_> = variables.collect();
     if variables.is_empty() { line } else { format!("{line}, with {}", variables.join(", ")) }
 }
 
-fn schedules(config: &Config) -> Vec<Row> {
-    let row = |(schedule, table): (&scheduler::Checked, &Table)| {
-        let Settings { name, agent_id, cron_expression, every, at, time_zone, .. } = &schedule.settings;
+/// Returns the rows of the schedules in the file: the agent, and the cron expression, the interval or the time.
+fn schedules(config: &Config) -> Vec<ShowRow> {
+    let row = |(schedule, table): (&scheduler::CheckedSchedule, &ConfigTable)| {
+        let ScheduleSettings { name, agent_id, cron_expression, every, at, time_zone, .. } = &schedule.settings;
         let when = match (cron_expression, every, at) {
             (Some(expression), ..) => format!("{expression} in {time_zone}"),
             (_, Some(every), _) => format!("every {every}"),
             (.., at) => at.map(|at| format!("at {at}")).unwrap_or_default(),
         };
-        Row {
+        ShowRow {
             setting: format!("schedules[{name}]"),
             value: format!("{agent_id}, {when}"),
             origin: table.origin.to_string(),

@@ -1,33 +1,38 @@
-//! `adjutant export`, `import` and `erase`: one user's data.
+//! `adjutant export`, `import` and `erase`: the data of one user.
 
 use std::path::{Path, PathBuf};
 
-use api::data::Imported;
+use api::data::ImportSummary;
 
 use super::backup::save;
-use crate::cli::Global;
-use crate::client::{Client, open};
+use crate::cli::GlobalOptions;
+use crate::client::{Client, open_file};
 use crate::output;
 
+/// Writes the data of the user to `file`, by default to standard output. Fails if the request fails or the file cannot
+/// be written.
 pub(crate) async fn export(client: &Client, file: Option<PathBuf>) -> anyhow::Result<()> {
     save(client, "/api/data", &file.unwrap_or_else(|| PathBuf::from("-"))).await
 }
 
-pub(crate) async fn import(global: &Global, file: &Path) -> anyhow::Result<()> {
-    let document = open(if file == Path::new("-") { Path::new("/dev/stdin") } else { file }).await?;
+/// Adds the data in `file`, or in standard input for `-`, to the data of the user, and prints the number of added and
+/// skipped items. Fails if the file cannot be read or the server rejects it.
+pub(crate) async fn import(global: &GlobalOptions, file: &Path) -> anyhow::Result<()> {
+    let document = open_file(if file == Path::new("-") { Path::new("/dev/stdin") } else { file }).await?;
     let answer = Client::connect(global).await?.upload("/api/data", document).await?;
-    answer.show(|imported: Imported| {
+    answer.show(|imported: ImportSummary| {
         for (name, count) in [("tasks", imported.tasks), ("conversations", imported.conversations)] {
-            output::note(&format!("{name}: {} added, {} already there", count.added, count.skipped));
+            output::note(&format!("{name}: {} added, {} already present", count.added, count.skipped));
         }
         Ok(())
     })
 }
 
-pub(crate) async fn erase(global: &Global) -> anyhow::Result<()> {
+/// Deletes all data of the user after a confirmation. Fails without a confirmation or if the request fails.
+pub(crate) async fn erase(global: &GlobalOptions) -> anyhow::Result<()> {
     let question = "Delete all your tasks and conversations? This cannot be undone.";
     output::confirm(question, global.yes)?;
     Client::connect(global).await?.delete("/api/data").await?;
-    output::note("everything is deleted");
+    output::note("all your data was deleted");
     Ok(())
 }

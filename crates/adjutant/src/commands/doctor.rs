@@ -1,8 +1,8 @@
-//! `adjutant doctor`: what is there, what works, and what to do about what does not.
+//! `adjutant doctor`: checks the installation and reports problems.
 
 use std::time::Duration;
 
-use api::health::{Health, HealthOfChannel, HealthStatus};
+use api::health::{ChannelHealth, Health, HealthStatus};
 use futures::future::join_all;
 use model::Clock;
 use model::agent::Agent;
@@ -11,32 +11,34 @@ use reqwest::redirect::Policy;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use store::Store;
-use store::lock::Lock;
+use store::lock::DataDirLock;
 use supervisor::guardian::{Landlock, landlock_support};
-use tools::foreign::{Phase, Servers, Settings};
+use tools::mcp_client::{McpServerPhase, McpServerSettings, McpServers};
 
 use super::agents::check;
 use super::agents::presets;
 use super::listing::or_empty;
-use crate::cli::Global;
-use crate::client::http;
-use crate::config::form::WebOrigin;
-use crate::config::{Config, Mistake, mcp_servers, models, notify};
-use crate::exit::{Code, Exit};
+use crate::cli::GlobalOptions;
+use crate::client::http_client;
+use crate::config::values::WebOrigin;
+use crate::config::{Config, ConfigMistake, mcp_servers, models, notify};
+use crate::exit::{ExitError, ExitStatus};
 use crate::output;
 
-const PATIENCE: Duration = Duration::from_secs(3);
-/// For a program that is started, which may have to be fetched first.
-const MCP_PATIENCE: Duration = Duration::from_secs(20);
+/// The time limit of each check over the network.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
+/// An MCP server may have to be downloaded before it starts.
+const MCP_START_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// One thing that was looked at.
-struct Finding {
-    what: &'static str,
-    well: bool,
-    says: String,
+/// The result of one check.
+struct DoctorFinding {
+    subject: &'static str,
+    ok: bool,
+    detail: String,
 }
 
-pub(crate) async fn run(global: &Global) -> anyhow::Result<()> {
+/// Runs all checks and prints the findings. An invalid configuration is the only finding then. Fails if a check failed.
+pub(crate) async fn run(global: &GlobalOptions) -> anyhow::Result<()> {
     let findings = match Config::load(global, None) {
         Ok(config) => {
             let mut findings = examine(&config, global.server.as_deref()).await;
@@ -44,71 +46,75 @@ pub(crate) async fn run(global: &Global) -> anyhow::Result<()> {
             findings.extend(unknown.iter().map(|mistake| bad("schedule", mistake.to_string())));
             findings
         }
-        Err(mistakes) => mistakes.iter().map(|mistake| bad("configuration", Mistake::to_string(mistake))).collect(),
+        Err(mistakes) => {
+            mistakes.iter().map(|mistake| bad("configuration", ConfigMistake::to_string(mistake))).collect()
+        }
     };
     if global.json {
         let list: Vec<Value> =
-            findings.iter().map(|f| json!({"what": f.what, "ok": f.well, "detail": f.says})).collect();
-        output::say(&json!({"ok": findings.iter().all(|f| f.well), "checks": list}).to_string())?;
+            findings.iter().map(|f| json!({"what": f.subject, "ok": f.ok, "detail": f.detail})).collect();
+        output::print_line(&json!({"ok": findings.iter().all(|f| f.ok), "checks": list}).to_string())?;
     } else {
         let rows: Vec<_> = findings
             .iter()
-            .map(|f| vec![if f.well { "ok" } else { "!!" }.to_owned(), f.what.to_owned(), f.says.clone()])
+            .map(|f| vec![if f.ok { "ok" } else { "!!" }.to_owned(), f.subject.to_owned(), f.detail.clone()])
             .collect();
-        output::table(&["", "WHAT", "FINDING"], &rows)?;
+        output::print_table(&["", "CHECK", "FINDING"], &rows)?;
     }
-    match findings.iter().filter(|finding| !finding.well).count() {
+    match findings.iter().filter(|finding| !finding.ok).count() {
         0 => Ok(()),
-        wrong => Err(Exit::new(Code::Failed, format!("{wrong} of {} checks failed", findings.len())).into()),
+        wrong => Err(ExitError::new(ExitStatus::Failed, format!("{wrong} of {} checks failed", findings.len())).into()),
     }
 }
 
-async fn examine(config: &Config, server: Option<&str>) -> Vec<Finding> {
+/// Runs all checks of a valid configuration. Checks the server at the URL in `server`, else the data directory.
+async fn examine(config: &Config, server: Option<&str>) -> Vec<DoctorFinding> {
     let mut findings = vec![good("version", env!("CARGO_PKG_VERSION").to_owned())];
     findings.push(match &config.document.file {
         Some(file) => good("configuration", format!("{} is valid", file.display())),
-        None => good("configuration", "no file, defaults are used".to_owned()),
+        None => good("configuration", "no file; the defaults are used".to_owned()),
     });
     match server {
-        Some(url) => findings.extend(health(url).await),
-        None => findings.extend(data(config).await),
+        Some(url) => findings.extend(check_server(url).await),
+        None => findings.extend(check_data_dir(config).await),
     }
     findings.push(match &config.server.auth {
         Some(auth) => good(
             "authentication",
             match (&auth.secret, &auth.jwks_url) {
-                (Some(_), Some(url)) => format!("tokens by secret and by the keys at {url}"),
-                (None, Some(url)) => format!("tokens by the keys at {url}"),
-                _ => "tokens by secret".to_owned(),
+                (Some(_), Some(url)) => format!("tokens signed with the secret or with the keys at {url}"),
+                (None, Some(url)) => format!("tokens signed with the keys at {url}"),
+                _ => "tokens signed with the secret".to_owned(),
             },
         ),
-        None => good("authentication", "off: one local user, this machine only".to_owned()),
+        None => good("authentication", "off: one local user, only on this machine".to_owned()),
     });
     if let Some(url) = config.server.auth.as_ref().and_then(|auth| auth.jwks_url.as_deref()) {
         findings.push(keys(url).await);
     }
-    findings.push(good("model", config.models.described()));
-    let models = config.models.choices.iter().filter_map(|choice| Some((choice.label(), models::address_of(choice)?)));
-    findings.extend(join_all(models.map(|(label, address)| answers(label, address))).await);
+    findings.push(good("model", config.models.describe()));
+    let models = config.models.configs.iter().filter_map(|model| Some((model.label(), models::address_of(model)?)));
+    findings.extend(join_all(models.map(|(label, address)| check_model(label, address))).await);
     findings.extend(mcp(&config.mcp_servers).await);
     findings.extend(agents(&config.agents).await);
     findings.extend(channels(config).await);
-    let zone = config.server.time_zone.iana_name().unwrap_or("not named, UTC offsets only").to_owned();
+    let zone = config.server.time_zone.iana_name().unwrap_or("no name, UTC offset only").to_owned();
     findings.push(good("time zone", zone));
     if let Some(WebOrigin(endpoint)) = &config.settings.telemetry.otlp_endpoint {
-        findings.push(reach(endpoint).await);
+        findings.push(check_traces(endpoint).await);
     }
     findings
 }
 
-/// The server that runs here, or else the database itself.
-async fn data(config: &Config) -> Vec<Finding> {
-    match Lock::take(&config.data_dir) {
-        Err(store::Error::InUse { at: Some(url), .. }) => health(&url).await,
+/// Checks the server that uses the data directory. Without a server, checks the data directory and the database, and
+/// migrates its schema if needed.
+async fn check_data_dir(config: &Config) -> Vec<DoctorFinding> {
+    match DataDirLock::acquire(&config.data_dir) {
+        Err(store::Error::InUse { address: Some(url), .. }) => check_server(&url).await,
         Err(error) => vec![bad("data directory", error.to_string())],
         Ok(_lock) => {
             let dir = good("data directory", config.data_dir.display().to_string());
-            let server = good("server", "not running; commands work on the data directory".to_owned());
+            let server = good("server", "not running; commands use the data directory".to_owned());
             let mut findings = vec![dir, server];
             match Store::open(&config.location(), config.settings.database.durability).await {
                 Ok(store) => {
@@ -122,156 +128,174 @@ async fn data(config: &Config) -> Vec<Finding> {
     }
 }
 
-/// What waits to be delivered, or never was.
-async fn outbox(store: &Store) -> Vec<Finding> {
-    let read = async { store::outbox::standing(&mut store.reader().await?).await };
-    let Ok(standing) = read.await else { return Vec::new() };
-    let says = |channel: &store::outbox::Standing| {
-        format!("{}: {} waiting, {} given up", channel.channel, channel.waiting, channel.dead)
+/// Reports the pending and failed deliveries of each channel. Empty if the database cannot be read.
+async fn outbox(store: &Store) -> Vec<DoctorFinding> {
+    let read = async { store::outbox::channel_backlogs(&mut store.reader().await?).await };
+    let Ok(backlogs) = read.await else { return Vec::new() };
+    let detail = |channel: &store::outbox::ChannelBacklog| {
+        format!("{}: {} pending, {} failed", channel.channel, channel.waiting, channel.dead)
     };
-    standing.iter().map(|channel| good("notifications", says(channel))).collect()
+    backlogs.iter().map(|channel| good("notifications", detail(channel))).collect()
 }
 
-/// The ways by which users are told. Nothing is sent to try them.
-async fn channels(config: &Config) -> Vec<Finding> {
+/// Checks all notification channels at the same time, each for at most [`CHECK_TIMEOUT`]. Sends nothing.
+async fn channels(config: &Config) -> Vec<DoctorFinding> {
     let checks = config.notify.channels.iter().map(|channel| async {
-        let about = format!("{} ({})", channel.name, notify::described(channel));
-        match tokio::time::timeout(PATIENCE, channel.check()).await {
-            Ok(Ok(says)) => good("channel", format!("{about}: {says}")),
-            Ok(Err(says)) => bad("channel", format!("{about}: {says}")),
-            Err(_) => bad("channel", format!("{about}: does not answer")),
+        let about = format!("{} ({})", channel.name, notify::describe(channel));
+        match tokio::time::timeout(CHECK_TIMEOUT, channel.check()).await {
+            Ok(Ok(detail)) => good("channel", format!("{about}: {detail}")),
+            Ok(Err(detail)) => bad("channel", format!("{about}: {detail}")),
+            Err(_) => bad("channel", format!("{about}: no response")),
         }
     });
     join_all(checks).await
 }
 
-/// The server, and its channels that are disabled.
-async fn health(url: &str) -> Vec<Finding> {
-    let ask = async {
-        let client = http(url).timeout(PATIENCE).build()?;
+/// Checks the health of a server and reports its disabled channels. Only the first finding is returned if the server is
+/// unhealthy or does not respond.
+async fn check_server(url: &str) -> Vec<DoctorFinding> {
+    let request = async {
+        let client = http_client(url).timeout(CHECK_TIMEOUT).build()?;
         client.get(format!("{}/health", url.trim_end_matches('/'))).send().await?.json::<Value>().await
     };
-    let body = match ask.await {
+    let body = match request.await {
         Ok(body) => body,
         Err(error) => {
-            return vec![bad("server", format!("holds the data directory but does not answer at {url}: {error}"))];
+            return vec![bad("server", format!("uses the data directory but does not respond at {url}: {error}"))];
         }
     };
-    // Another program may answer there.
+    // The URL may belong to another program.
     let health = Health::deserialize(&body).ok().filter(|health| health.status == HealthStatus::Ok);
     let Some(Health { dependencies, .. }) = health else {
-        return vec![bad("server", format!("running at {url}, but not well: {body}"))];
+        return vec![bad("server", format!("running at {url}, but unhealthy: {body}"))];
     };
-    let mut findings = vec![good("server", format!("running at {url}, {} answers", dependencies.database.kind))];
+    let mut findings = vec![good("server", format!("running at {url}, {} responds", dependencies.database.kind))];
     let disabled = dependencies.channels.into_iter().filter(|channel| channel.status != HealthStatus::Ok);
-    findings.extend(disabled.map(|HealthOfChannel { name, disabled_until, last_error, .. }| {
+    findings.extend(disabled.map(|ChannelHealth { name, disabled_until, last_error, .. }| {
         let until = or_empty(disabled_until);
         let error = last_error.unwrap_or_default();
-        bad("channel", format!("{name} is disabled until {until}, too much was given up: {error}"))
+        bad("channel", format!("{name} is disabled until {until} after too many failed deliveries: {error}"))
     }));
     findings
 }
 
-async fn keys(url: &str) -> Finding {
-    let ask =
-        async { http(url).timeout(PATIENCE).build()?.get(url).send().await?.error_for_status()?.json::<Value>().await };
-    match ask.await {
+/// Checks that the JWKS URL returns a set of keys.
+async fn keys(url: &str) -> DoctorFinding {
+    let request = async {
+        http_client(url)
+            .timeout(CHECK_TIMEOUT)
+            .build()?
+            .get(url)
+            .send()
+            .await?
+            .error_for_status()?
+            .json::<Value>()
+            .await
+    };
+    match request.await {
         Ok(set) if set.get("keys").is_some_and(Value::is_array) => good("token keys", format!("{url} publishes keys")),
         Ok(_) => bad("token keys", format!("{url} does not publish keys")),
         Err(error) => bad("token keys", format!("{url} cannot be read: {error}")),
     }
 }
 
-/// Whether there is somebody at the model's address. The key stays here: whoever answers at all is reachable.
-async fn answers(label: String, address: &str) -> Finding {
-    let ask = async {
-        let client = http(address).redirect(Policy::none()).timeout(PATIENCE).build()?;
+/// Checks that the address of a model responds. Sends no key; any response counts.
+async fn check_model(label: String, address: &str) -> DoctorFinding {
+    let request = async {
+        let client = http_client(address).redirect(Policy::none()).timeout(CHECK_TIMEOUT).build()?;
         client.get(address).send().await
     };
-    match ask.await {
-        Ok(_) => good("model", format!("{label}: {address} can be reached")),
-        Err(_) => bad("model", format!("{label}: {address} cannot be reached")),
+    match request.await {
+        Ok(_) => good("model", format!("{label}: {address} is reachable")),
+        Err(_) => bad("model", format!("{label}: {address} is unreachable")),
     }
 }
 
-/// Starts every MCP server, all at once, asks what it offers and stops it again.
-async fn mcp(settings: &[Settings]) -> Vec<Finding> {
-    let bounded = |settings: &Settings| {
+/// Starts all MCP servers at the same time, lists their tools and stops them. Waits for each at most its own start
+/// timeout, and never longer than [`MCP_START_TIMEOUT`].
+async fn mcp(settings: &[McpServerSettings]) -> Vec<DoctorFinding> {
+    let with_timeout = |settings: &McpServerSettings| {
         let mut settings = settings.clone();
-        settings.start_timeout = settings.start_timeout.min(MCP_PATIENCE);
+        settings.start_timeout = settings.start_timeout.min(MCP_START_TIMEOUT);
         settings
     };
-    let settings: Vec<Settings> = settings.iter().map(bounded).collect();
-    let patience = settings.iter().map(|settings| settings.start_timeout).max().unwrap_or_default();
-    let servers = Servers::start(settings.clone(), &Breakers::new(Clock::system(), |_| {}));
-    servers.settled(patience).await;
+    let settings: Vec<McpServerSettings> = settings.iter().map(with_timeout).collect();
+    let timeout = settings.iter().map(|settings| settings.start_timeout).max().unwrap_or_default();
+    let servers = McpServers::start(settings.clone(), &Breakers::new(Clock::system(), |_| {}));
+    servers.wait_until_settled(timeout).await;
     let states = servers.states();
     servers.stop().await;
     let found = settings.iter().zip(states).map(|(settings, state)| {
-        let about = format!("{} ({})", state.name, mcp_servers::described(settings));
+        let about = format!("{} ({})", state.name, mcp_servers::describe(settings));
         match (state.phase, state.last_error) {
-            (Phase::Ready, _) => {
+            (McpServerPhase::Ready, _) => {
                 let tools = if state.tools == 1 { "tool" } else { "tools" };
                 let protocol = state.protocol.unwrap_or_default();
-                let aside = match state.left_out.len() {
+                let rejected = match state.rejected_tools.len() {
                     0 => String::new(),
-                    count => format!(", {count} more cannot be used"),
+                    count => format!(", {count} more rejected"),
                 };
-                good("MCP server", format!("{about}: ready, {} {tools}{aside}, protocol {protocol}", state.tools))
+                good("MCP server", format!("{about}: ready, {} {tools}{rejected}, protocol {protocol}", state.tools))
             }
             (_, Some(error)) => bad("MCP server", format!("{about}: {error}")),
-            (_, None) => bad("MCP server", format!("{about}: not ready after {} s", patience.as_secs())),
+            (_, None) => bad("MCP server", format!("{about}: not ready after {} s", timeout.as_secs())),
         }
     });
     found.collect()
 }
 
-/// The agents of the configuration, those that could be added, and what keeps read-only ones from writing.
-async fn agents(configured: &[Agent]) -> Vec<Finding> {
+/// Checks the enabled agents of the configuration, finds installed agents to add, and reports how read-only access is
+/// enforced. Only a failed check of an agent is a problem.
+async fn agents(configured: &[Agent]) -> Vec<DoctorFinding> {
     let enabled = configured.iter().filter(|agent| agent.enabled);
     let mut findings: Vec<_> = join_all(enabled.map(check::examine))
         .await
         .into_iter()
-        .map(|found| match found.faults.as_slice() {
-            [] => good("agent", format!("{}: {}", found.id, found.says)),
-            faults => bad("agent", format!("{}: {}", found.id, faults.join("; "))),
+        .map(|found| match found.problems.as_slice() {
+            [] => good("agent", format!("{}: {}", found.id, found.detail)),
+            problems => bad("agent", format!("{}: {}", found.id, problems.join("; "))),
         })
         .collect();
-    let others: Vec<_> = presets::here()
+    let installed: Vec<_> = presets::installed()
         .into_iter()
         .map(|found| found.preset.id.as_str())
         .filter(|preset| !configured.iter().any(|agent| agent.preset.as_deref() == Some(preset)))
         .collect();
     findings.push(good(
         "agents",
-        match others.as_slice() {
-            [] => "no others are installed that adjutant knows".to_owned(),
-            others => format!("installed too: {}; `adjutant agents add --preset NAME` adds one", others.join(", ")),
+        match installed.as_slice() {
+            [] => "no further known agents are installed".to_owned(),
+            installed => {
+                format!("also installed: {}; `adjutant agents add --preset NAME` adds one", installed.join(", "))
+            }
         },
     ));
     let enforced = match landlock_support() {
         Landlock::Full => "enforced by Landlock",
-        Landlock::Partial => "enforced by Landlock, but for some ways to truncate, move or control what is there",
-        Landlock::Missing => "not enforced: this kernel has no Landlock, agents can only be asked not to write",
+        Landlock::Partial => {
+            "enforced by Landlock, except for some operations that truncate, move or control existing files"
+        }
+        Landlock::Missing => "not enforced: this kernel has no Landlock, so agents are only instructed not to write",
     };
     findings.push(good("read-only", enforced.to_owned()));
     findings
 }
 
-async fn reach(endpoint: &str) -> Finding {
+/// Checks that the endpoint accepts a TCP connection, on port 4317 if it has no port. Sends no traces.
+async fn check_traces(endpoint: &str) -> DoctorFinding {
     let address = endpoint.split("://").nth(1).unwrap_or_default();
     let address = if address.contains(':') { address.to_owned() } else { format!("{address}:4317") };
-    match tokio::time::timeout(PATIENCE, tokio::net::TcpStream::connect(&address)).await {
-        Ok(Ok(_)) => good("traces", format!("{endpoint} can be reached")),
-        Ok(Err(error)) => bad("traces", format!("{endpoint} cannot be reached: {error}")),
-        Err(_) => bad("traces", format!("{endpoint} does not answer")),
+    match tokio::time::timeout(CHECK_TIMEOUT, tokio::net::TcpStream::connect(&address)).await {
+        Ok(Ok(_)) => good("traces", format!("{endpoint} is reachable")),
+        Ok(Err(error)) => bad("traces", format!("{endpoint} is unreachable: {error}")),
+        Err(_) => bad("traces", format!("{endpoint} does not respond")),
     }
 }
 
-fn good(what: &'static str, says: String) -> Finding {
-    Finding { what, well: true, says }
+fn good(subject: &'static str, detail: String) -> DoctorFinding {
+    DoctorFinding { subject, ok: true, detail }
 }
 
-fn bad(what: &'static str, says: String) -> Finding {
-    Finding { what, well: false, says }
+fn bad(subject: &'static str, detail: String) -> DoctorFinding {
+    DoctorFinding { subject, ok: false, detail }
 }

@@ -1,32 +1,37 @@
-//! Listings: their pages, the item that a name means, ids and times for people.
+//! Helpers for listings: pages, lookup of items by name, formatting of ids and times.
 
 use api::agents::{Agent, Agents};
 use api::executions::{Execution, ListExecutions};
-use api::{List, MAX_LIMIT, Page};
+use api::{ListPage, ListParams, MAX_LIMIT};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use model::agent::Agent as Configured;
+use model::agent::Agent as ConfiguredAgent;
 use uuid::Uuid;
 
-use crate::client::{Answer, Client, with_query};
-use crate::exit::{Code, Exit};
+use crate::client::{Client, ClientResponse, with_query};
+use crate::exit::{ExitError, ExitStatus};
 use crate::output;
 
 /// An item of a listing.
-pub(crate) type Item<L> = <<L as List>::Page as Page>::Item;
+pub(crate) type ListItem<L> = <<L as ListParams>::Page as ListPage>::Item;
 
-/// Requests one page: the one with the list's own limit and cursor.
-pub(crate) async fn page<L: List>(client: &Client, path: &str, list: &L) -> anyhow::Result<Answer> {
+/// Requests one page, with the limit and cursor of `list`. Fails if the request fails.
+pub(crate) async fn page<L: ListParams>(client: &Client, path: &str, list: &L) -> anyhow::Result<ClientResponse> {
     client.get(&with_query(path, list)?).await
 }
 
-/// Returns the items of all pages, up to `limit` items.
-pub(crate) async fn all<L: List>(client: &Client, path: &str, list: L, limit: usize) -> anyhow::Result<Vec<Item<L>>> {
+/// Returns the items of all pages, up to `limit` items. Fails if a request fails.
+pub(crate) async fn all_items<L: ListParams>(
+    client: &Client,
+    path: &str,
+    list: L,
+    limit: usize,
+) -> anyhow::Result<Vec<ListItem<L>>> {
     let mut found = Vec::new();
     let mut cursor = None;
     while found.len() < limit {
-        let most = saturating(limit - found.len()).min(MAX_LIMIT);
-        let answer = page(client, path, &list.clone().at(Some(most), cursor)).await?;
+        let page_size = limit_param(limit - found.len()).min(MAX_LIMIT);
+        let answer = page(client, path, &list.clone().with_page(Some(page_size), cursor)).await?;
         let (items, next) = answer.read::<L::Page>()?.into_parts();
         found.extend(items);
         cursor = next;
@@ -37,27 +42,28 @@ pub(crate) async fn all<L: List>(client: &Client, path: &str, list: L, limit: us
     Ok(found)
 }
 
-/// Returns the items to show in a table, up to the list's own limit or else `limit`. Returns none with `--json` and with
-/// `quiet`, which print the page or the ids, and if there are no items, which is reported by `empty`.
-pub(crate) async fn to_show<L: List>(
+/// Returns the items for a table, up to the limit of `list`, else up to `limit`. Returns none if everything is printed:
+/// one page with `--json`, the ids with `quiet`, or the note `empty` if the list has no items. Fails if a request
+/// fails.
+pub(crate) async fn items_to_show<L: ListParams>(
     client: &Client,
     path: &str,
     list: L,
     limit: usize,
     quiet: bool,
     empty: &str,
-) -> anyhow::Result<Option<Vec<Item<L>>>>
+) -> anyhow::Result<Option<Vec<ListItem<L>>>>
 where
-    Item<L>: Named,
+    ListItem<L>: Named,
 {
     if client.json {
         page(client, path, &list).await?.print()?;
         return Ok(None);
     }
     let limit = list.limit().map_or(limit, |limit| usize::try_from(limit).unwrap_or_default());
-    let found = all(client, path, list, limit).await?;
+    let found = all_items(client, path, list, limit).await?;
     if quiet {
-        found.iter().try_for_each(|item| output::say(&item.id()))?;
+        found.iter().try_for_each(|item| output::print_line(&item.id()))?;
         return Ok(None);
     }
     if found.is_empty() {
@@ -67,18 +73,18 @@ where
     Ok(Some(found))
 }
 
-/// Returns a number of items as the parameter `limit`.
-pub(crate) fn saturating(count: usize) -> i64 {
+/// Returns a number of items as the query parameter `limit`.
+pub(crate) fn limit_param(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// An item that people refer to by an id or a name.
+/// An item that can be selected by an id or a name.
 pub(crate) trait Named {
     const KIND: &str;
 
     fn id(&self) -> String;
 
-    /// Returns a text that distinguishes items that the same name fits.
+    /// Returns a text that distinguishes items with similar names.
     fn title(&self) -> String;
 
     fn has_id(&self, wanted: &str) -> bool {
@@ -116,33 +122,37 @@ macro_rules! named {
 pub(crate) use named;
 
 named!("agent": Agent, |agent| Agent::id(agent), agent.name());
-named!("agent": Configured, |agent| agent.id, agent.name);
-named!("execution": Execution, |run| run.id, format!("{}, {}, {}", run.agent_id, run.state, when(run.created_at)));
+named!("agent": ConfiguredAgent, |agent| agent.id, agent.name);
+named!("execution": Execution, |run| run.id, format!("{}, {}, {}", run.agent_id, run.state, local_time(run.created_at)));
 
-/// Compares an item with a name in lower case.
-pub(crate) type Reading<T> = fn(&T, &str) -> bool;
+/// Returns true if an item matches a name in lower case.
+pub(crate) type ItemMatcher<T> = fn(&T, &str) -> bool;
 
-/// Returns the item that `name` means. The first reading that fits any item decides. Fails if it fits several, or if no
-/// reading fits.
-pub(crate) fn one<'a, T: Named>(name: &str, items: &'a [T], readings: &[Reading<T>]) -> anyhow::Result<&'a T> {
+/// Returns the item that `name` selects, ignoring case and surrounding whitespace. The first matcher that matches any
+/// item decides. Fails with `Ambiguous` if it matches several items, and with `NotFound` if no matcher matches.
+pub(crate) fn select_one<'a, T: Named>(
+    name: &str,
+    items: &'a [T],
+    matchers: &[ItemMatcher<T>],
+) -> anyhow::Result<&'a T> {
     let wanted = name.trim().to_lowercase();
-    for reading in readings {
-        let fitting: Vec<_> = items.iter().filter(|item| reading(item, &wanted)).collect();
-        match fitting.as_slice() {
+    for matches in matchers {
+        let matching: Vec<_> = items.iter().filter(|item| matches(item, &wanted)).collect();
+        match matching.as_slice() {
             [] => {}
             [item] => return Ok(item),
             several => {
-                let mut message = format!("'{name}' could be {} {}s:", several.len(), T::KIND);
+                let mut message = format!("'{name}' matches {} {}s:", several.len(), T::KIND);
                 message.extend(several.iter().take(20).map(|item| format!("\n  {}  {}", item.id(), item.title())));
-                return Err(Exit::new(Code::Ambiguous, message).into());
+                return Err(ExitError::new(ExitStatus::Ambiguous, message).into());
             }
         }
     }
-    Err(Exit::new(Code::NotFound, format!("there is no {} '{name}'", T::KIND)).into())
+    Err(ExitError::new(ExitStatus::NotFound, format!("no {} matches '{name}'", T::KIND)).into())
 }
 
-/// Returns the items that the names mean, each of them once.
-pub(crate) async fn each<T: Named>(
+/// Returns the items that the names select, without duplicates. Fails if a name cannot be resolved.
+pub(crate) async fn resolve_each<T: Named>(
     names: &[String],
     resolve: impl AsyncFn(&str) -> anyhow::Result<T>,
 ) -> anyhow::Result<Vec<T>> {
@@ -156,20 +166,22 @@ pub(crate) async fn each<T: Named>(
     Ok(items)
 }
 
+/// Returns all agents that the user may see. Fails if the request fails.
 pub(crate) async fn agents(client: &Client) -> anyhow::Result<Vec<Agent>> {
     Ok(client.get("/api/agents").await?.read::<Agents>()?.agents)
 }
 
-/// Returns the agent with this id, this name, or this part of an id.
+/// Returns the agent with this id, name, or part of an id. Fails if no agent matches or several do.
 pub(crate) async fn agent(client: &Client, name: &str) -> anyhow::Result<Agent> {
-    agent_of(&agents(client).await?, name).cloned()
+    find_agent(&agents(client).await?, name).cloned()
 }
 
-pub(crate) fn agent_of<'a, T: Named>(agents: &'a [T], name: &str) -> anyhow::Result<&'a T> {
-    one(name, agents, &[T::has_id, T::has_title, T::has_part])
+/// Like [`agent`], in a list of agents.
+pub(crate) fn find_agent<'a, T: Named>(agents: &'a [T], name: &str) -> anyhow::Result<&'a T> {
+    select_one(name, agents, &[T::has_id, T::has_title, T::has_part])
 }
 
-/// Returns the id of the agent, if one is named.
+/// Returns the id of the agent with this name, or none if no name is given. Fails if no agent matches or several do.
 pub(crate) async fn agent_id(client: &Client, name: Option<&str>) -> anyhow::Result<Option<String>> {
     match name {
         Some(name) => Ok(Some(agent(client, name).await?.id().to_owned())),
@@ -177,31 +189,31 @@ pub(crate) async fn agent_id(client: &Client, name: Option<&str>) -> anyhow::Res
     }
 }
 
-/// Returns the execution with this id or this part of an id.
+/// Returns the execution with this id or part of an id. Fails if no execution matches or several do.
 pub(crate) async fn execution(client: &Client, name: &str) -> anyhow::Result<Execution> {
     let list = ListExecutions { reference: Some(name.trim().to_lowercase()), ..ListExecutions::default() };
-    let found = all(client, "/api/executions", list, usize::MAX).await?;
-    one(name, &found, &[Named::has_id, Named::has_part]).cloned()
+    let found = all_items(client, "/api/executions", list, usize::MAX).await?;
+    select_one(name, &found, &[Named::has_id, Named::has_part]).cloned()
 }
 
-/// Returns the last 8 characters of an id. Ids that were made in the same moment have the same beginning.
-pub(crate) fn short(id: Uuid) -> String {
+/// Returns the last 8 characters of an id. Ids of the same time have the same beginning.
+pub(crate) fn short_id(id: Uuid) -> String {
     id.to_string().split_off(28)
 }
 
-/// Returns the text of a value, or an empty one.
+/// Returns the text of a value, or an empty text.
 pub(crate) fn or_empty(value: Option<impl ToString>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
-/// Returns a time in the local time zone, or an empty text.
-pub(crate) fn when(time: impl Into<Option<Timestamp>>) -> String {
+/// Returns a time in the local time zone with seconds, or an empty text without a time.
+pub(crate) fn local_time(time: impl Into<Option<Timestamp>>) -> String {
     let time = time.into().map(|time| time.to_zoned(TimeZone::system()));
     or_empty(time.map(|time| time.strftime("%Y-%m-%d %H:%M:%S").to_string()))
 }
 
-/// Returns a length of time in its largest units.
-pub(crate) fn lasting(millis: i64) -> String {
+/// Formats a duration in its one or two largest units, up to hours.
+pub(crate) fn format_duration(millis: i64) -> String {
     let seconds = millis / 1000;
     match seconds {
         ..1 => format!("{millis} ms"),
@@ -211,12 +223,12 @@ pub(crate) fn lasting(millis: i64) -> String {
     }
 }
 
-/// Splits the `NAME=VALUE` of a flag. Fails if there is no name.
-pub(crate) fn pair<'a>(flag: &str, given: &'a str) -> anyhow::Result<(&'a str, &'a str)> {
+/// Splits the `NAME=VALUE` of a flag at the first `=`. The value may be empty. Fails if there is no `=` or no name.
+pub(crate) fn split_pair<'a>(flag: &str, given: &'a str) -> anyhow::Result<(&'a str, &'a str)> {
     match given.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name, value)),
-        // The value is not shown: it may be a secret.
-        _ => Err(Exit::new(Code::Usage, format!("{flag} must be NAME=VALUE")).into()),
+        // The value may be a secret and is not shown.
+        _ => Err(ExitError::new(ExitStatus::Usage, format!("{flag} must be NAME=VALUE")).into()),
     }
 }
 
@@ -227,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_surest_reading_decides() {
+    fn the_most_specific_match_decides() {
         let agent = |(id, name): (&str, &str)| {
             let program = Some("/bin/echo".to_owned());
             let id = Some(id.to_owned());
@@ -235,18 +247,20 @@ mod tests {
             AgentDraft { id, name, executable_path: program, ..AgentDraft::default() }.check().unwrap()
         };
         let agents = [("code", "Coder"), ("codex", "Codex"), ("my-coder", "Other")].map(agent);
-        let found = |name: &str| agent_of(&agents, name).map(|agent| agent.id.clone());
+        let found = |name: &str| find_agent(&agents, name).map(|agent| agent.id.clone());
         assert_eq!(found("code").unwrap(), "code", "a whole id, although another begins with it");
         assert_eq!(found("coder").unwrap(), "code", "a whole name, although an id ends with it");
         assert_eq!(found("MY").unwrap(), "my-coder");
-        for (name, code) in [("cod", Code::Ambiguous), ("claude", Code::NotFound), ("", Code::NotFound)] {
-            assert_eq!(crate::exit::code_of(&found(name).unwrap_err()), code, "{name}");
+        for (name, code) in
+            [("cod", ExitStatus::Ambiguous), ("claude", ExitStatus::NotFound), ("", ExitStatus::NotFound)]
+        {
+            assert_eq!(crate::exit::exit_status(&found(name).unwrap_err()), code, "{name}");
         }
     }
 
     #[test]
-    fn lengths_of_time_are_short() {
-        let shown: Vec<_> = [12, 1500, 59_000, 61_000, 7_260_000].map(lasting).into();
+    fn durations_are_formatted_in_their_largest_units() {
+        let shown: Vec<_> = [12, 1500, 59_000, 61_000, 7_260_000].map(format_duration).into();
         assert_eq!(shown, ["12 ms", "1.5 s", "59.0 s", "1 min 1 s", "2 h 1 min"]);
     }
 }

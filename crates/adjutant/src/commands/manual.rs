@@ -1,4 +1,4 @@
-//! `adjutant completions` and `adjutant man`, made from the command line's own description.
+//! `adjutant completions` and `adjutant man`, generated from the definition of the command line.
 
 use std::path::Path;
 
@@ -8,20 +8,21 @@ use clap::CommandFactory;
 use crate::cli::Cli;
 use crate::output;
 
+/// Prints the completion script of a shell.
 pub(crate) fn completions(shell: clap_complete::Shell) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "adjutant", &mut script);
-    output::put(&script)
+    output::print(&script)
 }
 
-/// The page on standard output, or that of every command in a directory.
+/// Prints the manual page, or writes the pages of all commands to a directory. Fails if a page cannot be written.
 pub(crate) fn man(dir: Option<&Path>) -> anyhow::Result<()> {
     if let Some(dir) = dir {
         std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(Cli::command(), dir))?;
-        output::note(&format!("wrote the pages to {}", dir.display()));
+        output::note(&format!("wrote the manual pages to {}", dir.display()));
         return Ok(());
     }
     let mut page = Vec::new();
     clap_mangen::Man::new(Cli::command()).render(&mut page).context("failed to write the manual page")?;
-    output::put(&page)
+    output::print(&page)
 }

@@ -1,4 +1,4 @@
-//! One file a command, named like it.
+//! The commands, one module each.
 
 pub(crate) mod a2a;
 mod agents;
@@ -23,36 +23,37 @@ mod watch;
 
 use anyhow::anyhow;
 
-use crate::cli::{Command, Global};
+use crate::cli::{Command, GlobalOptions};
 use crate::client::Client;
-use crate::config::{Config, Mistake};
-use crate::exit::{Code, Exit};
+use crate::config::{Config, ConfigMistake};
+use crate::exit::{ExitError, ExitStatus};
 
-/// Runs a command that speaks to a server, or to the data directory where none runs.
-pub(crate) async fn client(global: &Global, command: Command) -> anyhow::Result<()> {
+/// Runs a command that uses the server, or the data directory if no server runs. Does nothing for the commands that
+/// `main` runs itself. Fails if the command fails.
+pub(crate) async fn run_with_client(global: &GlobalOptions, command: Command) -> anyhow::Result<()> {
     match command {
         Command::Agents(command) => agents::run(global, command).await,
         Command::Tasks(command) => tasks::run(global, command).await,
         Command::Reminders(command) => reminders::run(global, command).await,
-        Command::Notifications(wanted) => notifications::run(global, &wanted).await,
+        Command::Notifications(args) => notifications::run(global, &args).await,
         Command::Token(command) => token::run(global, command).await,
         Command::Backup { file } => backup::backup(&Client::connect(global).await?, file).await,
         Command::Restore { file } => backup::restore(global, &file).await,
         Command::Export { file } => data::export(&Client::connect(global).await?, file).await,
         Command::Import { file } => data::import(global, &file).await,
         Command::Erase => data::erase(global).await,
-        // The others are run by `main`, without a client.
+        // `main` runs the remaining commands, which need no client.
         _ => Ok(()),
     }
 }
 
-/// The configuration, or all its mistakes as one complaint.
-pub(crate) fn load(global: &Global, listen: Option<&str>) -> anyhow::Result<Config> {
-    Config::load(global, listen).map_err(|mistakes| not_valid(&mistakes))
+/// Reads the configuration. Fails with one error for all mistakes.
+pub(crate) fn load_config(global: &GlobalOptions, listen: Option<&str>) -> anyhow::Result<Config> {
+    Config::load(global, listen).map_err(|mistakes| config_error(&mistakes))
 }
 
-/// Makes one complaint of all mistakes.
-pub(crate) fn not_valid(mistakes: &[Mistake]) -> anyhow::Error {
+/// Returns one usage error with a line for each mistake.
+pub(crate) fn config_error(mistakes: &[ConfigMistake]) -> anyhow::Error {
     let lines: Vec<_> = mistakes.iter().map(ToString::to_string).collect();
-    anyhow!(Exit::new(Code::Usage, format!("the configuration is not valid:\n  {}", lines.join("\n  "))))
+    anyhow!(ExitError::new(ExitStatus::Usage, format!("the configuration is not valid:\n  {}", lines.join("\n  "))))
 }

@@ -1,95 +1,102 @@
-//! `adjutant notifications`: the notifications of the user, and with `-f` new ones as they arrive. Without a server this
-//! process fires reminders and delivers notifications while it follows.
+//! `adjutant notifications`: the notifications of the user, and with `-f` new ones as they arrive. Without a server
+//! this process fires reminders and delivers notifications while it follows.
 
-use api::notifications::{ListNotifications, Notification, Notifications as Page};
+use api::notifications::{ListNotifications, Notification, Notifications};
 use tokio_util::sync::CancellationToken;
 
-use super::listing::{self, saturating, short, when};
-use super::watch::Following;
-use crate::cli::{Global, Notifications};
+use super::listing::{self, limit_param, local_time, short_id};
+use super::watch::EventFollower;
+use crate::cli::{GlobalOptions, NotificationsArgs};
 use crate::client::Client;
 use crate::output;
 
 pub(super) const PATH: &str = "/api/notifications";
 /// The number of notifications shown by default.
-const SHOWN: usize = 50;
+const DEFAULT_LIMIT: usize = 50;
 
-pub(crate) async fn run(global: &Global, wanted: &Notifications) -> anyhow::Result<()> {
+/// Prints notifications as a table, as ids (`--quiet`), or as one page of JSON, [`DEFAULT_LIMIT`] unless `--limit` is
+/// given. With `--follow`, prints new ones instead. `--mark-read` marks the printed ones as read.
+pub(crate) async fn run(global: &GlobalOptions, args: &NotificationsArgs) -> anyhow::Result<()> {
     let client = &Client::connect(global).await?;
-    if wanted.follow {
-        return follow(client, wanted).await;
+    if args.follow {
+        return follow(client, args).await;
     }
     let list = ListNotifications {
-        unread: wanted.unread.then_some(true),
-        limit: wanted.limit.map(saturating),
-        cursor: wanted.cursor.clone(),
+        unread: args.unread.then_some(true),
+        limit: args.limit.map(limit_param),
+        cursor: args.cursor.clone(),
     };
     if client.json {
         let answer = listing::page(client, PATH, &list).await?;
-        if wanted.mark_read {
-            mark(client, &answer.read::<Page>()?.notifications).await?;
+        if args.mark_read {
+            mark_read(client, &answer.read::<Notifications>()?.notifications).await?;
         }
         return answer.print();
     }
-    let found = listing::all(client, PATH, list, wanted.limit.unwrap_or(SHOWN)).await?;
-    if wanted.quiet {
-        found.iter().try_for_each(|notification| output::say(&notification.id.to_string()))?;
+    let found = listing::all_items(client, PATH, list, args.limit.unwrap_or(DEFAULT_LIMIT)).await?;
+    if args.quiet {
+        found.iter().try_for_each(|notification| output::print_line(&notification.id.to_string()))?;
     } else if found.is_empty() {
         output::note("no notifications");
     } else {
         let rows: Vec<_> = found.iter().map(row).collect();
-        output::table(&["ID", "", "WHEN", "KIND", "TITLE"], &rows)?;
+        output::print_table(&["ID", "", "WHEN", "KIND", "TITLE"], &rows)?;
     }
-    if wanted.mark_read { mark(client, &found).await } else { Ok(()) }
+    if args.mark_read { mark_read(client, &found).await } else { Ok(()) }
 }
 
 fn row(notification: &Notification) -> Vec<String> {
     vec![
-        short(notification.id),
+        short_id(notification.id),
         if notification.read_at.is_none() { "●" } else { "" }.to_owned(),
-        when(notification.created_at),
+        local_time(notification.created_at),
         notification.kind.to_string(),
         notification.title.clone(),
     ]
 }
 
-async fn mark(client: &Client, notifications: &[Notification]) -> anyhow::Result<()> {
+/// Marks the unread ones of these notifications as read, one request each. Fails at the first request that fails.
+async fn mark_read(client: &Client, notifications: &[Notification]) -> anyhow::Result<()> {
     for notification in notifications.iter().filter(|notification| notification.read_at.is_none()) {
         client.post_empty(&format!("{PATH}/{}/read", notification.id)).await?;
     }
     Ok(())
 }
 
-async fn follow(client: &Client, wanted: &Notifications) -> anyhow::Result<()> {
+/// Prints each new notification, none of the earlier ones. Reconnects as needed. Never returns `Ok`: a signal or
+/// a closed pipe ends the process.
+///
+/// Fails if the server cannot be reached for too long or refuses a request, or if the output fails.
+async fn follow(client: &Client, args: &NotificationsArgs) -> anyhow::Result<()> {
     let shutdown = CancellationToken::new();
     let _stop = shutdown.clone().drop_guard();
     if let Some(notifier) = client.notifier().cloned() {
-        output::note("no server runs: reminders are fired here, as long as this goes on");
+        output::note("no server is running; this command sends reminders while it runs");
         tokio::spawn(async move { notifier.run(&shutdown).await });
     }
-    let mut following = Following::at(client, format!("{PATH}/stream"));
+    let mut follower = EventFollower::new(client, format!("{PATH}/stream"));
     loop {
-        let event = following.next().await?;
+        let event = follower.next().await?;
         if event.name != "notification" {
             continue;
         }
         let notification: Notification = event.read()?;
         if client.json {
-            output::say(&event.data)?;
-        } else if wanted.quiet {
-            output::say(&notification.id.to_string())?;
+            output::print_line(&event.data)?;
+        } else if args.quiet {
+            output::print_line(&notification.id.to_string())?;
         } else {
-            output::say(&line(&notification))?;
+            output::print_line(&line(&notification))?;
         }
-        if wanted.mark_read {
-            mark(client, &[notification]).await?;
+        if args.mark_read {
+            mark_read(client, &[notification]).await?;
         }
     }
 }
 
-/// Returns a notification for people, with its text below its title.
+/// Returns the time and title of a notification, with its text below.
 pub(super) fn line(notification: &Notification) -> String {
-    let mut lines = format!("{}  {}", when(notification.created_at), notification.title);
+    let mut lines = format!("{}  {}", local_time(notification.created_at), notification.title);
     for line in notification.text.lines() {
         lines.push_str(&format!("\n    {line}"));
     }

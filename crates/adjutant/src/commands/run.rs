@@ -1,144 +1,161 @@
-//! `adjutant run`: runs an agent, prints its output as it arrives, and ends as the execution does.
+//! `adjutant run`: runs an agent, prints its output as it arrives, and exits with its result.
 
 use std::io::{IsTerminal, Read};
 
 use anyhow::Context;
 use api::agents::Agent;
 use api::executions::{Execution, ExecutionDraft};
-use model::agent::{ASSISTANT, Seconds};
+use model::agent::{ASSISTANT_ID, Seconds};
 use serde_json::{Map, Value};
 
-use super::listing::{self, pair};
-use super::watch::{Show, Watch, conclude};
-use crate::cli::{Global, Run};
-use crate::client::{Answer, Client};
-use crate::exit::{Code, Exit};
+use super::listing::{self, split_pair};
+use super::watch::{OutputSelection, RunWatcher, check_result};
+use crate::cli::{GlobalOptions, RunArgs};
+use crate::client::{Client, ClientResponse};
+use crate::exit::{ExitError, ExitStatus};
 use crate::{output, wire};
 
-/// The largest input in bytes.
-const MAX_INPUT: u64 = 1 << 30;
+/// The size limit of the input in bytes.
+const MAX_INPUT_BYTES: u64 = 1 << 30;
 
-pub(crate) fn run(global: &Global, order: &Run) -> anyhow::Result<()> {
-    // Before anything listens for Ctrl-C, so that it ends the command while the input is typed.
-    let body = body(order)?;
-    let runtime = wire::own_runtime()?;
-    let ran = runtime.block_on(carry_out(global, order, &body));
-    // After an interruption nothing is waited for.
+/// Reads the input, runs the agent and prints its output. Fails if the arguments are invalid or the execution does not
+/// succeed.
+pub(crate) fn run(global: &GlobalOptions, args: &RunArgs) -> anyhow::Result<()> {
+    // Ctrl-C must still end the process while the input is typed.
+    let body = body(args)?;
+    let runtime = wire::single_thread_runtime()?;
+    let result = runtime.block_on(run_agent(global, args, &body));
+    // Does not wait for remaining tasks after Ctrl-C.
     runtime.shutdown_background();
-    ran
+    result
 }
 
-async fn carry_out(global: &Global, order: &Run, body: &ExecutionDraft) -> anyhow::Result<()> {
-    let mut outside = None;
+/// Connects and submits the execution. Stops the MCP servers that this process started for the assistant.
+async fn run_agent(global: &GlobalOptions, args: &RunArgs, body: &ExecutionDraft) -> anyhow::Result<()> {
+    let mut services = None;
     // Only the assistant needs models.
-    let client = match order.agent == ASSISTANT {
-        true => Client::to_chat(global, &mut outside).await?,
+    let client = match args.agent == ASSISTANT_ID {
+        true => Client::connect_with_models(global, &mut services).await?,
         false => Client::connect(global).await?,
     };
-    let ran = ask(order, body, &client).await;
-    if let Some(outside) = outside {
-        outside.stop().await;
+    let result = submit(args, body, &client).await;
+    if let Some(services) = services {
+        services.stop().await;
     }
-    ran
+    result
 }
 
-async fn ask(order: &Run, body: &ExecutionDraft, client: &Client) -> anyhow::Result<()> {
-    if order.detach && client.supervisor().is_some() {
-        return Err(alone("--detach"));
+/// Starts the execution and follows it, or prints its id with `--detach`. Fails if `--detach` is given without a
+/// server, or if no agent or several match.
+async fn submit(args: &RunArgs, body: &ExecutionDraft, client: &Client) -> anyhow::Result<()> {
+    if args.detach && client.supervisor().is_some() {
+        return Err(needs_server("--detach"));
     }
-    let agent = listing::agent(client, &order.agent).await?;
+    let agent = listing::agent(client, &args.agent).await?;
     let path = format!("/api/agents/{}/executions", agent.id());
     let request = client.post(&path, body);
-    if order.detach { detach(request).await } else { watch(client, &agent, request).await }
+    if args.detach { detach(request).await } else { watch(client, &agent, request).await }
 }
 
-/// Sends a request that starts an execution, and prints its id.
-pub(super) async fn detach(request: impl Future<Output = anyhow::Result<Answer>>) -> anyhow::Result<()> {
-    request.await?.show(|execution: Execution| output::say(&execution.id.to_string()))
+/// Sends a request that starts an execution, and prints its id. Fails if the request fails.
+pub(super) async fn detach(request: impl Future<Output = anyhow::Result<ClientResponse>>) -> anyhow::Result<()> {
+    request.await?.show(|execution: Execution| output::print_line(&execution.id.to_string()))
 }
 
-/// Sends a request that starts an execution of this agent, and ends as the execution does.
+/// Sends a request that starts an execution of this agent, and prints the output. With `--json`, prints only the result
+/// at the end. Fails unless the execution succeeds or the reader closes standard output.
 pub(super) async fn watch(
     client: &Client,
     agent: &Agent,
-    request: impl Future<Output = anyhow::Result<Answer>>,
+    request: impl Future<Output = anyhow::Result<ClientResponse>>,
 ) -> anyhow::Result<()> {
-    let mut watch = Watch::begin(client, agent.id()).await?;
-    let ended = async {
+    let mut watch = RunWatcher::start(client, agent.id()).await?;
+    let outcome = async {
         let id = request.await?.read::<Execution>()?.id;
-        let show = if client.json { Show::Nothing } else { Show::answer_of(agent) };
-        let result = watch.follow(id, show).await?;
-        if watch.unread {
+        let selection = if client.json { OutputSelection::Nothing } else { OutputSelection::answer_of(agent) };
+        let result = watch.follow(id, selection).await?;
+        if watch.reader_closed {
             return Ok(());
         }
         if client.json {
             client.get(&format!("/api/executions/{id}/result")).await?.print()?;
         }
-        conclude(result)
+        check_result(result)
     };
-    let ended = ended.await;
-    watch.end().await;
-    ended
+    let outcome = outcome.await;
+    watch.finish().await;
+    outcome
 }
 
-/// Returns the error of a flag that needs a server, because the execution outlives the command.
-pub(super) fn alone(what: &str) -> anyhow::Error {
-    let message = format!("{what} needs a server that goes on with it: start one with `adjutant serve`");
-    Exit::new(Code::Usage, message).into()
+/// Returns the error for an option that needs a server because the execution outlives the command.
+pub(super) fn needs_server(option: &str) -> anyhow::Error {
+    let message = format!("{option} needs a server to continue the run: start one with `adjutant serve`");
+    ExitError::new(ExitStatus::Usage, message).into()
 }
 
-fn body(order: &Run) -> anyhow::Result<ExecutionDraft> {
-    let input = input(order)?;
-    let parameters = parameters(Map::new(), &order.param)?;
-    let envs = order.env.iter().map(|given| {
-        let (name, value) = pair("--env", given)?;
+/// Returns the request for the arguments. Reads standard input if it is the input. Fails if an argument is invalid.
+fn body(args: &RunArgs) -> anyhow::Result<ExecutionDraft> {
+    let input = input(args)?;
+    let parameters = parameters(Map::new(), &args.param)?;
+    let envs = args.env.iter().map(|given| {
+        let (name, value) = split_pair("--env", given)?;
         Ok((name.to_owned(), value.to_owned()))
     });
     let envs = envs.collect::<anyhow::Result<_>>()?;
     // The server may run in another directory.
-    let directory = order.cwd.as_ref().map(std::path::absolute).transpose().context("--cwd is no directory")?;
-    let timeout = order.timeout.map(Seconds::try_from).transpose();
+    let directory = args.cwd.as_ref().map(std::path::absolute).transpose().context("--cwd is not a valid path")?;
+    let timeout = args.timeout.map(Seconds::try_from).transpose();
     Ok(ExecutionDraft {
         input,
         parameters: Some(parameters).filter(|parameters| !parameters.is_empty()),
         working_directory: directory.map(|directory| directory.to_string_lossy().into_owned()),
-        envs: Some(envs).filter(|_| !order.env.is_empty()),
-        timeout: timeout.map_err(|why| Exit::new(Code::Usage, format!("timeout has the wrong type or form: {why}")))?,
+        envs: Some(envs).filter(|_| !args.env.is_empty()),
+        timeout: timeout.map_err(|why| ExitError::new(ExitStatus::Usage, format!("--timeout is not valid: {why}")))?,
         wait: None,
     })
 }
 
-fn input(order: &Run) -> anyhow::Result<String> {
-    let here = std::io::stdin().is_terminal();
-    match order.input.as_deref() {
+/// Returns INPUT, or standard input for `-` or if it is not a terminal. Empty if only parameters are given on a
+/// terminal. Fails without any input, and if standard input is larger than [`MAX_INPUT_BYTES`] or not UTF-8.
+fn input(args: &RunArgs) -> anyhow::Result<String> {
+    let is_terminal = std::io::stdin().is_terminal();
+    match args.input.as_deref() {
         Some("-") => {}
         Some(input) => return Ok(input.to_owned()),
-        None if !here => {}
-        // The parameters may contain everything.
-        None if !order.param.is_empty() => return Ok(String::new()),
+        None if !is_terminal => {}
+        // The parameters may be enough.
+        None if !args.param.is_empty() => return Ok(String::new()),
         None => {
-            let message = "nothing to ask: give an INPUT, `-` for standard input, or '' for none";
-            return Err(Exit::new(Code::Usage, message).into());
+            let message = "no input: give an INPUT, `-` for standard input, or '' for an empty input";
+            return Err(ExitError::new(ExitStatus::Usage, message).into());
         }
     }
     let mut input = Vec::new();
-    std::io::stdin().lock().take(MAX_INPUT + 1).read_to_end(&mut input).context("failed to read standard input")?;
-    if input.len() as u64 > MAX_INPUT {
-        return Err(Exit::new(Code::Refused, format!("the input must have at most {MAX_INPUT} bytes")).into());
+    std::io::stdin()
+        .lock()
+        .take(MAX_INPUT_BYTES + 1)
+        .read_to_end(&mut input)
+        .context("failed to read standard input")?;
+    if input.len() as u64 > MAX_INPUT_BYTES {
+        return Err(ExitError::new(
+            ExitStatus::Refused,
+            format!("the input must have at most {MAX_INPUT_BYTES} bytes"),
+        )
+        .into());
     }
-    String::from_utf8(input).map_err(|_| Exit::new(Code::Usage, "the input must be text in UTF-8").into())
+    String::from_utf8(input).map_err(|_| ExitError::new(ExitStatus::Usage, "the input must be text in UTF-8").into())
 }
 
-/// Returns the known parameters, with those of the flags in place of any with the same name.
+/// Returns the known parameters, overridden by the flags. Fails if a flag is not NAME=VALUE.
 pub(super) fn parameters(mut known: Map<String, Value>, given: &[String]) -> anyhow::Result<Map<String, Value>> {
     for given in given {
-        let (name, value) = pair("--param", given)?;
+        let (name, value) = split_pair("--param", given)?;
         known.insert(name.to_owned(), parameter(value));
     }
     Ok(known)
 }
 
-/// Returns a number, a boolean, a list or an object if the value is written like one, else a text.
+/// Parses a JSON number, boolean, list or object. Returns any other value as text.
 fn parameter(value: &str) -> Value {
     match serde_json::from_str(value) {
         Ok(value @ (Value::Number(_) | Value::Bool(_) | Value::Array(_) | Value::Object(_))) => value,
@@ -153,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_json_where_they_look_like_it() {
+    fn parameters_are_parsed_as_json_if_possible() {
         for (given, value) in [
             ("3", json!(3)),
             ("1.5", json!(1.5)),

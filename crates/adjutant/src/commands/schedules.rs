@@ -1,113 +1,124 @@
 //! `adjutant schedules`: list, add, edit, pause, resume, run, next, explain, history, rm.
 
 use api::schedules::{
-    Decision, ExplainAt, Explanation, ListDecisions, ListSchedules, NextTimes, Schedule, ScheduleDraft, SchedulePatch,
-    SchedulePause, Times,
+    Decision, ExplainParams, ListDecisions, ListSchedules, NextTimesParams, Schedule, ScheduleDraft,
+    ScheduleExplanation, SchedulePatch, SchedulePause, Times,
 };
-use model::schedule::INPUT;
+use model::schedule::INPUT_KEY;
 use serde_json::{Map, Value};
 
-use super::listing::{self, Named, named, or_empty, saturating, short, when};
-use super::run::{alone, detach, parameters, watch};
-use crate::cli::{Global, Schedules, Timing};
+use super::listing::{self, Named, limit_param, local_time, named, or_empty, short_id};
+use super::run::{detach, needs_server, parameters, watch};
+use crate::cli::{GlobalOptions, ScheduleTiming, SchedulesCommand};
 use crate::client::{Client, with_query};
-use crate::exit::{Code, Exit};
+use crate::exit::{ExitError, ExitStatus};
 use crate::{output, wire};
 
 const PATH: &str = "/api/schedules";
 /// The number of decisions shown by default.
-const SHOWN: usize = 50;
+const DEFAULT_LIMIT: usize = 50;
 
-pub(crate) fn run(global: &Global, command: Schedules) -> anyhow::Result<()> {
-    // Ctrl-C cancels a run that is waited for, and ends every other command.
-    let watches = matches!(command, Schedules::Run { detach: false, .. });
-    let runtime = if watches { wire::own_runtime()? } else { wire::small_runtime()? };
-    let ran = runtime.block_on(carry_out(global, command));
+/// Runs one subcommand in its own runtime and does not wait for remaining tasks at the end.
+pub(crate) fn run(global: &GlobalOptions, command: SchedulesCommand) -> anyhow::Result<()> {
+    // Ctrl-C cancels a run that this command waits for, and ends every other command.
+    let watches = matches!(command, SchedulesCommand::Run { detach: false, .. });
+    let runtime = if watches { wire::single_thread_runtime()? } else { wire::command_runtime()? };
+    let result = runtime.block_on(execute(global, command));
     runtime.shutdown_background();
-    ran
+    result
 }
 
-async fn carry_out(global: &Global, command: Schedules) -> anyhow::Result<()> {
+/// Connects and runs one subcommand. Fails if a name matches no schedule or agent, or several.
+async fn execute(global: &GlobalOptions, command: SchedulesCommand) -> anyhow::Result<()> {
     let client = &Client::connect(global).await?;
     match command {
-        Schedules::List { agent, paused, quiet } => {
+        SchedulesCommand::List { agent, paused, quiet } => {
             let agent_id = listing::agent_id(client, agent.as_deref()).await?;
             let enabled = paused.then_some(false);
             list(client, ListSchedules { agent_id, enabled, ..ListSchedules::default() }, quiet).await
         }
-        Schedules::Add { agent, input, name, timing } => add(client, &agent, input, name, *timing).await,
-        Schedules::Edit { schedule, name, agent, input, mut timing, clear } => {
+        SchedulesCommand::Add { agent, input, name, timing } => add(client, &agent, input, name, *timing).await,
+        SchedulesCommand::Edit { schedule, name, agent, input, mut timing, clear } => {
             let given = std::mem::take(&mut timing.param);
             let agent_id = listing::agent_id(client, agent.as_deref()).await?;
             let patch = SchedulePatch { name, agent_id, ..patch(*timing, &clear) };
             edit(client, &schedule, patch, input, &given).await
         }
-        Schedules::Pause { schedule, reason } => {
+        SchedulesCommand::Pause { schedule, reason } => {
             let path = path(&resolve(client, &schedule).await?, "/pause");
             let answer = client.post(&path, &SchedulePause { reason }).await?;
             answer.show(|Schedule { settings, paused_reason, .. }| {
-                output::say(&format!("Paused '{}': {}", settings.name, or_empty(paused_reason)))
+                output::print_line(&format!("Paused '{}': {}", settings.name, or_empty(paused_reason)))
             })
         }
-        Schedules::Resume { schedule } => {
+        SchedulesCommand::Resume { schedule } => {
             let path = path(&resolve(client, &schedule).await?, "/resume");
             client.post_empty(&path).await?.show(|schedule| report("Resumed", &schedule))
         }
-        Schedules::Run { schedule, detach } => run_now(client, &schedule, detach).await,
-        Schedules::Next { schedule, count } => next(client, &schedule, count).await,
-        Schedules::Explain { schedule, at } => {
+        SchedulesCommand::Run { schedule, detach } => run_now(client, &schedule, detach).await,
+        SchedulesCommand::Next { schedule, count } => next(client, &schedule, count).await,
+        SchedulesCommand::Explain { schedule, at } => {
             let path = path(&resolve(client, &schedule).await?, "/explain");
-            let answer = client.get(&with_query(&path, &ExplainAt { at })?).await?;
-            answer.show(|explanation: Explanation| output::say(&explanation.text))
+            let answer = client.get(&with_query(&path, &ExplainParams { at })?).await?;
+            answer.show(|explanation: ScheduleExplanation| output::print_line(&explanation.text))
         }
-        Schedules::History { schedule, limit } => history(client, &schedule, limit).await,
-        Schedules::Rm { schedules } => remove(client, &schedules, global.yes).await,
+        SchedulesCommand::History { schedule, limit } => history(client, &schedule, limit).await,
+        SchedulesCommand::Rm { schedules } => remove(client, &schedules, global.yes).await,
     }
 }
 
+/// Prints all schedules that match `list` as a table, as ids (`quiet`), or as JSON.
 async fn list(client: &Client, list: ListSchedules, quiet: bool) -> anyhow::Result<()> {
-    let empty = "no schedules; `adjutant schedules add AGENT INPUT --cron \"0 17 * * FRI\"` makes one";
-    let schedules = listing::to_show(client, PATH, list, usize::MAX, quiet, empty).await?;
+    let empty = "no schedules; `adjutant schedules add AGENT INPUT --cron \"0 17 * * FRI\"` adds one";
+    let schedules = listing::items_to_show(client, PATH, list, usize::MAX, quiet, empty).await?;
     let Some(schedules) = schedules else { return Ok(()) };
     let rows: Vec<_> = schedules.iter().map(row).collect();
-    output::table(&["ID", "NAME", "AGENT", "WHEN", "STATE", "LAST", "NEXT"], &rows)
+    output::print_table(&["ID", "NAME", "AGENT", "WHEN", "STATE", "LAST", "NEXT"], &rows)
 }
 
+/// Returns the row of a schedule in a table.
 fn row(schedule: &Schedule) -> Vec<String> {
     let last = match (schedule.last_execution, schedule.last_status) {
-        (Some(last), Some(status)) => format!("{} {status}", when(last)),
-        (last, _) => when(last),
+        (Some(last), Some(status)) => format!("{} {status}", local_time(last)),
+        (last, _) => local_time(last),
     };
     vec![
-        short(schedule.id),
+        short_id(schedule.id),
         schedule.settings.name.clone(),
         schedule.settings.agent_id.clone(),
         timing(schedule),
         schedule.state.to_string(),
         last,
-        when(schedule.next_execution),
+        local_time(schedule.next_execution),
     ]
 }
 
-/// Returns when it runs, as it was written.
+/// Returns the timing of a schedule: the cron expression with its time zone, the interval, or the local time of its
+/// single run.
 fn timing(schedule: &Schedule) -> String {
     let settings = &schedule.settings;
     match (&settings.cron_expression, settings.every) {
         (Some(cron), _) => format!("{cron} ({})", settings.time_zone),
         (None, Some(every)) => format!("every {every}"),
-        (None, None) => format!("once, {}", when(settings.at)),
+        (None, None) => format!("once, {}", local_time(settings.at)),
     }
 }
 
+/// Adds a schedule and prints its next occurrence. Without `name`, the schedule is named after the agent. Fails if no
+/// timing is given, if the agent is unknown, or if the server rejects the schedule.
 async fn add(
     client: &Client,
     agent: &str,
     input: Option<String>,
     name: Option<String>,
-    timing: Timing,
+    timing: ScheduleTiming,
 ) -> anyhow::Result<()> {
     if timing.cron.is_none() && timing.every.is_none() && timing.at.is_none() {
-        return Err(Exit::new(Code::Usage, "say when: --cron EXPRESSION, --every LENGTH or --at TIME").into());
+        return Err(ExitError::new(
+            ExitStatus::Usage,
+            "no timing: give --cron EXPRESSION, --every LENGTH or --at TIME",
+        )
+        .into());
     }
     let agent = listing::agent(client, agent).await?.id().to_owned();
     let name = match name {
@@ -134,26 +145,29 @@ async fn add(
     client.post(PATH, &draft).await?.show(|schedule| {
         report("Added", &schedule)?;
         if client.supervisor().is_some() {
-            output::note("no server runs; schedules are acted upon while one does: `adjutant serve`");
+            output::note("no server is running; schedules run only while one does: start it with `adjutant serve`");
         }
         Ok(())
     })
 }
 
-/// Returns the agent's id, with a number if a schedule has that name.
+/// Returns the id of the agent, or the id with the first free number from 2 if a schedule has that name already,
+/// ignoring case. Fails if the schedules cannot be read.
 async fn free_name(client: &Client, agent: &str) -> anyhow::Result<String> {
-    let known = listing::all(client, PATH, ListSchedules::default(), usize::MAX).await?;
+    let known = listing::all_items(client, PATH, ListSchedules::default(), usize::MAX).await?;
     let is_free = |name: &String| !known.iter().any(|schedule| schedule.settings.name.eq_ignore_ascii_case(name));
     let numbered = (2..).map(|n| format!("{agent}-{n}"));
     Ok(std::iter::once(agent.to_owned()).chain(numbered).find(is_free).unwrap_or_default())
 }
 
-/// Prints the change to a schedule and its next time.
+/// Prints a change to a schedule and its next occurrence.
 fn report(verb: &str, schedule: &Schedule) -> anyhow::Result<()> {
-    let next = or_empty(schedule.next_execution.map(|next| format!(", next at {}", when(next))));
-    output::say(&format!("{verb} '{}'{next}", schedule.settings.name))
+    let next = or_empty(schedule.next_execution.map(|next| format!(", next at {}", local_time(next))));
+    output::print_line(&format!("{verb} '{}'{next}", schedule.settings.name))
 }
 
+/// Changes a schedule. `input` and the parameters in `given` override single parameters; the rest are kept. Fails if
+/// nothing is to be changed.
 async fn edit(
     client: &Client,
     name: &str,
@@ -167,14 +181,16 @@ async fn edit(
         patch.input_parameters = Some(parameters(with_input(known, input), given)?);
     }
     if patch == SchedulePatch::default() {
-        return Err(Exit::new(Code::Usage, "nothing to change: give --cron, --input, … or --clear").into());
+        return Err(ExitError::new(ExitStatus::Usage, "nothing to change: give --cron, --input, … or --clear").into());
     }
     client.patch(&path(&schedule, ""), &patch).await?.show(|schedule| report("Updated", &schedule))
 }
 
+/// Runs a schedule now and prints the output, or with `detached` only the id of the execution. Fails if `detached` is
+/// set without a server, or if the execution does not succeed.
 async fn run_now(client: &Client, name: &str, detached: bool) -> anyhow::Result<()> {
     if detached && client.supervisor().is_some() {
-        return Err(alone("--detach"));
+        return Err(needs_server("--detach"));
     }
     let schedule = resolve(client, name).await?;
     let path = path(&schedule, "/run");
@@ -186,65 +202,71 @@ async fn run_now(client: &Client, name: &str, detached: bool) -> anyhow::Result<
     watch(client, &agent, request).await
 }
 
+/// Prints up to `count` future occurrences in local time, with a note if the schedule is paused or has none.
 async fn next(client: &Client, name: &str, count: usize) -> anyhow::Result<()> {
     let schedule = resolve(client, name).await?;
-    let wanted = NextTimes { limit: Some(saturating(count)) };
-    client.get(&with_query(&path(&schedule, "/next"), &wanted)?).await?.show(|answer: Times| {
+    let params = NextTimesParams { limit: Some(limit_param(count)) };
+    client.get(&with_query(&path(&schedule, "/next"), &params)?).await?.show(|answer: Times| {
         if !schedule.enabled {
-            output::note(&format!("it is paused: {}", or_empty(schedule.paused_reason)));
+            output::note(&format!("the schedule is paused: {}", or_empty(schedule.paused_reason)));
         }
         if answer.times.is_empty() {
-            output::note("it has no more times");
+            output::note("the schedule has no future occurrences");
         }
-        answer.times.iter().try_for_each(|time| output::say(&when(*time)))
+        answer.times.iter().try_for_each(|time| output::print_line(&local_time(*time)))
     })
 }
 
+/// Prints the decisions about past occurrences, [`DEFAULT_LIMIT`] unless `limit` is given. With `--json`, prints one
+/// page as the server returns it.
 async fn history(client: &Client, name: &str, limit: Option<usize>) -> anyhow::Result<()> {
     let path = path(&resolve(client, name).await?, "/history");
-    let list = ListDecisions { limit: limit.map(saturating), cursor: None };
+    let list = ListDecisions { limit: limit.map(limit_param), cursor: None };
     if client.json {
         return listing::page(client, &path, &list).await?.print();
     }
-    let decisions = listing::all(client, &path, list, limit.unwrap_or(SHOWN)).await?;
+    let decisions = listing::all_items(client, &path, list, limit.unwrap_or(DEFAULT_LIMIT)).await?;
     if decisions.is_empty() {
-        output::note("none of its times has come");
+        output::note("the schedule had no occurrences yet");
         return Ok(());
     }
-    let rows: Vec<_> = decisions.iter().map(decided).collect();
-    output::table(&["DUE", "DECISION", "AT", "EXECUTION", "REASON"], &rows)
+    let rows: Vec<_> = decisions.iter().map(decision_row).collect();
+    output::print_table(&["DUE", "DECISION", "AT", "EXECUTION", "REASON"], &rows)
 }
 
-fn decided(decision: &Decision) -> Vec<String> {
-    let until = or_empty(decision.until.map(|until| format!(" to {}", when(until))));
+/// Returns the row of a decision in a table. Empty cells stand for absent values.
+fn decision_row(decision: &Decision) -> Vec<String> {
+    let until = or_empty(decision.until.map(|until| format!(" to {}", local_time(until))));
     vec![
-        format!("{}{until}", when(decision.due_at)),
+        format!("{}{until}", local_time(decision.due_at)),
         decision.kind.to_string(),
-        when(decision.decided_at),
-        or_empty(decision.execution_id.map(short)),
+        local_time(decision.decided_at),
+        or_empty(decision.execution_id.map(short_id)),
         decision.reason.clone().unwrap_or_default(),
     ]
 }
 
+/// Removes schedules after a confirmation. Removes nothing if a name cannot be resolved; stops at the first request
+/// that fails.
 async fn remove(client: &Client, names: &[String], yes: bool) -> anyhow::Result<()> {
-    let schedules = listing::each(names, async |name| resolve(client, name).await).await?;
+    let schedules = listing::resolve_each(names, async |name| resolve(client, name).await).await?;
     let titles: Vec<_> = schedules.iter().map(|schedule| format!("'{}'", schedule.settings.name)).collect();
     let titles = titles.join(", ");
-    output::confirm(&format!("Remove {titles}, with the history?"), yes)?;
+    output::confirm(&format!("Remove {titles} with all history?"), yes)?;
     for schedule in &schedules {
         client.delete(&path(schedule, "")).await?;
     }
-    if client.json { Ok(()) } else { output::say(&format!("Removed {titles}")) }
+    if client.json { Ok(()) } else { output::print_line(&format!("Removed {titles}")) }
 }
 
 named!("schedule": Schedule, |it| it.id, format!("{}, {}", it.settings.name, timing(it)));
 
-/// Returns the schedule with this id, this name, or this part of an id.
+/// Returns the schedule with this id, name, or part of an id. Fails if no schedule matches or several do.
 async fn resolve(client: &Client, name: &str) -> anyhow::Result<Schedule> {
     let list = ListSchedules { reference: Some(name.trim().to_lowercase()), ..ListSchedules::default() };
-    let found = listing::all(client, PATH, list, usize::MAX).await?;
+    let found = listing::all_items(client, PATH, list, usize::MAX).await?;
     let is_named = |schedule: &Schedule, wanted: &str| schedule.settings.name.to_lowercase() == wanted;
-    listing::one(name, &found, &[Named::has_id, is_named, Named::has_part]).cloned()
+    listing::select_one(name, &found, &[Named::has_id, is_named, Named::has_part]).cloned()
 }
 
 /// Returns the path of a schedule, or of something below it.
@@ -252,8 +274,9 @@ fn path(schedule: &Schedule, below: &str) -> String {
     format!("{PATH}/{}{below}", schedule.id)
 }
 
-/// Returns the changes that the flags ask for.
-fn patch(timing: Timing, clear: &[String]) -> SchedulePatch {
+/// Returns the patch for the flags. Absent flags change nothing, and the fields in `clear` are reset to their defaults;
+/// an unknown field counts as `pause-after`.
+fn patch(timing: ScheduleTiming, clear: &[String]) -> SchedulePatch {
     let mut patch = SchedulePatch {
         cron_expression: timing.cron.map(Some),
         every: timing.every.map(Some),
@@ -282,8 +305,8 @@ fn patch(timing: Timing, clear: &[String]) -> SchedulePatch {
     patch
 }
 
-/// Returns the parameters with this input, if one is given.
+/// Returns the parameters with this input, if it is given.
 fn with_input(mut parameters: Map<String, Value>, input: Option<String>) -> Map<String, Value> {
-    parameters.extend(input.map(|input| (INPUT.to_owned(), input.into())));
+    parameters.extend(input.map(|input| (INPUT_KEY.to_owned(), input.into())));
     parameters
 }

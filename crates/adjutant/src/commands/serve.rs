@@ -1,36 +1,38 @@
-//! `adjutant serve` and `adjutant work`: run until they are told to stop.
+//! `adjutant serve` and `adjutant work`: run until a signal stops them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use anyhow::Context;
 use server::App;
-use store::lock::Lock;
+use store::lock::DataDirLock;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tools::Names;
+use tools::ToolNames;
 
-use crate::cli::Global;
-use crate::config::form::WebOrigin;
-use crate::config::{Config, Mistake};
-use crate::exit::{Code, Exit};
-use crate::telemetry::Traces;
-use crate::wire::{self, Outside};
+use crate::cli::GlobalOptions;
+use crate::config::values::WebOrigin;
+use crate::config::{Config, ConfigMistake};
+use crate::exit::{ExitError, ExitStatus};
+use crate::telemetry::TraceExporter;
+use crate::wire::{self, ExternalServices};
 use crate::{logging, output};
 
-/// What this node does.
+/// The role of this node.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum NodeRole {
+    /// Serves requests and runs agents.
     Both,
-    /// Agents are run by other nodes.
+    /// Serves requests. Other nodes run agents.
     Serve,
-    /// Only runs agents.
+    /// Runs agents only.
     Work,
 }
 
-impl Role {
-    /// Whether the database lets nodes share the work.
+impl NodeRole {
+    /// Fails with a usage error if the role is [`NodeRole::Serve`] or [`NodeRole::Work`] and no PostgreSQL URL is
+    /// configured.
     fn check(self, config: &Config) -> anyhow::Result<()> {
-        let what = match self {
+        let command = match self {
             Self::Serve => "`serve --no-work`",
             Self::Work => "`work`",
             Self::Both => return Ok(()),
@@ -39,19 +41,21 @@ impl Role {
             Some(_) => Ok(()),
             None => {
                 let message =
-                    "needs PostgreSQL, which several nodes can share: set database.url, or run `adjutant serve`";
-                Err(Exit::new(Code::Usage, format!("{what} {message}")).into())
+                    "needs a PostgreSQL database that several nodes share: set database.url, or run `adjutant serve`";
+                Err(ExitError::new(ExitStatus::Usage, format!("{command} {message}")).into())
             }
         }
     }
 }
 
-pub(crate) fn run(global: &Global, listen: Option<&str>, role: Role) -> anyhow::Result<()> {
-    let config = super::load(global, listen)?;
+/// Loads the configuration, locks the data directory, starts traces and logging, and serves until a signal stops the
+/// node. `listen` is the value of `--listen`. Fails if a step of the start fails, or if the data directory is in use.
+pub(crate) fn run(global: &GlobalOptions, listen: Option<&str>, role: NodeRole) -> anyhow::Result<()> {
+    let config = super::load_config(global, listen)?;
     role.check(&config)?;
-    let runtime = wire::runtime()?;
-    let mut lock = runtime.block_on(wire::lock(&config.data_dir))?;
-    let traces = runtime.block_on(async { Traces::start(&config) }).context("failed to start traces")?;
+    let runtime = wire::server_runtime()?;
+    let mut lock = runtime.block_on(wire::lock_data_dir(&config.data_dir))?;
+    let traces = runtime.block_on(async { TraceExporter::start(&config) }).context("failed to start traces")?;
     let log = logging::start(&config, traces.as_ref());
     logging::log_panics();
     let served = runtime.block_on(serve(global, listen, &config, role, &mut lock, &log));
@@ -61,25 +65,28 @@ pub(crate) fn run(global: &Global, listen: Option<&str>, role: Role) -> anyhow::
     served
 }
 
+/// Starts the parts of this role, prints the banner, and serves until SIGTERM or SIGINT. SIGHUP reloads the
+/// configuration. Fails if a schedule refers to an unknown agent, if a part cannot start, if the server panics, or if a
+/// second signal arrives before the server has stopped.
 async fn serve(
-    global: &Global,
+    global: &GlobalOptions,
     listen: Option<&str>,
     config: &Config,
-    role: Role,
-    lock: &mut Lock,
-    log: &logging::Handle,
+    role: NodeRole,
+    lock: &mut DataDirLock,
+    log: &logging::LogHandle,
 ) -> anyhow::Result<()> {
-    // Before anything is printed: a signal that comes early must not be lost.
+    // Registered before the banner, so that no early signal is lost.
     let mut signals = Signals::listen()?;
-    let outside = Outside::start(config);
-    let app = wire::app(config, config.server.clone(), outside.equipment(config)?).await?;
+    let services = ExternalServices::start(config);
+    let app = wire::build_app(config, config.server.clone(), services.backends(config)?).await?;
     let unknown = config.unknown_agents(app.supervisor()).await?;
     if !unknown.is_empty() {
-        outside.stop().await;
-        return Err(super::not_valid(&unknown));
+        services.stop().await;
+        return Err(super::config_error(&unknown));
     }
-    // One that only works has no address unless it is given one.
-    let listener = match role == Role::Work && listen.is_none() {
+    // A node that only runs agents has an address only with `--listen`.
+    let listener = match role == NodeRole::Work && listen.is_none() {
         true => None,
         false => Some(bind(config).await?),
     };
@@ -87,21 +94,21 @@ async fn serve(
         Some(listener) => Some(format!("http://{}", reachable(listener.local_addr()?))),
         None => None,
     };
-    if let Some(url) = url.as_ref().filter(|_| role != Role::Work) {
-        lock.publish(url)?;
+    if let Some(url) = url.as_ref().filter(|_| role != NodeRole::Work) {
+        lock.publish_address(url)?;
     }
-    greet(config, role, url.as_deref())?;
+    print_banner(config, role, url.as_deref())?;
     tracing::info!(event = "server_started", address = url, database = app.store().kind());
-    let begun = match role {
-        Role::Serve => app.supervisor().attend().await,
-        Role::Both | Role::Work => app.supervisor().work().await,
+    let started = match role {
+        NodeRole::Serve => app.supervisor().start_without_running().await,
+        NodeRole::Both | NodeRole::Work => app.supervisor().start().await,
     };
-    begun.context("failed to begin to run agents")?;
+    started.context("failed to start the supervisor")?;
     let schedules = match role {
-        Role::Serve => None,
-        Role::Both | Role::Work => {
-            let synced = wire::sync(&app, config.schedules.clone()).await;
-            synced.context("failed to bring in the schedules of the configuration")?;
+        NodeRole::Serve => None,
+        NodeRole::Both | NodeRole::Work => {
+            let synced = wire::sync_schedules(&app, config.schedules.clone()).await;
+            synced.context("failed to write the schedules of the configuration to the database")?;
             let scheduler = app.scheduler().clone();
             let stopping = app.stopping().clone();
             Some(tokio::spawn(async move { scheduler.run(stopping).await }))
@@ -115,54 +122,59 @@ async fn serve(
         let app = app.clone();
         async move {
             match listener {
-                Some(listener) if role == Role::Work => server::serve::tell_health(app, listener).await,
+                Some(listener) if role == NodeRole::Work => server::serve::serve_health(app, listener).await,
                 Some(listener) => server::serve::serve(app, listener).await,
-                None => server::serve::work(app).await,
+                None => server::serve::run_background(app).await,
             }
         }
     });
     loop {
         tokio::select! {
-            wish = signals.next() => match wish {
-                Wish::Reload => reload(global, listen, config, &app, &outside, log).await,
-                Wish::Stop => break,
+            action = signals.next() => match action {
+                SignalAction::Reload => reload(global, listen, config, &app, &services, log).await,
+                SignalAction::Stop => break,
             },
-            // It ends by itself only if something is very wrong.
-            ended = &mut server => return ended.context("the server failed")?.context("the server failed"),
+            // The server ends without a signal only if it panics.
+            ended = &mut server => return ended.context("the server failed"),
         }
     }
     tracing::info!(event = "server_stopping");
     app.stopping().cancel();
     let stopped = tokio::select! {
-        done = server => done.context("the server failed")?.context("the server failed"),
-        // Whoever asks twice does not want to wait.
-        () = signals.stop() => Err(Exit::new(Code::Interrupted, "stopped without waiting").into()),
+        done = server => done.context("the server failed"),
+        // A second signal stops without waiting.
+        () = signals.stop() => Err(ExitError::new(ExitStatus::Interrupted, "stopped without waiting").into()),
     };
     if let Some(schedules) = schedules {
         schedules.await.context("the scheduler failed")?;
     }
     app.supervisor().stop().await;
     let _ = notifying.await;
-    outside.stop().await;
+    services.stop().await;
     stopped
 }
 
+/// Binds `server.listen`. Fails with a hint to use `--listen` if the address cannot be bound.
 async fn bind(config: &Config) -> anyhow::Result<TcpListener> {
     TcpListener::bind(config.settings.server.listen).await.map_err(|error| {
         let listen = config.settings.server.listen;
         let message = format!("cannot listen on {listen}: {error}; choose another with --listen");
-        Exit::new(Code::Failed, message).into()
+        ExitError::new(ExitStatus::Failed, message).into()
     })
 }
 
+/// The signals that the node handles.
 struct Signals {
     hangup: Signal,
     terminate: Signal,
     interrupt: Signal,
 }
 
-enum Wish {
+/// The effect of a signal.
+enum SignalAction {
+    /// SIGHUP.
     Reload,
+    /// SIGTERM or SIGINT.
     Stop,
 }
 
@@ -175,10 +187,10 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> Wish {
+    async fn next(&mut self) -> SignalAction {
         tokio::select! {
-            _ = self.hangup.recv() => Wish::Reload,
-            () = stop(&mut self.terminate, &mut self.interrupt) => Wish::Stop,
+            _ = self.hangup.recv() => SignalAction::Reload,
+            () = stop(&mut self.terminate, &mut self.interrupt) => SignalAction::Stop,
         }
     }
 
@@ -187,6 +199,7 @@ impl Signals {
     }
 }
 
+/// Waits for SIGTERM or SIGINT.
 async fn stop(terminate: &mut Signal, interrupt: &mut Signal) {
     tokio::select! {
         _ = terminate.recv() => {}
@@ -194,14 +207,16 @@ async fn stop(terminate: &mut Signal, interrupt: &mut Signal) {
     }
 }
 
-/// Reads the configuration again. One that is not valid changes nothing.
+/// Loads the configuration again and applies it to the running parts. Rejects a configuration that is invalid, refers
+/// to unknown agents or removes authentication, and logs the reason. The address, the database and the traces do not
+/// change. If the backends cannot be built, only the log level has changed.
 async fn reload(
-    global: &Global,
+    global: &GlobalOptions,
     listen: Option<&str>,
     old: &Config,
     app: &App,
-    outside: &Outside,
-    log: &logging::Handle,
+    services: &ExternalServices,
+    log: &logging::LogHandle,
 ) {
     let loaded = match Config::load(global, listen) {
         Ok(new) => match new.unknown_agents(app.supervisor()).await {
@@ -212,104 +227,116 @@ async fn reload(
         Err(mistakes) => Err(mistakes),
     };
     match loaded {
-        // Whoever could reach the server only with a token would be let in without one.
+        // Removing authentication at runtime would expose the server to clients without a token.
         Ok(new) if old.server.auth.is_some() && new.server.auth.is_none() => {
-            let mistakes = "authentication cannot be switched off while the server runs: stop it and start it again";
+            let mistakes = "authentication cannot be removed while the server runs: restart it";
             tracing::error!(event = "configuration_rejected", mistakes);
         }
         Ok(new) => {
             if new.needs_restart(old) {
-                let message = "address, database and traces stay as they are until the next start";
+                let message = "changes to the address, the database and the traces take effect after a restart";
                 tracing::warn!(event = "configuration_reloaded", message);
             }
             log.set_level(new.settings.log.level);
-            // The guard belongs to the address that is in use.
-            let equipment = match outside.equipment(&new) {
-                Ok(equipment) => equipment,
+            let backends = match services.backends(&new) {
+                Ok(backends) => backends,
                 Err(error) => {
                     let mistakes = format!("{error:#}");
                     return tracing::error!(event = "configuration_rejected", mistakes);
                 }
             };
-            outside.servers().replace(new.mcp_servers);
+            services.servers().replace(new.mcp_servers);
             app.supervisor().reload(new.agents, new.admission);
-            if let Err(error) = wire::sync(app, new.schedules).await {
+            if let Err(error) = wire::sync_schedules(app, new.schedules).await {
                 tracing::error!(event = "schedules_not_synced", error = %error);
             }
             app.notifier().reload(new.notify);
-            app.reload(server::Settings { loopback_only: old.server.loopback_only, ..new.server }, equipment);
+            // `loopback_only` belongs to the current address.
+            app.reload(server::ServerSettings { loopback_only: old.server.loopback_only, ..new.server }, backends);
             tracing::info!(event = "configuration_reloaded");
         }
         Err(mistakes) => {
-            let mistakes: Vec<_> = mistakes.iter().map(Mistake::to_string).collect();
+            let mistakes: Vec<_> = mistakes.iter().map(ConfigMistake::to_string).collect();
             tracing::error!(event = "configuration_rejected", mistakes = mistakes.join("; "));
         }
     }
 }
 
-fn greet(config: &Config, role: Role, url: Option<&str>) -> anyhow::Result<()> {
+/// Prints the version, the address and one line each for the database, models, tools, agents, channels, users and
+/// traces. `url` is none if this node does not listen.
+fn print_banner(config: &Config, role: NodeRole, url: Option<&str>) -> anyhow::Result<()> {
     let version = env!("CARGO_PKG_VERSION");
     match (role, url) {
-        (Role::Work, None) => output::say(&format!("adjutant {version} is ready to run agents"))?,
-        (Role::Work, Some(url)) => {
-            output::say(&format!("adjutant {version} is ready to run agents; how it is: {url}/health"))?;
+        (NodeRole::Work, None) => output::print_line(&format!("adjutant {version} is ready to run agents"))?,
+        (NodeRole::Work, Some(url)) => {
+            output::print_line(&format!("adjutant {version} is ready to run agents; health: {url}/health"))?;
         }
         (_, url) => {
             let url = url.unwrap_or_default();
-            output::say(&format!("adjutant {version} is ready at {url}"))?;
-            output::say(&format!("  interface  {url}/docs"))?;
+            output::print_line(&format!("adjutant {version} is ready at {url}"))?;
+            output::print_line(&format!("  interface  {url}/docs"))?;
         }
     }
     match &config.database_url {
-        Some(_) => output::say("  database   PostgreSQL")?,
-        None => output::say(&format!("  database   SQLite in {}", config.data_dir.display()))?,
+        Some(_) => output::print_line("  database   PostgreSQL")?,
+        None => output::print_line(&format!("  database   SQLite in {}", config.data_dir.display()))?,
     }
-    output::say(&format!("  model      {}", config.models.described()))?;
+    output::print_line(&format!("  model      {}", config.models.describe()))?;
     let servers: Vec<_> = config.mcp_servers.iter().map(|server| server.name.as_str()).collect();
     match (config.server.tool_names, servers.join(", ")) {
-        (Names::None, servers) if servers.is_empty() => output::say("  tools      none: tasks.tool_names is none")?,
-        (Names::None, servers) => output::say(&format!("  tools      those of {servers}; our own are off"))?,
-        (_, servers) if servers.is_empty() => output::say("  tools      our own; no MCP servers are configured")?,
-        (_, servers) => output::say(&format!("  tools      our own, and those of {servers}"))?,
+        (ToolNames::None, servers) if servers.is_empty() => {
+            output::print_line("  tools      none: tasks.tool_names is none")?
+        }
+        (ToolNames::None, servers) => output::print_line(&format!(
+            "  tools      of {servers}; the built-in tools are off: tasks.tool_names is none"
+        ))?,
+        (_, servers) if servers.is_empty() => {
+            output::print_line("  tools      built in; no MCP servers are configured")?
+        }
+        (_, servers) => output::print_line(&format!("  tools      built in, and of {servers}"))?,
     }
     match role {
-        Role::Serve => output::say("  agents     run by other nodes: this one was started with --no-work")?,
-        Role::Both | Role::Work => greet_agents(config)?,
+        NodeRole::Serve => output::print_line("  agents     run on other nodes: this node was started with --no-work")?,
+        NodeRole::Both | NodeRole::Work => print_agents(config)?,
     }
     let channels: Vec<_> = config.notify.channels.iter().map(|channel| channel.name.as_str()).collect();
     match channels.join(", ") {
-        none if none.is_empty() => output::say("  notify     in the product only: no [[notify]] is configured")?,
-        channels => output::say(&format!("  notify     in the product, and by {channels}"))?,
+        none if none.is_empty() => output::print_line("  notify     no channels: no [[notify]] is configured")?,
+        channels => output::print_line(&format!("  notify     by {channels}"))?,
     }
     match &config.server.auth {
-        Some(_) => output::say("  users      by token"),
-        None => output::say("  users      one, the local user; tokens are off because no [auth] is configured"),
+        Some(_) => output::print_line("  users      by token"),
+        None => output::print_line("  users      the local user only; tokens are off because no [auth] is configured"),
     }?;
     match &config.settings.telemetry.otlp_endpoint {
-        Some(WebOrigin(endpoint)) => output::say(&format!("  traces     to {endpoint}")),
-        None => output::say("  traces     off: telemetry.otlp_endpoint is not set"),
+        Some(WebOrigin(endpoint)) => output::print_line(&format!("  traces     to {endpoint}")),
+        None => output::print_line("  traces     off: telemetry.otlp_endpoint is not set"),
     }
 }
 
-fn greet_agents(config: &Config) -> anyhow::Result<()> {
-    let missing =
-        |agent: &&model::agent::Agent| supervisor::check::here(agent, &|name| std::env::var(name).ok()).is_err();
+/// Prints the ids of the enabled agents. Agents that fail the availability check are listed separately.
+fn print_agents(config: &Config) -> anyhow::Result<()> {
+    let is_unusable = |agent: &&model::agent::Agent| {
+        supervisor::check::check_available(agent, &|name| std::env::var(name).ok()).is_err()
+    };
     let names =
         |agents: Vec<&model::agent::Agent>| agents.iter().map(|agent| agent.id.as_str()).collect::<Vec<_>>().join(", ");
-    let (lacking, there): (Vec<_>, Vec<_>) = config.agents.iter().filter(|agent| agent.enabled).partition(missing);
-    let mut line = match names(there) {
-        none if none.is_empty() && lacking.is_empty() => {
-            "none are configured; `adjutant agents detect` finds some".to_owned()
+    let (unusable, usable): (Vec<_>, Vec<_>) =
+        config.agents.iter().filter(|agent| agent.enabled).partition(is_unusable);
+    let mut line = match names(usable) {
+        none if none.is_empty() && unusable.is_empty() => {
+            "none configured; `adjutant agents detect` finds installed ones".to_owned()
         }
-        there => there,
+        usable => usable,
     };
-    if !lacking.is_empty() {
-        line = format!("{line}; not usable: {} (see `adjutant agents check`)", names(lacking));
+    if !unusable.is_empty() {
+        line = format!("{line}; not usable: {} (see `adjutant agents check`)", names(unusable));
     }
-    output::say(&format!("  agents     {}", line.trim_start_matches("; ")))
+    output::print_line(&format!("  agents     {}", line.trim_start_matches("; ")))
 }
 
-/// An address that a client on this machine can use.
+/// Returns an address that clients on this machine can use: an unspecified IP address is replaced with the loopback
+/// address of the same family.
 fn reachable(bound: SocketAddr) -> SocketAddr {
     let ip = match bound.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

@@ -1,46 +1,50 @@
 //! `adjutant tasks`: list, add, done, edit, rm, undo.
 
 use api::tasks::{
-    ChangeKind, ChangedTask, CompletedTasks, ListTasks, Status, Task, TaskDraft, TaskIds, TaskPatch, Undone,
+    ChangedTask, CompletedTasks, ListTasks, Task, TaskChangeKind, TaskDraft, TaskIds, TaskPatch, TaskStatus,
+    UndoneChange,
 };
 
-use super::listing::{self, Named, named, or_empty, saturating, short};
-use crate::cli::{Details, Global, Tasks};
+use super::listing::{self, Named, limit_param, named, or_empty, short_id};
+use crate::cli::{GlobalOptions, TaskDetails, TasksCommand};
 use crate::client::Client;
-use crate::exit::{Code, Exit};
+use crate::exit::{ExitError, ExitStatus};
 use crate::output;
 
 const PATH: &str = "/api/tasks";
 
-pub(crate) async fn run(global: &Global, command: Tasks) -> anyhow::Result<()> {
+/// Connects and runs one subcommand. Fails if a name matches no task or several.
+pub(crate) async fn run(global: &GlobalOptions, command: TasksCommand) -> anyhow::Result<()> {
     let client = &Client::connect(global).await?;
     match command {
-        Tasks::List { status, priority, due, tag, search, quiet, limit, cursor } => {
-            let limit = limit.map(saturating);
+        TasksCommand::List { status, priority, due, tag, search, quiet, limit, cursor } => {
+            let limit = limit.map(limit_param);
             list(client, ListTasks { status, priority, due, tag, q: search, reference: None, limit, cursor }, quiet)
                 .await
         }
-        Tasks::Add { title, details } => add(client, title, details).await,
-        Tasks::Done { tasks } => done(client, &tasks).await,
-        Tasks::Edit { task, title, details, status, clear } => {
+        TasksCommand::Add { title, details } => add(client, title, details).await,
+        TasksCommand::Done { tasks } => done(client, &tasks).await,
+        TasksCommand::Edit { task, title, details, status, clear } => {
             edit(client, &task, patch(title, details, status, &clear)).await
         }
-        Tasks::Rm { tasks } => remove(client, &tasks, global.yes).await,
-        Tasks::Undo => undo(client).await,
+        TasksCommand::Rm { tasks } => remove(client, &tasks, global.yes).await,
+        TasksCommand::Undo => undo(client).await,
     }
 }
 
+/// Prints tasks as a table, as ids (`quiet`), or as JSON.
 async fn list(client: &Client, list: ListTasks, quiet: bool) -> anyhow::Result<()> {
-    let tasks = listing::to_show(client, PATH, list, usize::MAX, quiet, "no tasks").await?;
+    let tasks = listing::items_to_show(client, PATH, list, usize::MAX, quiet, "no tasks").await?;
     let Some(tasks) = tasks else { return Ok(()) };
     let rows: Vec<_> = tasks.iter().map(row).collect();
-    output::table(&["ID", "", "TITLE", "DUE", "PRIORITY", "TAGS"], &rows)
+    output::print_table(&["ID", "", "TITLE", "DUE", "PRIORITY", "TAGS"], &rows)
 }
 
+/// Returns the row of a task in a table.
 fn row(task: &Task) -> Vec<String> {
     let done = if is_open(task) { "☐" } else { "✓" };
     vec![
-        short(task.id),
+        short_id(task.id),
         done.to_owned(),
         task.title.clone(),
         or_empty(task.due_date),
@@ -49,51 +53,56 @@ fn row(task: &Task) -> Vec<String> {
     ]
 }
 
-async fn add(client: &Client, title: String, details: Details) -> anyhow::Result<()> {
-    let Details { description, due: due_date, priority, tag, repeat: recurrence } = details;
+/// Adds a task and prints its title and due date.
+async fn add(client: &Client, title: String, details: TaskDetails) -> anyhow::Result<()> {
+    let TaskDetails { description, due: due_date, priority, tag, repeat: recurrence } = details;
     let draft = TaskDraft { title, description, priority, due_date, recurrence, tags: Some(tag) };
     client.post(PATH, &draft).await?.show(|task: Task| {
         let due = or_empty(task.due_date.map(|due| format!(", due {due}")));
-        output::say(&format!("Added '{}'{due}", task.title))
+        output::print_line(&format!("Added '{}'{due}", task.title))
     })
 }
 
+/// Completes tasks, several in one request, and prints the next due dates of recurring ones. Completes none if a name
+/// cannot be resolved.
 async fn done(client: &Client, names: &[String]) -> anyhow::Result<()> {
     let tasks = resolve_all(client, names).await?;
     let completed = format!("Completed {}", titles(&tasks));
     if let [task] = tasks.as_slice() {
         let answer = client.post_empty(&format!("{PATH}/{}/complete", task.id)).await?;
         return answer.show(|task: ChangedTask| {
-            output::say(&completed)?;
-            say_next(&task)
+            output::print_line(&completed)?;
+            print_next(&task)
         });
     }
     client.post(&format!("{PATH}/complete"), &ids(&tasks)).await?.show(|answer: CompletedTasks| {
-        output::say(&completed)?;
-        answer.tasks.iter().try_for_each(say_next)
+        output::print_line(&completed)?;
+        answer.tasks.iter().try_for_each(print_next)
     })
 }
 
-/// Prints when a recurring task that was completed is due again.
-fn say_next(changed: &ChangedTask) -> anyhow::Result<()> {
+/// Prints the next due date of a completed recurring task, or that there is none. Prints nothing for other tasks.
+fn print_next(changed: &ChangedTask) -> anyhow::Result<()> {
     match &changed.next_task {
         None => Ok(()),
-        Some(None) => output::say(&format!("'{}' repeats no more", changed.task.title)),
-        Some(Some(next)) => output::say(&format!("'{}' is due again {}", next.title, or_empty(next.due_date))),
+        Some(None) => output::print_line(&format!("'{}' has no further occurrence", changed.task.title)),
+        Some(Some(next)) => output::print_line(&format!("'{}' is due again {}", next.title, or_empty(next.due_date))),
     }
 }
 
+/// Changes a task. Fails with a usage error if the patch is empty.
 async fn edit(client: &Client, name: &str, patch: TaskPatch) -> anyhow::Result<()> {
     if patch == TaskPatch::default() {
-        return Err(Exit::new(Code::Usage, "nothing to change: give --title, --due, … or --clear").into());
+        return Err(ExitError::new(ExitStatus::Usage, "nothing to change: give --title, --due, … or --clear").into());
     }
     let task = resolve(client, name).await?;
     client.patch(&format!("{PATH}/{}", task.id), &patch).await?.show(|changed: ChangedTask| {
-        output::say(&format!("Updated '{}'", changed.task.title))?;
-        say_next(&changed)
+        output::print_line(&format!("Updated '{}'", changed.task.title))?;
+        print_next(&changed)
     })
 }
 
+/// Deletes tasks after a confirmation, several in one request. Deletes none if a name cannot be resolved.
 async fn remove(client: &Client, names: &[String], yes: bool) -> anyhow::Result<()> {
     let tasks = resolve_all(client, names).await?;
     output::confirm(&format!("Delete {}?", titles(&tasks)), yes)?;
@@ -104,10 +113,14 @@ async fn remove(client: &Client, names: &[String], yes: bool) -> anyhow::Result<
     if client.json {
         return Ok(());
     }
-    output::say(&format!("Deleted {}; `adjutant tasks undo` brings it back", titles(&tasks)))
+    output::print_line(&format!(
+        "Deleted {}; `adjutant tasks undo` restores {}",
+        titles(&tasks),
+        if tasks.len() == 1 { "it" } else { "them" }
+    ))
 }
 
-/// Returns the body of a request about several tasks, which is one step to undo.
+/// Returns the body of a request for several tasks, which is one undo step.
 fn ids(tasks: &[Task]) -> TaskIds {
     TaskIds { ids: tasks.iter().map(Named::id).collect() }
 }
@@ -116,32 +129,35 @@ fn titles(tasks: &[Task]) -> String {
     tasks.iter().map(|task| format!("'{}'", task.title)).collect::<Vec<_>>().join(", ")
 }
 
+/// Undoes the last change and prints the affected tasks.
 async fn undo(client: &Client) -> anyhow::Result<()> {
-    client.post_empty(&format!("{PATH}/undo")).await?.show(|undone: Undone| {
+    client.post_empty(&format!("{PATH}/undo")).await?.show(|undone: UndoneChange| {
         let verb = if undone.tasks.len() == 1 { "is" } else { "are" };
         let sentence = match undone.undone {
-            ChangeKind::Created => "removed again",
-            ChangeKind::Deleted => "back",
-            ChangeKind::Completed => "open again",
-            ChangeKind::Reminded => "without that reminder",
-            ChangeKind::Updated => "as before",
+            TaskChangeKind::Created => "removed again",
+            TaskChangeKind::Deleted => "restored",
+            TaskChangeKind::Completed => "open again",
+            TaskChangeKind::Reminded => "without that reminder",
+            TaskChangeKind::Updated => "as before",
         };
-        output::say(&format!("{} {verb} {sentence}", titles(&undone.tasks)))
+        output::print_line(&format!("{} {verb} {sentence}", titles(&undone.tasks)))
     })
 }
 
 named!("task": Task, |task| task.id, task.title);
 
 async fn resolve_all(client: &Client, names: &[String]) -> anyhow::Result<Vec<Task>> {
-    listing::each(names, async |name| resolve(client, name).await).await
+    listing::resolve_each(names, async |name| resolve(client, name).await).await
 }
 
-/// Returns the task with this id, this title, or this part of an id or of a title.
+/// Returns the task with this id, title, or part of an id or title, ignoring case. Exact matches take precedence over
+/// parts, and open tasks over completed ones with the same kind of match in the title. Fails if no task matches or
+/// several do.
 pub(super) async fn resolve(client: &Client, name: &str) -> anyhow::Result<Task> {
-    let list = ListTasks { reference: Some(name.to_owned()), ..every() };
-    let found = listing::all(client, PATH, list, usize::MAX).await?;
-    // From the surest reading to the vaguest.
-    let readings: [listing::Reading<Task>; 6] = [
+    let list = ListTasks { reference: Some(name.to_owned()), ..all_tasks() };
+    let found = listing::all_items(client, PATH, list, usize::MAX).await?;
+    // From the most to the least specific.
+    let matchers: [listing::ItemMatcher<Task>; 6] = [
         Named::has_id,
         |task, title| is_open(task) && task.has_title(title),
         Named::has_title,
@@ -149,20 +165,22 @@ pub(super) async fn resolve(client: &Client, name: &str) -> anyhow::Result<Task>
         |task, part| is_open(task) && task.title.to_lowercase().contains(part),
         |task, part| task.title.to_lowercase().contains(part),
     ];
-    listing::one(name, &found, &readings).cloned()
+    listing::select_one(name, &found, &matchers).cloned()
 }
 
 fn is_open(task: &Task) -> bool {
-    task.status == Status::Pending
+    task.status == TaskStatus::Pending
 }
 
-/// Selects the tasks of every status.
-pub(super) fn every() -> ListTasks {
+/// Selects tasks of every status.
+pub(super) fn all_tasks() -> ListTasks {
     ListTasks { status: Some("all".to_owned()), ..ListTasks::default() }
 }
 
-fn patch(title: Option<String>, details: Details, status: Option<String>, clear: &[String]) -> TaskPatch {
-    let Details { description, due, priority, tag, repeat } = details;
+/// Returns the patch for the flags. Absent flags change nothing, and the fields in `clear` are removed; an unknown
+/// field counts as the description.
+fn patch(title: Option<String>, details: TaskDetails, status: Option<String>, clear: &[String]) -> TaskPatch {
+    let TaskDetails { description, due, priority, tag, repeat } = details;
     let mut patch = TaskPatch {
         title,
         description: description.map(Some),

@@ -1,4 +1,4 @@
-//! `adjutant token`: make tokens with the configured secret, and take them back.
+//! `adjutant token`: creates tokens with the configured secret and revokes tokens.
 
 use std::io::Read;
 use std::time::Duration;
@@ -7,17 +7,19 @@ use anyhow::Context;
 use api::tokens::Revocation;
 use model::Clock;
 use serde_json::json;
-use server::auth::mint::{Wanted, mint};
+use server::auth::mint::{TokenRequest, mint};
 
-use crate::cli::{Global, Token};
+use crate::cli::{GlobalOptions, TokenCommand};
 use crate::client::Client;
-use crate::exit::{Code, Exit};
+use crate::exit::{ExitError, ExitStatus};
 use crate::output;
 
-pub(crate) async fn run(global: &Global, command: Token) -> anyhow::Result<()> {
+/// Creates a token, or revokes one by its text (`-` reads standard input) or by its id and user. Fails if an option is
+/// invalid or the server refuses the revocation.
+pub(crate) async fn run(global: &GlobalOptions, command: TokenCommand) -> anyhow::Result<()> {
     match command {
-        Token::Create { user, ttl, scope, time_zone } => create(global, &user, &ttl, scope, time_zone),
-        Token::Revoke { revoke: mut token, id, user: user_id } => {
+        TokenCommand::Create { user, ttl, scope, time_zone } => create(global, &user, &ttl, scope, time_zone),
+        TokenCommand::Revoke { revoke: mut token, id, user: user_id } => {
             if token.as_deref() == Some("-") {
                 let mut read = String::new();
                 std::io::stdin().read_to_string(&mut read).context("failed to read the token")?;
@@ -28,44 +30,47 @@ pub(crate) async fn run(global: &Global, command: Token) -> anyhow::Result<()> {
                 None => Revocation { token, id, user_id },
             };
             Client::connect(global).await?.post("/api/tokens/revoke", &body).await?;
-            output::note("the token is no longer valid");
+            output::note("the token is revoked");
             Ok(())
         }
     }
 }
 
+/// Prints a token that is signed with the configured secret. Needs no server. Fails with a usage error if an option is
+/// invalid or no secret is configured.
 fn create(
-    global: &Global,
+    global: &GlobalOptions,
     user: &str,
     ttl: &str,
     scopes: Vec<String>,
     time_zone: Option<String>,
 ) -> anyhow::Result<()> {
-    let config = super::load(global, None)?;
-    let wrong = |message: String| Exit::new(Code::Usage, message);
-    let user = user.parse().map_err(|_| wrong(format!("--user must be a UUID, not '{user}'")))?;
-    let ttl =
-        duration(ttl).ok_or_else(|| wrong(format!("--ttl must be a time such as 30m, 24h or 90d, not '{ttl}'")))?;
+    let config = super::load_config(global, None)?;
+    let usage_error = |message: String| ExitError::new(ExitStatus::Usage, message);
+    let user = user.parse().map_err(|_| usage_error(format!("--user must be a UUID, not '{user}'")))?;
+    let ttl = parse_ttl(ttl)
+        .ok_or_else(|| usage_error(format!("--ttl must be a duration such as 30m, 24h or 90d, not '{ttl}'")))?;
     if let Some(zone) = &time_zone {
-        jiff::tz::TimeZone::get(zone).map_err(|_| wrong(format!("--time-zone: there is no time zone '{zone}'")))?;
+        jiff::tz::TimeZone::get(zone).map_err(|_| usage_error(format!("--time-zone: unknown time zone '{zone}'")))?;
     }
     if let Some(scope) = scopes.iter().find(|scope| scope.is_empty() || scope.contains(char::is_whitespace)) {
-        return Err(wrong(format!("--scope must be one word, not '{scope}'")).into());
+        return Err(usage_error(format!("--scope must be one word, not '{scope}'")).into());
     }
-    let wanted = Wanted { user, ttl, scopes, time_zone };
-    let minted = config.server.auth.as_ref().and_then(|auth| mint(auth, &wanted, &Clock::system()));
+    let request = TokenRequest { user, ttl, scopes, time_zone };
+    let minted = config.server.auth.as_ref().and_then(|auth| mint(auth, &request, &Clock::system()));
     let minted =
-        minted.ok_or_else(|| wrong("there is no secret to sign with: configure auth.jwt_secret".to_owned()))?;
+        minted.ok_or_else(|| usage_error("no secret to sign tokens with: configure auth.jwt_secret".to_owned()))?;
     if global.json {
         let body =
-            json!({"token": minted.token, "id": minted.id, "user_id": wanted.user, "expires_at": minted.expires_at});
-        return output::say(&body.to_string());
+            json!({"token": minted.token, "id": minted.id, "user_id": request.user, "expires_at": minted.expires_at});
+        return output::print_line(&body.to_string());
     }
-    output::say(&minted.token)
+    output::print_line(&minted.token)
 }
 
-/// A number and one of `s`, `m`, `h`, `d`; at least a second and at most ten years.
-fn duration(text: &str) -> Option<Duration> {
+/// Parses a whole number and one of `s`, `m`, `h`, `d`. Returns none for other texts, and if the duration is not
+/// between a second and ten years.
+fn parse_ttl(text: &str) -> Option<Duration> {
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let seconds = match unit {
         "s" => 1,
@@ -83,11 +88,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lifetimes_have_a_unit_and_an_end() {
-        assert_eq!(duration("24h"), Some(Duration::from_secs(86_400)));
-        assert_eq!(duration("90d"), Some(Duration::from_secs(90 * 86_400)));
+    fn lifetimes_need_a_unit_and_have_a_maximum() {
+        assert_eq!(parse_ttl("24h"), Some(Duration::from_secs(86_400)));
+        assert_eq!(parse_ttl("90d"), Some(Duration::from_secs(90 * 86_400)));
         for wrong in ["", "h", "24", "0h", "-1h", "1.5h", "é", "99999999999d", "18446744073709551615d"] {
-            assert_eq!(duration(wrong), None, "{wrong}");
+            assert_eq!(parse_ttl(wrong), None, "{wrong}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `adjutant understand`: what the offline engine reads in an utterance, for people and for programs.
+//! `adjutant understand`: shows how the language engine parses utterances, as text or as JSON.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Write};
@@ -8,94 +8,101 @@ use jiff::civil::DateTime;
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::TimeZone;
 use model::clock::Clock;
-use model::conversation::MAX_INPUT;
+use model::conversation::MAX_CHAT_INPUT_CHARS;
 use serde::Deserialize;
 use serde_json::json;
-use understand::{Command, Expression, Intent, Reader, Reading, When};
+use understand::{DayOrTime, Intent, ParsedCommand, ParsedUtterance, TimeExpression, UtteranceParser};
 
-use crate::cli::Global;
-use crate::exit::{Code, Exit};
+use crate::cli::GlobalOptions;
+use crate::exit::{ExitError, ExitStatus};
 use crate::output;
 
-const MAX_LINE: usize = 1 << 20;
+/// Longer lines are truncated.
+const MAX_LINE_BYTES: usize = 1 << 20;
 
-pub(crate) fn run(global: &Global, now: Option<&str>, text: Option<&str>) -> anyhow::Result<()> {
-    let settings = super::load(global, None)?.server;
+/// Parses `text` and prints the result. Without it, or with `-`, parses one utterance per line of standard input. `now`
+/// is the time to which dates are relative. Fails if `now` or an utterance is invalid, and if standard input is a
+/// terminal that would have to be read without `--json`.
+pub(crate) fn run(global: &GlobalOptions, now: Option<&str>, text: Option<&str>) -> anyhow::Result<()> {
+    let settings = super::load_config(global, None)?.server;
     let zone = settings.time_zone;
-    let reader = Reader { numeric: settings.numeric_dates };
+    let parser = UtteranceParser { date_order: settings.numeric_dates };
     let now = match now {
-        Some(text) => parse_now(text, &zone).map_err(|message| Exit::new(Code::Usage, format!("--now: {message}")))?,
+        Some(text) => {
+            parse_now(text, &zone).map_err(|message| ExitError::new(ExitStatus::Usage, format!("--now: {message}")))?
+        }
         None => Clock::system().now().to_zoned(zone.clone()),
     };
     match text.filter(|text| *text != "-") {
         Some(text) => {
-            let reading = read(reader, text, &now).map_err(|message| Exit::new(Code::Usage, message))?;
+            let utterance = parse(parser, text, &now).map_err(|message| ExitError::new(ExitStatus::Usage, message))?;
             if global.json {
-                output::say(&serde_json::to_string(&reading)?)
+                output::print_line(&serde_json::to_string(&utterance)?)
             } else {
-                let dates: String = reader.expressions(text, &now).iter().map(tell_date).collect();
-                output::put((tell(&reading) + &dates).as_bytes())
+                let dates: String = parser.find_expressions(text, &now).iter().map(format_date).collect();
+                output::print((format_utterance(&utterance) + &dates).as_bytes())
             }
         }
         None if io::stdin().is_terminal() && !global.json => {
-            Err(Exit::new(Code::Usage, "nothing to read: give a TEXT, or one utterance a line on standard input")
+            Err(ExitError::new(ExitStatus::Usage, "no input: give a TEXT, or one utterance per line on standard input")
                 .into())
         }
-        None => lines(global.json, reader, now, zone),
+        None => process_lines(global.json, parser, now, zone),
     }
 }
 
-/// What a line may be instead of a plain utterance.
+/// A line in JSON instead of a plain utterance.
 #[derive(Deserialize)]
-struct Line<'a> {
+struct InputLine<'a> {
     #[serde(borrow)]
     text: Cow<'a, str>,
     #[serde(borrow)]
     now: Option<Cow<'a, str>>,
 }
 
-/// One answer for each line, in order: one that cannot be read is answered with what is wrong with it.
-fn lines(json: bool, reader: Reader, standard: Zoned, zone: TimeZone) -> anyhow::Result<()> {
-    let mut times = Times { standard, zone, last: None };
+/// Parses each line of standard input and prints one result each, in order. The result of an invalid line is its error.
+/// Stops if the reader closes the pipe. Fails at the end if a line was invalid.
+fn process_lines(json: bool, parser: UtteranceParser, default: Zoned, zone: TimeZone) -> anyhow::Result<()> {
+    let mut times = ReferenceTimes { default, zone, last: None };
     let mut input = BufReader::with_capacity(1 << 16, io::stdin().lock());
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let mut line = Vec::new();
     let mut number = 0;
-    let mut refused = 0;
+    let mut invalid = 0;
     while next_line(&mut input, &mut line)? {
         number += 1;
-        let reading = of_line(reader, &line, &mut times);
-        refused += usize::from(reading.is_err());
-        let written = match (reading, json) {
-            (Ok(reading), true) => serde_json::to_writer(&mut out, &reading).map_err(io::Error::from),
-            (Ok(reading), false) => out.write_all(tell(&reading).as_bytes()),
+        let utterance = parse_line(parser, &line, &mut times);
+        invalid += usize::from(utterance.is_err());
+        let written = match (utterance, json) {
+            (Ok(utterance), true) => serde_json::to_writer(&mut out, &utterance).map_err(io::Error::from),
+            (Ok(utterance), false) => out.write_all(format_utterance(&utterance).as_bytes()),
             (Err(message), true) => {
                 let error = json!({"error": {"code": "validation", "message": format!("line {number}: {message}")}});
                 serde_json::to_writer(&mut out, &error).map_err(io::Error::from)
             }
             (Err(message), false) => write!(out, "line {number}: {message}"),
         };
-        // Whoever sends one line and waits for its answer gets it.
+        // Flush if no more input is buffered: the sender may wait for this result.
         let flushed = written
             .and_then(|()| out.write_all(b"\n"))
             .and_then(|()| if input.buffer().is_empty() { out.flush() } else { Ok(()) });
-        if output::has_gone(flushed)? {
+        if output::is_closed(flushed)? {
             return Ok(());
         }
     }
-    if output::has_gone(out.flush())? || refused == 0 {
+    if output::is_closed(out.flush())? || invalid == 0 {
         return Ok(());
     }
-    Err(Exit::new(Code::Usage, format!("{refused} of {number} lines could not be read")).into())
+    Err(ExitError::new(ExitStatus::Usage, format!("{invalid} of {number} lines are not valid")).into())
 }
 
-/// Reads a line without its end; what is beyond any sensible length is not kept.
+/// Reads a line without its end, truncated to [`MAX_LINE_BYTES`]. Returns false at the end of the input.
 fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
-    if io::Read::take(&mut *input, MAX_LINE as u64).read_until(b'\n', line)? == 0 {
+    if io::Read::take(&mut *input, MAX_LINE_BYTES as u64).read_until(b'\n', line)? == 0 {
         return Ok(false);
     }
-    if line.len() == MAX_LINE && !line.ends_with(b"\n") {
+    if line.len() == MAX_LINE_BYTES && !line.ends_with(b"\n") {
         input.skip_until(b'\n')?;
     }
     while line.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
@@ -104,69 +111,75 @@ fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     Ok(true)
 }
 
-fn of_line(reader: Reader, line: &[u8], times: &mut Times) -> Result<Reading, String> {
+/// Parses a line: an utterance, or an [`InputLine`] if it starts with `{`. Fails with a message if the object, its time
+/// or its text is invalid.
+fn parse_line(parser: UtteranceParser, line: &[u8], times: &mut ReferenceTimes) -> Result<ParsedUtterance, String> {
     if !line.starts_with(b"{") {
-        return read(reader, &String::from_utf8_lossy(line), &times.standard);
+        return parse(parser, &String::from_utf8_lossy(line), &times.default);
     }
-    let line: Line = serde_json::from_slice(line).map_err(|error| {
-        format!("a line that starts with {{ is a JSON object with `text` and perhaps `now`: {error}")
+    let line: InputLine = serde_json::from_slice(line).map_err(|error| {
+        format!("a line that starts with {{ must be a JSON object with `text` and optionally `now`: {error}")
     })?;
     let now = times.at(line.now.as_deref())?;
-    read(reader, &line.text, now)
+    parse(parser, &line.text, now)
 }
 
-fn read(reader: Reader, text: &str, now: &Zoned) -> Result<Reading, String> {
-    let long = text.len() > MAX_INPUT && text.chars().count() > MAX_INPUT;
-    if long {
-        return Err(format!("the text is longer than {MAX_INPUT} characters"));
+/// Parses an utterance. Fails if it has more than [`MAX_CHAT_INPUT_CHARS`] characters.
+fn parse(parser: UtteranceParser, text: &str, now: &Zoned) -> Result<ParsedUtterance, String> {
+    let is_too_long = text.len() > MAX_CHAT_INPUT_CHARS && text.chars().count() > MAX_CHAT_INPUT_CHARS;
+    if is_too_long {
+        return Err(format!("the text is longer than {MAX_CHAT_INPUT_CHARS} characters"));
     }
-    Ok(reader.read(text, now))
+    Ok(parser.parse(text, now))
 }
 
-/// The times that lines name; most name the same one again.
-struct Times {
-    standard: Zoned,
+/// The times that lines refer to. Caches the last one, because most lines have the same.
+struct ReferenceTimes {
+    default: Zoned,
     zone: TimeZone,
     last: Option<(String, Zoned)>,
 }
 
-impl Times {
+impl ReferenceTimes {
+    /// Returns the time for a line, or the default if the line has none. Fails if the text is not a time.
     fn at(&mut self, text: Option<&str>) -> Result<&Zoned, String> {
-        let Some(text) = text else { return Ok(&self.standard) };
+        let Some(text) = text else { return Ok(&self.default) };
         if self.last.as_ref().is_none_or(|(known, _)| known != text) {
             let now = parse_now(text, &self.zone).map_err(|message| format!("now: {message}"))?;
             self.last = Some((text.to_owned(), now));
         }
-        Ok(self.last.as_ref().map_or(&self.standard, |(_, now)| now))
+        Ok(self.last.as_ref().map_or(&self.default, |(_, now)| now))
     }
 }
 
-/// A time with its zone, with an offset (whose wall clock counts), or of the wall clock of `zone`.
+/// Parses a time with a time zone or an offset; without both, the time is in `zone`. A date without a time is midnight.
+/// Fails if the text is not a time.
 fn parse_now(text: &str, zone: &TimeZone) -> Result<Zoned, String> {
-    let wrong = || format!("{text:?} is no time such as 2025-12-21T12:00:00Z");
-    let pieces = Pieces::parse(text).map_err(|_| wrong())?;
+    let invalid = || format!("{text:?} is not a time such as 2025-12-21T12:00:00Z");
+    let pieces = Pieces::parse(text).map_err(|_| invalid())?;
     if pieces.time_zone_annotation().is_some() {
-        return text.parse().map_err(|_| wrong());
+        return text.parse().map_err(|_| invalid());
     }
     let zone = pieces.to_numeric_offset().map_or_else(|| zone.clone(), TimeZone::fixed);
     let at = DateTime::from_parts(pieces.date(), pieces.time().unwrap_or_default());
-    at.to_zoned(zone).map_err(|_| wrong())
+    at.to_zoned(zone).map_err(|_| invalid())
 }
 
-/// A reading for people: a heading for each command, and what it holds, one thing a line.
-fn tell(reading: &Reading) -> String {
-    reading.commands.iter().map(tell_command).collect()
+/// Formats the commands of an utterance: a heading each, then one slot per line.
+fn format_utterance(utterance: &ParsedUtterance) -> String {
+    utterance.commands.iter().map(format_command).collect()
 }
 
-fn tell_command(command: &Command) -> String {
-    let mut told = format!("{} ({:.2})\n", command.asks().as_str(), command.confidence);
+/// Formats a command: its intent and confidence, then one line for each slot that is not empty.
+fn format_command(command: &ParsedCommand) -> String {
+    let mut lines = format!("{} ({:.2})\n", command.effective_intent().as_str(), command.confidence);
     let mut line = |name: &str, value: Option<String>| {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
-            told.push_str(&format!("  {name:<12}{value}\n"));
+            lines.push_str(&format!("  {name:<12}{value}\n"));
         }
     };
     let list = command.intent == Intent::ListTasks;
-    line("task", command.reference().map(Cow::into_owned));
+    line("task", command.target_text().map(Cow::into_owned));
     line("title", command.title.clone());
     line("description", command.description.clone());
     line("due", command.when.filter(|_| !list).map(due));
@@ -174,28 +187,28 @@ fn tell_command(command: &Command) -> String {
     line("priority", command.priority.map(|priority| priority.as_str().to_owned()));
     line("tags", Some(command.tags.join(", ")));
     line("status", command.status.map(|status| status.as_str().to_owned()));
-    line("clear", Some(command.clear.iter().map(|field| field.as_str()).collect::<Vec<_>>().join(", ")));
+    line("clear", Some(command.cleared_fields.iter().map(|field| field.as_str()).collect::<Vec<_>>().join(", ")));
     line("every", command.repeat_interval_minutes.map(|minutes| format!("{minutes} minutes")));
     line("times", command.repeat_count.map(|count| count.to_string()));
-    line("filter", Some(command.filter_words().join(", ")));
+    line("filter", Some(command.filter_summary().join(", ")));
     line("question", command.missing.map(|missing| missing.question()));
-    told
+    lines
 }
 
-/// A date that was found: its words, when it is, how long it lasts, how finely it is told and how it repeats.
-fn tell_date(date: &Expression) -> String {
-    let mut told = format!("date '{}'\n", date.text);
+/// Formats a time expression: its text, start, end, recurrence and precision.
+fn format_date(date: &TimeExpression) -> String {
+    let mut lines = format!("date '{}'\n", date.text);
     let until = date.end.map(|end| format!("until {}", due(end)));
-    let said = [date.start.map(due), until, date.recurrence.clone()];
-    told.extend(said.into_iter().flatten().map(|said| format!("  {said}\n")));
-    told.push_str(&format!("  to the {}\n", date.grain.as_str()));
-    told
+    let parts = [date.start.map(due), until, date.recurrence.clone()];
+    lines.extend(parts.into_iter().flatten().map(|part| format!("  {part}\n")));
+    lines.push_str(&format!("  precision {}\n", date.grain.as_str()));
+    lines
 }
 
-/// With the weekday, which people check first.
-fn due(when: When) -> String {
+/// Formats a due date with its weekday.
+fn due(when: DayOrTime) -> String {
     match when {
-        When::Day(date) => date.strftime("%Y-%m-%d (%A)").to_string(),
-        When::Time(at) => at.strftime("%Y-%m-%d %H:%M (%A)").to_string(),
+        DayOrTime::Day(date) => date.strftime("%Y-%m-%d (%A)").to_string(),
+        DayOrTime::Time(at) => at.strftime("%Y-%m-%d %H:%M (%A)").to_string(),
     }
 }

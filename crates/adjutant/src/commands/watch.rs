@@ -1,47 +1,53 @@
 //! Follows an execution to its end: prints its output, reconnects after a broken connection, and cancels it on Ctrl-C.
-//! Without a server this process runs the execution, and does not end before it.
+//! Without a server, this process runs the execution and waits for its end.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use anyhow::Context;
 use api::agents::Agent;
-use api::executions::{ExecutionResult, OutputEvent, StateEvent, Status};
-use model::said::{Content, Said};
+use api::executions::{ExecutionResult, ExecutionStatus, OutputEvent, StateEvent};
+use model::output::{PartContent, RichOutput};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use uuid::Uuid;
 
-use crate::client::{Client, Event, EventStream};
-use crate::exit::{Code, Exit, code_of};
+use crate::client::{Client, EventStream, ServerEvent};
+use crate::exit::{ExitError, ExitStatus, exit_status};
 use crate::output;
 
-/// The time between two attempts to connect again, and their number.
-const PAUSE: Duration = Duration::from_millis(500);
-const TRIES: u32 = 40;
-/// The number of bytes of an answer that are kept to recognise them when they arrive again.
-const REMEMBERED: usize = 1 << 20;
+/// The time between two attempts to reconnect.
+const RECONNECT_DELAY: Duration = Duration::from_millis(500);
+/// The number of consecutive attempts to reconnect.
+const MAX_RECONNECTS: u32 = 40;
+/// The number of bytes of an answer that are kept to detect repeated output.
+const MAX_REMEMBERED_BYTES: usize = 1 << 20;
 
-/// The events at one path, across any number of connections.
-pub(crate) struct Following<'a> {
+/// Follows the events at one path and reconnects as needed.
+pub(crate) struct EventFollower<'a> {
     client: &'a Client,
     path: String,
+    /// The id of the last event. A new connection starts after it.
     after: Option<String>,
     stream: Option<EventStream>,
+    /// The number of failed attempts to connect since the last event.
     failures: u32,
 }
 
-impl<'a> Following<'a> {
-    /// Follows the events of an execution. The last one is `result`.
-    pub(crate) fn of(client: &'a Client, id: Uuid) -> Self {
-        Self::at(client, format!("/api/executions/{id}/events"))
+impl<'a> EventFollower<'a> {
+    /// Follows the events of an execution. The last event is `result`.
+    pub(crate) fn for_execution(client: &'a Client, id: Uuid) -> Self {
+        Self::new(client, format!("/api/executions/{id}/events"))
     }
 
-    pub(crate) fn at(client: &'a Client, path: String) -> Self {
+    /// Follows the events at `path`.
+    pub(crate) fn new(client: &'a Client, path: String) -> Self {
         Self { client, path, after: None, stream: None, failures: 0 }
     }
 
-    /// Returns the next event. No event is lost if the caller stops waiting.
-    pub(crate) async fn next(&mut self) -> anyhow::Result<Event> {
+    /// Returns the next event. Connects first if needed, and reconnects after the stream ends or breaks. Cancel safe:
+    /// no event is lost. Fails if the server is still unreachable after [`MAX_RECONNECTS`] retries without an event,
+    /// and at once on any other error of a connection attempt.
+    pub(crate) async fn next(&mut self) -> anyhow::Result<ServerEvent> {
         loop {
             if let Some(stream) = &mut self.stream {
                 match stream.next().await {
@@ -51,18 +57,18 @@ impl<'a> Following<'a> {
                         return Ok(event);
                     }
                     Ok(None) | Err(_) => {
-                        // Also if the stream had an id but no event.
+                        // The stream may have had an id without an event.
                         self.after = self.after.take().or(stream.last_id());
                         self.stream = None;
                     }
                 }
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(RECONNECT_DELAY).await;
             }
             match self.client.follow(&self.path, self.after.as_deref()).await {
                 Ok(stream) => self.stream = Some(stream),
-                Err(error) if self.failures < TRIES && code_of(&error) == Code::Unreachable => {
+                Err(error) if self.failures < MAX_RECONNECTS && exit_status(&error) == ExitStatus::Unreachable => {
                     self.failures += 1;
-                    tokio::time::sleep(PAUSE).await;
+                    tokio::time::sleep(RECONNECT_DELAY).await;
                 }
                 Err(error) => return Err(error),
             }
@@ -70,68 +76,73 @@ impl<'a> Following<'a> {
     }
 }
 
-/// Selects the output of an execution that is printed.
+/// The output of an execution to print.
 #[derive(Clone, Copy)]
-pub(crate) enum Show {
-    /// The answer to standard output, all else to standard error.
+pub(crate) enum OutputSelection {
+    /// The answer to standard output, everything else to standard error.
     Answer {
+        /// The output stream with the answer: `stdout` or `file`.
         stream: &'static str,
     },
     Nothing,
 }
 
-impl Show {
-    /// Selects the stream in which the answer of this agent arrives.
+impl OutputSelection {
+    /// Selects the stream that contains the answer of this agent: `file` if its output pattern provides the answer at
+    /// the end, else `stdout`.
     pub(crate) fn answer_of(agent: &Agent) -> Self {
         let agent = agent.summary();
-        let from_file = agent.output_pattern.is_late(agent.input_pattern);
+        let from_file = agent.output_pattern.answers_at_end(agent.input_pattern);
         Self::Answer { stream: if from_file { "file" } else { "stdout" } }
     }
 }
 
 /// A run of an agent that this command waits for.
-pub(crate) struct Watch<'a> {
+pub(crate) struct RunWatcher<'a> {
     client: &'a Client,
     interrupts: Signal,
-    /// The user does not want to wait for anything any more.
-    left: bool,
-    /// The reader of standard output has gone.
-    pub(crate) unread: bool,
+    /// The user pressed Ctrl-C twice: do not wait any longer.
+    aborted: bool,
+    /// The reader has closed standard output.
+    pub(crate) reader_closed: bool,
 }
 
-impl<'a> Watch<'a> {
-    /// Without a server, starts to run executions of this agent. [`Watch::end`] must follow.
-    pub(crate) async fn begin(client: &'a Client, agent_id: &str) -> anyhow::Result<Self> {
-        // First, because from here on Ctrl-C must leave no process behind.
+impl<'a> RunWatcher<'a> {
+    /// Listens for Ctrl-C. Without a server, also starts to run executions of this agent in this process. The caller
+    /// must call [`RunWatcher::finish`]. Fails if the supervisor cannot start.
+    pub(crate) async fn start(client: &'a Client, agent_id: &str) -> anyhow::Result<Self> {
+        // Registered first: from here on, Ctrl-C must not leave processes behind.
         let interrupts = signal(SignalKind::interrupt()).context("failed to listen for Ctrl-C")?;
         if let Some(supervisor) = client.supervisor() {
-            supervisor.work_only_for(agent_id).await.context("failed to begin to run agents")?;
+            supervisor.start_for_agent(agent_id).await.context("failed to start the supervisor")?;
         }
-        Ok(Self { client, interrupts, left: false, unread: false })
+        Ok(Self { client, interrupts, aborted: false, reader_closed: false })
     }
 
-    /// Follows an execution to its end and returns its result.
-    pub(crate) async fn follow(&mut self, id: Uuid, show: Show) -> anyhow::Result<ExecutionResult> {
-        let mut following = Following::of(self.client, id);
-        let mut printer = Printer { show, said: String::new(), ends_line: true, starts: 0 };
+    /// Prints the selected output of an execution until its end and returns its result, also if it failed. The first
+    /// Ctrl-C cancels the execution, as does a closed standard output if the answer is printed. Fails if the events
+    /// cannot be read, if the cancellation fails, or after a second Ctrl-C.
+    pub(crate) async fn follow(&mut self, id: Uuid, selection: OutputSelection) -> anyhow::Result<ExecutionResult> {
+        let mut follower = EventFollower::for_execution(self.client, id);
+        let mut printer = OutputPrinter { selection, printed: String::new(), ends_line: true, starts: 0 };
         let mut cancelling = false;
         loop {
             let event = tokio::select! {
-                event = following.next() => event?,
+                event = follower.next() => event?,
                 _ = self.interrupts.recv() => {
                     if cancelling {
-                        self.left = true;
-                        return Err(Exit::new(Code::Interrupted, "left before it had ended").into());
+                        self.aborted = true;
+                        return Err(ExitError::new(ExitStatus::Interrupted, "the execution has not ended").into());
                     }
                     cancelling = true;
-                    output::note("cancelling; Ctrl-C again leaves at once");
+                    output::note("cancelling; press Ctrl-C again to exit immediately");
                     self.cancel(id).await?;
                     continue;
                 }
             };
             match event.name.as_str() {
-                "output" => self.unread |= !printer.output(&event.read()?)?,
-                "said" => self.unread |= !printer.said(&event)?,
+                "output" => self.reader_closed |= !printer.output(&event.read()?)?,
+                "said" => self.reader_closed |= !printer.rich_output(&event)?,
                 "state" => printer.state(&event.read()?),
                 "result" => {
                     printer.end()?;
@@ -139,29 +150,32 @@ impl<'a> Watch<'a> {
                 }
                 _ => {}
             }
-            if self.unread && matches!(printer.show, Show::Answer { .. }) {
-                // As with `| head`: the rest of the answer has no reader.
-                printer.show = Show::Nothing;
+            if self.reader_closed && matches!(printer.selection, OutputSelection::Answer { .. }) {
+                // The reader has closed the pipe (`| head`).
+                printer.selection = OutputSelection::Nothing;
                 self.cancel(id).await?;
             }
         }
     }
 
+    /// Requests the cancellation of an execution. Succeeds if the server refuses it, because the execution has ended
+    /// then.
     async fn cancel(&self, id: Uuid) -> anyhow::Result<()> {
         match self.client.post_empty(&format!("/api/executions/{id}/cancel")).await {
-            // It has just ended by itself.
-            Err(error) if code_of(&error) == Code::Refused => Ok(()),
+            // The execution ended before the cancellation.
+            Err(error) if exit_status(&error) == ExitStatus::Refused => Ok(()),
             answer => answer.map(drop),
         }
     }
 
-    /// Stops running executions. Waits for others of the same agent, unless the user has left.
-    pub(crate) async fn end(mut self) {
-        let Some(supervisor) = self.client.supervisor().filter(|_| !self.left) else { return };
-        match supervisor.running() {
+    /// Waits for the running executions of the agent and stops the supervisor. Ctrl-C ends the wait, and a second one
+    /// the stop. Does nothing with a server, or if a second Ctrl-C ended [`RunWatcher::follow`].
+    pub(crate) async fn finish(mut self) {
+        let Some(supervisor) = self.client.supervisor().filter(|_| !self.aborted) else { return };
+        match supervisor.running_count() {
             0 => {}
-            others => output::note(&format!(
-                "{others} more of this agent were waiting and run here too: waiting for them, Ctrl-C ends them"
+            count => output::note(&format!(
+                "{count} more queued executions of this agent run in this process; waiting for them, Ctrl-C ends them"
             )),
         }
         tokio::select! {
@@ -175,116 +189,127 @@ impl<'a> Watch<'a> {
     }
 }
 
-struct Printer {
-    show: Show,
-    /// The part of the answer that was printed.
-    said: String,
+/// Prints the output of one execution.
+struct OutputPrinter {
+    selection: OutputSelection,
+    /// The printed part of the answer of the current attempt, up to about [`MAX_REMEMBERED_BYTES`].
+    printed: String,
+    /// The printed answer is empty or ends with a line break.
     ends_line: bool,
+    /// The number of attempts so far.
     starts: u32,
 }
 
-impl Printer {
-    /// Prints output. Returns false if the reader has gone.
+impl OutputPrinter {
+    /// Prints output: the answer to standard output, other streams and notices about discarded output to standard
+    /// error. Of a file, only the part that is not printed yet is printed. Returns false if the reader has closed the
+    /// pipe.
     fn output(&mut self, event: &OutputEvent) -> anyhow::Result<bool> {
-        let Show::Answer { stream } = self.show else { return Ok(true) };
+        let OutputSelection::Answer { stream } = self.selection else { return Ok(true) };
         let text = event.text.as_str();
         if let Some(missing) = event.missing_bytes {
-            output::note(&gap(missing));
+            output::note(&gap_notice(missing));
         } else if event.stream == stream {
-            if self.said.len() < REMEMBERED {
-                self.said.push_str(text);
+            if self.printed.len() < MAX_REMEMBERED_BYTES {
+                self.printed.push_str(text);
             }
             return self.put(text);
         } else if event.stream == "file" {
-            let text = self.not_said(text);
+            let text = self.new_part(text);
             return self.put(&text);
         } else {
-            output::put_err(text.as_bytes());
+            output::print_stderr(text.as_bytes());
         }
         Ok(true)
     }
 
-    /// Prints content that is more than text. Returns false if the reader has gone.
-    fn said(&mut self, event: &Event) -> anyhow::Result<bool> {
-        if matches!(self.show, Show::Nothing) {
+    /// Prints the answer in a `said` event to standard output and its progress to standard error. Returns false if the
+    /// reader has closed the pipe.
+    fn rich_output(&mut self, event: &ServerEvent) -> anyhow::Result<bool> {
+        if matches!(self.selection, OutputSelection::Nothing) {
             return Ok(true);
         }
-        let (answer, aside) = spoken(event);
-        output::put_err(aside.as_bytes());
+        let (answer, progress) = rich_output_text(event);
+        output::print_stderr(progress.as_bytes());
         self.put(&answer)
     }
 
+    /// Prints text to standard output. Returns false if the reader has closed the pipe.
     fn put(&mut self, text: &str) -> anyhow::Result<bool> {
         if text.is_empty() {
             return Ok(true);
         }
         self.ends_line = text.ends_with('\n');
-        output::try_put(text.as_bytes())
+        output::try_print(text.as_bytes())
     }
 
-    /// Returns the new part of an answer that follows parts of it, or all of it if it is another one.
-    fn not_said(&mut self, text: &str) -> String {
-        let said = std::mem::take(&mut self.said);
-        if let Some(rest) = said.strip_prefix(text) {
-            self.said = rest.to_owned();
+    /// Returns the part of `text` that is not printed yet: nothing if all of it is printed, or all of it on a new line
+    /// if it does not continue the printed part. Removes the compared text from the printed part.
+    fn new_part(&mut self, text: &str) -> String {
+        let printed = std::mem::take(&mut self.printed);
+        if let Some(rest) = printed.strip_prefix(text) {
+            self.printed = rest.to_owned();
             return String::new();
         }
-        match text.strip_prefix(said.as_str()) {
+        match text.strip_prefix(printed.as_str()) {
             Some(rest) => rest.to_owned(),
             None if self.ends_line => text.to_owned(),
             None => format!("\n{text}"),
         }
     }
 
+    /// Counts attempts and forgets the printed answer when a new one starts. Announces every attempt after the first.
     fn state(&mut self, event: &StateEvent) {
         if event.state == "starting" {
             self.starts += 1;
-            self.said.clear();
-            if self.starts > 1 && matches!(self.show, Show::Answer { .. }) {
-                output::aside(&format!("attempt {}", self.starts));
+            self.printed.clear();
+            if self.starts > 1 && matches!(self.selection, OutputSelection::Answer { .. }) {
+                output::progress(&format!("attempt {}", self.starts));
             }
         }
     }
 
-    /// Ends the line on a terminal, for the prompt of the shell.
+    /// Ends the line on a terminal, so that the shell prompt starts on a new line.
     fn end(&self) -> anyhow::Result<()> {
-        if !self.ends_line && io::stdout().is_terminal() { output::put(b"\n") } else { Ok(()) }
+        if !self.ends_line && io::stdout().is_terminal() { output::print(b"\n") } else { Ok(()) }
     }
 }
 
-/// Returns the text of a `said` event: the part that belongs to the answer, and the rest.
-pub(crate) fn spoken(event: &Event) -> (String, String) {
-    let Ok(said) = event.read::<Said>() else { return Default::default() };
-    let parts = match &said {
-        Said::Artifact(piece) => &piece.parts,
-        Said::Message(parts) | Said::Status(parts) => parts,
+/// Returns the text of a `said` event: the part of the answer, and the progress messages. Files appear as progress,
+/// with name and size. Both texts are empty if the event cannot be read.
+pub(crate) fn rich_output_text(event: &ServerEvent) -> (String, String) {
+    let Ok(output) = event.read::<RichOutput>() else { return Default::default() };
+    let parts = match &output {
+        RichOutput::Artifact(chunk) => &chunk.parts,
+        RichOutput::Message(parts) | RichOutput::Status(parts) => parts,
     };
-    let text = model::said::as_input(parts);
-    let files = parts.iter().filter(|part| matches!(part.content, Content::Bytes(_)));
-    let files = files
-        .map(|part| format!("[{}, {} bytes]\n", part.name.as_deref().unwrap_or("a file without a name"), part.size()));
+    let text = model::output::parts_to_text(parts);
+    let files = parts.iter().filter(|part| matches!(part.content, PartContent::Bytes(_)));
+    let files =
+        files.map(|part| format!("[{}, {} bytes]\n", part.name.as_deref().unwrap_or("unnamed file"), part.size()));
     let files: String = files.collect();
-    match said {
-        Said::Status(_) if text.is_empty() => (String::new(), files),
-        Said::Status(_) => (String::new(), format!("{text}\n{files}")),
-        Said::Artifact(_) | Said::Message(_) => (text, files),
+    match output {
+        RichOutput::Status(_) if text.is_empty() => (String::new(), files),
+        RichOutput::Status(_) => (String::new(), format!("{text}\n{files}")),
+        RichOutput::Artifact(_) | RichOutput::Message(_) => (text, files),
     }
 }
 
-/// Returns the text in place of output that was not kept.
-pub(crate) fn gap(missing: u64) -> String {
-    format!("[… {missing} bytes were not kept …]")
+/// Returns the notice for output that was discarded.
+pub(crate) fn gap_notice(missing: u64) -> String {
+    format!("[… {missing} bytes were discarded …]")
 }
 
-/// Fails unless the execution was a success.
-pub(crate) fn conclude(result: ExecutionResult) -> anyhow::Result<()> {
-    let (code, otherwise) = match result.status {
-        Status::Success => return Ok(()),
-        Status::Timeout => (Code::Timeout, "it took too long"),
-        Status::Cancelled => (Code::Interrupted, "cancelled"),
-        Status::Failure => (Code::Failed, "it failed"),
+/// Fails unless the execution succeeded. The status selects the exit code, and the error of the execution is the
+/// message, if present.
+pub(crate) fn check_result(result: ExecutionResult) -> anyhow::Result<()> {
+    let (code, default) = match result.status {
+        ExecutionStatus::Success => return Ok(()),
+        ExecutionStatus::Timeout => (ExitStatus::Timeout, "the execution exceeded its time limit"),
+        ExecutionStatus::Cancelled => (ExitStatus::Interrupted, "the execution was cancelled"),
+        ExecutionStatus::Failure => (ExitStatus::Failed, "the execution failed"),
     };
-    Err(Exit::new(code, result.error.unwrap_or_else(|| otherwise.to_owned())).into())
+    Err(ExitError::new(code, result.error.unwrap_or_else(|| default.to_owned())).into())
 }
 
 #[cfg(test)]
@@ -292,8 +317,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_more_than_text_is_shown_as_text() {
-        for (said, answer, aside) in [
+    fn rich_output_is_printed_as_text() {
+        for (output, answer, progress) in [
             (serde_json::json!({"message": [{"text": "hi"}]}), "hi", ""),
             (serde_json::json!({"status": [{"text": "soon"}]}), "", "soon\n"),
             (
@@ -303,13 +328,13 @@ mod tests {
             ),
             (serde_json::json!({"later": 1}), "", ""),
         ] {
-            let event = Event { name: "said".to_owned(), data: said.to_string(), id: None };
-            assert_eq!(spoken(&event), (answer.to_owned(), aside.to_owned()), "{said}");
+            let event = ServerEvent { name: "said".to_owned(), data: output.to_string(), id: None };
+            assert_eq!(rich_output_text(&event), (answer.to_owned(), progress.to_owned()), "{output}");
         }
     }
 
     #[test]
-    fn what_was_said_is_not_said_again() {
+    fn output_is_not_printed_twice() {
         for (parts, whole, new) in [
             (&["half ", "done"][..], &["half done"][..], ""),
             (&["half "], &["half done"], "done"),
@@ -318,11 +343,11 @@ mod tests {
             (&["thinking\n"], &["answer"], "answer"),
             (&[], &["an", "swer"], "answer"),
         ] {
-            let said = parts.concat();
-            let ends_line = said.is_empty() || said.ends_with('\n');
-            let mut printer = Printer { show: Show::Nothing, said, ends_line, starts: 0 };
-            let heard: String = whole.iter().map(|text| printer.not_said(text)).collect();
-            assert_eq!(heard, new, "{parts:?} {whole:?}");
+            let printed = parts.concat();
+            let ends_line = printed.is_empty() || printed.ends_with('\n');
+            let mut printer = OutputPrinter { selection: OutputSelection::Nothing, printed, ends_line, starts: 0 };
+            let result: String = whole.iter().map(|text| printer.new_part(text)).collect();
+            assert_eq!(result, new, "{parts:?} {whole:?}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The configuration as it was written: tables of values from the file, the environment and the flags, each value with its
-//! origin. Nothing is checked here but the outline: which sections there are, and which of them are lists.
+//! The unvalidated configuration: tables of values from the file, the environment and the flags, each with its origin.
+//! Only the structure is checked here: which sections exist, and which of them are lists.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use toml::de::{DeTable, DeValue};
 
-use super::secrets::Variables;
-use super::{Mistake, config_file, settings};
-use crate::cli::Global;
+use super::secrets::EnvVariables;
+use super::{ConfigMistake, config_file, settings};
+use crate::cli::GlobalOptions;
 
-/// Where a value was written; in the order of a file's lines.
+/// The origin of a value. Ordered by the lines of the file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Origin {
+pub(crate) enum ValueOrigin {
     Default,
     File { path: PathBuf, line: usize },
     Variable(String),
     Flag(&'static str),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -32,57 +32,64 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A section of which there may be several. Only the file has them: a variable cannot name one of several.
-pub(crate) struct List {
+/// A section with several entries. Only the file can define it, because a variable cannot name an entry.
+pub(crate) struct ListSection {
     pub(crate) name: &'static str,
-    pub(crate) one: &'static str,
-    form: &'static str,
+    /// One entry, for messages.
+    pub(crate) singular: &'static str,
+    /// The correct form of an entry, for messages.
+    expected: &'static str,
 }
 
-pub(crate) const MCP_SERVERS: List =
-    List { name: "mcp_servers", one: "MCP server", form: "a [[mcp_servers]] of its own, with a name" };
-pub(crate) const AGENTS: List = List { name: "agents", one: "agent", form: "an [[agents]] of its own, with an id" };
-pub(crate) const SCHEDULES: List =
-    List { name: "schedules", one: "schedule", form: "a [[schedules]] of its own, with a name" };
-pub(crate) const NOTIFY: List =
-    List { name: "notify", one: "channel", form: "a [[notify]] of its own, with a name and a type" };
-pub(crate) const LISTS: [List; 4] = [MCP_SERVERS, AGENTS, SCHEDULES, NOTIFY];
+pub(crate) const MCP_SERVERS: ListSection =
+    ListSection { name: "mcp_servers", singular: "MCP server", expected: "a separate [[mcp_servers]] with a name" };
+pub(crate) const AGENTS: ListSection =
+    ListSection { name: "agents", singular: "agent", expected: "a separate [[agents]] with an id" };
+pub(crate) const SCHEDULES: ListSection =
+    ListSection { name: "schedules", singular: "schedule", expected: "a separate [[schedules]] with a name" };
+pub(crate) const NOTIFY: ListSection =
+    ListSection { name: "notify", singular: "channel", expected: "a separate [[notify]] with a name and a type" };
+pub(crate) const LISTS: [ListSection; 4] = [MCP_SERVERS, AGENTS, SCHEDULES, NOTIFY];
 
 /// The values of a `[section]`, or of one `[[entry]]` of a list.
 #[derive(Clone)]
-pub(crate) struct Table {
-    /// In messages: `server`, `mcp_servers[notes]`.
+pub(crate) struct ConfigTable {
+    /// The name in messages: `server`, `mcp_servers[notes]`.
     pub(crate) title: String,
-    pub(crate) origin: Origin,
+    pub(crate) origin: ValueOrigin,
     pub(crate) fields: Map<String, Value>,
-    /// By path: `env`, `env.TOKEN`.
-    origins: BTreeMap<String, Origin>,
+    /// Origins by path: `env`, `env.TOKEN`.
+    origins: BTreeMap<String, ValueOrigin>,
 }
 
-impl Table {
-    fn new(title: String, origin: Origin) -> Self {
+impl ConfigTable {
+    fn new(title: String, origin: ValueOrigin) -> Self {
         Self { title, origin, fields: Map::new(), origins: BTreeMap::new() }
     }
 
-    /// Returns the value of a key; an empty text counts as not given.
+    /// Returns the value of a key. An empty text counts as missing.
     pub(crate) fn get(&self, key: &str) -> Option<&Value> {
         self.fields.get(key).filter(|value| value.as_str().is_none_or(|text| !text.trim().is_empty()))
     }
 
+    /// Returns the trimmed text of a key. None if it is missing, empty or not a string.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         self.get(key)?.as_str().map(str::trim)
     }
 
+    /// Returns the name of an entry, or an empty text.
     pub(crate) fn name(&self) -> &str {
         self.text("name").unwrap_or_default()
     }
 
+    /// Returns false only if `enabled` is `false`.
     pub(crate) fn is_enabled(&self) -> bool {
         self.get("enabled") != Some(&Value::Bool(false))
     }
 
-    /// Returns the place of `path`, or of the nearest field around it.
-    pub(crate) fn origin_of(&self, path: &str) -> Origin {
+    /// Returns the origin of a path such as `env.TOKEN` or `args[1]`, or of the closest enclosing field, or of the
+    /// table.
+    pub(crate) fn origin_of(&self, path: &str) -> ValueOrigin {
         let mut path = path;
         loop {
             if let Some(origin) = self.origins.get(path) {
@@ -93,30 +100,34 @@ impl Table {
         }
     }
 
-    fn set(&mut self, key: &str, value: Value, origin: Origin) {
+    fn set(&mut self, key: &str, value: Value, origin: ValueOrigin) {
         self.fields.insert(key.to_owned(), value);
         self.origins.insert(key.to_owned(), origin);
     }
 
-    /// Moves the fields that `pick` chooses into a table of their own. Returns nothing if there are none.
-    fn split_off(&mut self, pick: impl Fn(&str) -> bool) -> Option<Self> {
-        let (picked, rest) = std::mem::take(&mut self.fields).into_iter().partition(|(key, _)| pick(key));
+    /// Moves the fields that match `filter` to a new table with the same title and origins. Returns none if no field
+    /// matches.
+    fn split_off(&mut self, filter: impl Fn(&str) -> bool) -> Option<Self> {
+        let (matching, rest) = std::mem::take(&mut self.fields).into_iter().partition(|(key, _)| filter(key));
         self.fields = rest;
-        Some(Self { fields: picked, ..self.clone() }).filter(|table| !table.fields.is_empty())
+        Some(Self { fields: matching, ..self.clone() }).filter(|table| !table.fields.is_empty())
     }
 
-    fn add(&mut self, content: &DeTable<'_>, at: &dyn Fn(usize) -> Origin) {
+    /// Adds the fields of a TOML table. `at` returns the origin for a byte offset in the file.
+    fn add(&mut self, content: &DeTable<'_>, at: &dyn Fn(usize) -> ValueOrigin) {
         for (key, value) in content {
             self.fields.insert(key.get_ref().to_string(), to_json(value.get_ref()));
         }
-        self.note_origins("", content, at);
+        self.record_origins("", content, at);
     }
 
-    fn note_origins(&mut self, above: &str, content: &DeTable<'_>, at: &dyn Fn(usize) -> Origin) {
+    /// Records the origin of every field, also of nested tables. `above` is the path of the enclosing field with a
+    /// final dot, or empty.
+    fn record_origins(&mut self, above: &str, content: &DeTable<'_>, at: &dyn Fn(usize) -> ValueOrigin) {
         for (key, value) in content {
             let path = format!("{above}{}", key.get_ref());
             if let DeValue::Table(inner) = value.get_ref() {
-                self.note_origins(&format!("{path}."), inner, at);
+                self.record_origins(&format!("{path}."), inner, at);
             }
             self.origins.insert(path, at(key.span().start));
         }
@@ -125,31 +136,34 @@ impl Table {
 
 /// All tables. Later layers have replaced the values of earlier ones.
 #[derive(Clone)]
-pub(crate) struct Document {
+pub(crate) struct ConfigDocument {
+    /// The file that was read. None without a configuration file.
     pub(crate) file: Option<PathBuf>,
-    /// Every section that is known.
-    sections: BTreeMap<&'static str, Table>,
-    lists: BTreeMap<&'static str, Vec<Table>>,
-    /// The part of `[a2a]` that says how the assistant is offered.
-    pub(crate) endpoint: Option<Table>,
+    /// All known sections.
+    sections: BTreeMap<&'static str, ConfigTable>,
+    lists: BTreeMap<&'static str, Vec<ConfigTable>>,
+    /// The fields of `[a2a]` for the endpoint of the assistant.
+    pub(crate) endpoint: Option<ConfigTable>,
 }
 
-/// Without the values: a variable may hold a secret where a reference was wanted.
-impl fmt::Debug for Document {
+/// Omits the values: a variable may contain a secret instead of a reference.
+impl fmt::Debug for ConfigDocument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Document").field("file", &self.file).finish_non_exhaustive()
+        f.debug_struct("ConfigDocument").field("file", &self.file).finish_non_exhaustive()
     }
 }
 
-impl Document {
+impl ConfigDocument {
+    /// Collects the values of all layers: the file, then variables, then flags. Reports mistakes in the structure and
+    /// keeps the valid rest. A missing file is a mistake only if it was named explicitly.
     pub(crate) fn collect(
-        global: &Global,
+        global: &GlobalOptions,
         listen: Option<&str>,
-        variables: &Variables,
-        mistakes: &mut Vec<Mistake>,
+        variables: &EnvVariables,
+        mistakes: &mut Vec<ConfigMistake>,
     ) -> Self {
         let sections = settings::SECTIONS.iter().map(|(name, _)| *name);
-        let sections = sections.map(|name| (name, Table::new(name.to_owned(), Origin::Default))).collect();
+        let sections = sections.map(|name| (name, ConfigTable::new(name.to_owned(), ValueOrigin::Default))).collect();
         let lists = LISTS.map(|list| (list.name, Vec::new())).into();
         let mut document = Self { file: None, sections, lists, endpoint: None };
         let (path, named) = config_file(global);
@@ -159,8 +173,8 @@ impl Document {
                 document.file = Some(path);
             }
             Err(error) if named || error.kind() != std::io::ErrorKind::NotFound => {
-                let origin = Origin::File { path, line: 1 };
-                mistakes.push(Mistake { origin, message: format!("the file cannot be read: {error}") });
+                let origin = ValueOrigin::File { path, line: 1 };
+                mistakes.push(ConfigMistake { origin, message: format!("failed to read the file: {error}") });
             }
             Err(_) => {}
         }
@@ -170,30 +184,33 @@ impl Document {
             [("server", "listen", "--listen", listen), ("database", "url", "--database-url", url)]
         {
             if let (Some(value), Some(table)) = (value, document.sections.get_mut(section)) {
-                table.set(key, value.into(), Origin::Flag(flag));
+                table.set(key, value.into(), ValueOrigin::Flag(flag));
             }
         }
         document
     }
 
-    /// Returns a section by the name that it has in [`settings::SECTIONS`].
-    pub(crate) fn section(&self, name: &str) -> &Table {
+    /// Returns a section by its name in [`settings::SECTIONS`]. Panics if the name is unknown.
+    pub(crate) fn section(&self, name: &str) -> &ConfigTable {
         &self.sections[name]
     }
 
-    pub(crate) fn list(&self, list: &List) -> &[Table] {
+    /// Returns the entries of a list.
+    pub(crate) fn list(&self, list: &ListSection) -> &[ConfigTable] {
         self.lists.get(list.name).map_or(&[], Vec::as_slice)
     }
 
-    fn add_file(&mut self, path: &Path, text: &str, mistakes: &mut Vec<Mistake>) {
+    /// Adds the sections and lists of the file. Reports TOML errors, unknown sections and sections of the wrong type,
+    /// and continues with the rest.
+    fn add_file(&mut self, path: &Path, text: &str, mistakes: &mut Vec<ConfigMistake>) {
         let at = |offset: usize| {
             let line = text.get(..offset).unwrap_or(text).matches('\n').count() + 1;
-            Origin::File { path: path.to_owned(), line }
+            ValueOrigin::File { path: path.to_owned(), line }
         };
         let (document, errors) = DeTable::parse_recoverable(text);
         for error in &errors {
             let offset = error.span().map_or(0, |span| span.start);
-            mistakes.push(Mistake { origin: at(offset), message: format!("not TOML: {}", error.message()) });
+            mistakes.push(ConfigMistake { origin: at(offset), message: format!("not TOML: {}", error.message()) });
         }
         for (name, content) in document.get_ref() {
             let origin = at(name.span().start);
@@ -211,7 +228,7 @@ impl Document {
                     }
                 }
                 (None, Some(_), _) => {
-                    mistakes.push(Mistake { origin, message: format!("{name} must be a section: [{name}]") });
+                    mistakes.push(ConfigMistake { origin, message: format!("{name} must be a section: [{name}]") });
                 }
                 (None, None, DeValue::Table(content)) if !content.is_empty() => {
                     mistakes.extend(
@@ -225,17 +242,21 @@ impl Document {
         }
     }
 
-    fn add_variables(&mut self, variables: &Variables, mistakes: &mut Vec<Mistake>) {
+    /// Adds the variables of the form `ADJUTANT_SECTION__KEY` and ignores all other variables. Reports unknown
+    /// settings, lists, and values that are not UTF-8.
+    fn add_variables(&mut self, variables: &EnvVariables, mistakes: &mut Vec<ConfigMistake>) {
         for (variable, value) in variables.iter() {
             let Some(path) = variable.strip_prefix("ADJUTANT_").filter(|path| path.contains("__")) else { continue };
             let name = path.to_lowercase().replacen("__", ".", 1);
-            let origin = Origin::Variable(variable.to_owned());
+            let origin = ValueOrigin::Variable(variable.to_owned());
             let mut mistake = |message: &str| {
-                mistakes.push(Mistake { origin: origin.clone(), message: message.to_owned() });
+                mistakes.push(ConfigMistake { origin: origin.clone(), message: message.to_owned() });
             };
             let (section, key) = name.split_once('.').unwrap_or_default();
-            if let Some(List { name, one, .. }) = LISTS.iter().find(|list| list.name == section) {
-                mistake(&format!("{one}s stand in the file, as [[{name}]]; variables cannot add or change them"));
+            if let Some(ListSection { name, singular, .. }) = LISTS.iter().find(|list| list.name == section) {
+                mistake(&format!(
+                    "{singular}s must be in the file, as [[{name}]]; variables cannot add or change them"
+                ));
                 continue;
             }
             let known = settings::find(&name);
@@ -243,7 +264,7 @@ impl Document {
                 (Some(table), Some(known), Some(text)) => table.set(key, (known.from_text)(text), origin),
                 (Some(_), Some(_), None) => mistake("the value is not UTF-8"),
                 (Some(_), None, _) if section == "a2a" => mistake(
-                    "how the assistant is offered stands in the file, in [a2a]; only a2a.default_agent and \
+                    "the endpoint of the assistant must be in the file, in [a2a]; only a2a.default_agent and \
                      a2a.allow_private_webhooks can be variables",
                 ),
                 _ => mistakes.push(settings::unknown(&name, origin)),
@@ -252,39 +273,40 @@ impl Document {
     }
 }
 
-/// Returns the tables of a list, each titled by its id or name, else by its number.
+/// Returns the tables of a list. Each has its id or name as title, or its number. Reports entries that are not tables
+/// and leaves them out. `at` returns the origin for a byte offset in the file.
 fn entries(
-    list: &List,
+    list: &ListSection,
     content: &DeValue<'_>,
-    origin: &Origin,
-    at: &dyn Fn(usize) -> Origin,
-    mistakes: &mut Vec<Mistake>,
-) -> Vec<Table> {
-    let mut wrong = |origin: Origin| {
-        mistakes.push(Mistake { origin, message: format!("every {} is {}", list.one, list.form) });
+    origin: &ValueOrigin,
+    at: &dyn Fn(usize) -> ValueOrigin,
+    mistakes: &mut Vec<ConfigMistake>,
+) -> Vec<ConfigTable> {
+    let mut report = |origin: ValueOrigin| {
+        mistakes.push(ConfigMistake { origin, message: format!("every {} must be {}", list.singular, list.expected) });
     };
     let DeValue::Array(items) = content else {
-        wrong(origin.clone());
+        report(origin.clone());
         return Vec::new();
     };
     let mut tables = Vec::new();
     for (index, item) in items.iter().enumerate() {
         let origin = at(item.span().start);
         let DeValue::Table(content) = item.get_ref() else {
-            wrong(origin);
+            report(origin);
             continue;
         };
-        let mut table = Table::new(format!("{}[{}]", list.name, index + 1), origin);
+        let mut table = ConfigTable::new(format!("{}[{}]", list.name, index + 1), origin);
         table.add(content, at);
-        if let Some(called) = table.text("id").or(table.text("name")) {
-            table.title = format!("{}[{called}]", list.name);
+        if let Some(name) = table.text("id").or(table.text("name")) {
+            table.title = format!("{}[{name}]", list.name);
         }
         tables.push(table);
     }
     tables
 }
 
-/// Returns the value as JSON. A number that JSON cannot hold and a time become texts.
+/// Returns the value as JSON. Times, and numbers outside the range of JSON, become texts.
 fn to_json(value: &DeValue<'_>) -> Value {
     match value {
         DeValue::String(text) => text.as_ref().into(),

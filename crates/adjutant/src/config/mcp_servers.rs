@@ -1,87 +1,91 @@
-//! `[[mcp_servers]]`: MCP servers of others, each a program or an address.
+//! `[[mcp_servers]]`: external MCP servers, each a program or a URL.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
-use tools::foreign::{Settings, Transport};
+use tools::mcp_client::{McpServerSettings, McpTransport};
 
-use super::document::{MCP_SERVERS, Table};
-use super::form::{Name, Number, Pairs, Protocol, Reference, ToolPattern};
-use super::section::{Reading, Section, section};
+use super::document::{ConfigTable, MCP_SERVERS};
+use super::section::{ConfigReader, ConfigSection, section};
+use super::values::{EntryName, Number, ProtocolSetting, SecretReference, TextTable, ToolPattern};
 use super::{address, secrets};
 
 section! {
     pub(crate) struct McpServer {
-        /// Its name here: letters, digits, - and _.
-        name: Option<Name> => "notes";
-        /// The program that is started and spoken to.
+        /// Name of the server: letters, digits, - and _.
+        name: Option<EntryName> => "notes";
+        /// Program to start; it communicates by standard input and output.
         command: Option<String> => "uvx", Command;
-        /// What the program is started with.
+        /// Arguments of the program.
         args: Vec<String> = [] => ["notes-server"], Command;
-        /// Variables of the program; secrets as references.
-        env: Pairs = {} => { NOTES_DIR = "/srv/notes", NOTES_TOKEN = "env:NOTES_TOKEN" }, Command;
-        /// Where the program works.
+        /// Environment variables of the program; secrets as references.
+        env: TextTable = {} => { NOTES_DIR = "/srv/notes", NOTES_TOKEN = "env:NOTES_TOKEN" }, Command;
+        /// Working directory of the program.
         working_directory: Option<String> => "/tmp", Command;
-        /// Instead of a program: where the server is.
+        /// URL of the server, instead of a program.
         url: Option<String> => "https://search.example/mcp", Url;
-        /// Sent as `Authorization: Bearer …`.
-        token: Option<Reference> => "env:SEARCH_TOKEN", Url;
-        /// Sent along; secrets as references.
-        headers: Pairs = {} => { "X-Team" = "blue" }, Url;
-        /// Which of its tools are taken.
+        /// Token, sent as `Authorization: Bearer …`.
+        token: Option<SecretReference> => "env:SEARCH_TOKEN", Url;
+        /// Headers to send; secrets as references.
+        headers: TextTable = {} => { "X-Team" = "blue" }, Url;
+        /// Tools to use.
         allow: Vec<ToolPattern> = [] => ["*"];
-        /// Which of them are left out, even if allowed.
+        /// Tools not to use, even if allowed.
         deny: Vec<ToolPattern> = [] => ["drop_*"];
-        /// Which tools the user is always asked about.
+        /// Tools that always need a confirmation of the user.
         ask: Vec<ToolPattern> = [] => ["send_*"];
-        /// Which tools the user is never asked about.
+        /// Tools that never need a confirmation of the user.
         never_ask: Vec<ToolPattern> = [] => ["read_*"];
-        /// Whether to believe what it says about its tools being harmless.
+        /// Trust the hints of the server that a tool is harmless.
         trust: bool = false;
-        /// legacy (until 2025-11-25), modern, or auto: found by trying.
-        protocol: Protocol = "auto";
-        /// How long it may take to start.
+        /// Protocol: legacy (until 2025-11-25), modern, or auto to detect it.
+        protocol: ProtocolSetting = "auto";
+        /// Maximum time to start.
         start_timeout_seconds: Number<1, 600> = 60;
-        /// How long a tool may be silent.
+        /// Maximum time without a message during a tool call.
         call_timeout_seconds: Number<1, 600> = 60;
-        /// How much of a result is taken.
+        /// Maximum size of a result; the rest is discarded.
         max_result_bytes: Number<1000, 10_000_000> = 50000;
-        /// false leaves the server out.
+        /// false disables the server.
         enabled: bool = true;
     }
 }
 
-/// Returns the servers that are used. The names of others are free.
-pub(crate) fn read(reading: &Reading<'_>) -> Vec<Settings> {
-    let tables = reading.document.list(&MCP_SERVERS);
+/// Returns the enabled servers without mistakes in their name or transport. Reports mistakes, also of disabled servers.
+/// Names of disabled servers may be used again.
+pub(crate) fn read(reader: &ConfigReader<'_>) -> Vec<McpServerSettings> {
+    let tables = reader.document.list(&MCP_SERVERS);
     let enabled = || tables.iter().filter(|table| table.is_enabled());
-    reading.unique(&MCP_SERVERS, "name", enabled().map(|table| (table, table.name().to_owned())));
+    reader.unique(&MCP_SERVERS, "name", enabled().map(|table| (table, table.name().to_owned())));
     let read = |table| {
-        let server = McpServer::load(table, reading)?;
-        let settings = Entry { reading, table, server: &server }.settings();
+        let server = McpServer::load(table, reader)?;
+        let settings = McpServerReader { reader, table, server: &server }.settings();
         settings.filter(|_| server.enabled)
     };
     tables.iter().filter_map(read).collect()
 }
 
-struct Entry<'a> {
-    reading: &'a Reading<'a>,
-    table: &'a Table,
+/// Reads one entry of `[[mcp_servers]]`.
+struct McpServerReader<'a> {
+    reader: &'a ConfigReader<'a>,
+    table: &'a ConfigTable,
     server: &'a McpServer,
 }
 
-impl Entry<'_> {
-    fn settings(&self) -> Option<Settings> {
+impl McpServerReader<'_> {
+    /// Returns the settings of the server. None if it has no valid name or transport. Reports mistakes, and the
+    /// reserved name "adjutant".
+    fn settings(&self) -> Option<McpServerSettings> {
         let server = self.server;
-        self.reading.require_name(self.table);
+        self.reader.require_name(self.table);
         if self.table.name().eq_ignore_ascii_case("adjutant") {
-            self.mistake("name", "is our own: choose another");
+            self.mistake("name", "is reserved: choose another name");
         }
         let transport = self.transport();
-        let Name(name) = server.name.clone()?;
+        let EntryName(name) = server.name.clone()?;
         let patterns = |patterns: &[ToolPattern]| patterns.iter().map(|ToolPattern(name)| name.clone()).collect();
-        Some(Settings {
+        Some(McpServerSettings {
             allow: patterns(&server.allow),
             deny: patterns(&server.deny),
             ask: patterns(&server.ask),
@@ -91,17 +95,19 @@ impl Entry<'_> {
             start_timeout: Duration::from_secs(server.start_timeout_seconds.0),
             call_timeout: Duration::from_secs(server.call_timeout_seconds.0),
             max_result_bytes: server.max_result_bytes.size(),
-            ..Settings::new(name, transport?)
+            ..McpServerSettings::new(name, transport?)
         })
     }
 
-    fn mistake(&self, path: &str, says: &str) {
-        self.reading.mistake(self.table, path, says);
+    fn mistake(&self, path: &str, message: &str) {
+        self.reader.mistake(self.table, path, message);
     }
 
-    fn transport(&self) -> Option<Transport> {
+    /// Returns the program or the URL. None if neither or both are given, which is reported. Also reports settings of
+    /// the other kind, and an invalid URL.
+    fn transport(&self) -> Option<McpTransport> {
         let server = self.server;
-        // Both are read whatever is chosen: a mistake in the other is one too.
+        // Settings of both kinds are read, so that all mistakes are reported.
         let variables = self.variables();
         let directory = self.directory();
         let (headers, with_secrets) = self.headers();
@@ -110,110 +116,120 @@ impl Entry<'_> {
             (true, true) => "has command and url: choose one",
             (false, false) => "needs command or url",
             (true, false) => {
-                self.refuse("Url", "goes with url, not with command");
+                self.reject("Url", "requires url, not command");
                 let command = server.command.clone()?;
-                return Some(Transport::Child { command, args: server.args.clone(), variables, directory });
+                return Some(McpTransport::Child { command, args: server.args.clone(), variables, directory });
             }
             (false, true) => {
-                self.refuse("Command", "goes with command, not with url");
+                self.reject("Command", "requires command, not url");
                 let url = server.url.clone()?;
-                if let Err(says) = address::check(&url, "https://search.example/mcp", with_secrets) {
-                    self.mistake("url", &says);
+                if let Err(message) = address::check(&url, "https://search.example/mcp", with_secrets) {
+                    self.mistake("url", &message);
                 }
-                // With a slash at the end where it has one: to some servers that is another address.
-                return Some(Transport::Http { url, headers });
+                // Keeps a trailing slash, which is significant to some servers.
+                return Some(McpTransport::Http { url, headers });
             }
         };
-        self.reading.complain(self.table.origin.clone(), format!("{} {needs}", self.table.title));
+        self.reader.report(self.table.origin.clone(), format!("{} {needs}", self.table.title));
         None
     }
 
-    fn refuse(&self, of: &str, says: &str) {
-        for key in McpServer::KEYS.iter().filter(|key| key.of == of && self.table.get(key.name).is_some()) {
-            self.mistake(key.name, says);
+    /// Reports each given setting that belongs to entries of the kind `entry_kind`.
+    fn reject(&self, entry_kind: &str, message: &str) {
+        for key in
+            McpServer::KEYS.iter().filter(|key| key.entry_kind == entry_kind && self.table.get(key.name).is_some())
+        {
+            self.mistake(key.name, message);
         }
     }
 
+    /// Returns the working directory. Reports it if the server is enabled and it is not a directory.
     fn directory(&self) -> Option<PathBuf> {
         let directory = PathBuf::from(self.server.working_directory.as_ref()?);
         if self.server.enabled && !directory.is_dir() {
-            let says = format!("must be a directory, and {} is none", directory.display());
-            self.mistake("working_directory", &says);
+            let message = format!("must be a directory; {} is not", directory.display());
+            self.mistake("working_directory", &message);
         }
         Some(directory)
     }
 
+    /// Returns the environment variables with references resolved. Reports invalid names, plain secrets and unresolved
+    /// references, and leaves them out.
     fn variables(&self) -> Vec<(String, SecretString)> {
         self.each("env", &self.server.env, |name, value| {
             if name.is_empty() || name.contains(['=', '\0']) {
-                Err("is not the name of a variable".to_owned())
-            } else if secrets::is_inline_secret(secrets::variable_sounds_secret(name), value) {
-                Err(secrets::INLINE.to_owned())
+                Err("is not a valid variable name".to_owned())
+            } else if secrets::is_inline_secret(secrets::is_secret_variable(name), value) {
+                Err(secrets::INLINE_SECRET.to_owned())
             } else {
                 self.resolved(value)
             }
         })
     }
 
-    /// Returns the headers, and whether any of them is a secret.
+    /// Returns the headers, including `Authorization` for the token, and true if any of them is a secret. Reports
+    /// invalid headers, and a token beside an `Authorization` header.
     fn headers(&self) -> (Vec<(String, SecretString)>, bool) {
-        let Pairs(written) = &self.server.headers;
+        let TextTable(given) = &self.server.headers;
         let mut headers = self.each("headers", &self.server.headers, |name, value| match self.server.enabled {
-            true => secrets::header(self.reading.variables, name, value),
+            true => secrets::header(self.reader.variables, name, value),
             false => secrets::check_header(name, value).map(|()| SecretString::default()),
         });
         let is_authorization = |(name, _): &(String, String)| name.eq_ignore_ascii_case("authorization");
-        if self.server.token.is_some() && written.iter().any(is_authorization) {
-            self.mistake("token", "and headers.Authorization are the same: choose one");
+        if self.server.token.is_some() && given.iter().any(is_authorization) {
+            self.mistake("token", "conflicts with headers.Authorization: choose one");
         }
-        let with_secrets = self.server.token.is_some() || written.iter().any(|(_, value)| secrets::is_reference(value));
+        let with_secrets = self.server.token.is_some() || given.iter().any(|(_, value)| secrets::is_reference(value));
         headers.extend(self.token().map(|token| ("Authorization".to_owned(), token)));
         (headers, with_secrets)
     }
 
+    /// Returns the value of the `Authorization` header. None if no token is set or it cannot be resolved, which is
+    /// reported.
     fn token(&self) -> Option<SecretString> {
-        let Reference(reference) = self.server.token.as_ref()?;
-        let token = self.resolved(reference).map_err(|says| self.mistake("token", &says)).ok()?;
+        let SecretReference(reference) = self.server.token.as_ref()?;
+        let token = self.resolved(reference).map_err(|message| self.mistake("token", &message)).ok()?;
         let bearer = SecretString::from(format!("Bearer {}", token.expose_secret()));
         if !secrets::is_header_value(&bearer) {
-            self.mistake("token", "cannot be sent in a header");
+            self.mistake("token", "is not a valid header value");
         }
         Some(bearer)
     }
 
-    /// Returns what `value_of` makes of each pair. Each failure is a mistake of its own.
+    /// Converts each pair of the table `key` with `value_of`. Reports each failure and leaves the pair out.
     fn each(
         &self,
         key: &str,
-        pairs: &Pairs,
+        pairs: &TextTable,
         value_of: impl Fn(&str, &str) -> Result<SecretString, String>,
     ) -> Vec<(String, SecretString)> {
         let mut values = Vec::new();
         for (name, value) in &pairs.0 {
             match value_of(name, value) {
                 Ok(value) => values.push((name.clone(), value)),
-                Err(says) => self.mistake(&format!("{key}.{name}"), &says),
+                Err(message) => self.mistake(&format!("{key}.{name}"), &message),
             }
         }
         values
     }
 
-    /// Returns the value, or the secret that it refers to. A server that is left out needs no secrets.
+    /// Returns the value, or the secret that it refers to. Secrets of disabled servers are not resolved. Fails if a
+    /// reference cannot be resolved.
     fn resolved(&self, value: &str) -> Result<SecretString, String> {
         match self.server.enabled && secrets::is_reference(value) {
-            true => secrets::resolve(self.reading.variables, value),
+            true => secrets::resolve(self.reader.variables, value),
             false => Ok(value.into()),
         }
     }
 }
 
-/// Describes the server for people.
-pub(crate) fn described(settings: &Settings) -> String {
+/// Describes the server: its redacted command line, or its URL without the query.
+pub(crate) fn describe(settings: &McpServerSettings) -> String {
     match &settings.transport {
-        Transport::Child { command, args, .. } => {
+        McpTransport::Child { command, args, .. } => {
             let words: Vec<_> = std::iter::once(command).chain(args).map(String::as_str).collect();
             redact::redact(&words.join(" ")).into_owned()
         }
-        Transport::Http { url, .. } => address::shown(url).to_owned(),
+        McpTransport::Http { url, .. } => address::without_query(url).to_owned(),
     }
 }

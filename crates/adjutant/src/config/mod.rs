@@ -1,12 +1,11 @@
-//! The configuration: defaults, then the file, then `ADJUTANT_A__B` in the environment, then flags.
+//! The configuration: defaults, overridden by the file, by `ADJUTANT_A__B` in the environment, and by flags.
 //!
-//! Every mistake is reported at once, each with its place and what to do about it. Secrets are references (`env:NAME`,
-//! `file:PATH`); their values are looked up here and never shown.
+//! All mistakes are reported together, each with its origin and a remedy. Secrets are references (`env:NAME`,
+//! `file:PATH`). Their values are resolved here and never shown.
 
 mod address;
 pub(crate) mod document;
 pub(crate) mod drafts;
-pub(crate) mod form;
 pub(crate) mod mcp_servers;
 pub(crate) mod models;
 pub(crate) mod notify;
@@ -15,6 +14,7 @@ pub(crate) mod section;
 pub(crate) mod settings;
 #[cfg(test)]
 mod tests;
+pub(crate) mod values;
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;
@@ -23,114 +23,119 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
-use model::agent::Source;
+use model::agent::AgentSource;
 use secrecy::{ExposeSecret, SecretString};
-use server::settings::{A2a, Auth, Rate};
+use server::settings::{A2aSettings, AuthSettings, EndpointRateLimit};
 use store::Location;
 use store::housekeeping::Retention;
 use supervisor::Supervisor;
-use tools::foreign;
+use tools::mcp_client;
 
-pub(crate) use document::{Document, Origin};
-use drafts::ForeignAgent;
-use form::{Number, Reference, WebOrigin};
-use models::Models;
-use secrets::Variables;
-use section::Reading;
-use settings::Settings;
+pub(crate) use document::{ConfigDocument, ValueOrigin};
+use drafts::ExternalAgentRef;
+use models::ConfiguredModels;
+use secrets::EnvVariables;
+use section::ConfigReader;
+use settings::ConfigSettings;
+use values::{Number, SecretReference, WebOrigin};
 
-use crate::cli::Global;
+use crate::cli::GlobalOptions;
 
-/// The configuration that is in force.
+/// The effective configuration.
 #[derive(Debug)]
 pub(crate) struct Config {
-    pub(crate) settings: Settings,
+    pub(crate) settings: ConfigSettings,
     pub(crate) data_dir: PathBuf,
+    /// None uses SQLite in the data directory.
     pub(crate) database_url: Option<SecretString>,
-    pub(crate) server: server::Settings,
-    /// The first is asked first, each next one takes the place of those before it.
-    pub(crate) models: Models,
-    pub(crate) mcp_servers: Vec<foreign::Settings>,
+    pub(crate) server: server::ServerSettings,
+    /// The models in the order in which they are tried.
+    pub(crate) models: ConfiguredModels,
+    pub(crate) mcp_servers: Vec<mcp_client::McpServerSettings>,
     pub(crate) agents: Vec<model::agent::Agent>,
-    pub(crate) schedules: Vec<scheduler::Checked>,
-    /// The agents of schedules that only the database may know.
-    foreign_agents: Vec<ForeignAgent>,
+    pub(crate) schedules: Vec<scheduler::CheckedSchedule>,
+    /// The agents of schedules that are not in the file. The database may have them.
+    external_agents: Vec<ExternalAgentRef>,
     pub(crate) admission: supervisor::Admission,
-    pub(crate) notify: ::notify::Settings,
-    /// Where each value came from, for `config show`.
-    pub(crate) document: Document,
+    pub(crate) notify: ::notify::NotifySettings,
+    /// The values with their origins, for `config show`.
+    pub(crate) document: ConfigDocument,
 }
 
-/// One thing that is wrong with the configuration.
+/// One mistake in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mistake {
-    pub(crate) origin: Origin,
+pub(crate) struct ConfigMistake {
+    pub(crate) origin: ValueOrigin,
     pub(crate) message: String,
 }
 
-impl std::fmt::Display for Mistake {
+impl std::fmt::Display for ConfigMistake {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.origin, self.message)
     }
 }
 
 impl Config {
-    /// Reads everything, or returns every mistake. Agents that only the database knows are left to
-    /// [`Config::unknown_agents`].
-    pub(crate) fn load(global: &Global, listen: Option<&str>) -> Result<Self, Vec<Mistake>> {
+    /// Reads the configuration. Fails with all mistakes. [`Config::unknown_agents`] checks the agents that may be in the
+    /// database.
+    pub(crate) fn load(global: &GlobalOptions, listen: Option<&str>) -> Result<Self, Vec<ConfigMistake>> {
         match Self::read(global, listen, std::env::vars_os()) {
             (Some(config), mistakes) if mistakes.is_empty() => Ok(config),
             (_, mistakes) => Err(mistakes),
         }
     }
 
-    /// Reads everything. A value that is wrong has its default in the configuration.
+    /// Reads the configuration and returns it with all mistakes, ordered by origin. An invalid value is replaced by its
+    /// default. `listen` is the value of `--listen`.
     pub(crate) fn read(
-        global: &Global,
+        global: &GlobalOptions,
         listen: Option<&str>,
         variables: impl Iterator<Item = (OsString, OsString)>,
-    ) -> (Option<Self>, Vec<Mistake>) {
+    ) -> (Option<Self>, Vec<ConfigMistake>) {
         let mut mistakes = Vec::new();
-        let variables: Variables = variables.collect();
-        let document = Document::collect(global, listen, &variables, &mut mistakes);
-        let reading = Reading { document: &document, variables: &variables, mistakes: mistakes.into() };
-        let config = Self::of(&reading, data_dir(global));
-        let mut mistakes = reading.mistakes.into_inner();
+        let variables: EnvVariables = variables.collect();
+        let document = ConfigDocument::collect(global, listen, &variables, &mut mistakes);
+        let reader = ConfigReader { document: &document, variables: &variables, mistakes: mistakes.into() };
+        let config = Self::from_reader(&reader, data_dir(global));
+        let mut mistakes = reader.mistakes.into_inner();
         mistakes.sort_by(|a, b| a.origin.cmp(&b.origin));
         (config, mistakes)
     }
 
-    fn of(reading: &Reading<'_>, data_dir: PathBuf) -> Option<Self> {
-        let settings = Settings::load(reading)?;
-        let auth = auth(reading, &settings);
+    /// Validates all sections and reports mistakes. Also reports an address that other machines can reach without
+    /// authentication. Returns none only if a default does not have the type of its setting.
+    fn from_reader(reader: &ConfigReader<'_>, data_dir: PathBuf) -> Option<Self> {
+        let settings = ConfigSettings::load(reader)?;
+        let auth = auth(reader, &settings);
         let listen = settings.server.listen;
         if auth.is_none() && !listen.ip().is_loopback() {
             let message = format!(
-                "{listen} can be reached from other machines, and no authentication is configured: set auth.jwt_secret \
+                "{listen} is reachable from other machines, and no authentication is configured: set auth.jwt_secret \
                  or auth.jwks_url, or listen on 127.0.0.1"
             );
-            reading.complain(reading.document.section("server").origin_of("listen"), message);
+            reader.report(reader.document.section("server").origin_of("listen"), message);
         }
-        let (agents, ids) = drafts::agents(reading, auth.is_some());
-        let server = server(reading, &settings, auth);
-        let (schedules, foreign_agents) = drafts::schedules(reading, &server.time_zone, ids);
+        let (agents, ids) = drafts::agents(reader, auth.is_some());
+        let server = server(reader, &settings, auth);
+        let (schedules, external_agents) = drafts::schedules(reader, &server.time_zone, ids);
         Some(Self {
-            database_url: database_url(reading, &settings),
-            models: models::read(reading, &settings.model),
-            mcp_servers: mcp_servers::read(reading),
+            database_url: database_url(reader, &settings),
+            models: models::read(reader, &settings.model),
+            mcp_servers: mcp_servers::read(reader),
             agents,
             schedules,
-            foreign_agents,
+            external_agents,
             admission: admission(&settings, data_dir.clone()),
-            notify: notify::read(reading, &settings, server.time_zone.clone()),
+            notify: notify::read(reader, &settings, server.time_zone.clone()),
             server,
             settings,
             data_dir,
-            document: reading.document.clone(),
+            document: reader.document.clone(),
         })
     }
 
-    /// Returns whether the address, the database or the traces differ from `other`: a running server keeps its own.
+    /// Returns true if the address, the database, the data directory or the traces differ from `other`. A running
+    /// server cannot change them.
     pub(crate) fn needs_restart(&self, other: &Self) -> bool {
         let url = |config: &Self| config.database_url.as_ref().map(|url| url.expose_secret().to_owned());
         self.settings.server.listen != other.settings.server.listen
@@ -139,6 +144,8 @@ impl Config {
             || self.settings.telemetry.otlp_endpoint != other.settings.telemetry.otlp_endpoint
     }
 
+    /// Returns the location of the database: PostgreSQL if a URL is configured, else the SQLite file in the data
+    /// directory.
     pub(crate) fn location(&self) -> Location {
         match &self.database_url {
             Some(url) => Location::Postgres(url.expose_secret().to_owned()),
@@ -146,32 +153,33 @@ impl Config {
         }
     }
 
-    /// Returns whether a schedule is of an agent that only the database may know.
-    pub(crate) fn has_foreign_agents(&self) -> bool {
-        !self.foreign_agents.is_empty()
+    /// Returns true if a schedule refers to an agent that is not in the file.
+    pub(crate) fn has_external_agents(&self) -> bool {
+        !self.external_agents.is_empty()
     }
 
-    /// Returns a mistake for each schedule whose agent is neither in the file nor `registered` over the API.
-    pub(crate) fn unknown_among(&self, registered: &[String]) -> Vec<Mistake> {
-        let unknown = self.foreign_agents.iter().filter(|agent| !registered.contains(&agent.id));
+    /// Returns a mistake for each schedule with an agent that is neither in the file nor in `registered`.
+    pub(crate) fn unknown_among(&self, registered: &[String]) -> Vec<ConfigMistake> {
+        let unknown = self.external_agents.iter().filter(|agent| !registered.contains(&agent.id));
         unknown.map(|agent| agent.mistake(registered.iter().map(String::as_str))).collect()
     }
 
-    /// Like [`Config::unknown_among`], with the agents that the database has now.
-    pub(crate) async fn unknown_agents(&self, supervisor: &Supervisor) -> store::Result<Vec<Mistake>> {
-        if self.has_foreign_agents() {
-            supervisor.refresh().await?;
+    /// Like [`Config::unknown_among`], with the agents of the database. Fails if the database fails.
+    pub(crate) async fn unknown_agents(&self, supervisor: &Supervisor) -> store::Result<Vec<ConfigMistake>> {
+        if self.has_external_agents() {
+            supervisor.refresh_agents().await?;
         }
-        let registered = supervisor.agents().into_iter().filter(|entry| entry.source == Source::Api);
+        let registered = supervisor.agents().into_iter().filter(|entry| entry.source == AgentSource::Api);
         let registered: Vec<_> = registered.map(|entry| entry.agent.id.clone()).collect();
         Ok(self.unknown_among(&registered))
     }
 }
 
-fn server(reading: &Reading<'_>, settings: &Settings, auth: Option<Auth>) -> server::Settings {
-    let Settings { server, assistant, tasks, retention, a2a, .. } = settings;
+/// Returns the settings of the server. Reports mistakes in the endpoint of the assistant and uses its default then.
+fn server(reader: &ConfigReader<'_>, settings: &ConfigSettings, auth: Option<AuthSettings>) -> server::ServerSettings {
+    let ConfigSettings { server, assistant, tasks, retention, a2a, .. } = settings;
     let origin = |WebOrigin(origin): &WebOrigin| origin.clone();
-    server::Settings {
+    server::ServerSettings {
         request_timeout: Duration::from_secs(server.request_timeout_seconds.0),
         max_body_bytes: server.max_body_bytes.size(),
         max_import_bytes: server.max_import_bytes.size(),
@@ -179,10 +187,10 @@ fn server(reading: &Reading<'_>, settings: &Settings, auth: Option<Auth>) -> ser
         public_url: server.public_url.as_ref().map(origin),
         cors_origins: server.cors_origins.iter().map(origin).collect(),
         trusted_proxies: server.trusted_proxies.clone(),
-        rate_limit: rate(reading, settings, auth.is_some()),
+        rate_limit: rate_limit(reader, settings, auth.is_some()),
         time_zone: assistant.time_zone.clone().unwrap_or_else(TimeZone::system),
         numeric_dates: assistant.numeric_dates,
-        tasks: model::task::Limits { max_title_chars: tasks.max_title_chars.size() },
+        tasks: model::task::TaskLimits { max_title_chars: tasks.max_title_chars.size() },
         tool_names: tasks.tool_names,
         confirm: assistant.confirm,
         max_tool_calls: assistant.max_tool_calls.size(),
@@ -192,39 +200,46 @@ fn server(reading: &Reading<'_>, settings: &Settings, auth: Option<Auth>) -> ser
             output_bytes: retention.output_gb.limit().and_then(|gb| i64::try_from(gb * 1_000_000_000).ok()),
             notifications: days(retention.notification_days),
         },
-        a2a: A2a {
+        a2a: A2aSettings {
             default_agent: a2a.default_agent.clone(),
-            assistant: drafts::assistant(reading, auth.is_some()).unwrap_or_default(),
+            assistant: drafts::assistant(reader, auth.is_some()).unwrap_or_default(),
             allow_private_webhooks: a2a.allow_private_webhooks,
         },
         auth,
     }
 }
 
-const MIN_SECRET: usize = 32;
+/// The minimum length of a secret for tokens, in bytes.
+const MIN_SECRET_CHARS: usize = 32;
 
-fn auth(reading: &Reading<'_>, settings: &Settings) -> Option<Auth> {
+/// Returns the settings for tokens, or none if neither a secret nor a JWKS URL is configured. Reports a secret that
+/// cannot be resolved or is too short, and a JWKS URL that is not confidential; both still count as configured.
+fn auth(reader: &ConfigReader<'_>, settings: &ConfigSettings) -> Option<AuthSettings> {
     let settings = &settings.auth;
-    let table = reading.document.section("auth");
-    let secret = settings.jwt_secret.as_ref().and_then(|Reference(kept)| reading.resolve(table, "jwt_secret", kept));
-    if secret.as_ref().is_some_and(|secret| secret.expose_secret().len() < MIN_SECRET) {
-        let says = format!("must have at least {MIN_SECRET} characters: try `openssl rand -hex 32`");
-        reading.mistake(table, "jwt_secret", says);
+    let table = reader.document.section("auth");
+    let secret = settings
+        .jwt_secret
+        .as_ref()
+        .and_then(|SecretReference(reference)| reader.resolve(table, "jwt_secret", reference));
+    if secret.as_ref().is_some_and(|secret| secret.expose_secret().len() < MIN_SECRET_CHARS) {
+        let message = format!("must have at least {MIN_SECRET_CHARS} characters: try `openssl rand -hex 32`");
+        reader.mistake(table, "jwt_secret", message);
     }
     let jwks_url = settings.jwks_url.clone();
-    if jwks_url.as_deref().is_some_and(|url| !is_private_channel(url)) {
-        reading.mistake(table, "jwks_url", "must begin with https:// (http:// only for this machine)");
+    if jwks_url.as_deref().is_some_and(|url| !is_confidential(url)) {
+        reader.mistake(table, "jwks_url", "must begin with https:// (http:// only for this machine)");
     }
-    // A secret that cannot be read is a mistake of its own, not the wish to go without.
-    let wanted = table.get("jwt_secret").is_some() || jwks_url.is_some();
-    if !wanted && (settings.issuer.is_some() || settings.audience.is_some()) {
-        reading.complain(table.origin_of("issuer"), "[auth] needs jwt_secret or jwks_url".to_owned());
+    // An unresolved secret is reported above. It does not disable authentication.
+    let is_configured = table.get("jwt_secret").is_some() || jwks_url.is_some();
+    if !is_configured && (settings.issuer.is_some() || settings.audience.is_some()) {
+        reader.report(table.origin_of("issuer"), "[auth] needs jwt_secret or jwks_url".to_owned());
     }
     let issuer = settings.issuer.clone();
-    wanted.then_some(Auth { secret, jwks_url, issuer, audience: settings.audience.clone() })
+    is_configured.then_some(AuthSettings { secret, jwks_url, issuer, audience: settings.audience.clone() })
 }
 
-fn is_private_channel(url: &str) -> bool {
+/// Returns true for HTTPS, and for HTTP to this machine. False if the text is not a URL.
+fn is_confidential(url: &str) -> bool {
     let Ok(url) = reqwest::Url::parse(url) else { return false };
     match (url.scheme(), url.host_str()) {
         ("https", Some(_)) => true,
@@ -233,24 +248,25 @@ fn is_private_channel(url: &str) -> bool {
     }
 }
 
-/// Returns how long so many days are; 0 is for ever.
+/// Returns a retention period in days. 0 means unlimited.
 fn days<const MIN: u64, const MAX: u64>(days: Number<MIN, MAX>) -> Option<SignedDuration> {
     let hours = i64::try_from(days.limit()?).ok()?.checked_mul(24)?;
     Some(SignedDuration::from_hours(hours))
 }
 
-/// Returns the limit of requests. The local user has none unless it is asked for: there is nobody to protect from.
-fn rate(reading: &Reading<'_>, settings: &Settings, with_auth: bool) -> Option<Rate> {
+/// Returns the rate limit of requests, or none if the limit is 0. Without authentication, the limit applies only if it
+/// is configured.
+fn rate_limit(reader: &ConfigReader<'_>, settings: &ConfigSettings, with_auth: bool) -> Option<EndpointRateLimit> {
     let number = |number: u64| NonZeroU32::new(u32::try_from(number).unwrap_or_default());
-    if !with_auth && reading.document.section("server").get("rate_limit_per_minute").is_none() {
+    if !with_auth && reader.document.section("server").get("rate_limit_per_minute").is_none() {
         return None;
     }
     let per_minute = number(settings.server.rate_limit_per_minute.0)?;
-    Some(Rate { per_minute, burst: number(settings.server.rate_limit_burst.0)? })
+    Some(EndpointRateLimit { per_minute, burst: number(settings.server.rate_limit_burst.0)? })
 }
 
-/// Returns what the machine must have left for another run; 0 asks for nothing.
-fn admission(settings: &Settings, disk: PathBuf) -> supervisor::Admission {
+/// Returns the resources that a new run requires. 0 means no requirement.
+fn admission(settings: &ConfigSettings, disk: PathBuf) -> supervisor::Admission {
     let settings = &settings.executions;
     supervisor::Admission {
         max_load: Some(settings.max_load.0).filter(|load| *load > 0.0),
@@ -261,57 +277,64 @@ fn admission(settings: &Settings, disk: PathBuf) -> supervisor::Admission {
     }
 }
 
-/// Returns the address of the database. A password in the file would be a secret in a file.
-fn database_url(reading: &Reading<'_>, settings: &Settings) -> Option<SecretString> {
-    let table = reading.document.section("database");
-    let written = settings.database.url.as_ref()?.0.expose_secret();
-    let is_reference = secrets::is_reference(written);
-    let url = if is_reference { reading.resolve(table, "url", written)? } else { written.into() };
+/// Returns the URL of the database, with a reference resolved. None if it is not configured or cannot be resolved.
+/// Reports a URL that is not PostgreSQL, and a password in the file, which must be a reference.
+fn database_url(reader: &ConfigReader<'_>, settings: &ConfigSettings) -> Option<SecretString> {
+    let table = reader.document.section("database");
+    let text = settings.database.url.as_ref()?.0.expose_secret();
+    let is_reference = secrets::is_reference(text);
+    let url = if is_reference { reader.resolve(table, "url", text)? } else { text.into() };
     let plain = url.expose_secret();
     if !plain.starts_with("postgres://") && !plain.starts_with("postgresql://") {
-        reading.mistake(table, "url", "must begin with postgres://");
-    } else if !is_reference && matches!(table.origin_of("url"), Origin::File { .. }) && has_password(plain) {
-        reading.mistake(table, "url", "holds a password: write url = \"env:DATABASE_URL\" or \"file:PATH\" instead");
+        reader.mistake(table, "url", "must begin with postgres://");
+    } else if !is_reference && matches!(table.origin_of("url"), ValueOrigin::File { .. }) && has_password(plain) {
+        reader.mistake(table, "url", "contains a password: write url = \"env:DATABASE_URL\" or \"file:PATH\" instead");
     }
     Some(url)
 }
 
+/// Returns true if the URL has a password before the host or as a parameter.
 fn has_password(url: &str) -> bool {
     let rest = url.split_once("://").map_or("", |(_, rest)| rest);
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
     authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':')) || rest.contains("password=")
 }
 
-/// Returns where everything is kept. Known before the configuration is read.
-pub(crate) fn data_dir(global: &Global) -> PathBuf {
+/// Returns the data directory: `--data-dir`, else `ADJUTANT_HOME`, else `adjutant` in the data directory of the user.
+/// It does not depend on the configuration.
+pub(crate) fn data_dir(global: &GlobalOptions) -> PathBuf {
     if let Some(dir) = &global.data_dir {
         return dir.clone();
     }
     match std::env::var_os("ADJUTANT_HOME").filter(|home| !home.is_empty()) {
         Some(home) => home.into(),
-        None => xdg("XDG_DATA_HOME", ".local/share").join("adjutant"),
+        None => xdg_dir("XDG_DATA_HOME", ".local/share").join("adjutant"),
     }
 }
 
-/// Returns the file to read, and whether it was asked for by name.
-pub(crate) fn config_file(global: &Global) -> (PathBuf, bool) {
+/// Returns the configuration file, and true if `--config` names it. Otherwise it is `adjutant.toml` in the current
+/// directory if that exists, else the file of the user, which may be missing.
+pub(crate) fn config_file(global: &GlobalOptions) -> (PathBuf, bool) {
     if let Some(file) = &global.config {
         return (file.clone(), true);
     }
-    let here = Path::new("adjutant.toml");
-    if here.exists() { (here.to_owned(), false) } else { (user_config_file(), false) }
+    let local = Path::new("adjutant.toml");
+    if local.exists() { (local.to_owned(), false) } else { (user_config_file(), false) }
 }
 
-/// Returns where a user's own configuration stands.
+/// Returns the configuration file of the user: `config.toml` in `ADJUTANT_HOME`, else in the configuration directory of
+/// the user. The file may be missing.
 pub(crate) fn user_config_file() -> PathBuf {
     match std::env::var_os("ADJUTANT_HOME").filter(|home| !home.is_empty()) {
         Some(home) => PathBuf::from(home).join("config.toml"),
-        None => xdg("XDG_CONFIG_HOME", ".config").join("adjutant/config.toml"),
+        None => xdg_dir("XDG_CONFIG_HOME", ".config").join("adjutant/config.toml"),
     }
 }
 
-fn xdg(variable: &str, under_home: &str) -> PathBuf {
-    // The specification has relative values ignored.
+/// Returns the directory in a variable, or `under_home` in the home directory if the variable is not set or not
+/// absolute.
+fn xdg_dir(variable: &str, under_home: &str) -> PathBuf {
+    // The specification requires to ignore relative paths.
     let set = std::env::var_os(variable).map(PathBuf::from).filter(|dir| dir.is_absolute());
     set.unwrap_or_else(|| std::env::home_dir().unwrap_or_default().join(under_home))
 }

@@ -1,344 +1,372 @@
-//! `[model]`: which model is asked first, which ones take its place, and why. Looks for keys; never asks a model.
+//! `[model]`: selects the first model and its fallbacks. Looks for keys but never calls a model.
 
-use assistant::models::{Choice, Provider};
+use assistant::models::{ModelConfig, ModelProvider};
 use secrecy::SecretString;
 
 use super::address;
-use super::document::{Origin, Table};
-use super::form::{Form, Headers, Reference};
-use super::secrets::{self, Variables};
-use super::section::Reading;
-use super::settings::Model;
+use super::document::{ConfigTable, ValueOrigin};
+use super::secrets::{self, EnvVariables};
+use super::section::ConfigReader;
+use super::settings::ModelSection;
+use super::values::{HeaderList, SecretReference, SettingValue};
 
-/// Where a choice comes from.
+/// The origin of a model configuration.
 #[derive(Clone, Debug)]
-pub(crate) struct Source {
-    pub(crate) origin: Origin,
-    /// Where the key is kept: `env:NAME`, `file:PATH`.
+pub(crate) struct ModelSource {
+    pub(crate) origin: ValueOrigin,
+    /// The reference to the key: `env:NAME` or `file:PATH`.
     pub(crate) key: Option<String>,
 }
 
-/// The models in the order in which they are asked.
+/// The models in the order in which they are tried.
 #[derive(Debug)]
-pub(crate) struct Models {
-    pub(crate) choices: Vec<Choice>,
-    /// Of each choice.
-    pub(crate) sources: Vec<Source>,
-    /// Why the first is the first, for people.
+pub(crate) struct ConfiguredModels {
+    pub(crate) configs: Vec<ModelConfig>,
+    /// The source of each model.
+    pub(crate) sources: Vec<ModelSource>,
+    /// The reason for the first model, for display.
     pub(crate) reason: String,
 }
 
+/// The limit of entries in `model.fallback`.
 const MAX_FALLBACKS: usize = 5;
 const EXAMPLE_URL: &str = "http://localhost:11434/v1";
 
-pub(crate) fn read(reading: &Reading<'_>, model: &Model) -> Models {
-    let finder = Finder { reading, table: reading.document.section("model"), model };
+/// Selects the models and reports all mistakes. With mistakes, the result may be incomplete or empty.
+pub(crate) fn read(reader: &ConfigReader<'_>, model: &ModelSection) -> ConfiguredModels {
+    let finder = ModelFinder { reader, table: reader.document.section("model"), model };
     let first = finder.first();
     let mut chosen: Vec<_> = first.iter().map(|(chosen, _)| chosen.clone()).collect();
     finder.fallbacks(&mut chosen);
     let temperature = model.temperature.0;
-    let (choices, sources) =
-        chosen.into_iter().map(|Chosen { choice, source }| (Choice { temperature, ..choice }, source)).unzip();
-    Models { choices, sources, reason: first.map(|(_, reason)| reason).unwrap_or_default() }
+    let (configs, sources) = chosen
+        .into_iter()
+        .map(|ChosenModel { config, source }| (ModelConfig { temperature, ..config }, source))
+        .unzip();
+    ConfiguredModels { configs, sources, reason: first.map(|(_, reason)| reason).unwrap_or_default() }
 }
 
-impl Models {
-    /// Describes which model is asked first, why, and what happens when it fails.
-    pub(crate) fn described(&self) -> String {
+impl ConfiguredModels {
+    /// Describes the first model, the reason for it and its fallbacks.
+    pub(crate) fn describe(&self) -> String {
         let reason = &self.reason;
-        let rest: Vec<_> = self.choices.iter().skip(1).map(Choice::label).collect();
-        match self.choices.first() {
-            _ if !rest.is_empty() => format!("{reason}; when it fails, {}", rest.join(", then ")),
-            Some(first) if first.provider != Provider::Offline => format!("{reason}; nothing takes its place"),
+        let rest: Vec<_> = self.configs.iter().skip(1).map(ModelConfig::label).collect();
+        match self.configs.first() {
+            _ if !rest.is_empty() => format!("{reason}; if it fails, {}", rest.join(", then ")),
+            Some(first) if first.provider != ModelProvider::Offline => format!("{reason}; no fallback"),
             _ => reason.clone(),
         }
     }
 }
 
-/// Returns where the model is asked; nothing for the built-in one.
-pub(crate) fn address_of(choice: &Choice) -> Option<&str> {
-    let own = match choice.provider {
-        Provider::Gemini => Some("https://generativelanguage.googleapis.com"),
-        Provider::OpenAi => Some("https://api.openai.com/v1"),
-        Provider::Anthropic => Some("https://api.anthropic.com"),
-        Provider::OpenAiCompatible | Provider::Offline => None,
+/// Returns the base URL of the model: the configured one, else the default of its provider. None for the offline model.
+pub(crate) fn address_of(config: &ModelConfig) -> Option<&str> {
+    let default = match config.provider {
+        ModelProvider::Gemini => Some("https://generativelanguage.googleapis.com"),
+        ModelProvider::OpenAi => Some("https://api.openai.com/v1"),
+        ModelProvider::Anthropic => Some("https://api.anthropic.com"),
+        ModelProvider::OpenAiCompatible | ModelProvider::Offline => None,
     };
-    choice.base_url.as_deref().or(own)
+    config.base_url.as_deref().or(default)
 }
 
+/// A model with its source.
 #[derive(Clone)]
-struct Chosen {
-    choice: Choice,
-    source: Source,
+struct ChosenModel {
+    config: ModelConfig,
+    source: ModelSource,
 }
 
-impl Chosen {
-    fn offline(origin: Origin) -> Self {
-        Self { choice: Choice::offline(), source: Source { origin, key: None } }
+impl ChosenModel {
+    fn offline(origin: ValueOrigin) -> Self {
+        Self { config: ModelConfig::offline(), source: ModelSource { origin, key: None } }
     }
 }
 
-/// What is known about a provider beyond its name in the configuration.
-struct Known {
+/// The name of a provider and the variables with its keys and base URLs.
+struct ProviderDefaults {
     title: &'static str,
     keys: &'static [&'static str],
     base_urls: &'static [&'static str],
 }
 
-fn known(provider: Provider) -> Known {
+/// Returns the name and variables of a provider. Compatible servers use those of OpenAI; the offline model has no
+/// variables.
+fn provider_defaults(provider: ModelProvider) -> ProviderDefaults {
     match provider {
-        Provider::Offline => Known { title: "offline", keys: &[], base_urls: &[] },
-        Provider::Gemini => Known {
+        ModelProvider::Offline => ProviderDefaults { title: "offline", keys: &[], base_urls: &[] },
+        ModelProvider::Gemini => ProviderDefaults {
             title: "Gemini",
             keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
             base_urls: &["GOOGLE_GEMINI_BASE_URL", "GEMINI_BASE_URL"],
         },
-        Provider::OpenAi | Provider::OpenAiCompatible => {
-            Known { title: "OpenAI", keys: &["OPENAI_API_KEY"], base_urls: &["OPENAI_BASE_URL"] }
+        ModelProvider::OpenAi | ModelProvider::OpenAiCompatible => {
+            ProviderDefaults { title: "OpenAI", keys: &["OPENAI_API_KEY"], base_urls: &["OPENAI_BASE_URL"] }
         }
-        Provider::Anthropic => {
-            Known { title: "Anthropic", keys: &["ANTHROPIC_API_KEY"], base_urls: &["ANTHROPIC_BASE_URL"] }
+        ModelProvider::Anthropic => {
+            ProviderDefaults { title: "Anthropic", keys: &["ANTHROPIC_API_KEY"], base_urls: &["ANTHROPIC_BASE_URL"] }
         }
     }
 }
 
-fn default_name(provider: Provider, variables: &Variables) -> Option<&str> {
+/// Returns the name of the model to use if none is configured. None for compatible servers, which have no default.
+fn default_name(provider: ModelProvider, variables: &EnvVariables) -> Option<&str> {
     match provider {
-        Provider::Offline => Some("offline"),
-        Provider::Gemini => Some("gemini-2.5-flash"),
-        Provider::OpenAi => Some(variables.get("OPENAI_DEFAULT_MODEL").unwrap_or("gpt-4o")),
-        Provider::Anthropic => Some("claude-sonnet-4-5"),
-        Provider::OpenAiCompatible => None,
+        ModelProvider::Offline => Some("offline"),
+        ModelProvider::Gemini => Some("gemini-2.5-flash"),
+        ModelProvider::OpenAi => Some(variables.get("OPENAI_DEFAULT_MODEL").unwrap_or("gpt-4o")),
+        ModelProvider::Anthropic => Some("claude-sonnet-4-5"),
+        ModelProvider::OpenAiCompatible => None,
     }
 }
 
-/// A model that is to be reached, before its key and address are known.
-struct Wanted {
-    provider: Provider,
+/// A model to configure, before its key and base URL are known.
+struct ModelRequest {
+    provider: ModelProvider,
     name: Option<String>,
-    origin: Origin,
-    /// Of the setting that asks for it. `base_url`, `api_key` and `headers` are meant for `provider` alone.
+    origin: ValueOrigin,
+    /// The setting that requests the model. `base_url`, `api_key` and `headers` apply to `provider` only.
     setting: &'static str,
 }
 
-impl Wanted {
+impl ModelRequest {
+    /// Returns true if this is the first model, not a fallback.
     fn is_first(&self) -> bool {
         self.setting == "provider"
     }
 }
 
-struct Finder<'a> {
-    reading: &'a Reading<'a>,
-    table: &'a Table,
-    model: &'a Model,
+/// Selects models for the settings of `[model]`.
+struct ModelFinder<'a> {
+    reader: &'a ConfigReader<'a>,
+    table: &'a ConfigTable,
+    model: &'a ModelSection,
 }
 
-impl Finder<'_> {
-    fn mistake(&self, key: &str, says: impl std::fmt::Display) {
-        self.reading.mistake(self.table, key, says);
+impl ModelFinder<'_> {
+    fn mistake(&self, key: &str, message: impl std::fmt::Display) {
+        self.reader.mistake(self.table, key, message);
     }
 
-    /// Returns the model that is asked first, with the reason.
-    fn first(&self) -> Option<(Chosen, String)> {
+    /// Returns the first model and the reason for it: the configured provider, else a provider with a key in the
+    /// environment, else the offline model. Reports mistakes, and returns none if they leave no provider or no name.
+    fn first(&self) -> Option<(ChosenModel, String)> {
         let Some(provider) = self.model.provider else {
             if self.table.get("provider").is_none() {
                 return self.by_key();
             }
-            // The provider was reported; the rest may be wrong too.
+            // The provider was reported. The other settings may have mistakes too.
             self.headers();
             self.checked(self.configured_url(), false);
             return None;
         };
         let origin = self.table.origin_of("provider");
-        if provider == Provider::Offline {
-            // The rest of [model] may stand: this is how it is switched off for a while.
-            return Some((Chosen::offline(origin), "offline, built in, as configured".to_owned()));
+        if provider == ModelProvider::Offline {
+            // The other settings of [model] may remain, so that the model can be disabled temporarily.
+            return Some((ChosenModel::offline(origin), "offline, built in, as configured".to_owned()));
         }
         let name = self.model.name.clone();
-        let chosen = self.find(Wanted { provider, name, origin, setting: "provider" })?;
-        let reason = format!("{}, as configured", described(&chosen.choice));
+        let chosen = self.resolve(ModelRequest { provider, name, origin, setting: "provider" })?;
+        let reason = format!("{}, as configured", describe(&chosen.config));
         Some((chosen, reason))
     }
 
-    /// No provider is named: the first one with a key in the environment, else the built-in model.
-    fn by_key(&self) -> Option<(Chosen, String)> {
+    /// Returns the first provider with a key in the environment, else the offline model. Reports settings that need
+    /// `model.provider` or a key, and returns none then.
+    fn by_key(&self) -> Option<(ChosenModel, String)> {
         let is_given = |key: &&str| self.table.get(key).is_some_and(|value| *value != serde_json::json!([]));
-        let alone: Vec<_> = ["base_url", "api_key", "headers"].into_iter().filter(is_given).collect();
-        for key in &alone {
-            // A key must not go to an address that was meant for something else.
-            self.mistake(key, "needs model.provider: say what kind of server it is for");
+        let without_provider: Vec<_> = ["base_url", "api_key", "headers"].into_iter().filter(is_given).collect();
+        for key in &without_provider {
+            // A key must not be sent to an unrelated server.
+            self.mistake(key, "needs model.provider, the kind of server");
         }
-        if !alone.is_empty() {
+        if !without_provider.is_empty() {
             return None;
         }
-        let found = Provider::ALL.into_iter().filter(|provider| *provider != Provider::OpenAiCompatible);
-        let found =
-            found.filter_map(|provider| Some((provider, self.reading.variables.first(known(provider).keys)?.0))).next();
+        let found = ModelProvider::ALL.into_iter().filter(|provider| *provider != ModelProvider::OpenAiCompatible);
+        let found = found
+            .filter_map(|provider| Some((provider, self.reader.variables.first(provider_defaults(provider).keys)?.0)))
+            .next();
         let name = self.model.name.clone();
         let Some((provider, variable)) = found else {
             if name.is_some() {
-                let says = "names a model, but not whose: set model.provider, or a key such as GEMINI_API_KEY";
-                self.mistake("name", says);
+                let message = "needs a provider: set model.provider, or a key such as GEMINI_API_KEY";
+                self.mistake("name", message);
                 return None;
             }
-            let reason = "offline, built in: no key found and none needed".to_owned();
-            return Some((Chosen::offline(Origin::Default), reason));
+            let reason = "offline, built in: no API key found".to_owned();
+            return Some((ChosenModel::offline(ValueOrigin::Default), reason));
         };
-        let origin = Origin::Variable(variable.to_owned());
-        let chosen = self.find(Wanted { provider, name, origin, setting: "provider" })?;
-        let reason = format!("{}, because {variable} is set", described(&chosen.choice));
+        let origin = ValueOrigin::Variable(variable.to_owned());
+        let chosen = self.resolve(ModelRequest { provider, name, origin, setting: "provider" })?;
+        let reason = format!("{}, because {variable} is set", describe(&chosen.config));
         Some((chosen, reason))
     }
 
-    fn fallbacks(&self, chosen: &mut Vec<Chosen>) {
+    /// Appends the fallbacks to `chosen`, up to [`MAX_FALLBACKS`] entries. Reports more entries and repeated ones. An
+    /// entry that equals the first model is ignored.
+    fn fallbacks(&self, chosen: &mut Vec<ChosenModel>) {
         let entries = &self.model.fallback;
         if entries.len() > MAX_FALLBACKS {
             self.mistake("fallback", format!("must have at most {MAX_FALLBACKS} entries, not {}", entries.len()));
         }
         for entry in entries.iter().take(MAX_FALLBACKS) {
             let Some(next) = self.fallback(chosen.first(), entry) else { continue };
-            let same = |other: &Chosen| {
-                other.choice.label() == next.choice.label() && other.choice.base_url == next.choice.base_url
+            let same = |other: &ChosenModel| {
+                other.config.label() == next.config.label() && other.config.base_url == next.config.base_url
             };
             match chosen.iter().position(same) {
                 None => chosen.push(next),
                 Some(0) => {}
-                Some(_) => self.mistake("fallback", format!("names '{entry}' twice")),
+                Some(_) => self.mistake("fallback", format!("contains '{entry}' twice")),
             }
         }
     }
 
-    fn fallback(&self, first: Option<&Chosen>, entry: &str) -> Option<Chosen> {
-        // Only the first colon: some models have one in their name.
+    /// Returns the model of an entry `provider` or `provider:name`. A fallback with the provider of the first model has
+    /// its base URL, key and headers. Reports an invalid entry and returns none. Also returns none if the first model
+    /// has the same provider and could not be selected.
+    fn fallback(&self, first: Option<&ChosenModel>, entry: &str) -> Option<ChosenModel> {
+        // Split at the first colon: names of models may contain colons.
         let (provider, name) = entry.split_once(':').map_or((entry, None), |(provider, name)| (provider, Some(name)));
-        let provider = Provider::read(&provider.into()).ok();
+        let provider = ModelProvider::parse(&provider.into()).ok();
         let name = name.map(|name| name.trim().to_owned());
         let origin = self.table.origin_of("fallback");
-        let fits = match (provider, &name) {
-            (Some(Provider::Offline), name) => name.is_none(),
+        let is_valid = match (provider, &name) {
+            (Some(ModelProvider::Offline), name) => name.is_none(),
             (Some(_), name) => name.as_deref() != Some(""),
             (None, _) => false,
         };
-        let Some(provider) = provider.filter(|_| fits) else {
-            let wanted = "offline, a provider such as openai, or one with its model such as openai:gpt-4o";
-            self.mistake("fallback", format!("has an entry that must be {wanted}, not '{entry}'"));
+        let Some(provider) = provider.filter(|_| is_valid) else {
+            let expected = "offline, a provider such as openai, or a provider and a model such as openai:gpt-4o";
+            self.mistake("fallback", format!("has an entry that must be {expected}, not '{entry}'"));
             return None;
         };
         match first {
-            _ if provider == Provider::Offline => Some(Chosen::offline(origin)),
-            // The same server, and whatever is needed to be let in, with another model.
-            Some(first) if first.choice.provider == provider => {
-                let default = default_name(provider, self.reading.variables).unwrap_or(&first.choice.name);
+            _ if provider == ModelProvider::Offline => Some(ChosenModel::offline(origin)),
+            // The same server and credentials, with another model.
+            Some(first) if first.config.provider == provider => {
+                let default = default_name(provider, self.reader.variables).unwrap_or(&first.config.name);
                 let name = name.unwrap_or_else(|| default.to_owned());
-                let source = Source { origin, key: first.source.key.clone() };
-                Some(Chosen { choice: Choice { name, ..first.choice.clone() }, source })
+                let source = ModelSource { origin, key: first.source.key.clone() };
+                Some(ChosenModel { config: ModelConfig { name, ..first.config.clone() }, source })
             }
-            // What the first one lacks was reported.
+            // The mistakes of the first model were reported.
             None if self.model.provider == Some(provider) => None,
-            _ => self.find(Wanted { provider, name, origin, setting: "fallback" }),
+            _ => self.resolve(ModelRequest { provider, name, origin, setting: "fallback" }),
         }
     }
 
-    fn find(&self, wanted: Wanted) -> Option<Chosen> {
-        let default = || default_name(wanted.provider, self.reading.variables).map(str::to_owned);
-        let name = wanted.name.clone().or_else(default);
+    /// Completes a model with its key, base URL and headers. Headers apply to the first model only. Reports mistakes,
+    /// and returns none only if the name is missing.
+    fn resolve(&self, request: ModelRequest) -> Option<ChosenModel> {
+        let default = || default_name(request.provider, self.reader.variables).map(str::to_owned);
+        let name = request.name.clone().or_else(default);
         if name.is_none() {
             self.mistake(
-                wanted.setting,
-                match wanted.is_first() {
-                    true => "openai-compatible needs model.name: the model as its server calls it",
+                request.setting,
+                match request.is_first() {
+                    true => "openai-compatible needs model.name, the name of the model on its server",
                     false => "openai-compatible needs a model: openai-compatible:NAME",
                 },
             );
         }
-        let base = self.base_url(&wanted);
-        let key = self.key(&wanted, base.as_ref().map(|(_, origin)| origin));
-        let headers = if wanted.is_first() { self.headers() } else { Vec::new() };
+        let base = self.base_url(&request);
+        let key = self.key(&request, base.as_ref().map(|(_, origin)| origin));
+        let headers = if request.is_first() { self.headers() } else { Vec::new() };
         let with_secrets = key.is_some() || headers.iter().any(|(_, is_secret)| *is_secret);
-        if base.is_none() && wanted.provider == Provider::OpenAiCompatible {
-            let remedy = if wanted.is_first() { "model.base_url or OPENAI_BASE_URL" } else { "OPENAI_BASE_URL" };
-            self.mistake(wanted.setting, format!("openai-compatible needs an address: set {remedy}"));
+        if base.is_none() && request.provider == ModelProvider::OpenAiCompatible {
+            let remedy = if request.is_first() { "model.base_url or OPENAI_BASE_URL" } else { "OPENAI_BASE_URL" };
+            self.mistake(request.setting, format!("openai-compatible needs a base URL: set {remedy}"));
         }
         let base_url = self.checked(base, with_secrets);
-        let (key, kept) = key.unzip();
+        let (key, reference) = key.unzip();
         let headers = headers.into_iter().map(|(header, _)| header).collect();
-        let choice = Choice { base_url, key, headers, ..Choice::new(wanted.provider, name?) };
-        Some(Chosen { choice, source: Source { origin: wanted.origin, key: kept } })
+        let config = ModelConfig { base_url, api_key: key, headers, ..ModelConfig::new(request.provider, name?) };
+        Some(ChosenModel { config, source: ModelSource { origin: request.origin, key: reference } })
     }
 
-    fn configured_url(&self) -> Option<(String, Origin)> {
+    fn configured_url(&self) -> Option<(String, ValueOrigin)> {
         Some((self.model.base_url.clone()?, self.table.origin_of("base_url")))
     }
 
-    fn base_url(&self, wanted: &Wanted) -> Option<(String, Origin)> {
-        let configured = self.configured_url().filter(|_| wanted.is_first());
+    /// Returns the base URL and its origin: `model.base_url` for the first model, else a variable of the provider. None
+    /// means the default of the provider.
+    fn base_url(&self, request: &ModelRequest) -> Option<(String, ValueOrigin)> {
+        let configured = self.configured_url().filter(|_| request.is_first());
         configured.or_else(|| {
-            let (variable, url) = self.reading.variables.first(known(wanted.provider).base_urls)?;
-            Some((url.to_owned(), Origin::Variable(variable.to_owned())))
+            let (variable, url) = self.reader.variables.first(provider_defaults(request.provider).base_urls)?;
+            Some((url.to_owned(), ValueOrigin::Variable(variable.to_owned())))
         })
     }
 
-    fn checked(&self, base: Option<(String, Origin)>, with_secrets: bool) -> Option<String> {
+    /// Returns the base URL without a trailing slash. Reports an invalid URL, or one that would send secrets
+    /// unencrypted, and returns none then.
+    fn checked(&self, base: Option<(String, ValueOrigin)>, with_secrets: bool) -> Option<String> {
         let (url, origin) = base?;
         let checked = address::check(&url, EXAMPLE_URL, with_secrets).and_then(|url| match url.contains(['?', '#']) {
-            true => Err("must end before the ? or #".to_owned()),
+            true => Err("must not contain ? or #".to_owned()),
             false => Ok(url),
         });
-        let name = if origin == self.table.origin_of("base_url") { "model.base_url" } else { "the address" };
-        checked.map_err(|says| self.reading.complain(origin, format!("{name} {says}"))).ok()
+        let name = if origin == self.table.origin_of("base_url") { "model.base_url" } else { "the URL" };
+        checked.map_err(|message| self.reader.report(origin, format!("{name} {message}"))).ok()
     }
 
-    /// Returns the key and where it is kept.
-    fn key(&self, wanted: &Wanted, base: Option<&Origin>) -> Option<(SecretString, String)> {
-        let (key, kept, origin) = if wanted.is_first() && self.table.get("api_key").is_some() {
-            let Reference(kept) = self.model.api_key.as_ref()?;
-            (self.reading.resolve(self.table, "api_key", kept)?, kept.clone(), self.table.origin_of("api_key"))
+    /// Returns the key and the reference to it: `model.api_key` for the first model, else a variable of the provider.
+    /// `base` is the origin of the base URL. None without a key, which is a mistake except for compatible servers.
+    fn key(&self, request: &ModelRequest, base: Option<&ValueOrigin>) -> Option<(SecretString, String)> {
+        let (key, reference, origin) = if request.is_first() && self.table.get("api_key").is_some() {
+            let SecretReference(reference) = self.model.api_key.as_ref()?;
+            (self.reader.resolve(self.table, "api_key", reference)?, reference.clone(), self.table.origin_of("api_key"))
         } else {
-            let Known { keys, .. } = known(wanted.provider);
-            // OpenAI's key is not for whatever server was configured: it goes with OPENAI_BASE_URL alone.
-            let is_foreign = wanted.provider == Provider::OpenAiCompatible
-                && base.is_none_or(|origin| *origin != Origin::Variable("OPENAI_BASE_URL".to_owned()));
-            match self.reading.variables.first(keys).filter(|_| !is_foreign) {
-                Some((variable, key)) => (key.into(), format!("env:{variable}"), Origin::Variable(variable.to_owned())),
-                None if wanted.provider == Provider::OpenAiCompatible => return None,
+            let ProviderDefaults { keys, .. } = provider_defaults(request.provider);
+            // The key of OpenAI is sent to a compatible server only if OPENAI_BASE_URL selects that server.
+            let is_other_server = request.provider == ModelProvider::OpenAiCompatible
+                && base.is_none_or(|origin| *origin != ValueOrigin::Variable("OPENAI_BASE_URL".to_owned()));
+            match self.reader.variables.first(keys).filter(|_| !is_other_server) {
+                Some((variable, key)) => {
+                    (key.into(), format!("env:{variable}"), ValueOrigin::Variable(variable.to_owned()))
+                }
+                None if request.provider == ModelProvider::OpenAiCompatible => return None,
                 None => {
-                    let or = if wanted.is_first() { " or model.api_key" } else { "" };
-                    let provider = wanted.provider.as_str();
-                    self.mistake(wanted.setting, format!("{provider} needs a key: set {}{or}", keys[0]));
+                    let alternative = if request.is_first() { " or model.api_key" } else { "" };
+                    let provider = request.provider.as_str();
+                    self.mistake(request.setting, format!("{provider} needs a key: set {}{alternative}", keys[0]));
                     return None;
                 }
             }
         };
         if !secrets::is_header_value(&key) {
-            self.reading.complain(origin, "the key holds characters that no key has".to_owned());
+            self.reader.report(origin, "the key contains characters that cannot be sent in a header".to_owned());
         }
-        Some((key, kept))
+        Some((key, reference))
     }
 
-    /// Returns the headers that are sent along, each with whether it is a secret.
+    /// Returns the headers, each with true if it is a secret. Reports invalid entries and leaves them out.
     fn headers(&self) -> Vec<((String, SecretString), bool)> {
-        let Headers(entries) = &self.model.headers;
+        let HeaderList(entries) = &self.model.headers;
         let mut headers = Vec::new();
         for entry in entries {
             let Some((name, value)) = entry.split_once(':').map(|(name, value)| (name.trim(), value.trim())) else {
-                // It may be a secret without a name.
+                // The entry may be a secret and is not shown.
                 self.mistake("headers", "has an entry that must be \"Name: value\" or \"Name: env:VARIABLE\"");
                 continue;
             };
-            match secrets::header(self.reading.variables, name, value) {
+            match secrets::header(self.reader.variables, name, value) {
                 Ok(sent) => headers.push(((name.to_owned(), sent), secrets::is_reference(value))),
-                Err(says) => self.mistake("headers", format!("{name} {says}")),
+                Err(message) => self.mistake("headers", format!("{name} {message}")),
             }
         }
         headers
     }
 }
 
-fn described(choice: &Choice) -> String {
-    let name = &choice.name;
-    let title = known(choice.provider).title;
-    match (&choice.base_url, choice.provider) {
-        (Some(url), Provider::OpenAiCompatible) => format!("{name} at {url}"),
+/// Describes a model by its name, its provider and its base URL, if it has one.
+fn describe(config: &ModelConfig) -> String {
+    let name = &config.name;
+    let title = provider_defaults(config.provider).title;
+    match (&config.base_url, config.provider) {
+        (Some(url), ModelProvider::OpenAiCompatible) => format!("{name} at {url}"),
         (Some(url), _) => format!("{name} of {title} at {url}"),
         (None, _) => format!("{name} of {title}"),
     }

@@ -1,91 +1,91 @@
-//! What every section has in common: [`section!`] declares each setting once, with its type, its default, an example and a
-//! sentence about it. The struct, the reading, `config init`, `config show` and the known names follow from that line.
+//! Declares sections: [`section!`] defines each setting once, with its type, default, example and description. The
+//! struct, the parser, `config init`, `config show` and the suggestions are generated from it.
 
 use std::cell::RefCell;
 
 use secrecy::SecretString;
 use serde_json::Value;
 
-use super::document::{Document, List, Origin, Table};
-use super::form::Form;
-use super::secrets::{self, Variables};
-use super::{Mistake, settings};
+use super::document::{ConfigDocument, ConfigTable, ListSection, ValueOrigin};
+use super::secrets::{self, EnvVariables};
+use super::values::SettingValue;
+use super::{ConfigMistake, settings};
 
-/// What is known of a setting.
+/// The definition of a setting.
 #[derive(Clone, Copy)]
-pub(crate) struct Key {
+pub(crate) struct SettingKey {
     pub(crate) name: &'static str,
-    pub(crate) about: &'static str,
-    /// As JSON; empty where there is none, which only an `Option` may have.
+    pub(crate) description: &'static str,
+    /// JSON. Empty if there is no default, which requires an `Option`.
     pub(crate) default: &'static str,
-    /// As TOML; empty where it is the default.
+    /// TOML. Empty if the default is the example.
     pub(crate) example: &'static str,
-    /// The entries that it is for; empty: all.
-    pub(crate) of: &'static str,
+    /// The kind of entry that has this setting. Empty for all kinds.
+    pub(crate) entry_kind: &'static str,
     pub(crate) from_text: fn(&str) -> Value,
-    pub(crate) shown: fn(&Value) -> Value,
+    pub(crate) display_value: fn(&Value) -> Value,
 }
 
-impl Key {
-    /// Returns `null` where there is none.
+impl SettingKey {
+    /// Returns the default, or `null` without one.
     pub(crate) fn default(&self) -> Value {
         serde_json::from_str(self.default).unwrap_or_default()
     }
 
-    /// Returns the lines of the setting in the template.
+    /// Returns the lines of the setting in the template file.
     pub(crate) fn template(&self) -> String {
         let value = if self.example.is_empty() { self.default } else { self.example };
-        format!("# {}\n# {} = {value}\n", self.about.trim(), self.name)
+        format!("# {}\n# {} = {value}\n", self.description.trim(), self.name)
     }
 }
 
-/// A section, or an entry of a list, that is read from a table.
-pub(crate) trait Section: Sized {
-    const KEYS: &'static [Key];
+/// A section, or an entry of a list.
+pub(crate) trait ConfigSection: Sized {
+    const KEYS: &'static [SettingKey];
 
-    /// Reads the known keys. Notes a mistake for each value that is wrong, and takes its default. Returns nothing only if
-    /// a default does not have the type of its key.
-    fn read(table: &Table, reading: &Reading<'_>) -> Option<Self>;
+    /// Reads the known keys. Reports each invalid value and uses its default. Returns none only if a default does not
+    /// have the type of its key.
+    fn read(table: &ConfigTable, reader: &ConfigReader<'_>) -> Option<Self>;
 
-    /// Reads the known keys and refuses all others.
-    fn load(table: &Table, reading: &Reading<'_>) -> Option<Self> {
+    /// Like [`ConfigSection::read`], and reports unknown keys with a suggestion.
+    fn load(table: &ConfigTable, reader: &ConfigReader<'_>) -> Option<Self> {
         for unknown in table.fields.keys().filter(|field| !Self::KEYS.iter().any(|key| key.name == *field)) {
             let path = format!("{}.{unknown}", table.title);
             let hint = match table.title.ends_with(']') {
                 true => hint(unknown, Self::KEYS.iter().map(|key| key.name)),
                 false => settings::hint(&path),
             };
-            reading.complain(table.origin_of(unknown), format!("there is no setting {path}{hint}"));
+            reader.report(table.origin_of(unknown), format!("unknown setting {path}{hint}"));
         }
-        Self::read(table, reading)
+        Self::read(table, reader)
     }
 }
 
-/// `key: Type = default => example, Of;` under a doc comment. The default is JSON, the example TOML; `Of` names the kind of
-/// entry that the key is for.
+/// `key: Type = default => example, Kind;` with a doc comment as description. The default is JSON, the example is TOML.
+/// `Kind` is the kind of entry that has the key.
 macro_rules! section {
     ($vis:vis struct $name:ident {
-        $($(#[doc = $about:literal])+ $key:ident: $type:ty $(= $default:tt)? $(=> $example:tt)? $(, $of:ident)?;)+
+        $($(#[doc = $description:literal])+ $key:ident: $type:ty $(= $default:tt)? $(=> $example:tt)? $(, $kind:ident)?;)+
     }) => {
         #[derive(Debug)]
-        $vis struct $name { $($(#[doc = $about])+ $vis $key: $type),+ }
+        $vis struct $name { $($(#[doc = $description])+ $vis $key: $type),+ }
 
-        impl $crate::config::section::Section for $name {
-            const KEYS: &'static [$crate::config::section::Key] = &[$($crate::config::section::Key {
+        impl $crate::config::section::ConfigSection for $name {
+            const KEYS: &'static [$crate::config::section::SettingKey] = &[$($crate::config::section::SettingKey {
                 name: $crate::config::section::plain(stringify!($key)),
-                about: concat!($($about),+),
+                description: concat!($($description),+),
                 default: concat!($(stringify!($default))?),
                 example: concat!($(stringify!($example))?),
-                of: concat!($(stringify!($of))?),
-                from_text: <$type as $crate::config::form::Form>::from_text,
-                shown: <$type as $crate::config::form::Form>::shown,
+                entry_kind: concat!($(stringify!($kind))?),
+                from_text: <$type as $crate::config::values::SettingValue>::from_text,
+                display_value: <$type as $crate::config::values::SettingValue>::display_value,
             }),+];
 
             fn read(
-                table: &$crate::config::document::Table,
-                reading: &$crate::config::section::Reading<'_>,
+                table: &$crate::config::document::ConfigTable,
+                reader: &$crate::config::section::ConfigReader<'_>,
             ) -> Option<Self> {
-                $(let $key = reading.value(table, Self::KEYS, $crate::config::section::plain(stringify!($key)));)+
+                $(let $key = reader.value(table, Self::KEYS, $crate::config::section::plain(stringify!($key)));)+
                 Some(Self { $($key: $key?),+ })
             }
         }
@@ -93,7 +93,7 @@ macro_rules! section {
 }
 pub(crate) use section;
 
-/// Returns the name of a field without the mark of a keyword.
+/// Returns the name of a field without `r#`.
 pub(crate) const fn plain(name: &'static str) -> &'static str {
     match name.as_bytes() {
         [b'r', b'#', ..] => name.split_at(2).1,
@@ -101,7 +101,7 @@ pub(crate) const fn plain(name: &'static str) -> &'static str {
     }
 }
 
-/// Other names of settings, which people may try.
+/// Alternative names for suggestions.
 const ALIASES: [(&str, &str); 20] = [
     ("agent", "agent_id"),
     ("command", "executable_path"),
@@ -125,65 +125,73 @@ const ALIASES: [(&str, &str); 20] = [
     ("tz", "time_zone"),
 ];
 
-/// Returns a question for the name that may have been meant, or nothing.
+/// Returns a suggestion for an unknown name: an alias, else the most similar of the `known` names. Empty if none is
+/// similar enough.
 pub(crate) fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let name = name.to_lowercase();
     let known: Vec<_> = known.collect();
     let alias = ALIASES.iter().find(|(alias, key)| *alias == name && known.contains(key)).map(|(_, key)| *key);
     let near = known.iter().map(|known| (strsim::damerau_levenshtein(&name, known), *known)).min();
-    // A short name is near to everything.
+    // Short names resemble too many keys, so they get a smaller limit.
     let limit = (name.len() / 3).clamp(1, 3);
     let near = near.filter(|(distance, _)| *distance <= limit).map(|(_, known)| known);
     alias.or(near).map(|meant| format!("; did you mean {meant}?")).unwrap_or_default()
 }
 
-/// The configuration while it is read: every mistake is noted, none ends the reading.
-pub(crate) struct Reading<'a> {
-    pub(crate) document: &'a Document,
-    pub(crate) variables: &'a Variables,
-    pub(crate) mistakes: RefCell<Vec<Mistake>>,
+/// Reads the configuration and collects all mistakes.
+pub(crate) struct ConfigReader<'a> {
+    pub(crate) document: &'a ConfigDocument,
+    pub(crate) variables: &'a EnvVariables,
+    pub(crate) mistakes: RefCell<Vec<ConfigMistake>>,
 }
 
-impl Reading<'_> {
-    /// Notes that the value at `path` of a table is wrong.
-    pub(crate) fn mistake(&self, table: &Table, path: &str, says: impl std::fmt::Display) {
-        self.complain(table.origin_of(path), format!("{}.{path} {says}", table.title));
+impl ConfigReader<'_> {
+    /// Reports a mistake in the value at `path` of a table. `message` is the predicate of a sentence.
+    pub(crate) fn mistake(&self, table: &ConfigTable, path: &str, message: impl std::fmt::Display) {
+        self.report(table.origin_of(path), format!("{}.{path} {message}", table.title));
     }
 
-    pub(crate) fn complain(&self, origin: Origin, message: String) {
-        self.mistakes.borrow_mut().push(Mistake { origin, message });
+    /// Reports a mistake.
+    pub(crate) fn report(&self, origin: ValueOrigin, message: String) {
+        self.mistakes.borrow_mut().push(ConfigMistake { origin, message });
     }
 
-    /// Returns the value that was given. If it is wrong, that is a mistake; then, and if there is none, the default.
-    pub(crate) fn value<T: Form>(&self, table: &Table, keys: &[Key], name: &str) -> Option<T> {
-        let given = table.get(name).map(T::read);
-        if let Some(Err(says)) = &given {
-            self.mistake(table, name, says);
+    /// Returns the value of the setting `name`, or its default if the value is absent or invalid. Reports an invalid
+    /// value. Returns `None` only if `keys` has no default of the type `T`.
+    pub(crate) fn value<T: SettingValue>(&self, table: &ConfigTable, keys: &[SettingKey], name: &str) -> Option<T> {
+        let given = table.get(name).map(T::parse);
+        if let Some(Err(message)) = &given {
+            self.mistake(table, name, message);
         }
-        let default = || T::read(&keys.iter().find(|key| key.name == name)?.default()).ok();
+        let default = || T::parse(&keys.iter().find(|key| key.name == name)?.default()).ok();
         given.and_then(Result::ok).or_else(default)
     }
 
-    /// Returns the secret that a reference points to.
-    pub(crate) fn resolve(&self, table: &Table, path: &str, reference: &str) -> Option<SecretString> {
-        secrets::resolve(self.variables, reference).map_err(|says| self.mistake(table, path, says)).ok()
+    /// Returns the secret that a reference points to. Reports a reference that cannot be resolved and returns none.
+    pub(crate) fn resolve(&self, table: &ConfigTable, path: &str, reference: &str) -> Option<SecretString> {
+        secrets::resolve(self.variables, reference).map_err(|message| self.mistake(table, path, message)).ok()
     }
 
-    /// Notes an entry that has no name.
-    pub(crate) fn require_name(&self, table: &Table) {
+    /// Reports an entry without a name.
+    pub(crate) fn require_name(&self, table: &ConfigTable) {
         if table.get("name").is_none() {
-            self.complain(table.origin.clone(), format!("{} needs a name", table.title));
+            self.report(table.origin.clone(), format!("{} needs a name", table.title));
         }
     }
 
-    /// Notes each entry whose `key` has the value of an earlier one. Case does not count.
-    pub(crate) fn unique<'t>(&self, list: &List, key: &str, entries: impl Iterator<Item = (&'t Table, String)>) {
-        let mut seen: Vec<(String, &Table)> = Vec::new();
+    /// Reports each entry with the same value of `key` as an earlier entry, ignoring case. Empty values are ignored.
+    pub(crate) fn unique<'t>(
+        &self,
+        list: &ListSection,
+        key: &str,
+        entries: impl Iterator<Item = (&'t ConfigTable, String)>,
+    ) {
+        let mut seen: Vec<(String, &ConfigTable)> = Vec::new();
         for (table, value) in entries {
             let value = value.to_lowercase();
             match seen.iter().find(|(other, _)| *other == value) {
                 Some((_, other)) => {
-                    self.mistake(table, key, format!("is taken by the {} at {}", list.one, other.origin));
+                    self.mistake(table, key, format!("is already used by the {} at {}", list.singular, other.origin));
                 }
                 None if value.is_empty() => {}
                 None => seen.push((value, table)),

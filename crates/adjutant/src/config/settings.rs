@@ -1,35 +1,35 @@
-//! Every setting there is, declared once: name, type, default, example, and a sentence about it. The file, the environment,
-//! `config init`, `config show` and the suggestions for misspelt names are all made from these lines.
+//! All settings: name, type, default, example and description. Parsing, `config init`, `config show` and the
+//! suggestions for misspelt names are generated from these declarations.
 
 use std::net::SocketAddr;
 
-use assistant::models::Provider;
+use assistant::models::ModelProvider;
 use ipnet::IpNet;
 use jiff::tz::TimeZone;
 use store::Durability;
-use tools::{Confirm, Names};
+use tools::{ConfirmationPolicy, ToolNames};
 use tracing::level_filters::LevelFilter;
-use understand::Order;
+use understand::DateOrder;
 
-use super::Mistake;
-use super::document::{LISTS, Origin};
-use super::form::{Headers, Hidden, Load, LogFormat, Number, Reference, Temperature, WebOrigin};
-use super::section::{Key, Reading, Section, hint as hint_of, section};
+use super::ConfigMistake;
+use super::document::{LISTS, ValueOrigin};
+use super::section::{ConfigReader, ConfigSection, SettingKey, hint as hint_of, section};
+use super::values::{HeaderList, LogFormat, MaxLoad, Number, RedactedText, SecretReference, Temperature, WebOrigin};
 
-/// `section: Struct { settings }`, as in [`section!`].
+/// Declares all sections: `section: Struct { settings }`, as in [`section!`].
 macro_rules! settings {
     ($($section:ident: $name:ident { $($settings:tt)+ })+) => {
         $(section! { pub(crate) struct $name { $($settings)+ } })+
 
         #[derive(Debug)]
-        pub(crate) struct Settings { $(pub(crate) $section: $name),+ }
+        pub(crate) struct ConfigSettings { $(pub(crate) $section: $name),+ }
 
         /// Every section with its settings, in the order of the template.
-        pub(crate) const SECTIONS: &[(&str, &[Key])] = &[$((stringify!($section), $name::KEYS)),+];
+        pub(crate) const SECTIONS: &[(&str, &[SettingKey])] = &[$((stringify!($section), $name::KEYS)),+];
 
-        impl Settings {
-            pub(crate) fn load(reading: &Reading<'_>) -> Option<Self> {
-                $(let $section = $name::load(reading.document.section(stringify!($section)), reading);)+
+        impl ConfigSettings {
+            pub(crate) fn load(reader: &ConfigReader<'_>) -> Option<Self> {
+                $(let $section = $name::load(reader.document.section(stringify!($section)), reader);)+
                 Some(Self { $($section: $section?),+ })
             }
         }
@@ -37,29 +37,29 @@ macro_rules! settings {
 }
 
 settings! {
-    server: Server {
-        /// Address and port. Beyond loopback `[auth]` is required.
+    server: ServerSection {
+        /// Address and port to listen on. `[auth]` is required unless it is a loopback address.
         listen: SocketAddr = "127.0.0.1:7717";
-        /// How people reach the server from outside, for links and the Host check.
+        /// Public URL of the server, for links and the check of the Host header.
         public_url: Option<WebOrigin> => "https://adjutant.example";
-        /// Web pages of other origins that may call the server.
+        /// Origins of web pages that may call the server.
         cors_origins: Vec<WebOrigin> = [] => ["https://app.example"];
-        /// Addresses or networks of proxies whose X-Forwarded-For is believed.
+        /// Addresses or networks of trusted proxies; only their X-Forwarded-For is used.
         trusted_proxies: Vec<IpNet> = [] => ["10.0.0.0/8"];
-        /// After this a request is answered with 504.
+        /// Timeout of a request; the response is 504.
         request_timeout_seconds: Number<1, 3600> = 30;
-        /// The largest body of a request.
+        /// Maximum size of a request body.
         max_body_bytes: Number<1024, 0x4000_0000> = 1048576;
-        /// The largest document to import.
+        /// Maximum size of a document to import.
         max_import_bytes: Number<1024, 0x1_0000_0000> = 67108864;
-        /// Requests per user and minute; 0 is no limit. Without `[auth]` there is none unless it is set.
+        /// Requests per user and minute; 0 is no limit. Without `[auth]`, there is no limit by default.
         rate_limit_per_minute: Number<0, 10_000_000> = 1200;
-        /// Requests a user may make at once.
+        /// Requests that a user may send in a burst.
         rate_limit_burst: Number<1, 1_000_000> = 200;
     }
-    auth: Auth {
+    auth: AuthSection {
         /// Secret for HS256 tokens, at least 32 characters.
-        jwt_secret: Option<Reference> => "env:ADJUTANT_JWT_SECRET";
+        jwt_secret: Option<SecretReference> => "env:ADJUTANT_JWT_SECRET";
         /// Public keys for RS256, ES256 and EdDSA tokens.
         jwks_url: Option<String> => "https://issuer.example/.well-known/jwks.json";
         /// Tokens must have this `iss`.
@@ -67,117 +67,119 @@ settings! {
         /// Tokens must have this `aud`.
         audience: Option<String> => "adjutant";
     }
-    database: Database {
-        /// postgres://…; without it SQLite in the data directory. A URL without a password may stand here itself.
-        url: Option<Hidden> => "env:DATABASE_URL";
-        /// SQLite: full survives a power cut, normal a crash of the program.
+    database: DatabaseSection {
+        /// PostgreSQL URL; by default SQLite in the data directory. A URL with a password must be a reference.
+        url: Option<RedactedText> => "env:DATABASE_URL";
+        /// Durability of SQLite: full survives a power failure, normal a crash of the program.
         durability: Durability = "full";
     }
-    model: Model {
-        /// offline (built in), gemini, openai, anthropic or openai-compatible; without it by the key found:
+    model: ModelSection {
+        /// Provider: offline (built in), gemini, openai, anthropic or openai-compatible; by default the first with a key:
         /// GEMINI_API_KEY, OPENAI_API_KEY, ANTHROPIC_API_KEY.
-        provider: Option<Provider> => "gemini";
-        /// The model, as its provider calls it.
+        provider: Option<ModelProvider> => "gemini";
+        /// Name of the model at its provider.
         name: Option<String> => "gemini-2.5-flash";
-        /// Where the model is, unless at its provider's; Ollama's address with openai-compatible, for example.
+        /// Base URL, if it differs from the default of the provider; for Ollama, use openai-compatible.
         base_url: Option<String> => "http://localhost:11434/v1";
-        /// The key, where it is not in the provider's variable.
-        api_key: Option<Reference> => "env:GEMINI_API_KEY";
-        /// Sent with every request; credentials only as a reference: "api-key: env:NAME".
-        headers: Headers = [] => ["X-Team: blue"];
-        /// From 0, as predictable as can be, to 2; default leaves it to the provider.
+        /// API key, if it is not in the variable of the provider.
+        api_key: Option<SecretReference> => "env:GEMINI_API_KEY";
+        /// Headers to send with every request; secrets as references: "api-key: env:NAME".
+        headers: HeaderList = [] => ["X-Team: blue"];
+        /// Temperature from 0 (most deterministic) to 2; "default" uses the default of the provider.
         temperature: Temperature = "0";
-        /// What answers when the model fails, in order: offline, a provider, or one with its model. [] is nothing.
+        /// Fallbacks in order if the model fails: offline, a provider, or a provider and a model. [] is no fallback.
         fallback: Vec<String> = ["offline"] => ["openai:gpt-4o", "offline"];
     }
-    assistant: Assistant {
-        /// Where users are when their token does not say; the system's by default.
+    assistant: AssistantSection {
+        /// Time zone of users without one in their token; the system time zone by default.
         time_zone: Option<TimeZone> => "Europe/Berlin";
-        /// What 3/4 means: month_first is the 4th of March, day_first the 3rd of April.
-        numeric_dates: Order = "month_first" => "day_first";
-        /// What the assistant asks about first: destructive (deletions, and whatever touches several tasks), bulk, never.
-        confirm: Confirm = "destructive";
-        /// How many tools one turn may call.
+        /// Meaning of 3/4: month_first is the 4th of March, day_first the 3rd of April.
+        numeric_dates: DateOrder = "month_first" => "day_first";
+        /// Changes that need a confirmation: destructive (deletions and changes to several tasks), bulk, never.
+        confirm: ConfirmationPolicy = "destructive";
+        /// Maximum number of tool calls per turn.
         max_tool_calls: Number<1, 100> = 10;
     }
-    tasks: Tasks {
-        /// What our own tools are called: task (add_task …), todo (create_todo …), or none where an MCP server keeps the
+    tasks: TasksSection {
+        /// Names of the built-in tools: task (add_task …), todo (create_todo …), or none if an MCP server manages the
         /// tasks.
-        tool_names: Names = "task";
-        /// Whether users are told when a task with a time of day is due.
+        tool_names: ToolNames = "task";
+        /// Notify users when a task with a time of day is due.
         notify_due: bool = true;
-        /// The longest title of a task.
+        /// Maximum length of the title of a task.
         max_title_chars: Number<1, 2000> = 200;
     }
-    executions: Executions {
-        /// How many agents run at once on this machine; what is more waits. 0 is no limit.
+    executions: ExecutionsSection {
+        /// Maximum number of concurrent executions on this machine; further ones are queued. 0 is no limit.
         max_running: Number<0, 1_000_000> = 0;
-        /// Above this load average, for each processor, nothing new starts. 0 is no limit.
-        max_load: Load = "0" => "2.5";
-        /// With less memory free nothing new starts.
+        /// Load average per processor above which no execution starts. 0 is no limit.
+        max_load: MaxLoad = "0" => "2.5";
+        /// Free memory below which no execution starts.
         min_free_memory_mb: Number<0, 0x100_0000_0000> = 64;
-        /// With less disk free nothing new starts.
+        /// Free disk space below which no execution starts.
         min_free_disk_mb: Number<0, 0x100_0000_0000> = 100;
     }
-    a2a: A2a {
-        /// The agent that A2A clients reach where they name none: at /.well-known/agent-card.json and by gRPC.
+    a2a: A2aSection {
+        /// Agent for A2A clients that name none: at /.well-known/agent-card.json and by gRPC.
         default_agent: String = "assistant";
-        /// Whether A2A clients may be told of their tasks at private addresses, for tests.
+        /// Allow push notifications to private addresses, for tests.
         allow_private_webhooks: bool = false;
     }
-    retention: Retention {
-        /// Conversations unused for so long are removed; 0 keeps them.
+    retention: RetentionSection {
+        /// Remove conversations that were not used for this many days; 0 keeps them.
         conversation_days: Number<0, 36_500> = 30;
-        /// Executions and sessions that ended so long ago are removed; 0 keeps them.
+        /// Remove executions and sessions this many days after their end; 0 keeps them.
         execution_days: Number<0, 36_500> = 30;
-        /// Above this size of all output, the executions that ended first lose theirs; 0 keeps it.
+        /// Maximum total size of output; the oldest executions lose their output first. 0 is no limit.
         output_gb: Number<0, 1_000_000> = 5;
-        /// Notifications so old are removed; 0 keeps them.
+        /// Remove notifications after this many days; 0 keeps them.
         notification_days: Number<0, 36_500> = 30;
     }
-    smtp: Smtp {
-        /// The server that sends e-mail; smtp://me@mail.example:587?tls=required for STARTTLS.
+    smtp: SmtpSection {
+        /// Mail server; smtp://me@mail.example:587?tls=required for STARTTLS.
         url: Option<String> => "smtps://me@mail.example";
-        /// Whom e-mail comes from.
+        /// Sender address.
         from: Option<String> => "adjutant@mail.example";
-        /// The password of the user in smtp.url.
-        password: Option<Reference> => "env:SMTP_PASSWORD";
+        /// Password of the user in smtp.url.
+        password: Option<SecretReference> => "env:SMTP_PASSWORD";
     }
-    log: Log {
-        /// off, error, warning, info, debug or trace.
+    log: LogSection {
+        /// Level: off, error, warning, info, debug or trace.
         level: LevelFilter = "info";
-        /// json, text, or auto: text on a terminal.
+        /// Format: json, text, or auto for text on a terminal and JSON otherwise.
         format: LogFormat = "auto";
     }
-    telemetry: Telemetry {
-        /// OpenTelemetry traces go there by OTLP (gRPC).
+    telemetry: TelemetrySection {
+        /// OTLP endpoint (gRPC) for OpenTelemetry traces.
         otlp_endpoint: Option<WebOrigin> => "http://127.0.0.1:4317";
-        /// The service's name in traces.
+        /// Service name in traces.
         service_name: String = "adjutant";
     }
 }
 
-/// Returns the setting that is called `section.key`.
-pub(crate) fn find(name: &str) -> Option<&'static Key> {
+/// Returns the setting `section.key`, if it exists.
+pub(crate) fn find(name: &str) -> Option<&'static SettingKey> {
     let (section, key) = name.split_once('.')?;
     let (_, keys) = SECTIONS.iter().find(|(known, _)| *known == section)?;
     keys.iter().find(|known| known.name == key)
 }
 
-/// Returns a question for the section or the setting that may have been meant, or nothing.
+/// Returns a suggestion for an unknown section or `section.key`, or an empty text. A known key in the wrong section is
+/// suggested with the correct one.
 pub(crate) fn hint(name: &str) -> String {
     let Some((_, key)) = name.split_once('.') else {
         return hint_of(name, SECTIONS.iter().map(|(name, _)| *name).chain(LISTS.iter().map(|list| list.name)));
     };
     let all = SECTIONS.iter().flat_map(|(section, keys)| keys.iter().map(move |key| (*section, key.name)));
     let full: Vec<_> = all.map(|(section, key)| (key, format!("{section}.{key}"))).collect();
-    // The right key in the wrong section: `server.jwt_secret`.
+    // A known key in the wrong section, such as `server.jwt_secret`.
     match full.iter().find(|(known, _)| *known == key) {
         Some((_, moved)) => format!("; did you mean {moved}?"),
         None => hint_of(name, full.iter().map(|(_, full)| full.as_str())),
     }
 }
 
-pub(crate) fn unknown(name: &str, origin: Origin) -> Mistake {
-    Mistake { origin, message: format!("there is no setting {name}{}", hint(name)) }
+/// Returns the mistake for an unknown setting.
+pub(crate) fn unknown(name: &str, origin: ValueOrigin) -> ConfigMistake {
+    ConfigMistake { origin, message: format!("unknown setting {name}{}", hint(name)) }
 }

@@ -1,4 +1,4 @@
-//! Configuration: what wins, what is refused, and how mistakes are reported.
+//! Tests of the precedence of settings, of validation and of reported mistakes.
 
 mod a2a;
 mod mcp_servers;
@@ -7,16 +7,16 @@ mod notify;
 
 use std::ffi::OsString;
 
-use understand::Order;
+use understand::DateOrder;
 
 use super::*;
 
-/// Reads `file` and `variables` as if they were all there is.
+/// Reads the configuration from `file`, `variables` and `listen` only.
 fn load(file: &str, variables: &[(&str, &str)], listen: Option<&str>) -> Result<Config, Vec<String>> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("adjutant.toml");
     std::fs::write(&path, file).unwrap();
-    let global = Global { config: Some(path.clone()), ..Global::default() };
+    let global = GlobalOptions { config: Some(path.clone()), ..GlobalOptions::default() };
     let variables = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
     let mistakes = match Config::read(&global, listen, variables) {
         (Some(config), mistakes) if mistakes.is_empty() => return Ok(config),
@@ -27,22 +27,22 @@ fn load(file: &str, variables: &[(&str, &str)], listen: Option<&str>) -> Result<
 }
 
 #[test]
-fn nothing_at_all_is_a_valid_configuration() {
+fn an_empty_configuration_is_valid() {
     let config = load("", &[], None).unwrap();
     assert_eq!(config.settings.server.listen.to_string(), "127.0.0.1:7717");
     assert!(config.server.auth.is_none() && config.server.rate_limit.is_none() && config.database_url.is_none());
 }
 
 #[test]
-fn numeric_dates_begin_with_the_month_unless_told_otherwise() {
+fn numeric_dates_begin_with_the_month_by_default() {
     let order = |file: &str| load(file, &[], None).map(|config| config.server.numeric_dates);
-    assert_eq!(order("").unwrap(), Order::MonthFirst);
-    assert_eq!(order("[assistant]\nnumeric_dates = \"day_first\"\n").unwrap(), Order::DayFirst);
+    assert_eq!(order("").unwrap(), DateOrder::MonthFirst);
+    assert_eq!(order("[assistant]\nnumeric_dates = \"day_first\"\n").unwrap(), DateOrder::DayFirst);
     assert!(order("[assistant]\nnumeric_dates = \"year_first\"\n").is_err());
 }
 
 #[test]
-fn flags_win_over_variables_and_variables_over_the_file() {
+fn flags_override_variables_and_variables_override_the_file() {
     let file = "[server]\nlisten = \"127.0.0.1:1\"\nrequest_timeout_seconds = 5\n";
     let port = |variables: &[_], flag| load(file, variables, flag).unwrap().settings.server.listen.port();
     assert_eq!(port(&[], None), 1);
@@ -53,7 +53,8 @@ fn flags_win_over_variables_and_variables_over_the_file() {
 }
 
 #[test]
-fn every_mistake_is_reported_with_its_place_and_a_suggestion() {
+fn every_mistake_is_reported_with_its_origin_and_a_suggestion() {
+    // OPS-1
     let file = "\
 [server]
 lisen = \"127.0.0.1:1\"
@@ -74,22 +75,22 @@ level = \"loud\"
 ";
     let mistakes = load(file, &[("ADJUTANT_TASKS__MAX_TITEL_CHARS", "5")], None).unwrap_err();
     let expected = [
-        "adjutant.toml:2: there is no setting server.lisen; did you mean server.listen?",
+        "adjutant.toml:2: unknown setting server.lisen; did you mean server.listen?",
         "adjutant.toml:3: server.request_timeout_seconds must be a whole number",
         "adjutant.toml:4: server.max_body_bytes must be between 1024 and 1073741824, not 0",
-        "adjutant.toml:7: there is no setting auht.jwt_secret; did you mean auth.jwt_secret?",
-        "adjutant.toml:10: auth.jwt_secret must not stand here itself: write \"env:NAME\" or \"file:PATH\"",
-        "adjutant.toml:13: database.url holds a password: write url = \"env:DATABASE_URL\" or \"file:PATH\" instead",
+        "adjutant.toml:7: unknown setting auht.jwt_secret; did you mean auth.jwt_secret?",
+        "adjutant.toml:10: auth.jwt_secret must be a reference, not the secret: write \"env:NAME\" or \"file:PATH\"",
+        "adjutant.toml:13: database.url contains a password: write url = \"env:DATABASE_URL\" or \"file:PATH\" instead",
         "adjutant.toml:14: database.durability must be one of full, normal, not 'maybe'",
         "adjutant.toml:16: log.level must be one of info, off, error, warning, debug, trace, not 'loud'",
-        "ADJUTANT_TASKS__MAX_TITEL_CHARS: there is no setting tasks.max_titel_chars; did you mean tasks.max_title_chars?",
+        "ADJUTANT_TASKS__MAX_TITEL_CHARS: unknown setting tasks.max_titel_chars; did you mean tasks.max_title_chars?",
     ];
     assert_eq!(mistakes, expected);
-    assert!(!mistakes.concat().contains("hunter2"), "a mistake must not repeat the secret");
+    assert!(!mistakes.concat().contains("hunter2"), "the message contains the secret");
 }
 
 #[test]
-fn broken_toml_is_reported_by_line() {
+fn invalid_toml_is_reported_with_its_line() {
     let mistakes = load("[server]\nlisten = \n[log\nlevel = \"info\"\n", &[], None).unwrap_err();
     assert!(mistakes.iter().any(|m| m.starts_with("adjutant.toml:2: not TOML")), "{mistakes:?}");
     assert!(mistakes.iter().any(|m| m.starts_with("adjutant.toml:3: not TOML")), "{mistakes:?}");
@@ -105,11 +106,12 @@ fn a_public_address_needs_authentication() {
     let jwks = [("ADJUTANT_AUTH__JWKS_URL", "https://issuer.example/jwks.json")];
     let config = load("", &jwks, Some("0.0.0.0:7717")).unwrap();
     assert!(!config.server.loopback_only);
-    assert!(config.server.rate_limit.is_some(), "with tokens there is a limit");
+    assert!(config.server.rate_limit.is_some(), "authentication enables the rate limit");
 }
 
 #[test]
-fn secrets_come_from_files_and_must_be_long_enough() {
+fn secrets_are_read_from_files_and_have_a_minimum_length() {
+    // OPS-3
     let dir = tempfile::tempdir().unwrap();
     let secret = dir.path().join("secret");
     let reference = format!("file:{}", secret.display());
@@ -123,28 +125,28 @@ fn secrets_come_from_files_and_must_be_long_enough() {
 }
 
 #[test]
-fn references_are_looked_up_in_the_given_variables() {
+fn references_are_resolved_from_the_environment() {
     let variables = [("ADJUTANT_AUTH__JWT_SECRET", "env:JWT"), ("JWT", "0123456789012345678901234567890123456789")];
     assert!(load("", &variables, None).unwrap().server.auth.unwrap().secret.is_some());
-    let said = load("", &variables[..1], None).unwrap_err();
-    assert_eq!(said, ["ADJUTANT_AUTH__JWT_SECRET: auth.jwt_secret refers to the variable JWT, which is not set"]);
+    let mistakes = load("", &variables[..1], None).unwrap_err();
+    assert_eq!(mistakes, ["ADJUTANT_AUTH__JWT_SECRET: auth.jwt_secret refers to the variable JWT, which is not set"]);
 }
 
 #[test]
-fn every_default_and_every_example_has_the_type_of_its_setting() {
-    let (config, mistakes) = Config::read(&Global::default(), None, std::iter::empty());
+fn every_default_has_the_type_of_its_setting() {
+    let (config, mistakes) = Config::read(&GlobalOptions::default(), None, std::iter::empty());
     assert!(config.is_some() && mistakes.is_empty(), "{mistakes:?}");
     for (section, keys) in settings::SECTIONS {
         for key in *keys {
             let text = format!("{section}.{}", key.name);
             assert!(key.default.is_empty() || !key.default().is_null(), "{text} = {}", key.default);
-            assert!(!key.about.trim().is_empty() && key.template().lines().count() == 2, "{text}");
+            assert!(!key.description.trim().is_empty() && key.template().lines().count() == 2, "{text}");
         }
     }
 }
 
 #[test]
-fn the_template_is_a_valid_configuration_with_every_line_uncommented() {
+fn the_template_is_valid_with_all_lines_uncommented() {
     let template = crate::commands::config::template();
     load(&template, &[], None).unwrap();
     let lines = template.lines().map(|line| match line.strip_prefix("# ") {
@@ -155,13 +157,13 @@ fn the_template_is_a_valid_configuration_with_every_line_uncommented() {
     let keys = [("GEMINI_API_KEY", "g"), ("OPENAI_API_KEY", "o"), ("SMTP_PASSWORD", "p")];
     let _ = rustls::crypto::ring::default_provider().install_default();
     let config = load(&all.join("\n"), &keys, None).unwrap();
-    assert_eq!((config.models.choices.len(), config.mcp_servers.len(), config.agents.len()), (3, 2, 2));
+    assert_eq!((config.models.configs.len(), config.mcp_servers.len(), config.agents.len()), (3, 2, 2));
     assert_eq!(config.schedules.len(), 1);
     assert_eq!(config.notify.channels.len(), 3);
 }
 
 #[test]
-fn schedules_stand_in_the_file() {
+fn schedules_are_read_from_the_file() {
     // SCHED-1, SCHED-2
     let file = "\
 [assistant]
@@ -180,12 +182,12 @@ enabled = false
     let config = load(file, &[], None).unwrap();
     let unknown: Vec<_> = config.unknown_among(&["codx".to_owned()]).iter().map(|m| m.message.clone()).collect();
     assert_eq!(unknown.len(), 2);
-    let message = "schedules[tidy].agent_id must be an agent: there is none called 'codex'; did you mean codx?";
+    let message = "schedules[tidy].agent_id must be the id of an agent; there is no agent 'codex'; did you mean codx?";
     assert_eq!(unknown[0], message);
-    assert!(config.unknown_among(&["codex".to_owned()]).is_empty(), "somebody has registered it");
+    assert!(config.unknown_among(&["codex".to_owned()]).is_empty(), "the agent was added over the API");
     let [tidy, once] = &config.schedules[..] else { panic!("{:?}", config.schedules) };
     assert_eq!((tidy.settings.time_zone.as_str(), tidy.enabled), ("Europe/Berlin", None));
-    assert_eq!(once.settings.at.unwrap().to_string(), "2026-12-24T17:00:00Z", "in quotes or not");
+    assert_eq!(once.settings.at.unwrap().to_string(), "2026-12-24T17:00:00Z", "a TOML time without quotes");
     assert_eq!(once.enabled, Some(false));
 
     let file = "\
@@ -207,10 +209,10 @@ evry = \"1h\"
     let mistakes = load(file, &[("ADJUTANT_SCHEDULES__A", "1")], None).unwrap_err();
     let starts = [
         "adjutant.toml:4: schedules[a].cron_expression has '61' for the minute",
-        "adjutant.toml:5: schedules[a].jitter must be a length of time",
-        "adjutant.toml:11: schedules[B].name is taken by the schedule at adjutant.toml:6",
-        "adjutant.toml:14: schedules[B].evry is not known here",
-        "ADJUTANT_SCHEDULES__A: schedules stand in the file",
+        "adjutant.toml:5: schedules[a].jitter must be a duration",
+        "adjutant.toml:11: schedules[B].name is already used by the schedule at adjutant.toml:6",
+        "adjutant.toml:14: schedules[B].evry is not a known field",
+        "ADJUTANT_SCHEDULES__A: schedules must be in the file",
     ];
     assert_eq!(mistakes.len(), starts.len(), "{mistakes:#?}");
     for (mistake, start) in mistakes.iter().zip(starts) {
@@ -219,6 +221,6 @@ evry = \"1h\"
     let twice = file.replace("evry = \"1h\"\n", "").replace("61", "1").replace("jitter = \"long\"\n", "");
     assert_eq!(
         load(&twice, &[], None).unwrap_err(),
-        ["adjutant.toml:10: schedules[B].name is taken by the schedule at adjutant.toml:5"]
+        ["adjutant.toml:10: schedules[B].name is already used by the schedule at adjutant.toml:5"]
     );
 }

@@ -1,4 +1,4 @@
-//! `adjutant agents`, and what `config` and `doctor` say about agents.
+//! `adjutant agents`, and the output of `config` and `doctor` about agents.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -6,22 +6,22 @@ use std::process::Stdio;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use testkit::app::{Home, Ran};
+use testkit::app::{CommandOutput, Home};
 
 use crate::home;
 
 const ASSISTANT: &str = "assistant\tAssistant\tenabled\tread-only\ttask\tbuilt in\n";
 const CAT: &str = "[[agents]]\nid = \"cat\"\nexecutable_path = \"/bin/cat\"\n";
 
-/// Runs the same story with and without a server.
-fn both_ways(home: impl Fn() -> Home, story: impl Fn(&Home)) {
-    story(&home());
+/// Runs the same checks without and with a server.
+fn without_and_with_server(home: impl Fn() -> Home, check: impl Fn(&Home)) {
+    check(&home());
     let served = home();
     let _server = served.serve();
-    story(&served);
+    check(&served);
 }
 
-/// A home on whose PATH is a program of this name that runs `script`.
+/// Returns a home with a program of this name in the `PATH`. The program runs `script`.
 fn with_program(name: &str, script: &str) -> Home {
     let home = home();
     let folder = home.path().join("bin");
@@ -30,20 +30,21 @@ fn with_program(name: &str, script: &str) -> Home {
     std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:/usr/bin:/bin", folder.display());
-    home.with("PATH", &path)
+    home.with_env("PATH", &path)
 }
 
-fn feed(home: &Home, arguments: &[&str], input: &str) -> Ran {
+/// Runs a command with input on stdin.
+fn run_with_input(home: &Home, arguments: &[&str], input: &str) -> CommandOutput {
     let mut command = home.command(arguments);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    Ran::from(child.wait_with_output().unwrap())
+    CommandOutput::from(child.wait_with_output().unwrap())
 }
 
 #[test]
-fn add_list_show_and_rm() {
+fn agents_can_be_added_listed_shown_and_removed() {
     // SUP-1
-    both_ways(home, |home| {
+    without_and_with_server(home, |home| {
         assert_eq!(home.run(&["agents", "list"]).ok(), ASSISTANT);
         let add = ["agents", "add", "--id", "shout", "--name", "Shouter", "--executable", "tr", "--timeout", "7.5"];
         let more = ["--arg", "a-z", "--arg", "A-Z", "--env", "LANG=C", "--env", "KEY=env:SOME_KEY", "--cwd", "."];
@@ -59,7 +60,7 @@ fn add_list_show_and_rm() {
         let there = std::fs::canonicalize(home.path()).unwrap();
         assert_eq!(std::fs::canonicalize(body["working_directory"].as_str().unwrap()).unwrap(), there);
         let shown = home.run(&["agents", "show", "Shouter"]).ok();
-        for line in ["args                       a-z A-Z\n", "now                        0 running, 0 waiting\n"] {
+        for line in ["args                       a-z A-Z\n", "now                        0 running, 0 queued\n"] {
             assert!(shown.contains(line), "{shown}");
         }
         let taken = home.run(&["agents", "add", "--id", "shout", "--executable", "cat"]);
@@ -67,20 +68,17 @@ fn add_list_show_and_rm() {
 
         let asked = home.run(&["agents", "rm", "shout"]);
         assert_eq!((asked.code(), asked.err().contains("'shout'")), (4, true), "{}", asked.err());
-        assert_eq!(
-            home.run(&["agents", "rm", "shout", "--yes"]).ok(),
-            "Removed 'shout'; what was done stays on record\n"
-        );
+        assert_eq!(home.run(&["agents", "rm", "shout", "--yes"]).ok(), "Removed 'shout'; past executions are kept\n");
         assert_eq!(home.run(&["agents", "list", "-q"]).ok(), "assistant\n");
         assert_eq!(home.run(&["agents", "show", "shout"]).code(), 3);
     });
 }
 
 #[tokio::test]
-async fn an_agent_of_the_file_stays_as_it_is() {
+async fn agents_of_the_configuration_file_cannot_be_changed() {
     // SUP-1
-    both_ways(
-        || home().configured(CAT),
+    without_and_with_server(
+        || home().with_config(CAT),
         |home| {
             let refused = home.run(&["agents", "rm", "cat", "--yes"]);
             assert_eq!(refused.code(), 7);
@@ -91,7 +89,7 @@ async fn an_agent_of_the_file_stays_as_it_is() {
             assert_eq!(listed, format!("{ASSISTANT}cat\tcat\tenabled\tread-only\ttask\t/bin/cat\n"));
         },
     );
-    let home = home().configured(CAT);
+    let home = home().with_config(CAT);
     let server = home.serve();
     let removed = server.request(Method::DELETE, "/api/agents/cat").send().await.unwrap();
     assert_eq!(removed.status(), 409);
@@ -99,8 +97,8 @@ async fn an_agent_of_the_file_stays_as_it_is() {
 }
 
 #[test]
-fn an_agent_from_a_file() {
-    both_ways(home, |home| {
+fn agents_can_be_added_from_a_file() {
+    without_and_with_server(home, |home| {
         let file = home.path().join("agent.toml");
         std::fs::write(&file, "id = \"one\"\nexecutable_path = \"cat\"\nmax_retries = 2\n").unwrap();
         home.run(&["agents", "add", "--file", "agent.toml", "--name", "First"]).ok();
@@ -108,22 +106,23 @@ fn an_agent_from_a_file() {
         assert_eq!((&one["name"], &one["max_retries"]), (&json!("First"), &json!(2)), "flags win over the file");
         std::fs::write(&file, "[[agents]]\nid = \"two\"\nexecutable_path = \"cat\"\n").unwrap();
         home.run(&["agents", "add", "--file", "agent.toml"]).ok();
-        let three = feed(home, &["agents", "add", "--file", "-"], r#"{"id": "three", "executable_path": "cat"}"#);
+        let three =
+            run_with_input(home, &["agents", "add", "--file", "-"], r#"{"id": "three", "executable_path": "cat"}"#);
         three.ok();
         assert_eq!(home.run(&["agents", "list", "-q"]).ok(), "assistant\none\nthree\ntwo\n");
-        // What is shown can be given back.
+        // The output of `show` can be added again.
         let body = home.run(&["agents", "show", "two", "--json"]).ok();
         home.run(&["agents", "rm", "two", "--yes"]).ok();
-        feed(home, &["agents", "add", "--file", "-"], &body).ok();
+        run_with_input(home, &["agents", "add", "--file", "-"], &body).ok();
         assert_eq!(home.run(&["agents", "add", "--file", "missing.toml"]).code(), 3);
-        assert_eq!(feed(home, &["agents", "add", "--file", "-"], "not an agent").code(), 2);
+        assert_eq!(run_with_input(home, &["agents", "add", "--file", "-"], "not an agent").code(), 2);
         assert_eq!(home.run(&["agents", "add"]).code(), 2);
     });
 }
 
 #[test]
-fn what_is_wrong_is_named_by_its_field() {
-    both_ways(home, |home| {
+fn validation_errors_name_the_field() {
+    without_and_with_server(home, |home| {
         for (flags, field) in [
             (&["--id", "Upper", "--executable", "cat"][..], "id"),
             (&["--id", "a", "--executable", "no-such-program"], "executable_path"),
@@ -141,7 +140,8 @@ fn what_is_wrong_is_named_by_its_field() {
 }
 
 #[test]
-fn presets_are_found_added_and_checked() {
+fn presets_are_detected_added_and_checked() {
+    // SUP-1
     let home = with_program("codex", "[ \"$*\" = --version ] && echo codex 1.2.3");
     let presets = home.run(&["agents", "presets", "-q"]).ok();
     assert!(presets.lines().any(|preset| preset == "codex"), "{presets}");
@@ -158,12 +158,12 @@ fn presets_are_found_added_and_checked() {
 }
 
 #[test]
-fn check_says_what_is_wrong_and_what_to_do() {
+fn check_reports_problems_and_remedies() {
     let file = "[[agents]]\nid = \"gone\"\nexecutable_path = \"no-such-program\"\n\
                 [[agents]]\nid = \"keyless\"\nexecutable_path = \"cat\"\nenvs = { KEY = \"env:NOT_SET\" }\n\
                 [[agents]]\nid = \"off\"\nexecutable_path = \"no-such-program\"\nenabled = false\n";
-    both_ways(
-        || home().configured(&format!("{CAT}{file}")),
+    without_and_with_server(
+        || home().with_config(&format!("{CAT}{file}")),
         |home| {
             let checked = home.run(&["agents", "check"]);
             assert_eq!(checked.code(), 1);
@@ -176,77 +176,84 @@ fn check_says_what_is_wrong_and_what_to_do() {
                 assert!(checked.out().contains(line), "{}", checked.out());
             }
             home.run(&["agents", "check", "cat"]).ok();
-            assert_eq!(home.run(&["agents", "check", "off"]).code(), 1, "who is named is looked at");
-            assert_eq!(home.run(&["agents", "check", "nobody"]).code(), 3);
+            assert_eq!(
+                home.run(&["agents", "check", "off"]).code(),
+                1,
+                "a named agent is checked even if it is disabled"
+            );
+            assert_eq!(home.run(&["agents", "check", "unknown"]).code(), 3);
             let body = home.run(&["agents", "check", "gone", "--json"]).json();
             assert_eq!((&body["ok"], &body["agents"][0]["id"]), (&json!(false), &json!("gone")));
         },
     );
-    let broken = with_program("codex", "echo cannot >&2; exit 9").configured("[[agents]]\npreset = \"codex\"\n");
+    let broken = with_program("codex", "echo cannot >&2; exit 9").with_config("[[agents]]\npreset = \"codex\"\n");
     let checked = broken.run(&["agents", "check"]);
     assert_eq!(checked.code(), 1);
-    assert!(checked.out().contains("--version` ended with exit status: 9: cannot"), "{}", checked.out());
+    assert!(checked.out().contains("--version` exited with exit status: 9: cannot"), "{}", checked.out());
 }
 
 #[test]
-fn mistakes_have_a_file_a_line_and_a_field() {
+fn configuration_errors_have_a_file_a_line_and_a_field() {
     // SUP-1
     let file = "[[agents]]\nid = \"a\"\nexecutable_path = \"cat\"\ninput_pattern = \"mail\"\n\
                 [[agents]]\nid = \"b\"\nexecutable_path = \"cat\"\ntimeout = 0\nenvs = { TOKEN = \"sk-0123456789abcdef\" }\n\
                 [[agents]]\nid = \"c\"\nprogram = \"cat\"\n";
-    let check = home().configured(file).run(&["config", "check"]);
+    let check = home().with_config(file).run(&["config", "check"]);
     assert_eq!(check.code(), 2);
     let lines: Vec<String> = check.out().lines().map(str::to_owned).collect();
-    for (place, field) in [
+    for (position, field) in [
         ("config.toml:4", "agents[a].input_pattern"),
         ("config.toml:8", "agents[b].timeout"),
         ("config.toml:9", "agents[b].envs.TOKEN"),
         ("config.toml:12", "agents[c].program"),
     ] {
-        assert!(lines.iter().any(|line| line.contains(place) && line.contains(field)), "{place} {field}: {lines:#?}");
+        assert!(
+            lines.iter().any(|line| line.contains(position) && line.contains(field)),
+            "{position} {field}: {lines:#?}"
+        );
     }
     assert!(!check.out().contains("0123456789abcdef"), "{}", check.out());
 }
 
 #[test]
-fn a_type_that_names_the_input_alone_goes_with_any_output() {
+fn an_agent_type_for_the_input_allows_any_output_pattern() {
     // SUP-2
     let file = "[[agents]]\nid = \"sorted\"\nexecutable_path = \"sh\"\nagent_type = \"file-input\"\n\
                 args = [\"-c\", \"sort \\\"$0\\\" > \\\"$1\\\"\", \"{{input_file}}\", \"{{output_file}}\"]\n\
                 output_pattern = \"file\"\n";
-    let home = home().configured(file);
+    let home = home().with_config(file);
     home.run(&["config", "check"]).ok();
     let shown = home.run(&["agents", "show", "sorted", "--json"]).json();
     let patterns = |agent: &Value| {
         ["agent_type", "input_pattern", "output_pattern"].map(|field| agent[field].as_str().unwrap().to_owned())
     };
     assert_eq!(patterns(&shown), ["file-input", "file", "file"]);
-    assert_eq!(feed(&home, &["run", "sorted"], "b\na\n").ok(), "a\nb\n");
-    // Over the API too, with and without the pattern of the output.
+    assert_eq!(run_with_input(&home, &["run", "sorted"], "b\na\n").ok(), "a\nb\n");
+    // The same holds for added agents, with and without an output pattern.
     for (id, output, expected) in
         [("a", json!("file"), "file"), ("b", json!("json-rpc"), "json-rpc"), ("c", Value::Null, "stdout")]
     {
         let draft = json!({"id": id, "executable_path": "cat", "agent_type": "file-input", "output_pattern": output});
-        feed(&home, &["agents", "add", "--file", "-"], &draft.to_string()).ok();
+        run_with_input(&home, &["agents", "add", "--file", "-"], &draft.to_string()).ok();
         let shown = home.run(&["agents", "show", id, "--json"]).json();
         assert_eq!(patterns(&shown), ["file-input", "file", expected]);
     }
-    // A type that names both is held to both; the message names the two settings.
+    // A type with both patterns requires both. The message names the two settings.
     let wrong = file.replace("file-input", "file-stdout");
-    let message = "agent_type 'file-stdout' stands for output_pattern 'stdout', but output_pattern is 'file'";
-    let check = crate::home().configured(&wrong).run(&["config", "check"]);
+    let message = "agent_type 'file-stdout' requires output_pattern 'stdout', but output_pattern is 'file'";
+    let check = crate::home().with_config(&wrong).run(&["config", "check"]);
     assert_eq!(check.code(), 2);
     assert!(check.out().contains(&format!("config.toml:4: agents[sorted].{message}")), "{}", check.out());
     let draft = json!({"executable_path": "cat", "id": "d", "agent_type": "file-stdout", "output_pattern": "file"});
-    let refused = feed(&home, &["agents", "add", "--file", "-"], &draft.to_string());
+    let refused = run_with_input(&home, &["agents", "add", "--file", "-"], &draft.to_string());
     assert!(refused.code() == 2 && refused.err().contains(message), "{}", refused.err());
 }
 
 #[test]
-fn config_and_doctor_know_the_agents() {
+fn config_and_doctor_report_agents_without_secrets() {
     let file = "[[agents]]\nid = \"a\"\nexecutable_path = \"cat\"\nargs = [\"-u\"]\n\
                 envs = { KEY = \"env:SOME_KEY\", MOOD = \"sunny\" }\n[[agents]]\nid = \"gone\"\nexecutable_path = \"/no/such\"\n";
-    let home = home().configured(file).with("SOME_KEY", "hunter2hunter2");
+    let home = home().with_config(file).with_env("SOME_KEY", "hunter2hunter2");
     let shown = home.run(&["config", "show"]).ok();
     assert!(shown.contains("agents[a]\tcat -u, read-only, with KEY env:SOME_KEY, MOOD set\t"), "{shown}");
     assert!(shown.contains("config.toml:1"), "{shown}");
@@ -257,7 +264,7 @@ fn config_and_doctor_know_the_agents() {
     for line in ["ok\tagent\ta: ", "!!\tagent\tgone: the program /no/such cannot be run", "ok\tread-only\t"] {
         assert!(doctor.out().contains(line), "{}", doctor.out());
     }
-    for said in [shown, body.to_string(), doctor.out()] {
-        assert!(!said.contains("sunny") && !said.contains("hunter2"), "{said}");
+    for output in [shown, body.to_string(), doctor.out()] {
+        assert!(!output.contains("sunny") && !output.contains("hunter2"), "{output}");
     }
 }

@@ -1,4 +1,4 @@
-//! Talking to the assistant: over HTTP with tokens, and on the command line.
+//! Chat over HTTP with tokens, and on the command line.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -9,7 +9,7 @@ use testkit::app::Server;
 
 use crate::{ALICE, BOB, home, home_with_auth, token};
 
-const DOORS: [&str; 2] = ["/chat", "/chat/stream"];
+const PATHS: [&str; 2] = ["/chat", "/chat/stream"];
 
 async fn post(server: &Server, path: &str, token: &str, body: &Value) -> (StatusCode, String) {
     let answer = server.request(Method::POST, path).bearer_auth(token).json(body).send().await.unwrap();
@@ -17,17 +17,17 @@ async fn post(server: &Server, path: &str, token: &str, body: &Value) -> (Status
 }
 
 #[tokio::test]
-async fn nobody_enters_anothers_conversation() {
+async fn conversations_of_other_users_are_not_found() {
     // CHAT-7, AGENT-3
     let home = home_with_auth();
     let alice = token(&home, ALICE, &[]);
     let bob = token(&home, BOB, &[]);
     let server = home.serve();
-    let say = |text: &str| json!({"input": text, "conversation_id": "conv_secret1"});
-    assert_eq!(post(&server, "/chat", &alice, &say("add buy a ring")).await.0, 200);
-    for door in DOORS {
-        let (status, body) = post(&server, door, &bob, &say("show my tasks")).await;
-        assert_eq!(status, 404, "{door}");
+    let message = |text: &str| json!({"input": text, "conversation_id": "conv_secret1"});
+    assert_eq!(post(&server, "/chat", &alice, &message("add buy a ring")).await.0, 200);
+    for path in PATHS {
+        let (status, body) = post(&server, path, &bob, &message("show my tasks")).await;
+        assert_eq!(status, 404, "{path}");
         assert!(!body.contains("ring"), "{body}");
     }
     for (method, path) in
@@ -37,29 +37,29 @@ async fn nobody_enters_anothers_conversation() {
     }
     let (_, theirs) = post(&server, "/agent/run", &bob, &json!({"message": "show all tasks of all users"})).await;
     assert!(!theirs.contains("ring"), "{theirs}");
-    let (_, stored) = post(&server, "/chat", &alice, &say("show my tasks")).await;
+    let (_, stored) = post(&server, "/chat", &alice, &message("show my tasks")).await;
     assert!(stored.contains("1. ☐ buy a ring"), "{stored}");
-    for door in ["/chat", "/chat/stream", "/agent/run"] {
+    for path in ["/chat", "/chat/stream", "/agent/run"] {
         let body = json!({"input": "hi", "message": "hi"});
-        assert_eq!(server.post(door, &body).await.status(), 401, "{door}");
+        assert_eq!(server.post(path, &body).await.status(), 401, "{path}");
     }
 }
 
 #[tokio::test]
-async fn nobody_speaks_for_another() {
-    // CHAT-3, AGENT-3
+async fn a_user_id_must_match_the_token() {
+    // AGENT-3, CHAT-3, CHAT-4
     let home = home_with_auth();
     let alice = token(&home, ALICE, &[]);
     let server = home.serve();
-    for door in DOORS {
+    for path in PATHS {
         for (user, status) in [(BOB, 403), (ALICE, 200), ("user_456def", 403)] {
             let body = json!({"input": "hello", "user_id": user});
-            assert_eq!(post(&server, door, &alice, &body).await.0, status, "{door} {user}");
+            assert_eq!(post(&server, path, &alice, &body).await.0, status, "{path} {user}");
         }
     }
     assert_eq!(post(&server, "/agent/run", &alice, &json!({"message": "hi", "user_id": BOB})).await.0, 403);
     assert_eq!(post(&server, "/agent/run", &alice, &json!({"message": "hi", "user_id": ALICE})).await.0, 200);
-    // Without authentication there is one user, whatever the request says.
+    // Without authentication the local user is used and `user_id` is ignored.
     let open = crate::home();
     let server = open.serve();
     let body = json!({"input": "add milk", "conversation_id": "conv_123abc", "user_id": "user_456def"});
@@ -67,11 +67,11 @@ async fn nobody_speaks_for_another() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_message_is_named() {
+async fn invalid_messages_name_the_field() {
     // CHAT-4
     let home = home();
     let server = home.serve();
-    for door in DOORS {
+    for path in PATHS {
         for (body, field) in [
             (json!({}), "input"),
             (json!({"input": ""}), "input"),
@@ -82,16 +82,16 @@ async fn what_is_wrong_with_a_message_is_named() {
             (json!({"input": "hi", "conversation_id": "conv_a-b"}), "conversation_id"),
             (json!({"input": "hi", "message": "hi"}), "message"),
         ] {
-            let answer = server.post(door, &body).await;
-            assert_eq!(answer.status(), 422, "{door} {body}");
+            let answer = server.post(path, &body).await;
+            assert_eq!(answer.status(), 422, "{path} {body}");
             assert_eq!(answer.headers()["content-type"], "application/problem+json");
             let problem: Value = answer.json().await.unwrap();
             assert_eq!(problem["errors"][0]["field"], field, "{body}");
         }
-        let raw = server.request(Method::POST, door).header("content-type", "application/json");
+        let raw = server.request(Method::POST, path).header("content-type", "application/json");
         let answer = raw.body(b"{\"input\": \"\xff\"}".to_vec()).send().await.unwrap();
         assert_eq!(answer.status(), 422);
-        assert_eq!(server.post(door, &json!({"input": "é".repeat(5000)})).await.status(), 200);
+        assert_eq!(server.post(path, &json!({"input": "é".repeat(5000)})).await.status(), 200);
     }
     let answer =
         server.request(Method::POST, "/chat/stream").header("Last-Event-ID", "x").json(&json!({"input": "hi"}));
@@ -99,8 +99,8 @@ async fn what_is_wrong_with_a_message_is_named() {
 }
 
 #[tokio::test]
-async fn the_log_tells_the_turn() {
-    // OPS-1, CHAT-5
+async fn a_turn_is_logged_with_its_request_id_and_without_secrets() {
+    // CHAT-5, OPS-1, OPS-2, SUP-9
     let home = home();
     let server = home.serve();
     let secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789";
@@ -110,7 +110,7 @@ async fn the_log_tells_the_turn() {
     assert_eq!(answer.headers()["x-request-id"], "req_mine");
     let text = answer.text().await.unwrap();
     assert!(text.matches("\"request_id\":\"req_mine\"").count() >= 5, "{text}");
-    let entries = server.log_of("req_mine").await;
+    let entries = server.request_log("req_mine").await;
     let names: Vec<_> = entries.iter().map(|entry| entry["event"].as_str().unwrap()).collect();
     assert_eq!(
         names,
@@ -128,12 +128,12 @@ async fn the_log_tells_the_turn() {
 }
 
 #[tokio::test]
-async fn a_message_sent_twice_is_carried_out_once() {
+async fn a_repeated_message_is_executed_once() {
     // CHAT-6
     let home = home();
     let server = home.serve();
-    let send = async |door: &str, seen: &str| {
-        let request = server.request(Method::POST, door).header("Idempotency-Key", format!("key{door}"));
+    let send = async |path: &str, seen: &str| {
+        let request = server.request(Method::POST, path).header("Idempotency-Key", format!("key{path}"));
         let body = json!({"input": "add buy milk", "conversation_id": "conv_1"});
         request.header("Last-Event-ID", seen).json(&body).send().await.unwrap().text().await.unwrap()
     };
@@ -147,7 +147,8 @@ async fn a_message_sent_twice_is_carried_out_once() {
 }
 
 #[test]
-fn the_shell_talks_to_the_assistant() {
+fn the_chat_command_prints_replies_and_sets_exit_codes() {
+    // CHAT-2, MODEL-1
     let home = home();
     assert_eq!(home.run(&["chat", "add buy milk"]).ok(), "Got it! Added 'buy milk' to your list. Anything else?\n");
     assert_eq!(home.run(&["chat", "show my tasks"]).ok(), "You have 1 task:\n1. ☐ buy milk\n");
@@ -160,11 +161,11 @@ fn the_shell_talks_to_the_assistant() {
     assert!(home.run(&["chat", "--yes", "delete bread"]).ok().ends_with("I've removed 'buy bread' from your tasks.\n"));
     assert_eq!(home.run(&["chat", &format!("add {}", "x".repeat(300))]).code(), 1);
     assert_eq!(home.run(&["chat", ""]).code(), 2);
-    assert_eq!(home.run(&["chat"]).code(), 2, "nothing to say");
+    assert_eq!(home.run(&["chat"]).code(), 2, "no input");
 }
 
 #[tokio::test]
-async fn lines_of_a_pipe_are_one_conversation() {
+async fn lines_from_a_pipe_form_one_conversation() {
     let home = home();
     let _server = home.serve();
     let mut command = home.command(&["chat"]);
@@ -173,9 +174,9 @@ async fn lines_of_a_pipe_are_one_conversation() {
     child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());
-    let said = String::from_utf8(output.stdout).unwrap();
+    let replies = String::from_utf8(output.stdout).unwrap();
     assert_eq!(
-        said,
+        replies,
         "Got it! Added 'buy milk' to your list. Anything else?\n\
          Do you really want to delete 'buy milk'? Reply 'yes delete' to confirm.\n\
          I've removed 'buy milk' from your tasks.\n\

@@ -1,21 +1,21 @@
-//! The command line, against the data directory and against a running server: the same words, the same exit codes.
+//! The command line on the data directory and with a running server. Output and exit codes are the same.
 
 use serde_json::json;
 use testkit::app::Home;
 
 use crate::home;
 
-/// Runs the same story with and without a server.
-fn both_ways(story: impl Fn(&Home)) {
-    story(&home());
+/// Runs the same checks without and with a server.
+fn without_and_with_server(check: impl Fn(&Home)) {
+    check(&home());
     let served = home();
     let _server = served.serve();
-    story(&served);
+    check(&served);
 }
 
 #[test]
-fn a_task_from_the_readme() {
-    both_ways(|home| {
+fn the_task_example_of_the_readme_works() {
+    without_and_with_server(|home| {
         let add = ["tasks", "add", "pay rent", "--due", "2026-01-31", "--priority", "high", "--tag", "home"];
         assert_eq!(home.run(&add).ok(), "Added 'pay rent', due 2026-01-31\n");
         let line = home.run(&["tasks", "list"]).ok();
@@ -24,13 +24,14 @@ fn a_task_from_the_readme() {
         assert_eq!((&body["count"], &body["next_cursor"]), (&json!(1), &json!(null)));
         let id = home.run(&["tasks", "list", "-q"]).ok().trim().to_owned();
         assert_eq!(body["tasks"][0]["id"], json!(id));
-        assert!(id.ends_with(line.split('\t').next().unwrap()), "the table shows the end of the id");
+        assert!(id.ends_with(line.split('\t').next().unwrap()), "the table shows the suffix of the id");
     });
 }
 
 #[test]
-fn done_edit_rm_and_undo() {
-    both_ways(|home| {
+fn tasks_can_be_completed_edited_removed_and_restored() {
+    // AGENT-13
+    without_and_with_server(|home| {
         home.run(&["tasks", "add", "Buy milk"]).ok();
         assert_eq!(home.run(&["tasks", "done", "milk"]).ok(), "Completed 'Buy milk'\n");
         assert_eq!(home.run(&["tasks", "list"]).ok(), "", "done tasks are not shown");
@@ -45,20 +46,20 @@ fn done_edit_rm_and_undo() {
         assert_eq!((refused.code(), refused.out()), (4, String::new()), "{}", refused.err());
         assert_eq!(home.run(&["tasks", "list", "-q"]).ok().lines().count(), 1);
         home.run(&["tasks", "rm", "bread", "--yes"]).ok();
-        assert_eq!(home.run(&["tasks", "undo"]).ok(), "'Buy bread' is back\n");
+        assert_eq!(home.run(&["tasks", "undo"]).ok(), "'Buy bread' is restored\n");
     });
 }
 
 #[test]
-fn a_recurring_task_comes_again() {
-    both_ways(|home| {
+fn completing_a_recurring_task_creates_the_next_one() {
+    without_and_with_server(|home| {
         // TASK-1
         home.run(&["tasks", "add", "pay rent", "--due", "2099-01-31", "--repeat", "FREQ=MONTHLY;BYMONTHDAY=-1"]).ok();
         let done = home.run(&["tasks", "done", "rent"]).ok();
         assert_eq!(done, "Completed 'pay rent'\n'pay rent' is due again 2099-02-28\n");
         home.run(&["tasks", "add", "stand-up", "--due", "2099-01-31", "--repeat", "FREQ=DAILY;COUNT=1"]).ok();
         let done = home.run(&["tasks", "done", "rent", "stand-up"]).ok();
-        let due = "'pay rent' is due again 2099-03-31\n'stand-up' repeats no more\n";
+        let due = "'pay rent' is due again 2099-03-31\n'stand-up' has no further occurrence\n";
         assert_eq!(done, format!("Completed 'pay rent', 'stand-up'\n{due}"));
         home.run(&["tasks", "undo"]).ok();
         let tasks = home.run(&["tasks", "list", "--json"]).json();
@@ -69,13 +70,13 @@ fn a_recurring_task_comes_again() {
 }
 
 #[test]
-fn exit_codes_are_those_of_the_contract() {
-    both_ways(|home| {
+fn exit_codes_follow_the_documentation() {
+    without_and_with_server(|home| {
         for title in ["call mum", "call dad"] {
             home.run(&["tasks", "add", title]).ok();
         }
         let code = |arguments: &[&str]| home.run(arguments).code();
-        assert_eq!(code(&["tasks", "done", "call nobody"]), 3);
+        assert_eq!(code(&["tasks", "done", "call sister"]), 3);
         let ambiguous = home.run(&["tasks", "done", "call"]);
         assert_eq!(ambiguous.code(), 5);
         assert!(ambiguous.err().contains("call mum") && ambiguous.err().contains("call dad"), "{}", ambiguous.err());
@@ -97,8 +98,8 @@ fn exit_codes_are_those_of_the_contract() {
 }
 
 #[test]
-fn an_id_or_an_end_of_it_names_a_task() {
-    both_ways(|home| {
+fn tasks_can_be_referenced_by_id_or_id_suffix() {
+    without_and_with_server(|home| {
         for n in 0..3 {
             home.run(&["tasks", "add", &format!("task {n}")]).ok();
         }
@@ -106,14 +107,14 @@ fn an_id_or_an_end_of_it_names_a_task() {
         let ids: Vec<_> = ids.lines().collect();
         assert_eq!(home.run(&["tasks", "done", &ids[0][28..]]).ok(), "Completed 'task 0'\n");
         assert_eq!(home.run(&["tasks", "done", ids[1], ids[1]]).ok(), "Completed 'task 1'\n");
-        assert_eq!(home.run(&["tasks", "done", &ids[2][..8]]).code(), 5, "made in the same moment, they begin alike");
+        assert_eq!(home.run(&["tasks", "done", &ids[2][..8]]).code(), 5, "ids of the same moment share a prefix");
     });
 }
 
 #[test]
-fn several_tasks_are_one_step() {
+fn a_change_of_several_tasks_is_one_undo_step() {
     // AGENT-13
-    both_ways(|home| {
+    without_and_with_server(|home| {
         for title in ["one", "two", "three"] {
             home.run(&["tasks", "add", title]).ok();
         }
@@ -121,14 +122,14 @@ fn several_tasks_are_one_step() {
         assert_eq!(home.run(&["tasks", "undo"]).ok(), "'one', 'two' are open again\n");
         home.run(&["tasks", "rm", "one", "three", "--yes"]).ok();
         assert_eq!(home.run(&["tasks", "list", "-q"]).ok().lines().count(), 1);
-        assert_eq!(home.run(&["tasks", "undo"]).ok(), "'one', 'three' are back\n");
+        assert_eq!(home.run(&["tasks", "undo"]).ok(), "'one', 'three' are restored\n");
         assert_eq!(home.run(&["tasks", "rm", "one", "nothing", "--yes"]).code(), 3);
         assert_eq!(home.run(&["tasks", "list", "-q"]).ok().lines().count(), 3, "all or none");
     });
 }
 
 #[test]
-fn a_second_server_on_the_same_data_is_refused() {
+fn a_second_server_on_the_same_data_directory_is_rejected() {
     // OPS-4
     let home = home();
     let server = home.serve();
@@ -138,7 +139,7 @@ fn a_second_server_on_the_same_data_is_refused() {
 }
 
 #[test]
-fn what_is_kept_is_for_its_owner_only() {
+fn data_files_are_readable_only_by_their_owner() {
     use std::os::unix::fs::PermissionsExt;
     let home = home();
     std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -151,7 +152,7 @@ fn what_is_kept_is_for_its_owner_only() {
 }
 
 #[test]
-fn a_taken_port_is_reported() {
+fn a_port_in_use_is_reported() {
     let first = home();
     let server = first.serve();
     let address = server.url.trim_start_matches("http://").to_owned();
@@ -161,7 +162,7 @@ fn a_taken_port_is_reported() {
 }
 
 #[test]
-fn completions_manual_and_doctor() {
+fn completions_manual_and_doctor_produce_output() {
     let home = home();
     for shell in ["bash", "zsh", "fish"] {
         assert!(home.run(&["completions", shell]).ok().contains("adjutant"));
@@ -171,12 +172,12 @@ fn completions_manual_and_doctor() {
     let server = home.serve();
     assert!(home.run(&["doctor"]).ok().contains(&format!("running at {}", server.url)));
     drop(server);
-    let broken = home.configured("[server]\nlisten = 1\n").run(&["doctor"]);
+    let broken = home.with_config("[server]\nlisten = 1\n").run(&["doctor"]);
     assert_eq!(broken.code(), 1);
     assert!(broken.out().contains("config.toml:2"), "{}", broken.out());
 }
 
 #[test]
-fn help_names_every_command() {
+fn help_lists_every_command() {
     insta::assert_snapshot!(home().run(&["--help"]).ok());
 }

@@ -1,4 +1,4 @@
-//! `/api/conversations` over HTTP; they come in by an import until there is a chat.
+//! `/api/conversations` over HTTP. The test imports the conversations.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use crate::home;
 
 #[tokio::test]
-async fn listed_read_searched_and_deleted() {
-    // CHAT-7; they are old, and the first sweep comes soon after the start.
-    let home = home().with("ADJUTANT_RETENTION__CONVERSATION_DAYS", "0");
+async fn conversations_can_be_listed_read_searched_and_deleted() {
+    // CHAT-7. The conversations are old, and housekeeping runs soon after the start.
+    let home = home().with_env("ADJUTANT_RETENTION__CONVERSATION_DAYS", "0");
     let server = home.serve();
     let conversation = |n: u32, words: &str| {
         let message = |m: u32, role: &str, content: &str| {
@@ -25,7 +25,7 @@ async fn listed_read_searched_and_deleted() {
     assert_eq!(server.post("/api/data", &document).await.json::<Value>().await.unwrap()["conversations"]["added"], 2);
 
     let list: Value = server.get("/api/conversations?limit=1").await.json().await.unwrap();
-    assert_eq!((&list["count"], &list["conversations"][0]["id"]), (&json!(1), &json!("conv_2")), "used last, first");
+    assert_eq!((&list["count"], &list["conversations"][0]["id"]), (&json!(1), &json!("conv_2")), "most recent first");
     let cursor = list["next_cursor"].as_str().unwrap();
     let rest: Value = server.get(&format!("/api/conversations?limit=1&cursor={cursor}")).await.json().await.unwrap();
     assert_eq!((&rest["conversations"][0]["id"], &rest["next_cursor"]), (&json!("conv_1"), &Value::Null));

@@ -1,4 +1,4 @@
-//! Backup, restore, export, import, erase: with a server and without (OPS-7).
+//! Backup, restore, export, import and erase, with and without a server (OPS-7).
 
 use serde_json::{Value, json};
 use testkit::app::Home;
@@ -12,14 +12,15 @@ fn titles(home: &Home) -> Vec<String> {
 }
 
 #[test]
-fn a_backup_brings_everything_back_while_the_server_runs() {
+fn a_backup_is_restored_with_and_without_a_server() {
+    // OPS-6, OPS-7
     let home = home();
     home.run(&["tasks", "add", "before"]).ok();
     for served in [false, true] {
         let server = served.then(|| home.serve());
         home.run(&["backup", "all.jsonl"]).ok();
         home.run(&["tasks", "add", "after"]).ok();
-        assert_eq!(home.run(&["restore", "all.jsonl"]).code(), 4, "it asks first");
+        assert_eq!(home.run(&["restore", "all.jsonl"]).code(), 4, "a confirmation is required");
         assert_eq!(titles(&home).len(), 2);
         home.run(&["restore", "all.jsonl", "--yes"]).ok();
         assert_eq!(titles(&home), ["before"]);
@@ -33,6 +34,7 @@ fn a_backup_brings_everything_back_while_the_server_runs() {
 
 #[tokio::test]
 async fn a_revoked_token_stays_revoked_after_a_restore() {
+    // OPS-3
     let home = home_with_auth();
     let server = home.serve();
     let admin = token(&home, ALICE, &["--scope", "adjutant:admin"]);
@@ -45,7 +47,7 @@ async fn a_revoked_token_stays_revoked_after_a_restore() {
 }
 
 #[tokio::test]
-async fn clients_that_stop_reading_hold_nobody_up() {
+async fn stalled_downloads_do_not_block_other_requests() {
     let home = home();
     let server = home.serve();
     let task = |n: u32| {
@@ -71,24 +73,26 @@ async fn clients_that_stop_reading_hold_nobody_up() {
 }
 
 #[tokio::test]
-async fn from_sqlite_to_postgres() {
+async fn a_sqlite_backup_can_be_restored_to_postgresql() {
+    // OPS-7
     let home = home();
     home.run(&["tasks", "add", "moves along"]).ok();
     home.run(&["backup", "all.jsonl"]).ok();
-    let url = testkit::postgres::database().await.unwrap();
+    let url = testkit::postgres::create_database().await.unwrap();
     home.run(&["restore", "all.jsonl", "--yes", "--database-url", &url]).ok();
     assert!(home.run(&["tasks", "list", "--database-url", &url]).ok().contains("moves along"));
 }
 
 #[test]
-fn an_export_of_one_user_comes_back_without_doubles() {
+fn an_export_can_be_imported_without_duplicates() {
+    // OPS-7
     let from = home_with_auth();
     let alice = token(&from, ALICE, &[]);
     from.run(&["tasks", "add", "alice's", "--tag", "a", "--token", &alice]).ok();
-    from.run(&["tasks", "add", "somebody else's"]).ok();
+    from.run(&["tasks", "add", "the local user's"]).ok();
     from.run(&["export", "mine.json", "--token", &alice]).ok();
     let text = std::fs::read_to_string(from.path().join("mine.json")).unwrap();
-    assert!(text.contains("alice's") && !text.contains("somebody else's"));
+    assert!(text.contains("alice's") && !text.contains("the local user's"));
 
     let to = home();
     let _server = to.serve();
@@ -100,14 +104,15 @@ fn an_export_of_one_user_comes_back_without_doubles() {
     let again: Value = serde_json::from_str(&to.run(&["export"]).ok()).unwrap();
     let first: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(again["tasks"], first["tasks"]);
-    assert_eq!(to.run(&["tasks", "undo"]).ok(), "'alice's' is removed again\n", "an import is one step");
+    assert_eq!(to.run(&["tasks", "undo"]).ok(), "'alice's' is removed again\n", "an import is one undo step");
     to.run(&["import", &file]).ok();
     to.run(&["erase", "--yes"]).ok();
     assert!(titles(&to).is_empty());
 }
 
 #[test]
-fn an_import_with_one_bad_entry_changes_nothing() {
+fn an_import_with_an_invalid_entry_changes_nothing() {
+    // OPS-7
     let home = home();
     home.run(&["tasks", "add", "good"]).ok();
     let mut document = home.run(&["export"]).json();

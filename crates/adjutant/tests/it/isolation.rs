@@ -1,4 +1,4 @@
-//! Two users with two tokens: neither can reach anything of the other's, by any endpoint, id or filter (AGENT-3).
+//! No endpoint, id or filter reaches the data of another user (AGENT-3).
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -6,12 +6,13 @@ use testkit::app::Server;
 
 use crate::{ALICE, BOB, home_with_auth, token};
 
-struct As<'a> {
+/// A client with the token of a user.
+struct UserClient<'a> {
     server: &'a Server,
     token: String,
 }
 
-impl As<'_> {
+impl UserClient<'_> {
     async fn send(&self, method: Method, path: &str, body: Option<Value>) -> (StatusCode, Value) {
         let mut request = self.server.request(method, path).bearer_auth(&self.token);
         if let Some(body) = body {
@@ -22,20 +23,21 @@ impl As<'_> {
     }
 }
 
-/// Everything of Alice's as she sees it.
-async fn everything(alice: &As<'_>) -> Value {
+/// Returns all data of a user, without the time of the export.
+async fn export(alice: &UserClient<'_>) -> Value {
     let (_, mut data) = alice.send(Method::GET, "/api/data", None).await;
     data["exported_at"] = Value::Null;
     data
 }
 
 #[tokio::test]
-async fn neither_reaches_the_others_things() {
-    // The conversation is old, and the first sweep comes soon after the start.
-    let home = home_with_auth().with("ADJUTANT_RETENTION__CONVERSATION_DAYS", "0");
+async fn data_of_other_users_is_unreachable() {
+    // AGENT-3, CHAT-7
+    // The conversation is old, and housekeeping runs soon after the start.
+    let home = home_with_auth().with_env("ADJUTANT_RETENTION__CONVERSATION_DAYS", "0");
     let server = home.serve();
-    let alice = As { server: &server, token: token(&home, ALICE, &[]) };
-    let bob = As { server: &server, token: token(&home, BOB, &[]) };
+    let alice = UserClient { server: &server, token: token(&home, ALICE, &[]) };
+    let bob = UserClient { server: &server, token: token(&home, BOB, &[]) };
     let draft = json!({"title": "alice's secret", "tags": ["private"], "priority": "high", "due_date": "2026-01-31"});
     let (_, task) = alice.send(Method::POST, "/api/tasks", Some(draft)).await;
     let id = task["id"].as_str().unwrap();
@@ -46,7 +48,7 @@ async fn neither_reaches_the_others_things() {
     });
     let document = json!({"adjutant_export": 1, "conversations": [conversation]});
     assert_eq!(alice.send(Method::POST, "/api/data", Some(document.clone())).await.1["conversations"]["added"], 1);
-    let before = everything(&alice).await;
+    let before = export(&alice).await;
 
     let filters = ["status=all", "q=secret", "tag=private", "priority=high", "due=2026-01-31", &format!("ref={id}")];
     for filter in filters {
@@ -71,29 +73,32 @@ async fn neither_reaches_the_others_things() {
         assert_eq!(status, StatusCode::NOT_FOUND, "{method} {path}");
         assert!(!answer.to_string().contains("secret"), "{answer}");
     }
-    // A cursor of Alice's shows Bob nothing, nor does an import or an erasure of Bob's touch what is hers.
+    // Imports and erasures of Bob do not affect the data of Alice.
     let page = alice.send(Method::GET, "/api/tasks?limit=1", None).await.1;
     assert_eq!(page["next_cursor"], Value::Null);
     assert_eq!(bob.send(Method::POST, "/api/data", Some(document)).await.1["conversations"]["skipped"], 1);
     let (_, taken) = bob.send(Method::POST, "/api/data", Some(json!({"adjutant_export": 1, "tasks": [task]}))).await;
-    assert_eq!(taken["tasks"]["added"], 1, "an id of hers under his own name is his own task");
+    assert_eq!(taken["tasks"]["added"], 1, "an imported id creates a task of its importer");
     assert_eq!(bob.send(Method::DELETE, "/api/data", None).await.0, StatusCode::NO_CONTENT);
-    assert_eq!(everything(&alice).await, before);
+    assert_eq!(export(&alice).await, before);
     assert_eq!(bob.send(Method::GET, "/api/tasks?status=all", None).await.1["count"], 0);
 }
 
 #[tokio::test]
-async fn the_whole_database_is_for_administrators() {
-    // OPS-6
+async fn backup_and_restore_require_an_administrator() {
+    // OPS-3, OPS-6
     let home = home_with_auth();
     let server = home.serve();
-    let bob = As { server: &server, token: token(&home, BOB, &[]) };
-    let admin = As { server: &server, token: token(&home, ALICE, &["--scope", "adjutant:admin"]) };
+    let bob = UserClient { server: &server, token: token(&home, BOB, &[]) };
+    let admin = UserClient { server: &server, token: token(&home, ALICE, &["--scope", "adjutant:admin"]) };
     for (method, path) in [(Method::GET, "/api/backup"), (Method::POST, "/api/restore")] {
         assert_eq!(bob.send(method, path, None).await.0, StatusCode::FORBIDDEN, "{path}");
     }
-    let foreign = json!({"id": "some-id", "user_id": ALICE});
-    assert_eq!(bob.send(Method::POST, "/api/tokens/revoke", Some(foreign.clone())).await.0, StatusCode::FORBIDDEN);
+    let token_of_alice = json!({"id": "some-id", "user_id": ALICE});
+    assert_eq!(
+        bob.send(Method::POST, "/api/tokens/revoke", Some(token_of_alice.clone())).await.0,
+        StatusCode::FORBIDDEN
+    );
     assert_eq!(admin.send(Method::GET, "/api/backup", None).await.0, StatusCode::OK);
-    assert_eq!(admin.send(Method::POST, "/api/tokens/revoke", Some(foreign)).await.0, StatusCode::NO_CONTENT);
+    assert_eq!(admin.send(Method::POST, "/api/tokens/revoke", Some(token_of_alice)).await.0, StatusCode::NO_CONTENT);
 }

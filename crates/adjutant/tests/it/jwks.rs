@@ -1,36 +1,40 @@
-//! Tokens of an issuer that publishes its keys (OPS-3).
+//! Tokens of an issuer with published keys (OPS-3).
 
 use jsonwebtoken::Algorithm;
 use reqwest::StatusCode;
-use testkit::issuer::{Issuer, Key, hs256};
+use testkit::issuer::{Issuer, SigningKey, sign_hs256};
 
 use crate::auth::{claims, status};
 use crate::home;
 
 #[tokio::test]
-async fn three_kinds_of_keys_and_their_rotation() {
+async fn keys_of_three_algorithms_are_accepted_and_rotated() {
+    // OPS-3
     let issuer = Issuer::start().await;
-    let keys =
-        [Key::new(Algorithm::RS256, "rsa-1"), Key::new(Algorithm::ES256, "ec-1"), Key::new(Algorithm::EdDSA, "ed-1")];
+    let keys = [
+        SigningKey::new(Algorithm::RS256, "rsa-1"),
+        SigningKey::new(Algorithm::ES256, "ec-1"),
+        SigningKey::new(Algorithm::EdDSA, "ed-1"),
+    ];
     issuer.publish(&keys.iter().collect::<Vec<_>>());
-    let home = home().configured(&format!("[auth]\njwks_url = \"{}\"\n", issuer.jwks_url));
+    let home = home().with_config(&format!("[auth]\njwks_url = \"{}\"\n", issuer.jwks_url));
     let server = home.serve();
     for key in &keys {
         assert_eq!(status(&server, &key.sign(&claims())).await, StatusCode::OK, "{:?}", key.algorithm);
     }
-    assert_eq!(issuer.times_asked(), 1, "fetched once, kept for all");
+    assert_eq!(issuer.request_count(), 1, "fetched once and cached");
 
-    // A stranger's key under a known id, and the public key misused as a shared secret.
-    let forged = Key::new(Algorithm::ES256, "ec-1").sign(&claims());
+    // Another key with a known id, and an HMAC token.
+    let forged = SigningKey::new(Algorithm::ES256, "ec-1").sign(&claims());
     assert_eq!(status(&server, &forged).await, StatusCode::UNAUTHORIZED);
-    assert_eq!(status(&server, &hs256("any secret", &claims())).await, StatusCode::UNAUTHORIZED);
-    let unknown = Key::new(Algorithm::EdDSA, "ed-9").sign(&claims());
+    assert_eq!(status(&server, &sign_hs256("any secret", &claims())).await, StatusCode::UNAUTHORIZED);
+    let unknown = SigningKey::new(Algorithm::EdDSA, "ed-9").sign(&claims());
     for _ in 0..20 {
         assert_eq!(status(&server, &unknown).await, StatusCode::UNAUTHORIZED);
     }
-    assert!(issuer.times_asked() <= 2, "forged ids do not make the server hammer the issuer");
+    assert!(issuer.request_count() <= 2, "unknown key ids do not cause repeated requests to the issuer");
 
-    let next = Key::new(Algorithm::EdDSA, "ed-2");
+    let next = SigningKey::new(Algorithm::EdDSA, "ed-2");
     issuer.publish(&[&next]);
     let token = next.sign(&claims());
     let began = std::time::Instant::now();
@@ -38,7 +42,15 @@ async fn three_kinds_of_keys_and_their_rotation() {
         assert!(began.elapsed().as_secs() < 15, "a new key is found without a restart");
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
     }
-    assert_eq!(status(&server, &keys[2].sign(&claims())).await, StatusCode::UNAUTHORIZED, "the old key is gone");
+    assert_eq!(
+        status(&server, &keys[2].sign(&claims())).await,
+        StatusCode::UNAUTHORIZED,
+        "the old key is no longer valid"
+    );
     issuer.fail();
-    assert_eq!(status(&server, &token).await, StatusCode::OK, "known keys outlive an outage of the issuer");
+    assert_eq!(
+        status(&server, &token).await,
+        StatusCode::OK,
+        "cached keys remain valid during an outage of the issuer"
+    );
 }

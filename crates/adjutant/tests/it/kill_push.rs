@@ -1,5 +1,5 @@
-//! `kill -9` while a receiver is told of tasks: everything that was accepted is told to its end, in order, and what comes
-//! twice is known by its id. What the receiver wants to be shown is in no log and in no file.
+//! Kills the server with SIGKILL while it sends push notifications. All accepted tasks are reported to their end, in order,
+//! and a repeated delivery has the same id. The credentials of the receiver appear in no log and no file.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -18,39 +18,39 @@ const TASKS: usize = 12;
 const TOKEN: &str = "validation-token-77f0";
 const CREDENTIALS: &str = "credentials-41c2aa";
 
-/// The id of the delivery, and what was told in short.
-type Told = Arc<Mutex<BTreeMap<String, Vec<(String, String)>>>>;
+/// For each path, the id and the summary of each delivery.
+type Deliveries = Arc<Mutex<BTreeMap<String, Vec<(String, String)>>>>;
 
 const WORKING: &str = "statusUpdateTASK_STATE_WORKING";
 
-/// One that was interrupted may have failed.
-fn is_end(told: &str) -> bool {
-    ["statusUpdateTASK_STATE_COMPLETED", "statusUpdateTASK_STATE_FAILED"].contains(&told)
+/// Returns `true` for a final state. An interrupted task may have failed.
+fn is_final(summary: &str) -> bool {
+    ["statusUpdateTASK_STATE_COMPLETED", "statusUpdateTASK_STATE_FAILED"].contains(&summary)
 }
 
-async fn receiver() -> (u16, Told) {
-    let told = Told::default();
-    let router = Router::new().route("/{path}", post(receive)).with_state(told.clone());
+async fn receiver() -> (u16, Deliveries) {
+    let deliveries = Deliveries::default();
+    let router = Router::new().route("/{path}", post(receive)).with_state(deliveries.clone());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-    (port, told)
+    (port, deliveries)
 }
 
-async fn receive(State(told): State<Told>, Path(path): Path<String>, headers: HeaderMap, body: String) {
+async fn receive(State(deliveries): State<Deliveries>, Path(path): Path<String>, headers: HeaderMap, body: String) {
     assert_eq!(headers["authorization"], format!("Bearer {CREDENTIALS}"));
     let body: Value = serde_json::from_str(&body).unwrap();
     let (kind, inner) = body.as_object().unwrap().iter().next().unwrap();
     let state = inner["status"]["state"].as_str().unwrap_or_default();
     let id = headers["x-adjutant-delivery"].to_str().unwrap().to_owned();
-    told.lock().unwrap().entry(path).or_default().push((id, format!("{kind}{state}")));
+    deliveries.lock().unwrap().entry(path).or_default().push((id, format!("{kind}{state}")));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn everything_is_told_to_its_end() {
+async fn push_notifications_of_accepted_tasks_are_delivered_to_the_end() {
     // A2A-1
-    let home = home().configured("[a2a]\nallow_private_webhooks = true\n");
-    let (port, told) = receiver().await;
+    let home = home().with_config("[a2a]\nallow_private_webhooks = true\n");
+    let (port, deliveries) = receiver().await;
     let mut accepted = Vec::new();
     let mut logs = String::new();
     for round in 0..ROUNDS {
@@ -70,37 +70,37 @@ async fn everything_is_told_to_its_end() {
             assert!(answer["result"]["task"]["id"].is_string(), "{answer}");
             accepted.push(path);
         }
-        // From before the first is told to well into the telling.
+        // From before the first delivery to the middle of the deliveries.
         tokio::time::sleep(Duration::from_millis((round * 53 % 400) as u64)).await;
         server.kill();
         logs.push_str(&server.raw_log());
     }
     let mut server = home.serve();
-    let is_told = |path: &String| {
-        let told = told.lock().unwrap();
-        told.get(path).and_then(|told| told.last()).is_some_and(|(_, last)| is_end(last))
+    let is_delivered = |path: &String| {
+        let deliveries = deliveries.lock().unwrap();
+        deliveries.get(path).and_then(|deliveries| deliveries.last()).is_some_and(|(_, last)| is_final(last))
     };
     for _ in 0..600 {
-        if accepted.iter().all(is_told) {
+        if accepted.iter().all(is_delivered) {
             break;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    let missing: Vec<_> = accepted.iter().filter(|path| !is_told(path)).collect();
+    let missing: Vec<_> = accepted.iter().filter(|path| !is_delivered(path)).collect();
     assert!(missing.is_empty(), "{missing:?}: {}", server.raw_log());
-    for (path, told) in told.lock().unwrap().iter() {
-        // One that came twice is the same again.
+    for (path, deliveries) in deliveries.lock().unwrap().iter() {
+        // A repeated delivery has the same content.
         let mut known = HashMap::new();
         let mut order = Vec::new();
-        for (id, what) in told {
-            if known.insert(id.clone(), what.clone()).is_none() {
-                order.push(what.as_str());
+        for (id, summary) in deliveries {
+            if known.insert(id.clone(), summary.clone()).is_none() {
+                order.push(summary.as_str());
             }
         }
         let last = order.pop().unwrap();
-        let pieces = order.iter().skip_while(|what| **what == WORKING);
-        assert!(is_end(last) && pieces.copied().all(|what| what == "artifactUpdate"), "{path}: {told:?}");
-        assert!(order.iter().filter(|what| **what == WORKING).count() <= 1, "{path}: {told:?}");
+        let pieces = order.iter().skip_while(|summary| **summary == WORKING);
+        assert!(is_final(last) && pieces.copied().all(|summary| summary == "artifactUpdate"), "{path}: {deliveries:?}");
+        assert!(order.iter().filter(|summary| **summary == WORKING).count() <= 1, "{path}: {deliveries:?}");
     }
     server.stop();
     logs.push_str(&server.raw_log());

@@ -1,4 +1,4 @@
-//! Reminders and notifications as a user meets them: over HTTP, on the command line, and by the ways that were configured.
+//! Reminders and notifications over HTTP, on the command line and through channels.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -20,7 +20,7 @@ use testkit::app::{Home, Server};
 
 use crate::{ALICE, BOB, SECRET, home, home_with_auth, token};
 
-/// Somebody who is posted to.
+/// A webhook receiver.
 #[derive(Clone, Default)]
 struct Receiver {
     got: Arc<Mutex<Vec<(HeaderMap, Bytes)>>>,
@@ -45,7 +45,7 @@ impl Receiver {
         self.got.lock().unwrap().len()
     }
 
-    /// The id of a delivery, and what was delivered.
+    /// Returns the id and the content of a delivery.
     fn delivery(&self, index: usize) -> (String, Value) {
         let (headers, body) = self.got.lock().unwrap()[index].clone();
         let id = headers["x-adjutant-delivery"].to_str().unwrap().to_owned();
@@ -53,20 +53,20 @@ impl Receiver {
     }
 }
 
-async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let give_up = Instant::now() + Duration::from_secs(30);
-    while !is_so().await {
-        assert!(Instant::now() < give_up, "not within 30 seconds: {what}");
+async fn wait_until(description: &str, mut condition: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !condition().await {
+        assert!(Instant::now() < deadline, "not within 30 seconds: {description}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
-/// So many seconds from now; times are to the second.
-fn soon(seconds: i64) -> String {
+/// Returns the time in this many seconds.
+fn seconds_from_now(seconds: i64) -> String {
     (model::Clock::system().now() + jiff::SignedDuration::from_secs(seconds)).to_string()
 }
 
-async fn created(server: &Server, path: &str, body: Value) -> Value {
+async fn create(server: &Server, path: &str, body: Value) -> Value {
     let answer = server.post(path, &body).await;
     let status = answer.status();
     let answer: Value = answer.json().await.unwrap();
@@ -80,44 +80,47 @@ async fn notifications(server: &Server) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn the_life_of_a_reminder() {
+async fn a_reminder_fires_once_and_is_notified() {
     // TASK-4
     let home = home();
     let server = home.serve();
-    let task = created(&server, "/api/tasks", json!({"title": "water the plants"})).await;
-    let draft = json!({"task_id": task["id"], "remind_at": soon(2)});
-    let reminder = created(&server, "/api/reminders", draft).await;
+    let task = create(&server, "/api/tasks", json!({"title": "water the plants"})).await;
+    let draft = json!({"task_id": task["id"], "remind_at": seconds_from_now(2)});
+    let reminder = create(&server, "/api/reminders", draft).await;
     let fields = "id task_id remind_at repeat_interval_minutes repeat_count fired_count status";
     let names: Vec<_> = fields.split(' ').collect();
     assert_eq!(reminder.as_object().unwrap().keys().collect::<Vec<_>>(), names);
     let path = format!("/api/reminders/{}", reminder["id"].as_str().unwrap());
     assert_eq!(server.get(&path).await.json::<Value>().await.unwrap(), reminder);
 
-    // Whoever listens hears it at its time.
+    // A subscriber receives it at its time.
     let mut stream = server.get("/api/notifications/stream").await;
     assert_eq!(stream.headers()["content-type"], "text/event-stream");
-    let mut heard = String::new();
-    while !heard.contains("event: notification") {
-        heard.push_str(&String::from_utf8_lossy(&stream.chunk().await.unwrap().unwrap()));
+    let mut received = String::new();
+    while !received.contains("event: notification") {
+        received.push_str(&String::from_utf8_lossy(&stream.chunk().await.unwrap().unwrap()));
     }
     let at: jiff::Timestamp = reminder["remind_at"].as_str().unwrap().parse().unwrap();
-    let data = heard.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+    let data = received.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
     let notification: Value = serde_json::from_str(data).unwrap();
     assert_eq!((&notification["kind"], &notification["task_id"]), (&json!("reminder"), &task["id"]));
     assert_eq!(
         (&notification["title"], &notification["read_at"]),
         (&json!("Reminder: water the plants"), &json!(null))
     );
-    let told: jiff::Timestamp = notification["created_at"].as_str().unwrap().parse().unwrap();
-    assert!(told >= at && told.duration_since(at) < jiff::SignedDuration::from_millis(500), "{told} for {at}");
+    let created_at: jiff::Timestamp = notification["created_at"].as_str().unwrap().parse().unwrap();
+    assert!(
+        created_at >= at && created_at.duration_since(at) < jiff::SignedDuration::from_millis(500),
+        "{created_at} for {at}"
+    );
     assert_eq!(notifications(&server).await, std::slice::from_ref(&notification));
     assert_eq!(server.get(&path).await.json::<Value>().await.unwrap()["status"], "done");
     let list: Value = server.get("/api/reminders").await.json().await.unwrap();
-    assert_eq!(list["count"], 0, "those that are scheduled");
+    assert_eq!(list["count"], 0, "the default filter is scheduled reminders");
     let list: Value = server.get("/api/reminders?status=all").await.json().await.unwrap();
     assert_eq!(list["reminders"][0]["fired_count"], 1);
 
-    // It is read once, and taken up again from any event.
+    // The read time is set once. The stream can be resumed from any event.
     let read = format!("/api/notifications/{}/read", notification["id"].as_str().unwrap());
     let once: Value = server.post(&read, &json!({})).await.json().await.unwrap();
     assert!(once["read_at"].is_string());
@@ -126,9 +129,9 @@ async fn the_life_of_a_reminder() {
     assert_eq!(unread["count"], 0);
     let again = server.request(Method::GET, "/api/notifications/stream").header("last-event-id", "0").send();
     let mut again = again.await.unwrap();
-    let mut heard = String::new();
-    while !heard.contains("event: notification") {
-        heard.push_str(&String::from_utf8_lossy(&again.chunk().await.unwrap().unwrap()));
+    let mut received = String::new();
+    while !received.contains("event: notification") {
+        received.push_str(&String::from_utf8_lossy(&again.chunk().await.unwrap().unwrap()));
     }
     let metrics = server.get("/metrics").await.text().await.unwrap();
     assert!(metrics.contains("adjutant_reminders_fired_total 1"), "{metrics}");
@@ -138,19 +141,19 @@ async fn the_life_of_a_reminder() {
 }
 
 #[tokio::test]
-async fn wrong_input_is_named() {
+async fn invalid_input_names_the_field() {
     // TASK-1
     let home = home();
     let server = home.serve();
-    let task = created(&server, "/api/tasks", json!({"title": "a"})).await;
+    let task = create(&server, "/api/tasks", json!({"title": "a"})).await;
     for (body, field) in [
         (json!({"task_id": task["id"], "remind_at": "2020-01-01T00:00:00Z"}), "remind_at"),
-        (json!({"task_id": "x", "remind_at": soon(60)}), "task_id"),
+        (json!({"task_id": "x", "remind_at": seconds_from_now(60)}), "task_id"),
         (
-            json!({"task_id": task["id"], "remind_at": soon(60), "repeat_interval_minutes": 0}),
+            json!({"task_id": task["id"], "remind_at": seconds_from_now(60), "repeat_interval_minutes": 0}),
             "repeat_interval_minutes",
         ),
-        (json!({"task_id": task["id"], "remind_at": soon(60), "at": 1}), "at"),
+        (json!({"task_id": task["id"], "remind_at": seconds_from_now(60), "at": 1}), "at"),
     ] {
         let answer = server.post("/api/reminders", &body).await;
         assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY, "{body}");
@@ -168,22 +171,22 @@ async fn wrong_input_is_named() {
     }
     let stream = server.request(Method::GET, "/api/notifications/stream").header("last-event-id", "x").send();
     assert_eq!(stream.await.unwrap().status(), StatusCode::UNPROCESSABLE_ENTITY);
-    let other = json!({"task_id": "0190a6d2-7c00-7000-8000-000000000000", "remind_at": soon(60)});
+    let other = json!({"task_id": "0190a6d2-7c00-7000-8000-000000000000", "remind_at": seconds_from_now(60)});
     assert_eq!(server.post("/api/reminders", &other).await.status(), StatusCode::NOT_FOUND);
     let id = task["id"].as_str().unwrap();
     server.post(&format!("/api/tasks/{id}/complete"), &json!({})).await;
-    let done = json!({"task_id": id, "remind_at": soon(60)});
+    let done = json!({"task_id": id, "remind_at": seconds_from_now(60)});
     assert_eq!(server.post("/api/reminders", &done).await.status(), StatusCode::CONFLICT, "it is completed");
 }
 
 #[tokio::test]
-async fn a_done_task_is_silent_and_undo_gives_its_reminders_back() {
+async fn completing_a_task_drops_its_reminders_and_undo_restores_them() {
     // TASK-4, AGENT-13
     let home = home();
     let server = home.serve();
-    let task = created(&server, "/api/tasks", json!({"title": "a"})).await;
+    let task = create(&server, "/api/tasks", json!({"title": "a"})).await;
     let id = task["id"].as_str().unwrap();
-    created(&server, "/api/reminders", json!({"task_id": id, "remind_at": soon(3600)})).await;
+    create(&server, "/api/reminders", json!({"task_id": id, "remind_at": seconds_from_now(3600)})).await;
     let status = async || {
         server.get("/api/reminders?status=all").await.json::<Value>().await.unwrap()["reminders"][0]["status"].clone()
     };
@@ -198,8 +201,8 @@ async fn a_done_task_is_silent_and_undo_gives_its_reminders_back() {
 }
 
 #[tokio::test]
-async fn others_see_nothing_of_it() {
-    // AGENT-3
+async fn reminders_of_other_users_are_invisible() {
+    // AGENT-3, TASK-4
     let home = home_with_auth();
     let server = home.serve();
     let [alice, bob] = [ALICE, BOB].map(|user| token(&home, user, &[]));
@@ -207,22 +210,23 @@ async fn others_see_nothing_of_it() {
         let answer = server.request(method, path).bearer_auth(who).json(&body).send().await.unwrap();
         (answer.status(), answer.json::<Value>().await.unwrap_or_default())
     };
-    let (_, task) = send(&alice, Method::POST, "/api/tasks", json!({"title": "hers", "due_date": soon(2)})).await;
-    let draft = json!({"task_id": task["id"], "remind_at": soon(3600)});
+    let (_, task) =
+        send(&alice, Method::POST, "/api/tasks", json!({"title": "hers", "due_date": seconds_from_now(2)})).await;
+    let draft = json!({"task_id": task["id"], "remind_at": seconds_from_now(3600)});
     let (refused, _) = send(&bob, Method::POST, "/api/reminders", draft.clone()).await;
     assert_eq!(refused, StatusCode::NOT_FOUND);
     let (_, reminder) = send(&alice, Method::POST, "/api/reminders", draft).await;
-    let mut told = json!(null);
-    until("she is told that it is due", async || {
-        told = send(&alice, Method::GET, "/api/notifications", json!({})).await.1["notifications"][0].clone();
-        told.is_object()
+    let mut notification = json!(null);
+    wait_until("the notification exists", async || {
+        notification = send(&alice, Method::GET, "/api/notifications", json!({})).await.1["notifications"][0].clone();
+        notification.is_object()
     })
     .await;
-    assert_eq!(told["title"], "Due now: hers");
+    assert_eq!(notification["title"], "Due now: hers");
     assert_eq!(send(&bob, Method::GET, "/api/notifications", json!({})).await.1["count"], 0);
     assert_eq!(send(&bob, Method::GET, "/api/reminders?status=all", json!({})).await.1["count"], 0);
     let reminder = reminder["id"].as_str().unwrap();
-    let notification = told["id"].as_str().unwrap();
+    let notification = notification["id"].as_str().unwrap();
     for (method, path) in [
         (Method::GET, format!("/api/reminders/{reminder}")),
         (Method::DELETE, format!("/api/reminders/{reminder}")),
@@ -234,28 +238,29 @@ async fn others_see_nothing_of_it() {
         server.request(Method::GET, "/api/notifications/stream").bearer_auth(&bob).header("last-event-id", "0");
     let mut stream = stream.send().await.unwrap();
     let listened = tokio::time::timeout(Duration::from_secs(1), async {
-        let mut heard = String::new();
+        let mut received = String::new();
         while let Ok(Some(chunk)) = stream.chunk().await {
-            heard.push_str(&String::from_utf8_lossy(&chunk));
-            assert!(!heard.contains("hers"), "{heard}");
+            received.push_str(&String::from_utf8_lossy(&chunk));
+            assert!(!received.contains("hers"), "{received}");
         }
     });
-    assert!(listened.await.is_err(), "the stream goes on");
+    assert!(listened.await.is_err(), "the stream stays open");
     assert_eq!(server.get("/api/notifications").await.status(), StatusCode::UNAUTHORIZED);
 }
 
 #[test]
-fn from_the_shell() {
+fn reminders_can_be_managed_from_the_shell() {
     // TASK-4
-    for serving in [false, true] {
+    for with_server in [false, true] {
         let home = home();
-        let _server = serving.then(|| home.serve());
+        let _server = with_server.then(|| home.serve());
         home.run(&["tasks", "add", "water the plants"]).ok();
-        let at = soon(7200);
-        let said = home.run(&["reminders", "add", "plants", &at, "--every", "30", "--times", "3"]).ok();
+        let at = seconds_from_now(7200);
+        let added = home.run(&["reminders", "add", "plants", &at, "--every", "30", "--times", "3"]).ok();
         assert!(
-            said.starts_with("Reminder for 'water the plants' at 2") && said.contains("every 30 min, 3 times"),
-            "{said}"
+            added.starts_with("Added a reminder for 'water the plants' at 2")
+                && added.contains("every 30 min, 3 times"),
+            "{added}"
         );
         home.run(&["reminders", "add", "plants", &at]).ok();
         assert_eq!(home.run(&["reminders", "add", "plants", "2020-01-01T10:00"]).code(), 2);
@@ -265,7 +270,7 @@ fn from_the_shell() {
         assert!(shown.contains("water the plants") && shown.contains("scheduled"), "{shown}");
         let ids = home.run(&["reminders", "list", "-q", "--task", "plants"]).ok();
         let ids: Vec<_> = ids.lines().collect();
-        assert_eq!(home.run(&["reminders", "rm", ids[0]]).code(), 4, "it asks first");
+        assert_eq!(home.run(&["reminders", "rm", ids[0]]).code(), 4, "a confirmation is required");
         assert_eq!(home.run(&["reminders", "rm", &ids[0][28..], "--yes"]).ok(), "Removed the reminder\n");
         assert_eq!(home.run(&["reminders", "rm", ids[0], "--yes"]).code(), 3);
         assert_eq!(home.run(&["reminders", "list", "--json"]).json()["count"], 1);
@@ -275,14 +280,14 @@ fn from_the_shell() {
 }
 
 #[tokio::test]
-async fn followed_from_the_shell() {
-    // With a server; without one the command itself fires what is due.
-    for serving in [true, false] {
+async fn notifications_can_be_followed_from_the_shell() {
+    // Without a server, the command itself fires due reminders.
+    for with_server in [true, false] {
         let home = home();
-        let server = serving.then(|| home.serve());
+        let server = with_server.then(|| home.serve());
         home.run(&["tasks", "add", "call mum"]).ok();
         let task = home.run(&["tasks", "list", "-q"]).ok();
-        home.run(&["reminders", "add", task.trim(), &soon(3)]).ok();
+        home.run(&["reminders", "add", task.trim(), &seconds_from_now(3)]).ok();
         let mut child = home
             .command(&["notifications", "-f", "--mark-read"])
             .stdout(Stdio::piped())
@@ -297,8 +302,8 @@ async fn followed_from_the_shell() {
         });
         let line = tokio::time::timeout(Duration::from_secs(30), read).await.unwrap().unwrap();
         assert!(line.ends_with("Reminder: call mum\n"), "{line}");
-        if serving {
-            until("it is marked as read", async || {
+        if with_server {
+            wait_until("it is marked as read", async || {
                 home.run(&["notifications", "--unread", "--json"]).json()["count"] == 0
             })
             .await;
@@ -311,38 +316,38 @@ async fn followed_from_the_shell() {
     }
 }
 
-fn hooked(port: u16, more: &str) -> Home {
+fn home_with_webhook(port: u16) -> Home {
     let file = format!(
         "[[notify]]\nname = \"hook\"\ntype = \"webhook\"\nurl = \"http://127.0.0.1:{port}/hook\"\n\
-         secret = \"env:HOOK_SECRET\"\nallow_private = true\n{more}"
+         secret = \"env:HOOK_SECRET\"\nallow_private = true\n"
     );
-    home().with("HOOK_SECRET", SECRET).configured(&file)
+    home().with_env("HOOK_SECRET", SECRET).with_config(&file)
 }
 
-/// A task that is due in two seconds.
-async fn due_soon(server: &Server, title: &str) {
-    created(server, "/api/tasks", json!({"title": title, "due_date": soon(2)})).await;
+/// Creates a task that is due in two seconds.
+async fn create_due_task(server: &Server, title: &str) {
+    create(server, "/api/tasks", json!({"title": title, "due_date": seconds_from_now(2)})).await;
 }
 
 #[tokio::test]
-async fn what_was_fired_is_delivered_after_a_power_cut() {
-    // TASK-4, TASK-5: killed between firing and delivery
+async fn deliveries_are_resumed_after_a_kill() {
+    // TASK-4, TASK-5: the server is killed between firing and delivery
     let receiver = Receiver::default();
     receiver.status.store(503, Ordering::Relaxed);
-    let home = hooked(receiver.start().await, "");
+    let home = home_with_webhook(receiver.start().await);
     let mut server = home.serve();
-    due_soon(&server, "pay").await;
-    until("it fires, and cannot be delivered", async || receiver.count() > 0).await;
+    create_due_task(&server, "pay").await;
+    wait_until("it fires, and cannot be delivered", async || receiver.count() > 0).await;
     server.kill();
     let before = receiver.count();
     receiver.status.store(200, Ordering::Relaxed);
     let server = home.serve();
-    until("it is delivered", async || receiver.count() > before).await;
+    wait_until("it is delivered", async || receiver.count() > before).await;
     let first = receiver.delivery(0);
     let last = receiver.delivery(before);
-    assert_eq!(first, last, "under the same id");
+    assert_eq!(first, last, "the retry has the same id and content");
     assert_eq!(last.1["title"], "Due now: pay");
-    assert_eq!(notifications(&server).await.len(), 1, "and told once");
+    assert_eq!(notifications(&server).await.len(), 1, "one notification is stored");
 
     let (headers, body) = receiver.got.lock().unwrap()[before].clone();
     let header = |name: &str| headers[name].to_str().unwrap().to_owned();
@@ -351,38 +356,42 @@ async fn what_was_fired_is_delivered_after_a_power_cut() {
     mac.update(&body);
     assert_eq!(header("x-adjutant-signature"), format!("sha256={}", model::text::hex(&mac.finalize().into_bytes())));
     tokio::time::sleep(Duration::from_millis(300)).await;
-    assert_eq!(receiver.count(), before + 1, "once is enough");
+    assert_eq!(receiver.count(), before + 1, "it is delivered once");
     let metrics = server.get("/metrics").await.text().await.unwrap();
     assert!(metrics.contains("adjutant_deliveries_total{channel=\"hook\",outcome=\"delivered\"} 1"), "{metrics}");
 }
 
 #[tokio::test]
-async fn what_came_due_while_nobody_ran_is_told_at_the_start() {
+async fn reminders_due_during_downtime_fire_at_the_start() {
     // TASK-4
     let home = home();
     let mut server = home.serve();
-    due_soon(&server, "late").await;
-    let task = created(&server, "/api/tasks", json!({"title": "also late"})).await;
-    let draft = json!({"task_id": task["id"], "remind_at": soon(2), "repeat_interval_minutes": 60});
-    created(&server, "/api/reminders", draft).await;
+    create_due_task(&server, "late").await;
+    let task = create(&server, "/api/tasks", json!({"title": "also late"})).await;
+    let draft = json!({"task_id": task["id"], "remind_at": seconds_from_now(2), "repeat_interval_minutes": 60});
+    create(&server, "/api/reminders", draft).await;
     server.kill();
     tokio::time::sleep(Duration::from_secs(3)).await;
     let server = home.serve();
-    until("both are told", async || notifications(&server).await.len() == 2).await;
+    wait_until("both are notified", async || notifications(&server).await.len() == 2).await;
     let list: Value = server.get("/api/reminders").await.json().await.unwrap();
-    assert_eq!((&list["count"], &list["reminders"][0]["fired_count"]), (&json!(1), &json!(1)), "and it goes on");
+    assert_eq!(
+        (&list["count"], &list["reminders"][0]["fired_count"]),
+        (&json!(1), &json!(1)),
+        "the repetition continues"
+    );
 }
 
 #[tokio::test]
-async fn channels_come_and_go_with_the_configuration() {
+async fn sighup_adds_and_removes_channels() {
     let receiver = Receiver::default();
     let dir = tempfile::tempdir().unwrap();
     let port = receiver.start().await;
-    let home = home().with("HOOK_SECRET", SECRET).configured("");
+    let home = home().with_env("HOOK_SECRET", SECRET).with_config("");
     let server = home.serve();
-    due_soon(&server, "before").await;
-    until("it is told", async || notifications(&server).await.len() == 1).await;
-    let file = dir.path().join("said");
+    create_due_task(&server, "before").await;
+    wait_until("it is notified", async || notifications(&server).await.len() == 1).await;
+    let file = dir.path().join("titles");
     let more = format!(
         "[[notify]]\nname = \"desk\"\ntype = \"command\"\ncommand = \"sh\"\n\
          args = [\"-c\", \"echo $ADJUTANT_NOTIFICATION_TITLE >> {}\"]\nkinds = [\"reminder\"]\n",
@@ -394,9 +403,9 @@ async fn channels_come_and_go_with_the_configuration() {
     );
     home.write_config(&format!("{hook}{more}"));
     server.signal(Signal::SIGHUP);
-    server.logged("configuration_reloaded").await;
-    due_soon(&server, "after").await;
-    until("both are told", async || {
+    server.wait_for_event("configuration_reloaded").await;
+    create_due_task(&server, "after").await;
+    wait_until("both are notified", async || {
         receiver.count() == 1 && std::fs::read_to_string(&file).unwrap_or_default() == "Due now: after\n"
     })
     .await;
@@ -408,25 +417,28 @@ async fn channels_come_and_go_with_the_configuration() {
     assert!(shown.contains(&format!("notify[hook]\twebhook at 127.0.0.1:{port}\t")), "{shown}");
     assert!(home.run(&["doctor"]).out().contains("desk (command sh"), "{}", home.run(&["doctor"]).out());
     let log = server.raw_log();
-    for said in [&shown, &log, &home.run(&["config", "show", "--json"]).ok(), &home.run(&["doctor"]).out()] {
-        assert!(!said.contains(SECRET), "{said}");
+    for output in [&shown, &log, &home.run(&["config", "show", "--json"]).ok(), &home.run(&["doctor"]).out()] {
+        assert!(!output.contains(SECRET), "{output}");
     }
 }
 
 #[tokio::test]
-async fn a_channel_that_is_dead_is_said_to_be() {
+async fn a_failing_channel_is_disabled_and_reported() {
     let receiver = Receiver::default();
     receiver.status.store(410, Ordering::Relaxed);
-    let home = hooked(receiver.start().await, "");
+    let home = home_with_webhook(receiver.start().await);
     let server = home.serve();
     for n in 0..3 {
-        due_soon(&server, &n.to_string()).await;
+        create_due_task(&server, &n.to_string()).await;
     }
-    server.logged("channel_disabled").await;
+    server.wait_for_event("channel_disabled").await;
     let health: Value = server.get("/health").await.json().await.unwrap();
-    assert_eq!(health["status"], "ok", "the rest works");
+    assert_eq!(health["status"], "ok", "a failed channel does not affect the health of the server");
     let channel = &health["dependencies"]["channels"][0];
-    assert_eq!((&channel["status"], &channel["last_error"]), (&json!("unavailable"), &json!("it answers 410 Gone")));
+    assert_eq!(
+        (&channel["status"], &channel["last_error"]),
+        (&json!("unavailable"), &json!("the server responded with 410 Gone"))
+    );
     assert!(channel["disabled_until"].is_string(), "{channel}");
     let doctor = home.run(&["doctor"]);
     assert_eq!(doctor.code(), 1);
@@ -434,30 +446,32 @@ async fn a_channel_that_is_dead_is_said_to_be() {
 }
 
 #[tokio::test]
-async fn two_nodes_tell_once_and_both_are_heard() {
+async fn two_nodes_notify_once_and_both_stream() {
     // TASK-4, OPS-5
-    let database = testkit::postgres::database().await.unwrap();
-    let node = || home().with("ADJUTANT_DATABASE__URL", &database);
+    let database = testkit::postgres::create_database().await.unwrap();
+    let node = || home().with_env("ADJUTANT_DATABASE__URL", &database);
     let homes = [node(), node()];
-    let [here, there] = homes.each_ref().map(Home::serve);
-    let mut streams = [here.get("/api/notifications/stream").await, there.get("/api/notifications/stream").await];
+    let [first_node, second_node] = homes.each_ref().map(Home::serve);
+    let mut streams =
+        [first_node.get("/api/notifications/stream").await, second_node.get("/api/notifications/stream").await];
     for n in 0..20 {
-        let server = if n % 2 == 0 { &here } else { &there };
-        due_soon(server, &n.to_string()).await;
+        let server = if n % 2 == 0 { &first_node } else { &second_node };
+        create_due_task(server, &n.to_string()).await;
     }
     for stream in &mut streams {
-        let mut heard = String::new();
+        let mut received = String::new();
         let all = async {
-            while heard.matches("event: notification").count() < 20 {
-                heard.push_str(&String::from_utf8_lossy(&stream.chunk().await.unwrap().unwrap()));
+            while received.matches("event: notification").count() < 20 {
+                received.push_str(&String::from_utf8_lossy(&stream.chunk().await.unwrap().unwrap()));
             }
         };
         tokio::time::timeout(Duration::from_secs(20), all).await.unwrap();
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let told = notifications(&here).await;
-    let mut titles: Vec<_> = told.iter().map(|one| one["title"].as_str().unwrap().to_owned()).collect();
+    let stored = notifications(&first_node).await;
+    let mut titles: Vec<_> =
+        stored.iter().map(|notification| notification["title"].as_str().unwrap().to_owned()).collect();
     titles.sort();
     titles.dedup();
-    assert_eq!((told.len(), titles.len()), (20, 20));
+    assert_eq!((stored.len(), titles.len()), (20, 20));
 }

@@ -1,6 +1,6 @@
-//! Nodes that only serve and nodes that only run, on one database (OPS-5).
+//! Nodes that only serve and nodes that only run agents, on one database (OPS-5).
 
-#![expect(clippy::print_stdout, reason = "how long hints take is worth knowing")]
+#![expect(clippy::print_stdout, reason = "the measured latencies of hints are useful")]
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use testkit::app::{Home, Server};
 
 use crate::home;
-use crate::supervisor::{begin, get, until};
+use crate::supervisor::{get, start, wait_until};
 
-/// How long nobody needs to wait who is told: the tables are looked at every second without a hint.
-const SOON: Duration = Duration::from_millis(500);
+/// The limit for a change that a hint announces. Without hints, nodes poll once per second.
+const HINT_LIMIT: Duration = Duration::from_millis(500);
 
 fn agents() -> String {
     let program = testkit::agent::program().display();
@@ -26,10 +26,10 @@ fn agents() -> String {
 }
 
 fn node(database: &str) -> Home {
-    home().with("ADJUTANT_DATABASE__URL", database).configured(&agents())
+    home().with_env("ADJUTANT_DATABASE__URL", database).with_config(&agents())
 }
 
-fn front(home: &Home) -> Server {
+fn serve_only(home: &Home) -> Server {
     home.serve_with(&["--listen", "127.0.0.1:0", "--no-work"])
 }
 
@@ -43,39 +43,40 @@ fn time(value: &Value) -> Timestamp {
 }
 
 #[tokio::test]
-async fn one_node_serves_and_another_works() {
-    let database = testkit::postgres::database().await.unwrap();
+async fn one_node_serves_and_another_runs_agents() {
+    // OPS-5
+    let database = testkit::postgres::create_database().await.unwrap();
     let homes = [node(&database), node(&database)];
-    let server = front(&homes[0]);
-    let id = begin(&server, "double", "echo hello there").await;
+    let server = serve_only(&homes[0]);
+    let id = start(&server, "double", "echo hello there").await;
     tokio::time::sleep(Duration::from_millis(1500)).await;
-    assert_eq!(get(&server, &format!("/api/executions/{id}")).await["queue_position"], 1, "nobody works here");
+    assert_eq!(get(&server, &format!("/api/executions/{id}")).await["queue_position"], 1, "this node runs no agents");
     let mut worker = homes[1].work_with(&[]);
-    until(&server, &id, "completed", |execution| execution["state"] == "completed").await;
+    wait_until(&server, &id, "completed", |execution| execution["state"] == "completed").await;
     assert_eq!(get(&server, &format!("/api/executions/{id}/result")).await["output"], "hello there\n");
 
-    // Started elsewhere, and known here, long before anybody looks by themselves.
+    // Hints are faster than the poll interval.
     let mut starts = Vec::new();
     let mut ends = Vec::new();
     for _ in 0..15 {
-        // So that no look of the worker happens to come right.
+        // Avoids a coincidence with the poll of the worker.
         tokio::time::sleep(Duration::from_millis(70)).await;
-        let asked = Instant::now();
+        let requested_at = Instant::now();
         let body = json!({"input": "echo hello", "wait": true});
         let answer = server.post("/api/agents/double/executions", &body).await;
         assert_eq!(answer.status(), 200);
         let ran: Value = answer.json().await.unwrap();
-        ends.push(asked.elapsed());
+        ends.push(requested_at.elapsed());
         let waited = time(&ran["start_time"]).duration_since(time(&ran["created_at"]));
         starts.push(waited.unsigned_abs());
     }
     let starts = median(starts);
     let ends = median(ends);
-    println!("submitted here, begun there: {starts:?}; asked here, answered from there: {ends:?}");
-    assert!(starts < SOON && ends < SOON * 2, "{starts:?} {ends:?}");
+    println!("from submission to start on the worker: {starts:?}; from request to result: {ends:?}");
+    assert!(starts < HINT_LIMIT && ends < HINT_LIMIT * 2, "{starts:?} {ends:?}");
 
-    // A follower here sees what is said there.
-    let id = begin(&server, "double", "ticks 20 100").await;
+    // A subscriber on this node receives output of the worker.
+    let id = start(&server, "double", "ticks 20 100").await;
     let mut stream = server.get(&format!("/api/executions/{id}/events")).await.bytes_stream();
     let mut delays = Vec::new();
     let mut text = String::new();
@@ -93,91 +94,93 @@ async fn one_node_serves_and_another_works() {
     }
     assert_eq!(delays.len(), 20);
     let delay = median(delays);
-    println!("said there, seen here: {delay:?}");
-    assert!(delay < SOON, "{delay:?}");
+    println!("from output on the worker to the subscriber: {delay:?}");
+    assert!(delay < HINT_LIMIT, "{delay:?}");
 
-    // Cancelled here, ended there.
-    let id = begin(&server, "double", "hang").await;
-    until(&server, &id, "running", |execution| execution["state"] == "running").await;
-    let asked = Instant::now();
+    // A cancellation on this node ends the execution on the worker.
+    let id = start(&server, "double", "hang").await;
+    wait_until(&server, &id, "running", |execution| execution["state"] == "running").await;
+    let requested_at = Instant::now();
     assert_eq!(server.post(&format!("/api/executions/{id}/cancel"), &json!({})).await.status(), 200);
-    until(&server, &id, "cancelled", |execution| execution["state"] == "cancelled").await;
-    println!("cancelled here, ended there: {:?}", asked.elapsed());
-    assert!(asked.elapsed() < SOON * 2, "{:?}", asked.elapsed());
+    wait_until(&server, &id, "cancelled", |execution| execution["state"] == "cancelled").await;
+    println!("from cancellation to end on the worker: {:?}", requested_at.elapsed());
+    assert!(requested_at.elapsed() < HINT_LIMIT * 2, "{:?}", requested_at.elapsed());
     assert_eq!(worker.stop(), 0);
 }
 
 #[tokio::test]
-async fn sessions_are_spoken_in_from_any_node() {
+async fn sessions_are_reachable_from_any_node() {
     // SUP-3, OPS-5
-    let database = testkit::postgres::database().await.unwrap();
+    let database = testkit::postgres::create_database().await.unwrap();
     let homes = [node(&database), node(&database)];
-    let here = homes[0].serve();
-    let there = front(&homes[1]);
-    let refused = there.post("/api/sessions", &json!({"agent_id": "counter"})).await;
-    assert_eq!(refused.status(), 409, "it has nobody to run it");
-    let session: Value = here.post("/api/sessions", &json!({"agent_id": "counter"})).await.json().await.unwrap();
+    let first_node = homes[0].serve();
+    let second_node = serve_only(&homes[1]);
+    let refused = second_node.post("/api/sessions", &json!({"agent_id": "counter"})).await;
+    assert_eq!(refused.status(), 409, "this node cannot run the session");
+    let session: Value = first_node.post("/api/sessions", &json!({"agent_id": "counter"})).await.json().await.unwrap();
     let path = format!("/api/sessions/{}", session["id"].as_str().unwrap());
     let mut times = Vec::new();
     for n in 1..=9 {
-        let server = if n % 3 == 0 { &here } else { &there };
-        let asked = Instant::now();
+        let server = if n % 3 == 0 { &first_node } else { &second_node };
+        let requested_at = Instant::now();
         let answer = server.post(&format!("{path}/messages"), &json!({"input": "hello"})).await;
         assert_eq!(answer.status(), 200);
         assert_eq!(answer.json::<Value>().await.unwrap()["output"], format!("{n}: hello\n"));
         if n > 1 && n % 3 != 0 {
-            times.push(asked.elapsed());
+            times.push(requested_at.elapsed());
         }
         tokio::time::sleep(Duration::from_millis(70)).await;
     }
     let time = median(times);
-    println!("said on one node, answered by the session of another: {time:?}");
-    assert!(time < SOON * 2, "{time:?}");
-    let asked = Instant::now();
-    assert_eq!(there.request(reqwest::Method::DELETE, &path).send().await.unwrap().status(), 204);
-    while get(&here, &path).await["state"] != "closed" {
-        assert!(asked.elapsed() < Duration::from_secs(10));
+    println!("from message to reply of a session on another node: {time:?}");
+    assert!(time < HINT_LIMIT * 2, "{time:?}");
+    let requested_at = Instant::now();
+    assert_eq!(second_node.request(reqwest::Method::DELETE, &path).send().await.unwrap().status(), 204);
+    while get(&first_node, &path).await["state"] != "closed" {
+        assert!(requested_at.elapsed() < Duration::from_secs(10));
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
 #[tokio::test]
-async fn what_a_conversation_asked_for_comes_back_from_another_node() {
+async fn the_result_of_another_node_is_added_to_the_conversation() {
     // TASK-6, OPS-5
-    let database = testkit::postgres::database().await.unwrap();
+    let database = testkit::postgres::create_database().await.unwrap();
     let homes = [node(&database), node(&database)];
-    let server = front(&homes[0]);
+    let server = serve_only(&homes[0]);
     let _worker = homes[1].work_with(&[]);
     let body = json!({"input": "run the double agent on echo hello", "conversation_id": "conv_far"});
     assert_eq!(server.post("/chat", &body).await.status(), 200);
     for _ in 0..500 {
-        let kept = get(&server, "/api/conversations/conv_far").await;
-        let messages = kept["messages"].as_array().unwrap();
+        let conversation = get(&server, "/api/conversations/conv_far").await;
+        let messages = conversation["messages"].as_array().unwrap();
         if messages.len() > 2 {
-            assert_eq!(messages.len(), 3, "it is told once");
+            assert_eq!(messages.len(), 3, "the result is added once");
             assert_eq!(messages[2]["content"], "double is done: hello");
             return;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("nothing came back");
+    panic!("the result was not added");
 }
 
 #[tokio::test]
-async fn secrets_stay_where_they_are_used() {
-    let database = testkit::postgres::database().await.unwrap();
+async fn input_with_secrets_is_rejected_by_nodes_that_run_no_agents() {
+    // OPS-5
+    let database = testkit::postgres::create_database().await.unwrap();
     let home = node(&database);
-    let server = front(&home);
+    let server = serve_only(&home);
     let answer =
         server.post("/api/agents/double/executions", &json!({"input": "echo password=hunter22hunter22"})).await;
     assert_eq!(answer.status(), 409);
     let problem: Value = answer.json().await.unwrap();
-    assert!(problem["detail"].as_str().unwrap().contains("this node runs nothing"), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("this node runs no agents"), "{problem}");
 }
 
 #[tokio::test]
-async fn a_node_that_only_works_tells_how_it_is_and_nothing_else() {
-    let database = testkit::postgres::database().await.unwrap();
+async fn a_worker_node_serves_only_health() {
+    // OPS-5
+    let database = testkit::postgres::create_database().await.unwrap();
     let home = node(&database);
     let mut worker = home.work_with(&["--listen", "127.0.0.1:0"]);
     assert_eq!(get(&worker, "/health").await["status"], "ok");
@@ -189,11 +192,12 @@ async fn a_node_that_only_works_tells_how_it_is_and_nothing_else() {
 }
 
 #[test]
-fn one_machine_alone_shares_nothing() {
+fn split_roles_require_postgresql() {
+    // OPS-5
     let home = home();
     for arguments in [&["serve", "--no-work"][..], &["work"][..]] {
         let refused = home.run(arguments);
         assert_eq!(refused.code(), 2, "{arguments:?}");
-        assert!(refused.err().contains("needs PostgreSQL"), "{}", refused.err());
+        assert!(refused.err().contains("needs a PostgreSQL database"), "{}", refused.err());
     }
 }

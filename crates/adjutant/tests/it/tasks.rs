@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::home;
 
 #[tokio::test]
-async fn the_life_of_a_task() {
-    // TASK-1
+async fn a_task_can_be_created_changed_completed_deleted_and_restored() {
+    // AGENT-13, TASK-1
     let home = home();
     let server = home.serve();
     let draft = json!({"title": "pay rent", "due_date": "2026-01-31T15:00", "priority": "HIGH", "tags": ["#home"]});
@@ -17,7 +17,7 @@ async fn the_life_of_a_task() {
     let fields = "id title description status priority due_date recurrence tags created_at updated_at completed_at";
     let names: Vec<_> = fields.split(' ').collect();
     assert_eq!(task.as_object().unwrap().keys().collect::<Vec<_>>(), names);
-    assert_eq!(task["due_date"], "2026-01-31T15:00:00+00:00", "without an offset it is the user's zone");
+    assert_eq!(task["due_date"], "2026-01-31T15:00:00+00:00", "a time without an offset uses the zone of the user");
     assert_eq!((&task["priority"], &task["tags"]), (&json!("high"), &json!(["home"])));
 
     let path = format!("/api/tasks/{}", task["id"].as_str().unwrap());
@@ -42,7 +42,7 @@ async fn the_life_of_a_task() {
 }
 
 #[tokio::test]
-async fn pages_neither_repeat_nor_hide() {
+async fn pages_contain_every_task_once() {
     let home = home();
     let server = home.serve();
     for n in 0..7 {
@@ -64,7 +64,8 @@ async fn pages_neither_repeat_nor_hide() {
 }
 
 #[tokio::test]
-async fn a_request_sent_twice_is_carried_out_once() {
+async fn a_repeated_request_is_executed_once() {
+    // CHAT-6
     let home = home();
     let server = home.serve();
     let send = async |key: &str, title: &str| {
@@ -83,7 +84,7 @@ async fn a_request_sent_twice_is_carried_out_once() {
     let other = send("key-1", "something else").await;
     assert_eq!(other.status(), 422);
     assert_eq!(other.json::<Value>().await.unwrap()["errors"][0]["field"], "Idempotency-Key");
-    // All at once: one is carried out, the others get its answer.
+    // Of concurrent requests, one is executed and all get its response.
     let all = futures::future::join_all((0..20).map(|_| send("key-2", "together"))).await;
     let mut ids = Vec::new();
     for answer in all {
@@ -96,7 +97,7 @@ async fn a_request_sent_twice_is_carried_out_once() {
 }
 
 #[tokio::test]
-async fn erasing_twice_by_one_key_erases_once() {
+async fn a_repeated_erasure_is_executed_once() {
     let home = home();
     let server = home.serve();
     let erase = || server.request(Method::DELETE, "/api/data").header("Idempotency-Key", "erase-1").send();
@@ -108,7 +109,7 @@ async fn erasing_twice_by_one_key_erases_once() {
 }
 
 #[tokio::test]
-async fn the_day_is_the_users() {
+async fn due_dates_use_the_time_zone_of_the_user() {
     // OPS-3: zoneinfo
     let home = crate::home_with_auth();
     let server = home.serve();

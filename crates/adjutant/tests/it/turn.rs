@@ -1,18 +1,18 @@
-//! A turn of the assistant as its stream tells it, held to what every stream promises.
+//! Parses the event stream of a turn, and checks the rules for every stream.
 
 use serde_json::Value;
 
-/// A turn as its stream told it.
+/// The events of a turn.
 #[derive(Debug)]
 pub(crate) struct Turn {
     pub(crate) events: Vec<(String, Value)>,
 }
 
 impl Turn {
-    /// Reads a stream, which must be well formed (CHAT-1, CHAT-5, CHAT-6).
+    /// Parses a stream. Panics if it is not well formed (CHAT-1, CHAT-5, CHAT-6).
     #[track_caller]
     pub(crate) fn read(text: &str, request_id: &str) -> Self {
-        assert!(text.ends_with("\n\n"), "cut: {text}");
+        assert!(text.ends_with("\n\n"), "incomplete: {text}");
         let mut events = Vec::new();
         for block in text.trim_end().split("\n\n").filter(|block| !block.starts_with(':')) {
             let mut lines = block.lines();
@@ -29,23 +29,24 @@ impl Turn {
         assert_eq!(names.last(), Some(&"done"), "{text}");
         let known = ["thinking", "tool_call", "response_delta", "error", "done"];
         assert!(names.iter().all(|name| known.contains(name)), "{names:?}");
-        let mut said = String::new();
-        for delta in turn.of("response_delta") {
-            said.push_str(delta["delta"].as_str().unwrap());
-            assert_eq!(delta["accumulated"], said, "{text}");
+        let mut accumulated = String::new();
+        for delta in turn.events_named("response_delta") {
+            accumulated.push_str(delta["delta"].as_str().unwrap());
+            assert_eq!(delta["accumulated"], accumulated, "{text}");
         }
-        assert_eq!(turn.output(), said.trim_end(), "{text}");
+        assert_eq!(turn.output(), accumulated.trim_end(), "{text}");
         assert!(!turn.output().is_empty(), "{text}");
         assert!(!has_uuid(turn.output()), "{text}");
-        if turn.of("error").any(|error| error["recoverable"] == false) {
+        if turn.events_named("error").any(|error| error["recoverable"] == false) {
             assert_eq!(turn.done()["success"], false, "{text}");
         }
-        let statuses: Vec<_> = turn.of("tool_call").map(|call| call["status"].as_str().unwrap()).collect();
+        let statuses: Vec<_> = turn.events_named("tool_call").map(|call| call["status"].as_str().unwrap()).collect();
         assert!(statuses.chunks(2).all(|pair| pair[0] == "in_progress" && pair[1] != "in_progress"), "{text}");
         turn
     }
 
-    pub(crate) fn of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Value> {
+    /// Returns the data of all events with this name.
+    pub(crate) fn events_named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Value> {
         self.events.iter().filter(move |(event, _)| event == name).map(|(_, data)| data)
     }
 
@@ -61,23 +62,23 @@ impl Turn {
         self.done()["success"] == true
     }
 
-    /// The tools that were called, with how it ended.
+    /// Returns the name and the final status of each tool call.
     pub(crate) fn calls(&self) -> Vec<(&str, &str)> {
-        let ended = self.of("tool_call").filter(|call| call["status"] != "in_progress");
+        let ended = self.events_named("tool_call").filter(|call| call["status"] != "in_progress");
         ended.map(|call| (call["tool_name"].as_str().unwrap(), call["status"].as_str().unwrap())).collect()
     }
 
-    /// What went wrong, and whether it could be made good.
+    /// Returns the type of each error, and `true` if it is recoverable.
     pub(crate) fn errors(&self) -> Vec<(&str, bool)> {
-        let errors = self.of("error");
+        let errors = self.events_named("error");
         errors.map(|error| (error["error_type"].as_str().unwrap(), error["recoverable"] == true)).collect()
     }
 
-    /// Holds when the built-in model has answered because the other one could not.
+    /// Checks that the offline model has replied because the first model failed.
     #[track_caller]
     pub(crate) fn assert_fell_back(&self) {
         assert_eq!(self.errors(), [("model_unavailable", true)], "{self:?}");
-        let message = self.of("error").next().unwrap()["message"].as_str().unwrap();
+        let message = self.events_named("error").next().unwrap()["message"].as_str().unwrap();
         assert!(message.starts_with("AI service temporarily unavailable"), "{message}");
         assert!(message.contains("try again"), "{message}");
         assert!(self.succeeded(), "{self:?}");
@@ -89,7 +90,7 @@ pub(crate) fn has_uuid(text: &str) -> bool {
     find_uuid(text).is_some()
 }
 
-/// The first id in a text.
+/// Returns the first UUID in a text.
 pub(crate) fn find_uuid(text: &str) -> Option<&str> {
     let starts = text.char_indices().map(|(at, _)| at);
     let mut words = starts.filter_map(|at| text.get(at..at + 36));

@@ -1,41 +1,43 @@
-//! The events of a provider's answer. Fails if an event or the answer is larger than its limit.
+//! Reads the events of a provider's answer. Limits the size of an event and of the whole answer.
 
 use std::time::Duration;
 
 use reqwest::Response;
-use sse::{Decoder, Limits, TooLarge};
+use sse::{SseDecoder, SseLimits, TooLarge};
 use tokio::time::timeout;
 
-use super::fault::Fault;
+use super::provider_error::ProviderError;
 
-/// One event has at most 1 MiB, an answer 8 MiB.
-const LIMITS: Limits = Limits { event: 1 << 20, total: 8 << 20 };
-/// The time to wait for the end of a body after its last event.
+/// At most 1 MiB per event and 8 MiB per answer.
+const LIMITS: SseLimits = SseLimits { event: 1 << 20, total: 8 << 20 };
+/// The time to wait for the end of the body after the last event.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(2);
-/// The time to wait for it in the background after that.
+/// The additional time to wait for the end of the body in the background.
 const BACKGROUND_DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// The events of an answer under way.
-pub(super) struct Events {
+/// The events of an answer that is being received.
+pub(super) struct ProviderEvents {
     response: Response,
-    decoder: Decoder,
+    decoder: SseDecoder,
 }
 
-impl Events {
+impl ProviderEvents {
     pub(super) fn new(response: Response) -> Self {
-        Self { response, decoder: Decoder::new(LIMITS) }
+        Self { response, decoder: SseDecoder::new(LIMITS) }
     }
 
-    /// Returns the data of the next event that has any, or nothing at the end of the answer. The names of events are
-    /// not needed: the data contains them.
-    pub(super) async fn next(&mut self) -> Result<Option<&[u8]>, Fault> {
+    /// Returns the data of the next non-empty event, or `None` at the end of the answer. Event names are not needed
+    /// because the data contains them.
+    ///
+    /// Fails if the connection is lost or a size limit is exceeded.
+    pub(super) async fn next(&mut self) -> Result<Option<&[u8]>, ProviderError> {
         loop {
             while self.decoder.advance()? {
                 if !self.data().is_empty() {
                     return Ok(Some(self.data()));
                 }
             }
-            match self.response.chunk().await.map_err(|error| Fault::connection(&error))? {
+            match self.response.chunk().await.map_err(|error| ProviderError::connection(&error))? {
                 Some(chunk) => self.decoder.push(chunk)?,
                 None if self.decoder.finish() && !self.data().is_empty() => return Ok(Some(self.data())),
                 None => return Ok(None),
@@ -47,13 +49,13 @@ impl Events {
         self.decoder.event().data.trim_ascii()
     }
 
-    /// Returns the start of what was received in place of events.
+    /// Returns the start of the received text that is not part of an event.
     pub(super) fn ignored(&self) -> String {
         String::from_utf8_lossy(self.decoder.ignored()).into_owned()
     }
 
-    /// Reads the rest of the body, which may end after the last event: only a connection whose body was read to its
-    /// end can be used again.
+    /// Reads the body to its end, because only then the connection can be reused. Continues in the background if it
+    /// takes longer, and gives up after [`BACKGROUND_DRAIN_TIMEOUT`].
     pub(super) async fn end(mut self) {
         if timeout(DRAIN_TIMEOUT, self.drain()).await.is_err() {
             tokio::spawn(async move { timeout(BACKGROUND_DRAIN_TIMEOUT, self.drain()).await });
@@ -65,11 +67,11 @@ impl Events {
     }
 }
 
-impl From<TooLarge> for Fault {
+impl From<TooLarge> for ProviderError {
     fn from(error: TooLarge) -> Self {
         match error {
-            TooLarge::Event(_) => Self::broken("the answer has an event that does not end"),
-            TooLarge::Stream(_) => Self::broken("the answer does not end"),
+            TooLarge::Event(_) => Self::unusable("an event of the answer is larger than 1 MiB"),
+            TooLarge::Stream(_) => Self::unusable("the answer is larger than 8 MiB"),
         }
     }
 }
@@ -78,8 +80,8 @@ impl From<TooLarge> for Fault {
 mod tests {
     use super::*;
 
-    async fn read(body: impl Into<reqwest::Body>) -> Result<(Vec<String>, String), Fault> {
-        let mut events = Events::new(http::Response::new(body.into()).into());
+    async fn read(body: impl Into<reqwest::Body>) -> Result<(Vec<String>, String), ProviderError> {
+        let mut events = ProviderEvents::new(http::Response::new(body.into()).into());
         let mut read = Vec::new();
         while let Some(data) = events.next().await? {
             read.push(String::from_utf8_lossy(data).into_owned());
@@ -88,7 +90,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_data_of_events_is_read() {
+    async fn event_data_is_read() {
         // MODEL-2
         let body = ": hello\n\ndata:\n\nevent: a\ndata: {\"ü\":1} \n\ndata:  \n\ndata:two\ndata: lines\n\n<p>\ndata: x";
         let (data, ignored) = read(body).await.unwrap();
@@ -97,7 +99,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn events_and_answers_have_a_largest_size() {
+    async fn oversized_events_and_answers_are_rejected() {
         // RES-2
         let event = [b"data: ".to_vec(), vec![b'x'; LIMITS.event]].concat();
         assert!(read(event).await.is_err());

@@ -1,12 +1,12 @@
-//! The models that can be asked: the built-in one, and those of the providers.
+//! The models: the built-in one and those of the providers.
 
-pub mod choice;
+mod accumulator;
+pub mod config;
 mod events;
-mod fault;
-mod heard;
-mod prompt;
+mod provider_error;
 mod remote;
 mod schema;
+mod transcript;
 mod wire;
 
 use std::sync::Arc;
@@ -14,20 +14,26 @@ use std::sync::Arc;
 use model::Clock;
 use model::breaker::Breakers;
 
-pub use choice::{Choice, Provider};
-pub use remote::{Remote, Unusable};
+pub use config::{ModelConfig, ModelProvider};
+pub use remote::{ModelConfigError, RemoteModel};
 
-use crate::offline::Offline;
-use crate::{ChatModel, Models};
+use crate::offline::OfflineModel;
+use crate::{ChatModel, ModelChain};
 
-/// The models in the order in which they are asked; the built-in one where none is chosen.
-pub fn all(choices: Vec<Choice>, breakers: &Breakers, clock: &Clock) -> Result<Models, Unusable> {
-    let mut models = choices.into_iter().map(|choice| -> Result<Arc<dyn ChatModel>, Unusable> {
-        Ok(match choice.provider {
-            Provider::Offline => Arc::new(Offline),
-            _ => Arc::new(Remote::new(choice, breakers, clock.clone())?),
+/// Creates the models in fallback order. Without configurations, the built-in model is used.
+///
+/// Fails if a configuration is invalid, for example with an invalid URL.
+pub fn from_configs(
+    configs: Vec<ModelConfig>,
+    breakers: &Breakers,
+    clock: &Clock,
+) -> Result<ModelChain, ModelConfigError> {
+    let mut models = configs.into_iter().map(|config| -> Result<Arc<dyn ChatModel>, ModelConfigError> {
+        Ok(match config.provider {
+            ModelProvider::Offline => Arc::new(OfflineModel),
+            _ => Arc::new(RemoteModel::new(config, breakers, clock.clone())?),
         })
     });
-    let first = models.next().unwrap_or_else(|| Ok(Arc::new(Offline)))?;
-    Ok(Models::new(first, models.collect::<Result<Vec<_>, _>>()?))
+    let first = models.next().unwrap_or_else(|| Ok(Arc::new(OfflineModel)))?;
+    Ok(ModelChain::new(first, models.collect::<Result<Vec<_>, _>>()?))
 }

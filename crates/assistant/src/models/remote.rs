@@ -1,5 +1,5 @@
-//! A model of a provider, asked over HTTP. What can fail fails here: asked again where that may help, given up after a
-//! few failures in a row, and never waited for longer than the turn has time.
+//! Queries the model of a provider over HTTP. Retries transient failures, stops after repeated failures (circuit
+//! breaker), and never waits beyond the deadline of the turn.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,366 +10,401 @@ use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt};
 use http_body_util::Full;
 use model::Clock;
-use model::breaker::{Breaker, Breakers, Pass, Rules};
-use redact::{Redactor, What};
+use model::breaker::{Breaker, BreakerConfig, Breakers, CallPermit};
+use redact::{RedactOptions, Redactor};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, Response, Url};
 use secrecy::ExposeSecret;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
-use tools::Specs;
+use tools::ToolSpecs;
 
-use super::events::Events;
-use super::fault::{Fault, Remedy};
-use super::heard::Heard;
-use super::prompt::{self, Told};
-use super::wire::{Ask, Tool, Wire};
-use super::{Choice, schema};
-use crate::{ChatModel, Delta, Health, ModelError, Prompt, log};
+use super::accumulator::ReplyAccumulator;
+use super::events::ProviderEvents;
+use super::provider_error::{ProviderError, Remedy};
+use super::transcript::{ModelTranscript, prompt_length};
+use super::wire::{OfferedTool, ProviderWire, WireRequest};
+use super::{ModelConfig, schema};
+use crate::{ChatModel, ModelError, ModelHealth, Prompt, ReplyDelta, log};
 
-/// How often a request is made again.
-const RETRIES: usize = 2;
-const FIRST_DELAY: Duration = Duration::from_millis(250);
-const CONNECT: Duration = Duration::from_secs(5);
-/// How much of an error is read, in bytes.
-const MAX_ERROR: usize = 64 * 1024;
-/// The most tools that are offered: providers take no more.
+/// The maximum number of retries of a request.
+const MAX_RETRIES: usize = 2;
+const FIRST_RETRY_DELAY: Duration = Duration::from_millis(250);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The maximum size of an error response that is read, in bytes.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
+/// The maximum number of tools in a request. Providers accept no more.
 const MAX_TOOLS: usize = 128;
-/// The longest wait where nothing else sets a limit.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// The timeout of a call without a deadline.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 
-pub struct Remote {
+/// A model of a provider.
+pub struct RemoteModel {
     label: String,
-    choice: Choice,
-    wire: Wire,
+    config: ModelConfig,
+    wire: ProviderWire,
     client: reqwest::Client,
     url: Url,
     headers: HeaderMap,
     breaker: Arc<Breaker>,
     clock: Clock,
-    /// Providers repeat the key that they do not like.
+    /// Removes the key from error messages, because providers repeat rejected keys.
     redactor: Redactor,
-    /// Whether the model does not take a temperature.
+    /// Set after the provider has rejected a temperature.
     without_temperature: AtomicBool,
-    offered: Mutex<Offered>,
+    tool_cache: Mutex<ToolCache>,
 }
 
-/// The tools as this model takes them.
+/// The tools in the format of this provider.
 #[derive(Default)]
-struct Offered {
-    /// What they were made from.
-    from: Option<Specs>,
-    offer: Arc<Offer>,
-    set_aside: Vec<(String, String)>,
+struct ToolCache {
+    /// The specifications from which `prepared` was created. `None` if it must be created again.
+    specs: Option<ToolSpecs>,
+    prepared: Arc<PreparedTools>,
+    /// Names of the tools that the provider rejected, each with its reason.
+    rejected: Vec<(String, String)>,
 }
 
-/// What is the same in every request, ready to be sent.
+/// The part of a request that is the same for all turns.
 #[derive(Default)]
-struct Offer {
+struct PreparedTools {
+    /// The names of the tools, in their order in the request.
     names: Vec<String>,
+    /// The output of [`ProviderWire::tools`]. `None` without tools.
     tools: Option<Box<RawValue>>,
     temperature: Option<f64>,
 }
 
-/// Why a model cannot be asked at all.
+/// An invalid configuration of a model.
 #[derive(Debug, thiserror::Error)]
 #[error("{label}: {cause}")]
-pub struct Unusable {
+pub struct ModelConfigError {
     label: String,
     cause: String,
 }
 
-impl Remote {
-    pub fn new(choice: Choice, breakers: &Breakers, clock: Clock) -> Result<Self, Unusable> {
-        let label = choice.label();
-        let unusable = |cause: String| Unusable { label: label.clone(), cause };
-        let wire = Wire::of(choice.provider);
-        let wire = wire.ok_or_else(|| unusable("the built-in model is asked otherwise".to_owned()))?;
-        let url = wire.url(&choice).map_err(unusable)?;
-        let headers = wire.headers(&choice).map_err(unusable)?;
+impl RemoteModel {
+    /// Creates a model. Fails if the configuration has an invalid URL or header, or names the built-in model.
+    pub fn new(config: ModelConfig, breakers: &Breakers, clock: Clock) -> Result<Self, ModelConfigError> {
+        let label = config.label();
+        let invalid = |cause: String| ModelConfigError { label: label.clone(), cause };
+        let wire = ProviderWire::for_provider(config.provider);
+        let wire = wire.ok_or_else(|| invalid("the built-in model has no provider".to_owned()))?;
+        let url = wire.url(&config).map_err(invalid)?;
+        let headers = wire.headers(&config).map_err(invalid)?;
         let client = reqwest::Client::builder()
-            .connect_timeout(CONNECT)
-            // A key is sent to the address that was configured, and nowhere else.
+            .connect_timeout(CONNECT_TIMEOUT)
+            // The key is sent only to the configured address.
             .redirect(reqwest::redirect::Policy::none())
             .pool_max_idle_per_host(usize::MAX)
             .tcp_nodelay(true)
             .build()
-            .map_err(|error| unusable(error.to_string()))?;
-        let breaker = breakers.of(&label, Rules::MODEL);
-        let secrets = choice.key.iter().chain(choice.headers.iter().map(|(_, value)| value));
+            .map_err(|error| invalid(error.to_string()))?;
+        let breaker = breakers.get_or_create(&label, BreakerConfig::MODEL);
+        let secrets = config.api_key.iter().chain(config.headers.iter().map(|(_, value)| value));
         let redactor =
-            Redactor::new(What::default()).with_known(secrets.map(|secret| secret.expose_secret().to_owned()));
+            Redactor::new(RedactOptions::default()).with_known(secrets.map(|secret| secret.expose_secret().to_owned()));
         let without_temperature = AtomicBool::new(false);
-        let offered = Mutex::default();
-        Ok(Self { label, choice, wire, client, url, headers, breaker, clock, redactor, without_temperature, offered })
+        let tool_cache = Mutex::default();
+        Ok(Self {
+            label,
+            config,
+            wire,
+            client,
+            url,
+            headers,
+            breaker,
+            clock,
+            redactor,
+            without_temperature,
+            tool_cache,
+        })
     }
 
-    fn offered(&self) -> MutexGuard<'_, Offered> {
-        self.offered.lock().unwrap_or_else(PoisonError::into_inner)
+    fn tool_cache(&self) -> MutexGuard<'_, ToolCache> {
+        self.tool_cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tools in this model's form; made once for as long as they stay the same.
-    fn offer(&self, specs: &Specs) -> Arc<Offer> {
-        let mut offered = self.offered();
-        let same = |from: &Specs| std::ptr::eq(&**from, &**specs);
-        if !offered.from.as_ref().is_some_and(same) {
-            let aside = std::mem::take(&mut offered.set_aside);
-            // What has changed since is given another chance.
-            let kept = |name: &str| specs.iter().any(|spec| spec.name == *name);
-            offered.set_aside = aside.into_iter().filter(|(name, _)| kept(name)).collect();
-            let usable = specs.iter().filter(|spec| !offered.set_aside.iter().any(|(name, _)| *name == *spec.name));
-            let tools = usable.take(MAX_TOOLS).map(|spec| Tool {
+    /// Returns the tools in the format of this provider: at most [`MAX_TOOLS`], without rejected ones, and none if they
+    /// cannot be serialized. Cached until the specifications change, a tool is rejected or the temperature is dropped.
+    fn prepare_tools(&self, specs: &ToolSpecs) -> Arc<PreparedTools> {
+        let mut cache = self.tool_cache();
+        let same = |cached: &ToolSpecs| std::ptr::eq(&**cached, &**specs);
+        if !cache.specs.as_ref().is_some_and(same) {
+            let rejected = std::mem::take(&mut cache.rejected);
+            // Forgets the rejections of tools that no longer exist.
+            let exists = |name: &str| specs.iter().any(|spec| spec.name == *name);
+            cache.rejected = rejected.into_iter().filter(|(name, _)| exists(name)).collect();
+            let usable = specs.iter().filter(|spec| !cache.rejected.iter().any(|(name, _)| *name == *spec.name));
+            let tools = usable.take(MAX_TOOLS).map(|spec| OfferedTool {
                 name: &spec.name,
                 description: &spec.description,
-                schema: schema::adapt(&spec.schema, self.choice.provider),
+                schema: schema::adapt(&spec.schema, self.config.provider),
             });
             let tools: Vec<_> = tools.collect();
-            offered.offer = Arc::new(Offer {
+            cache.prepared = Arc::new(PreparedTools {
                 names: tools.iter().map(|tool| tool.name.to_owned()).collect(),
                 tools: if tools.is_empty() { None } else { self.wire.tools(&tools).ok() },
-                temperature: self.choice.temperature.filter(|_| !self.without_temperature.load(Ordering::Relaxed)),
+                temperature: self.config.temperature.filter(|_| !self.without_temperature.load(Ordering::Relaxed)),
             });
-            offered.from = Some(specs.clone());
+            cache.specs = Some(specs.clone());
         }
-        offered.offer.clone()
+        cache.prepared.clone()
     }
 
-    /// Does not offer these tools any more.
-    fn set_aside(&self, names: &[String], reason: &str) {
-        let mut offered = self.offered();
+    /// Removes these tools from all further requests.
+    fn reject_tools(&self, names: &[String], reason: &str) {
+        let mut cache = self.tool_cache();
         for name in names {
-            // Another turn may have been told the same.
-            if !offered.set_aside.iter().any(|(known, _)| known == name) {
-                log::set_aside(&self.label, name, reason);
-                offered.set_aside.push((name.clone(), reason.to_owned()));
+            // A concurrent turn may have rejected the tool already.
+            if !cache.rejected.iter().any(|(known, _)| known == name) {
+                log::tool_rejected(&self.label, name, reason);
+                cache.rejected.push((name.clone(), reason.to_owned()));
             }
         }
-        offered.from = None;
+        cache.specs = None;
     }
 
-    /// The first sign of an answer, asked for again where that may help.
-    async fn open(&self, prompt: &Prompt<'_>, until: Instant) -> Result<Box<Opened>, ModelError> {
-        let Some(pass) = self.breaker.admit() else {
-            return Err(ModelError(format!("{} is left alone after repeated failures", self.label)));
+    /// Sends the request and waits for the start of the reply. Applies the remedy of each failure. An empty reply is
+    /// retried, unless tools were already called in this turn.
+    ///
+    /// Fails if the circuit breaker is open, the remedies do not help, or the deadline would pass before a retry.
+    async fn start_reply(&self, prompt: &Prompt<'_>, deadline: Instant) -> Result<Box<StartedReply>, ModelError> {
+        let Some(permit) = self.breaker.try_acquire() else {
+            return Err(ModelError(format!("{} is paused after repeated failures", self.label)));
         };
-        let mut attempt = Attempt { pass: Some(pass), until, answered: false };
-        let mut delays =
-            ExponentialBuilder::default().with_min_delay(FIRST_DELAY).with_max_times(RETRIES).with_jitter().build();
+        let mut attempt = ModelAttempt { permit: Some(permit), deadline, answered: false };
+        let mut delays = ExponentialBuilder::default()
+            .with_min_delay(FIRST_RETRY_DELAY)
+            .with_max_times(MAX_RETRIES)
+            .with_jitter()
+            .build();
         loop {
-            let offer = self.offer(prompt.tools);
-            let began = std::time::Instant::now();
-            let first = timeout_at(until, self.first(prompt, &offer)).await.unwrap_or_else(|_| Err(Fault::late()));
-            let fault = match first.map_err(|fault| fault.cleaned(&self.redactor)) {
-                Ok(answer) if !answer.heard.ended || !answer.heard.is_empty() || !prompt.steps.is_empty() => {
-                    log::model_called(&self.choice, prompt::length(prompt), began);
+            let tools = self.prepare_tools(prompt.tools);
+            let started = std::time::Instant::now();
+            let sent = timeout_at(deadline, self.send(prompt, &tools)).await;
+            let sent = sent.unwrap_or_else(|_| Err(ProviderError::timeout()));
+            let error = match sent.map_err(|error| error.redacted(&self.redactor)) {
+                Ok(reader) if !reader.reply.ended || !reader.reply.is_empty() || !prompt.steps.is_empty() => {
+                    log::model_called(&self.config, prompt_length(prompt), started);
                     attempt.answered = true;
-                    return Ok(Box::new(Opened { answer, attempt }));
+                    return Ok(Box::new(StartedReply { reader, attempt }));
                 }
-                Ok(_) => Fault::transient("an empty answer"),
-                Err(fault) => fault,
+                Ok(_) => ProviderError::transient("the answer is empty"),
+                Err(error) => error,
             };
-            log::model_failed(&self.choice, &fault.message);
-            let wait = match fault.remedy {
+            log::model_failed(&self.config, &error.message);
+            let delay = match error.remedy {
                 Remedy::WithoutTemperature if !self.without_temperature.swap(true, Ordering::Relaxed) => {
-                    self.offered().from = None;
+                    self.tool_cache().specs = None;
                     continue;
                 }
-                Remedy::WithoutTool(tool) if offer.names.contains(&tool) => {
-                    self.set_aside(&[tool], &fault.message);
+                Remedy::WithoutTool(tool) if tools.names.contains(&tool) => {
+                    self.reject_tools(&[tool], &error.message);
                     continue;
                 }
-                Remedy::WithoutForeign => {
-                    let foreign = prompt.tools.iter().filter(|spec| !spec.is_ours()).map(|spec| spec.name.to_string());
-                    let foreign: Vec<_> = foreign.filter(|name| offer.names.contains(name)).collect();
-                    if foreign.is_empty() {
-                        return Err(attempt.refused(fault.message));
+                Remedy::WithoutExternalTools => {
+                    let external = prompt.tools.iter().filter(|spec| !spec.is_built_in());
+                    let external = external.map(|spec| spec.name.to_string());
+                    let external: Vec<_> = external.filter(|name| tools.names.contains(name)).collect();
+                    if external.is_empty() {
+                        return Err(attempt.refused(error.message));
                     }
-                    self.set_aside(&foreign, &fault.message);
+                    self.reject_tools(&external, &error.message);
                     continue;
                 }
-                Remedy::Never | Remedy::WithoutTemperature | Remedy::WithoutTool(_) => {
-                    return Err(attempt.refused(fault.message));
+                Remedy::InvalidRequest | Remedy::WithoutTemperature | Remedy::WithoutTool(_) => {
+                    return Err(attempt.refused(error.message));
                 }
-                Remedy::Again(after) => delays.next().map(|delay| after.map_or(delay, |after| after.max(delay))),
-                Remedy::Broken => None,
+                Remedy::Retry(after) => delays.next().map(|delay| after.map_or(delay, |after| after.max(delay))),
+                Remedy::Unusable => None,
             };
-            match wait {
-                // What would come too late is not waited for.
-                Some(wait) if Instant::now().checked_add(wait).is_some_and(|then| then < until) => {
-                    tokio::time::sleep(wait).await;
+            match delay {
+                // A retry after the deadline would be useless.
+                Some(delay) if Instant::now().checked_add(delay).is_some_and(|then| then < deadline) => {
+                    tokio::time::sleep(delay).await;
                 }
-                _ => return Err(attempt.failed(fault.message)),
+                _ => return Err(attempt.failed(error.message)),
             }
         }
     }
 
-    /// Makes the request and waits for the first thing that the model says.
-    async fn first(&self, prompt: &Prompt<'_>, offer: &Offer) -> Result<Answer, Fault> {
+    /// Sends the request once and waits for the first content of the reply, or for its end. Fails if the connection
+    /// fails, the status is not a success, or the answer ends early.
+    async fn send(&self, prompt: &Prompt<'_>, tools: &PreparedTools) -> Result<ReplyReader, ProviderError> {
         let mut request = reqwest::Request::new(Method::POST, self.url.clone());
         *request.headers_mut() = self.headers.clone();
-        // A body that cannot be sent twice is not kept for that.
-        *request.body_mut() = Some(reqwest::Body::wrap(Full::<Bytes>::from(self.body(prompt, offer)?)));
-        let response = self.client.execute(request).await.map_err(|error| Fault::connection(&error))?;
+        // A streamed body is not retained for a second request, which never happens here.
+        *request.body_mut() = Some(reqwest::Body::wrap(Full::<Bytes>::from(self.body(prompt, tools)?)));
+        let response = self.client.execute(request).await.map_err(|error| ProviderError::connection(&error))?;
         if !response.status().is_success() {
-            return Err(self.refusal(response, offer).await);
+            return Err(self.read_error(response, tools).await);
         }
-        let mut answer = Answer { wire: self.wire, events: Events::new(response), heard: Heard::default() };
-        while !answer.heard.begun && !answer.heard.ended {
-            answer.listen().await?;
+        let events = ProviderEvents::new(response);
+        let mut reader = ReplyReader { wire: self.wire, events, reply: ReplyAccumulator::default() };
+        while !reader.reply.begun && !reader.reply.ended {
+            reader.read_event().await?;
         }
-        Ok(answer)
+        Ok(reader)
     }
 
-    fn body(&self, prompt: &Prompt<'_>, offer: &Offer) -> Result<Vec<u8>, Fault> {
-        let told = Told::new(prompt, &self.label);
-        let model = self.choice.name.as_str();
-        let temperature = offer.temperature;
-        let tools = offer.tools.as_deref();
-        let body = self.wire.write(&Ask { model, temperature, tools, told: &told });
-        body.map_err(|error| Fault::broken(format!("the request cannot be written: {error}")))
+    /// Serializes the request. Fails if the serialization fails.
+    fn body(&self, prompt: &Prompt<'_>, tools: &PreparedTools) -> Result<Vec<u8>, ProviderError> {
+        let transcript = ModelTranscript::new(prompt, &self.label);
+        let model = self.config.name.as_str();
+        let temperature = tools.temperature;
+        let tools = tools.tools.as_deref();
+        let body = self.wire.write(&WireRequest { model, temperature, tools, transcript: &transcript });
+        body.map_err(|error| ProviderError::unusable(format!("cannot serialize the request: {error}")))
     }
 
-    async fn refusal(&self, mut response: Response, offer: &Offer) -> Fault {
+    /// Reads an error response and determines the remedy. Uses at most [`MAX_ERROR_BYTES`] of the body, and ignores a
+    /// failure to read it.
+    async fn read_error(&self, mut response: Response, tools: &PreparedTools) -> ProviderError {
         let mut body = Vec::new();
         while let Ok(Some(chunk)) = response.chunk().await {
-            body.extend_from_slice(&chunk[..chunk.len().min(MAX_ERROR - body.len())]);
-            if body.len() == MAX_ERROR {
+            body.extend_from_slice(&chunk[..chunk.len().min(MAX_ERROR_BYTES - body.len())]);
+            if body.len() == MAX_ERROR_BYTES {
                 break;
             }
         }
         let status = response.status();
         let headers = response.headers();
-        Fault::refusal(status, headers, &String::from_utf8_lossy(&body), &offer.names, self.clock.now())
+        ProviderError::from_response(status, headers, &String::from_utf8_lossy(&body), &tools.names, self.clock.now())
     }
 }
 
-impl ChatModel for Remote {
+impl ChatModel for RemoteModel {
     fn name(&self) -> &str {
         &self.label
     }
 
-    fn health(&self) -> Option<Health> {
-        Some(Health { breaker: self.breaker.snapshot(), set_aside: self.offered().set_aside.clone() })
+    fn health(&self) -> Option<ModelHealth> {
+        Some(ModelHealth { breaker: self.breaker.snapshot(), rejected_tools: self.tool_cache().rejected.clone() })
     }
 
-    fn reply<'a>(&'a self, prompt: Prompt<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {
-        let until = prompt.until.unwrap_or_else(|| Instant::now() + PATIENCE);
-        let states = stream::unfold(State::Asking, move |state| async move {
-            let mut opened = match state {
-                State::Asking => match Box::pin(self.open(&prompt, until)).await {
-                    Ok(opened) => opened,
-                    Err(error) => return Some((Err(error), State::Over)),
+    /// Starts the request when the stream is first polled. Without a deadline in the prompt, the limit is 10 minutes.
+    fn reply<'a>(&'a self, prompt: Prompt<'a>) -> BoxStream<'a, Result<ReplyDelta, ModelError>> {
+        let deadline = prompt.deadline.unwrap_or_else(|| Instant::now() + DEFAULT_TIMEOUT);
+        let deltas = stream::unfold(ReplyState::Requesting, move |state| async move {
+            let mut started = match state {
+                ReplyState::Requesting => match Box::pin(self.start_reply(&prompt, deadline)).await {
+                    Ok(started) => started,
+                    Err(error) => return Some((Err(error), ReplyState::Ended)),
                 },
-                State::Speaking(opened) => opened,
-                State::Over => return None,
+                ReplyState::Streaming(started) => started,
+                ReplyState::Ended => return None,
             };
-            match self.next(&mut opened).await {
-                Some(Ok(delta)) => Some((Ok(delta), State::Speaking(opened))),
-                Some(Err(message)) => Some((Err(opened.attempt.failed(message)), State::Over)),
+            match self.next_delta(&mut started).await {
+                Some(Ok(delta)) => Some((Ok(delta), ReplyState::Streaming(started))),
+                Some(Err(message)) => Some((Err(started.attempt.failed(message)), ReplyState::Ended)),
                 None => {
-                    opened.answer.events.end().await;
+                    started.reader.events.end().await;
                     None
                 }
             }
         });
-        states.boxed()
+        deltas.boxed()
     }
 }
 
-impl Remote {
-    /// What the model says next, once it has begun; an error is for the log.
-    async fn next(&self, opened: &mut Opened) -> Option<Result<Delta, String>> {
-        let Opened { answer, attempt } = opened;
+impl RemoteModel {
+    /// Returns the next delta of a started reply, or `None` after the last one. Reports the success to the circuit
+    /// breaker when the reply has ended. An error message is for the log.
+    async fn next_delta(&self, started: &mut StartedReply) -> Option<Result<ReplyDelta, String>> {
+        let StartedReply { reader, attempt } = started;
         loop {
-            if let Some(delta) = answer.heard.fresh.pop_front() {
+            if let Some(delta) = reader.reply.deltas.pop_front() {
                 return Some(Ok(delta));
             }
-            if answer.heard.ended {
-                // Nothing is left to tell once the breaker has heard of it.
-                attempt.pass.as_ref()?;
-                log::model_result(&self.choice, answer.heard.length(), answer.heard.usage);
+            if reader.reply.ended {
+                // The permit is used up once all deltas have been returned.
+                attempt.permit.as_ref()?;
+                log::model_result(&self.config, reader.reply.text_length(), reader.reply.usage);
                 attempt.succeeded();
-                answer.heard.conclude(&self.label);
+                reader.reply.finish(&self.label);
                 continue;
             }
-            let listened = timeout_at(attempt.until, answer.listen()).await.unwrap_or_else(|_| Err(Fault::late()));
-            if let Err(fault) = listened {
-                return Some(Err(fault.cleaned(&self.redactor).message));
+            let read = timeout_at(attempt.deadline, reader.read_event()).await;
+            if let Err(error) = read.unwrap_or_else(|_| Err(ProviderError::timeout())) {
+                return Some(Err(error.redacted(&self.redactor).message));
             }
         }
     }
 }
 
-/// How far a reply is.
-enum State {
-    Asking,
-    Speaking(Box<Opened>),
-    Over,
+/// The progress of a reply.
+enum ReplyState {
+    Requesting,
+    Streaming(Box<StartedReply>),
+    Ended,
 }
 
-/// A reply that has begun.
-struct Opened {
-    answer: Answer,
-    attempt: Attempt,
+/// A reply after its first content has arrived.
+struct StartedReply {
+    reader: ReplyReader,
+    attempt: ModelAttempt,
 }
 
-/// An answer under way.
-struct Answer {
-    wire: Wire,
-    events: Events,
-    heard: Heard,
+/// Reads a reply from the events of the provider.
+struct ReplyReader {
+    wire: ProviderWire,
+    events: ProviderEvents,
+    reply: ReplyAccumulator,
 }
 
-impl Answer {
-    /// Takes one event in.
-    async fn listen(&mut self) -> Result<(), Fault> {
+impl ReplyReader {
+    /// Reads one event. Fails if the provider reports an error, or if the answer ends without a stop reason.
+    async fn read_event(&mut self) -> Result<(), ProviderError> {
         match self.events.next().await? {
-            Some(data) => self.wire.read(data, &mut self.heard),
-            None if self.heard.stopped => {
-                self.heard.ended = true;
+            Some(data) => self.wire.read(data, &mut self.reply),
+            None if self.reply.stopped => {
+                self.reply.ended = true;
                 Ok(())
             }
-            None if self.heard.begun => Err(Fault::transient("the answer was cut off")),
-            None => Err(Fault::transient(format!("the answer ended before it began: {}", self.events.ignored()))),
+            None if self.reply.begun => Err(ProviderError::transient("the answer is incomplete")),
+            None => Err(ProviderError::transient(format!("the answer has no content: {}", self.events.ignored()))),
         }
     }
 }
 
-/// What the breaker hears of a reply: once, after all retries.
-struct Attempt {
-    pass: Option<Pass>,
-    until: Instant,
-    /// Whether the model has begun to answer.
+/// Reports the result of a reply to the circuit breaker: once, after all retries.
+struct ModelAttempt {
+    permit: Option<CallPermit>,
+    deadline: Instant,
+    /// Set when the model has started to answer.
     answered: bool,
 }
 
-impl Attempt {
+impl ModelAttempt {
     fn succeeded(&mut self) {
-        if let Some(pass) = self.pass.take() {
-            pass.succeeded();
+        if let Some(permit) = self.permit.take() {
+            permit.succeeded();
         }
     }
 
+    /// Reports the failure to the circuit breaker, unless the result was already reported.
     fn failed(mut self, message: String) -> ModelError {
-        if let Some(pass) = self.pass.take() {
-            pass.failed(&message);
+        if let Some(permit) = self.permit.take() {
+            permit.failed(&message);
         }
         ModelError(message)
     }
 
-    /// The request was wrong: that says nothing about the provider.
+    /// Ends the attempt without a result, because an invalid request does not indicate a failure of the provider.
     fn refused(mut self, message: String) -> ModelError {
-        drop(self.pass.take());
+        drop(self.permit.take());
         ModelError(message)
     }
 }
 
-/// Whoever listens may have heard enough, or have waited for too long.
-impl Drop for Attempt {
+/// The turn may drop the stream early: because it has enough text, or because its deadline has passed. After the
+/// deadline, this counts as a failure. Before it, an answer that has started counts as a success.
+impl Drop for ModelAttempt {
     fn drop(&mut self) {
-        match self.pass.take() {
-            Some(pass) if Instant::now() >= self.until => pass.failed(&Fault::late().message),
-            Some(pass) if self.answered => pass.succeeded(),
+        match self.permit.take() {
+            Some(permit) if Instant::now() >= self.deadline => permit.failed(&ProviderError::timeout().message),
+            Some(permit) if self.answered => permit.succeeded(),
             _ => {}
         }
     }

@@ -1,21 +1,21 @@
-//! JSON Schemas of tools in the form that each provider takes.
+//! Adapts the JSON Schemas of tools to the dialect of each provider.
 //!
-//! Our own are plain already. What others write may refer to itself, allow several types, or use keywords that a provider
-//! answers with an error, and with one such tool it would answer every turn so.
+//! Schemas of external tools may be recursive, allow several types, or use keywords that a provider rejects. A single
+//! such tool would make every request fail.
 
 use serde_json::{Map, Value, json};
 
-use super::Provider;
+use super::ModelProvider;
 
-/// References are followed this deep; what refers to itself becomes any object below that.
-const DEPTH: usize = 8;
-/// And a schema has no more parts than this.
-const PARTS: usize = 2000;
+/// The maximum depth of a schema. Deeper parts, for example of recursive references, become any object.
+const MAX_DEPTH: usize = 8;
+/// The maximum number of subschemas.
+const MAX_PARTS: usize = 2000;
 
-/// What no provider needs.
-const NEEDLESS: [&str; 6] = ["$schema", "$id", "$comment", "$defs", "definitions", "$anchor"];
-/// What Gemini does not know.
-const NOT_GEMINI: [&str; 17] = [
+/// Keywords that are removed for all providers.
+const REMOVED_KEYWORDS: [&str; 6] = ["$schema", "$id", "$comment", "$defs", "definitions", "$anchor"];
+/// Keywords that Gemini rejects.
+const UNSUPPORTED_BY_GEMINI: [&str; 17] = [
     "additionalProperties",
     "contentEncoding",
     "contentMediaType",
@@ -35,14 +35,16 @@ const NOT_GEMINI: [&str; 17] = [
     "x-mcp-header",
 ];
 
-pub(super) fn adapt(schema: &Map<String, Value>, provider: Provider) -> Value {
+/// Returns the schema of a tool's arguments for a provider. The result is an object schema without alternatives at the
+/// top level.
+pub(super) fn adapt(schema: &Map<String, Value>, provider: ModelProvider) -> Value {
     let root = Value::Object(schema.clone());
-    let mut adapter = Adapter { root: &root, provider, parts: 0 };
+    let mut adapter = SchemaAdapter { root: &root, provider, parts: 0 };
     let mut adapted = adapter.part(&root, 0);
     if let Some(object) = adapted.as_object_mut() {
         object.insert("type".to_owned(), "object".into());
         object.entry("properties").or_insert_with(|| json!({}));
-        // Arguments are one object; alternatives of it nobody takes at the top.
+        // Arguments are a single object. No provider accepts alternatives at the top level.
         for key in ["anyOf", "oneOf", "allOf", "enum", "const", "not"] {
             object.shift_remove(key);
         }
@@ -50,28 +52,32 @@ pub(super) fn adapt(schema: &Map<String, Value>, provider: Provider) -> Value {
     adapted
 }
 
-struct Adapter<'a> {
+struct SchemaAdapter<'a> {
     root: &'a Value,
-    provider: Provider,
+    provider: ModelProvider,
+    /// The number of subschemas so far.
     parts: usize,
 }
 
-impl Adapter<'_> {
+impl SchemaAdapter<'_> {
+    /// Adapts one subschema. `depth` is 0 at the root. Beyond [`MAX_DEPTH`] or [`MAX_PARTS`], returns the schema of any
+    /// object. The schema `true` becomes an empty schema, and other values that are not objects remain as they are.
+    /// `const` becomes `enum`, and an array without `items` gets items of type string.
     fn part(&mut self, schema: &Value, depth: usize) -> Value {
         self.parts += 1;
         let Value::Object(object) = schema else {
-            // `true` is a schema too: anything.
+            // The schema `true` accepts any value.
             return if schema == &Value::Bool(true) { json!({}) } else { schema.clone() };
         };
-        if depth > DEPTH || self.parts > PARTS {
+        if depth > MAX_DEPTH || self.parts > MAX_PARTS {
             return json!({"type": "object"});
         }
         if let Some(target) = object.get("$ref").and_then(Value::as_str) {
-            return self.referred(target, object, depth);
+            return self.resolve_reference(target, object, depth);
         }
         let mut adapted = Map::new();
         for (key, value) in object {
-            if NEEDLESS.contains(&key.as_str()) || self.refuses(key, value) {
+            if REMOVED_KEYWORDS.contains(&key.as_str()) || self.is_unsupported(key, value) {
                 continue;
             }
             match (key.as_str(), value) {
@@ -83,28 +89,29 @@ impl Adapter<'_> {
                 ("items" | "additionalProperties" | "not" | "if" | "then" | "else" | "contains", value) => {
                     adapted.insert(key.clone(), self.part(value, depth + 1));
                 }
-                ("prefixItems", Value::Array(items)) if self.provider == Provider::Gemini => {
+                ("prefixItems", Value::Array(items)) if self.provider == ModelProvider::Gemini => {
                     let first = items.first().map_or_else(|| json!({}), |item| self.part(item, depth + 1));
                     adapted.entry("items").or_insert(first);
                 }
                 ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(list)) => {
                     let list: Vec<_> = list.iter().map(|schema| self.part(schema, depth + 1)).collect();
-                    adapted.insert(self.named(key), list.into());
+                    adapted.insert(self.keyword(key), list.into());
                 }
                 ("const", value) => drop(adapted.insert("enum".to_owned(), json!([value]))),
                 _ => drop(adapted.insert(key.clone(), value.clone())),
             }
         }
-        self.plain_type(&mut adapted);
+        self.remove_null_types(&mut adapted);
         if adapted.get("type") == Some(&json!("array")) {
             adapted.entry("items").or_insert_with(|| json!({"type": "string"}));
         }
         Value::Object(adapted)
     }
 
-    /// What stands at the place that is referred to, with what is said beside the reference.
-    fn referred(&mut self, target: &str, beside: &Map<String, Value>, depth: usize) -> Value {
-        // What is elsewhere is not fetched.
+    /// Resolves a reference within the schema. The description, title and default in `beside` override those of the
+    /// target. An external or missing target becomes any object.
+    fn resolve_reference(&mut self, target: &str, beside: &Map<String, Value>, depth: usize) -> Value {
+        // External references are not fetched.
         let found = target.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
         let mut adapted = match found {
             Some(found) => self.part(&found.clone(), depth + 1),
@@ -120,22 +127,27 @@ impl Adapter<'_> {
         adapted
     }
 
-    fn refuses(&self, key: &str, value: &Value) -> bool {
-        self.provider == Provider::Gemini
-            && (NOT_GEMINI.contains(&key) || key == "format" && !matches!(value.as_str(), Some("date-time" | "enum")))
+    /// Returns `true` if the keyword is removed for this provider. Gemini also rejects every `format` except two.
+    fn is_unsupported(&self, key: &str, value: &Value) -> bool {
+        self.provider == ModelProvider::Gemini
+            && (UNSUPPORTED_BY_GEMINI.contains(&key)
+                || key == "format" && !matches!(value.as_str(), Some("date-time" | "enum")))
     }
 
-    fn named(&self, key: &str) -> String {
-        if self.provider == Provider::Gemini && matches!(key, "oneOf" | "allOf") { "anyOf" } else { key }.to_owned()
+    /// Returns the keyword for a list of schemas. Gemini supports only `anyOf`.
+    fn keyword(&self, key: &str) -> String {
+        if self.provider == ModelProvider::Gemini && matches!(key, "oneOf" | "allOf") { "anyOf" } else { key }
+            .to_owned()
     }
 
-    /// "This or nothing" is simply this: an argument that is not required can be left out.
-    fn plain_type(&self, schema: &mut Map<String, Value>) {
+    /// Removes `null` alternatives and `null` defaults, because an optional argument can be omitted. Alternatives are
+    /// replaced only if a single one remains. Of several types, Gemini gets only the first.
+    fn remove_null_types(&self, schema: &mut Map<String, Value>) {
         if let Some(Value::Array(types)) = schema.get("type") {
             let some: Vec<_> = types.iter().filter(|kind| *kind != "null").cloned().collect();
             match some.as_slice() {
                 [one] => drop(schema.insert("type".to_owned(), one.clone())),
-                [first, ..] if self.provider == Provider::Gemini => {
+                [first, ..] if self.provider == ModelProvider::Gemini => {
                     drop(schema.insert("type".to_owned(), first.clone()));
                 }
                 _ => {}
@@ -162,12 +174,12 @@ impl Adapter<'_> {
 mod tests {
     use super::*;
 
-    fn adapted(schema: Value, provider: Provider) -> Value {
+    fn adapted(schema: Value, provider: ModelProvider) -> Value {
         adapt(schema.as_object().unwrap(), provider)
     }
 
     #[test]
-    fn what_python_and_rust_write_becomes_plain() {
+    fn generated_schemas_are_simplified() {
         // MODEL-2
         let schema = json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -182,7 +194,7 @@ mod tests {
             "required": ["level"],
             "additionalProperties": false
         });
-        let gemini = adapted(schema.clone(), Provider::Gemini);
+        let gemini = adapted(schema.clone(), ModelProvider::Gemini);
         let expected = json!({
             "type": "object",
             "properties": {
@@ -195,30 +207,30 @@ mod tests {
             "required": ["level"]
         });
         assert_eq!(gemini, expected);
-        let openai = adapted(schema, Provider::OpenAi);
+        let openai = adapted(schema, ModelProvider::OpenAi);
         assert_eq!(openai["additionalProperties"], false);
         assert_eq!(openai["properties"]["due"], json!({"type": "string", "format": "date"}));
     }
 
     #[test]
-    fn what_refers_to_itself_ends() {
+    fn recursive_schemas_are_limited() {
         let node = json!({"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}});
         let schema =
             json!({"type": "object", "properties": {"head": {"$ref": "#/$defs/Node"}}, "$defs": {"Node": node}});
-        let text = adapted(schema, Provider::OpenAi).to_string();
+        let text = adapted(schema, ModelProvider::OpenAi).to_string();
         assert!(!text.contains("$ref") && text.len() < 2000, "{text}");
         let wide: Map<_, _> = (0..20).map(|n| (format!("p{n}"), json!({"$ref": "#"}))).collect();
         let schema = json!({"type": "object", "properties": wide});
-        assert!(adapted(schema, Provider::Anthropic).to_string().len() < 1_000_000, "it does not explode");
+        assert!(adapted(schema, ModelProvider::Anthropic).to_string().len() < 1_000_000, "the size is limited");
     }
 
     #[test]
-    fn elsewhere_is_not_looked_at_and_nothing_is_an_object_too() {
+    fn external_references_become_objects_and_empty_schemas_are_valid() {
         let schema = json!({"properties": {"x": {"$ref": "https://example.com/schema.json"}}});
-        assert_eq!(adapted(schema, Provider::OpenAi)["properties"]["x"], json!({"type": "object"}));
-        assert_eq!(adapted(json!({}), Provider::Anthropic), json!({"type": "object", "properties": {}}));
+        assert_eq!(adapted(schema, ModelProvider::OpenAi)["properties"]["x"], json!({"type": "object"}));
+        assert_eq!(adapted(json!({}), ModelProvider::Anthropic), json!({"type": "object", "properties": {}}));
         let top = json!({"anyOf": [{"required": ["a"]}, {"required": ["b"]}], "properties": {"a": true}});
         let expected = json!({"properties": {"a": {}}, "type": "object"});
-        assert_eq!(adapted(top, Provider::Anthropic), expected);
+        assert_eq!(adapted(top, ModelProvider::Anthropic), expected);
     }
 }

@@ -1,95 +1,110 @@
-//! Answers to the assistant's own questions: "Which one?" – "the second". What was asked is read from the conversation.
+//! Resolves answers to questions of the assistant: "Which one?" – "the second". The question comes from the
+//! conversation.
 
-use model::conversation::{Message, Role};
-use understand::{Command, Intent, Missing, Target};
+use model::conversation::{Message, MessageRole};
+use understand::{Intent, MissingSlot, ParsedCommand, TaskTarget};
 
-use super::matching::{meant, plain};
+use super::matching::{best_matches, normalize};
 use super::small_talk;
 use crate::{Prompt, wording};
 
-/// A command, and which of several equally good matches is meant.
+/// A command after the previous question was taken into account.
 #[derive(Debug)]
-pub(super) struct Wanted {
-    pub(super) command: Command,
+pub(super) struct ResolvedCommand {
+    pub(super) command: ParsedCommand,
+    /// Selects one of several equally good matches.
     pub(super) pick: Option<usize>,
-    /// Whether it is only a command if there is a task of that name.
-    pub(super) if_found: bool,
+    /// Set if the text is a command only if a task with that name exists.
+    pub(super) only_if_found: bool,
 }
 
-/// What the message asks for, in the light of the question before it.
-pub(super) fn commands(prompt: &Prompt<'_>) -> Vec<Wanted> {
+/// Returns the commands of the message. If it answers a question, the command of that question is completed. A consent
+/// or refusal that answers no question becomes one command with an unknown intent.
+pub(super) fn commands(prompt: &Prompt<'_>) -> Vec<ResolvedCommand> {
     let history = &prompt.context.history;
-    let asked = history.last().filter(|message| message.role == Role::Assistant);
-    let before = history.iter().rev().find(|message| message.role == Role::User);
+    let asked = history.last().filter(|message| message.role == MessageRole::Assistant);
+    let before = history.iter().rev().find(|message| message.role == MessageRole::User);
     if let (Some(asked), Some(before)) = (asked, before)
-        && let Some(wanted) = chosen(prompt, asked, before).or_else(|| completed(prompt, asked, before))
+        && let Some(resolved) =
+            resolve_choice(prompt, asked, before).or_else(|| fill_missing_slot(prompt, asked, before))
     {
-        return vec![wanted];
+        return vec![resolved];
     }
-    let (mut commands, if_found) = read(prompt);
-    let words = plain(&prompt.request.message);
-    if small_talk::is_consent(&prompt.request.message) || small_talk::is_refusal_of(&words) {
+    let (mut commands, only_if_found) = read_commands(prompt);
+    let words = normalize(&prompt.request.message);
+    if small_talk::is_consent(&prompt.request.message) || small_talk::is_refusal(&words) {
         commands.truncate(1);
         commands.iter_mut().for_each(|command| command.intent = Intent::Unknown);
     }
     let commands = commands.into_iter();
-    commands.map(|command| Wanted { command, pick: None, if_found }).collect()
+    commands.map(|command| ResolvedCommand { command, pick: None, only_if_found }).collect()
 }
 
-/// A task may be called "email Bob": beside other commands, or where there is a task of that name, it is meant.
-fn read(prompt: &Prompt<'_>) -> (Vec<Command>, bool) {
-    let plain = &prompt.request.reading.commands;
-    // One command that was understood leaves nothing to ask.
+/// Returns the commands of the message, and whether they apply only if a matching task exists.
+///
+/// A phrase such as "email Bob" can be the title of a task. It is treated as a title beside other commands, or if a
+/// task with that title exists.
+fn read_commands(prompt: &Prompt<'_>) -> (Vec<ParsedCommand>, bool) {
+    let parsed = &prompt.request.utterance.commands;
+    // A single understood command needs no second interpretation.
     let joints = [",", ";", ".", "\n", " and ", " then "];
-    let is_one = !joints.iter().any(|joint| prompt.request.message.contains(joint));
-    if is_one && plain.iter().any(|command| command.intent != Intent::Unknown) {
-        return (plain.clone(), false);
+    let is_single = !joints.iter().any(|joint| prompt.request.message.contains(joint));
+    if is_single && parsed.iter().any(|command| command.intent != Intent::Unknown) {
+        return (parsed.clone(), false);
     }
-    let as_tasks = prompt.request.reader.read_as_tasks(&prompt.request.message, &prompt.request.now).commands;
-    let is_known = |command: &Command| command.intent != Intent::Unknown;
-    let names_one = |command: &Command| {
+    let as_tasks = prompt.request.parser.parse_assuming_tasks(&prompt.request.message, &prompt.request.now).commands;
+    let is_known = |command: &ParsedCommand| command.intent != Intent::Unknown;
+    let names_task = |command: &ParsedCommand| {
         let changes = matches!(command.intent, Intent::CompleteTask | Intent::DeleteTask | Intent::UpdateTask);
-        changes && command.missing.is_none() && matches!(command.target, Some(Target::Named(_)))
+        changes && command.missing.is_none() && matches!(command.target, Some(TaskTarget::Named(_)))
     };
-    if plain.iter().any(is_known) {
-        let lost = as_tasks.len() > plain.len();
-        return (if lost { as_tasks } else { plain.clone() }, false);
+    if parsed.iter().any(is_known) {
+        let finds_more = as_tasks.len() > parsed.len();
+        return (if finds_more { as_tasks } else { parsed.clone() }, false);
     }
     match as_tasks.as_slice() {
-        [one] if names_one(one) => (as_tasks, true),
-        _ => (plain.clone(), false),
+        [command] if names_task(command) => (as_tasks, true),
+        _ => (parsed.clone(), false),
     }
 }
 
-/// "the second one", after "Which one: …?"
-fn chosen(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> Option<Wanted> {
+/// Resolves "the second one" after "Which one: …?" `asked` is the last message of the assistant, `before` the last
+/// message of the user before the current one. Returns `None` if `asked` is not this question, if the message neither
+/// selects an option nor is a name, or if `before` has no command with a target.
+fn resolve_choice(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> Option<ResolvedCommand> {
     let (query, options) = wording::read_ambiguous(&asked.content)?;
-    let pick = choice(&prompt.request.message, &options);
-    let said = prompt.request.reading.commands.first();
-    // A name that was not among those shown may still be one of them.
-    let is_name =
-        said.is_some_and(|said| said.intent == Intent::Unknown) && !small_talk::is_no_answer(&prompt.request.message);
+    let pick = chosen_option(&prompt.request.message, &options);
+    let first = prompt.request.utterance.commands.first();
+    // A name that is not among the options may still match a task.
+    let is_name = first.is_some_and(|command| command.intent == Intent::Unknown)
+        && !small_talk::is_no_answer(&prompt.request.message);
     if pick.is_none() && !is_name {
         return None;
     }
-    let earlier = prompt.request.reader.read(&before.content, &prompt.request.now);
-    let is_it = |command: &&Command| matches!(&command.target, Some(Target::Named(words)) if *words == query);
-    let command = earlier.commands.iter().find(is_it).or_else(|| {
-        // The name was itself an answer to a question.
+    let earlier = prompt.request.parser.parse(&before.content, &prompt.request.now);
+    let is_asked =
+        |command: &&ParsedCommand| matches!(&command.target, Some(TaskTarget::Named(words)) if *words == query);
+    let command = earlier.commands.iter().find(is_asked).or_else(|| {
+        // The name was an answer to an earlier question.
         earlier.commands.iter().find(|command| command.target.is_some())
     })?;
     let name = if pick.is_some() { query } else { prompt.request.message.clone() };
-    Some(Wanted { command: Command { target: Some(Target::Named(name)), ..command.clone() }, pick, if_found: false })
+    Some(ResolvedCommand {
+        command: ParsedCommand { target: Some(TaskTarget::Named(name)), ..command.clone() },
+        pick,
+        only_if_found: false,
+    })
 }
 
-/// Which of the options a short answer means.
-fn choice(answer: &str, options: &[String]) -> Option<usize> {
+/// Returns the index of the option that a short answer selects: by its position, or by a name that matches exactly one
+/// option best. Returns `None` otherwise.
+fn chosen_option(answer: &str, options: &[String]) -> Option<usize> {
     const NUMBERS: [&str; 10] =
         ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
-    let answer = plain(answer);
+    let answer = normalize(answer);
     let words: Vec<&str> =
         answer.split(' ').filter(|word| !matches!(*word, "the" | "one" | "number" | "please")).collect();
-    let place = match words.as_slice() {
+    let position = match words.as_slice() {
         ["last"] => options.len().checked_sub(1),
         [word] => NUMBERS.iter().position(|number| number == word).or_else(|| {
             let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -97,38 +112,40 @@ fn choice(answer: &str, options: &[String]) -> Option<usize> {
         }),
         _ => None,
     };
-    if let Some(place) = place.filter(|place| *place < options.len()) {
-        return Some(place);
+    if let Some(position) = position.filter(|position| *position < options.len()) {
+        return Some(position);
     }
     let values: Vec<_> = options.iter().map(|title| serde_json::json!({"title": title})).collect();
-    match meant(&values, &words.join(" ")).as_slice() {
+    match best_matches(&values, &words.join(" ")).as_slice() {
         [one] => values.iter().position(|value| std::ptr::eq(value, *one)),
         _ => None,
     }
 }
 
-/// The missing piece, after "Could you provide more details about …?"
-fn completed(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> Option<Wanted> {
+/// Resolves the missing slot after "Could you provide more details about …?" The parameters are those of
+/// [`resolve_choice`]. Returns `None` if `asked` is not this question, if the message is a complete command or no
+/// answer, or if the slot cannot be read from it.
+fn fill_missing_slot(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> Option<ResolvedCommand> {
     let missing =
         wording::read_missing(&asked.content).filter(|_| !small_talk::is_no_answer(&prompt.request.message))?;
     let message = &prompt.request.message;
-    let reader = prompt.request.reader;
+    let parser = prompt.request.parser;
     let now = &prompt.request.now;
-    let said = prompt.request.reading.commands.first()?;
-    // A new command is a new command.
-    if said.intent != Intent::Unknown && said.missing.is_none() && !said.implied {
+    let first = prompt.request.utterance.commands.first()?;
+    // A complete command is not an answer to the question.
+    if first.intent != Intent::Unknown && first.missing.is_none() && !first.implied {
         return None;
     }
-    let read = |text: String| reader.read(&text, now).commands.into_iter().next();
+    let read = |text: String| parser.parse(&text, now).commands.into_iter().next();
     let earlier = || {
-        let commands = reader.read(&before.content, now).commands;
+        let commands = parser.parse(&before.content, now).commands;
         commands.into_iter().find(|command| command.missing == Some(missing))
     };
     let command = match missing {
-        Missing::Title => {
+        MissingSlot::Title => {
             let mut command = read(format!("add a task to {message}"))?;
             let first = earlier();
-            // What was said about the task before its name is still true.
+            // The slots of the first message still apply.
             if let Some(first) = first {
                 command.when = command.when.or(first.when);
                 command.priority = command.priority.or(first.priority);
@@ -136,22 +153,22 @@ fn completed(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> Option<W
             }
             command
         }
-        Missing::Target => {
+        MissingSlot::Target => {
             let target = read(format!("complete {message}"))?.target?;
-            Command { target: Some(target), missing: None, ..earlier()? }
+            ParsedCommand { target: Some(target), missing: None, ..earlier()? }
         }
-        Missing::Change => {
+        MissingSlot::Change => {
             let first = earlier()?;
             let change = read(format!("change it to {message}"))?;
-            Command { target: first.target, missing: None, ..change }
+            ParsedCommand { target: first.target, missing: None, ..change }
         }
-        Missing::Time => {
+        MissingSlot::Time => {
             let first = earlier()?;
             let when = read(format!("remind me about it {message}"))?.when?;
-            Command { when: Some(when), missing: None, ..first }
+            ParsedCommand { when: Some(when), missing: None, ..first }
         }
     };
-    Some(Wanted { command, pick: None, if_found: false })
+    Some(ResolvedCommand { command, pick: None, only_if_found: false })
 }
 
 #[cfg(test)]
@@ -159,10 +176,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_answers_choose() {
+    fn short_answers_select_an_option() {
         // AGENT-8
         let options = ["buy milk".to_owned(), "buy oat milk".to_owned(), "milk the cow".to_owned()];
-        for (answer, place) in [
+        for (answer, position) in [
             ("the second one", Some(1)),
             ("First!", Some(0)),
             ("number 3", Some(2)),
@@ -174,7 +191,7 @@ mod tests {
             ("milk", None),
             ("what?", None),
         ] {
-            assert_eq!(choice(answer, &options), place, "{answer}");
+            assert_eq!(chosen_option(answer, &options), position, "{answer}");
         }
     }
 }

@@ -1,230 +1,271 @@
-//! From the way people name tasks to the tasks themselves.
+//! Resolves references to tasks: names, positions and pronouns. All functions fail with the next tool call if its
+//! result is not known yet.
 
 use serde_json::{Value, json};
-use tools::{Arguments, Tool};
-use understand::Target;
+use tools::{ToolArguments, ToolKind};
+use understand::TaskTarget;
 
-use super::{Ask, Look, Policy, Reply, matching};
-use crate::shown::{self, Mention};
+use super::{CallResult, OfflinePolicy, PendingCall, TaskListCache, matching};
+use crate::mentions::{self, TaskMention};
 
-/// How many tasks one look sees.
-const LOOK: i64 = 200;
+/// The maximum number of tasks that a lookup reads.
+const LOOKUP_LIMIT: i64 = 200;
 
-/// What a name stands for.
-pub(super) enum Found {
-    One(Mention),
-    Several(Vec<Mention>),
-    /// More than one could be meant by this name.
-    Ambiguous(String, Vec<Mention>),
-    /// Nothing is called so.
-    None(String),
-    /// Nothing was named.
-    Nothing,
-    /// The tasks could not be looked at.
+/// The result of resolving a reference.
+pub(super) enum LookupResult {
+    One(TaskMention),
+    Several(Vec<TaskMention>),
+    /// The query matches several tasks equally well.
+    Ambiguous(String, Vec<TaskMention>),
+    /// The query matches no task.
+    NoMatch(String),
+    /// The command refers to no task.
+    NotNamed,
+    /// The task list could not be read.
     Failed,
 }
 
-/// Which of the tasks that a name matches are of interest.
+/// The preferred status among the tasks that match a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Prefer {
-    /// Open ones, unless there are none.
+pub(super) enum StatusPreference {
+    /// Open tasks, if any match.
     Open,
-    /// Completed ones, unless there are none.
+    /// Completed tasks, if any match.
     Completed,
-    /// Open ones, where both match equally well.
-    OpenOnTie,
+    /// Open tasks, if open and completed tasks match equally well.
+    OpenIfTied,
 }
 
-impl Prefer {
-    fn takes(self, task: &Value) -> bool {
+impl StatusPreference {
+    /// Returns `true` for completed tasks if they are preferred, else for open tasks.
+    fn accepts(self, task: &Value) -> bool {
         (task["status"] == "completed") == (self == Self::Completed)
     }
 }
 
+/// Resolves a reference. `pick` is the index of one of several equally good matches of a name. A name without a match
+/// may consist of several names. A task that was only mentioned by its title is looked up by that title.
 pub(super) fn find(
-    policy: &mut Policy<'_>,
-    target: &Target,
-    prefer: Prefer,
+    policy: &mut OfflinePolicy<'_>,
+    target: &TaskTarget,
+    prefer: StatusPreference,
     pick: Option<usize>,
-) -> Result<Found, Ask> {
+) -> Result<LookupResult, PendingCall> {
     let found = match target {
-        Target::Named(words) => match named(policy, words, prefer, pick)? {
-            Found::None(words) => return together(policy, words, prefer),
+        TaskTarget::Named(words) => match find_by_name(policy, words, prefer, pick)? {
+            LookupResult::NoMatch(words) => return find_joined(policy, words, prefer),
             found => found,
         },
-        Target::Position(place) => {
-            match placed(policy, |list| list.get(place.checked_sub(1)?), &format!("number {place}"))? {
-                // It may be the name of a task after all.
-                Found::None(words) => named(policy, &words, prefer, None)?,
+        TaskTarget::Position(position) => {
+            match find_in_list(policy, |list| list.get(position.checked_sub(1)?), &format!("number {position}"))? {
+                // The text may be the name of a task.
+                LookupResult::NoMatch(words) => find_by_name(policy, &words, prefer, None)?,
                 found => found,
             }
         }
-        Target::Last => placed(policy, |list| list.last(), "the last one")?,
-        Target::It => match policy.last.clone() {
-            Some(mention) => Found::One(Mention { completed: false, current: false, ..mention }),
-            None => Found::Nothing,
+        TaskTarget::Last => find_in_list(policy, |list| list.last(), "the last one")?,
+        TaskTarget::It => match policy.last.clone() {
+            Some(mention) => LookupResult::One(TaskMention { completed: false, current: false, ..mention }),
+            None => LookupResult::NotNamed,
         },
-        Target::Both => both(policy)?,
-        Target::Several(targets) => return several(policy, targets, prefer),
-        // Meant by the filter, not by a name.
-        Target::All => Found::Nothing,
+        TaskTarget::Both => both(policy)?,
+        TaskTarget::Several(targets) => return several(policy, targets, prefer),
+        // Selected by the filter, not by a name.
+        TaskTarget::All => LookupResult::NotNamed,
     };
     match found {
-        Found::One(mention) => known(policy, mention, prefer),
+        LookupResult::One(mention) => with_id(policy, mention, prefer),
         other => Ok(other),
     }
 }
 
-/// "the milk and the bread": what no task is called may be the names of several.
-fn together(policy: &mut Policy<'_>, words: String, prefer: Prefer) -> Result<Found, Ask> {
+/// Splits a name that matches no task into 2 to 20 names: "the milk and the bread". If one of them has no match, the
+/// whole name has none.
+fn find_joined(
+    policy: &mut OfflinePolicy<'_>,
+    words: String,
+    prefer: StatusPreference,
+) -> Result<LookupResult, PendingCall> {
     let names: Vec<_> = words.split(" and ").flat_map(|part| part.split(", ")).map(str::trim).collect();
     if names.len() < 2 || names.len() > 20 || names.iter().any(|name| name.is_empty()) {
-        return Ok(Found::None(words));
+        return Ok(LookupResult::NoMatch(words));
     }
-    let targets: Vec<_> = names.into_iter().map(|name| Target::Named(name.to_owned())).collect();
+    let targets: Vec<_> = names.into_iter().map(|name| TaskTarget::Named(name.to_owned())).collect();
     Ok(match several(policy, &targets, prefer)? {
-        Found::None(_) => Found::None(words),
+        LookupResult::NoMatch(_) => LookupResult::NoMatch(words),
         found => found,
     })
 }
 
-fn several(policy: &mut Policy<'_>, targets: &[Target], prefer: Prefer) -> Result<Found, Ask> {
-    let mut mentions: Vec<Mention> = Vec::with_capacity(targets.len());
+/// Resolves several references without duplicates. Returns the first result that is not a task, such as an ambiguous
+/// name. A single task is not returned as several.
+fn several(
+    policy: &mut OfflinePolicy<'_>,
+    targets: &[TaskTarget],
+    prefer: StatusPreference,
+) -> Result<LookupResult, PendingCall> {
+    let mut mentions: Vec<TaskMention> = Vec::with_capacity(targets.len());
     for target in targets {
         match find(policy, target, prefer, None)? {
-            Found::One(mention) => {
+            LookupResult::One(mention) => {
                 if !mentions.contains(&mention) {
                     mentions.push(mention);
                 }
             }
-            Found::Several(more) => mentions.extend(more),
+            LookupResult::Several(more) => mentions.extend(more),
             other => return Ok(other),
         }
     }
     Ok(match mentions.len() {
-        1 => mentions.pop().map_or(Found::Nothing, Found::One),
-        _ => Found::Several(mentions),
+        1 => mentions.pop().map_or(LookupResult::NotNamed, LookupResult::One),
+        _ => LookupResult::Several(mentions),
     })
 }
 
-/// The two tasks of a list that has no others.
-fn both(policy: &mut Policy<'_>) -> Result<Found, Ask> {
-    if shown::last_list(&policy.prompt.context.history).len() != 2 {
-        return Ok(Found::Nothing);
+/// Resolves "both" if the last list has exactly two tasks. Otherwise no task is named.
+fn both(policy: &mut OfflinePolicy<'_>) -> Result<LookupResult, PendingCall> {
+    if mentions::last_list(&policy.prompt.context.history).len() != 2 {
+        return Ok(LookupResult::NotNamed);
     }
-    several(policy, &[Target::Position(1), Target::Position(2)], Prefer::Open)
+    several(policy, &[TaskTarget::Position(1), TaskTarget::Position(2)], StatusPreference::Open)
 }
 
-/// By its place in the list shown last, or where none was shown, in the one that would be.
-fn placed(policy: &mut Policy<'_>, choose: impl Fn(&[Mention]) -> Option<&Mention>, name: &str) -> Result<Found, Ask> {
-    let mut list = shown::last_list(&policy.prompt.context.history);
+/// Selects a task from the last list that was shown. Loads the list if none was shown. `choose` returns the task, and
+/// `name` is the query of the result if there is none.
+fn find_in_list(
+    policy: &mut OfflinePolicy<'_>,
+    choose: impl Fn(&[TaskMention]) -> Option<&TaskMention>,
+    name: &str,
+) -> Result<LookupResult, PendingCall> {
+    let mut list = mentions::last_list(&policy.prompt.context.history);
     if list.is_empty()
-        && let Some(spec) = policy.spec(Tool::List)
-        && let Reply::Done(data) = policy.call(spec, Arguments::new())?
+        && let Some(spec) = policy.spec(ToolKind::List)
+        && let CallResult::Done(data) = policy.call(spec, ToolArguments::new())?
     {
-        list = data["tasks"].as_array().into_iter().flatten().filter_map(Mention::of).collect();
+        list = data["tasks"].as_array().into_iter().flatten().filter_map(TaskMention::from_task).collect();
     }
     Ok(match choose(&list) {
-        // It may have been opened again since.
-        Some(mention) => Found::One(Mention { completed: false, current: false, ..mention.clone() }),
-        None => Found::None(name.to_owned()),
+        // The task may have been reopened since.
+        Some(mention) => LookupResult::One(TaskMention { completed: false, current: false, ..mention.clone() }),
+        None => LookupResult::NoMatch(name.to_owned()),
     })
 }
 
-/// A task that was mentioned: by its id, or where only its title is left, by that.
-fn known(policy: &mut Policy<'_>, mention: Mention, prefer: Prefer) -> Result<Found, Ask> {
+/// Looks up the id of a mentioned task by its title, if the id is unknown. Of several matches, the only one with
+/// exactly this title is selected.
+fn with_id(
+    policy: &mut OfflinePolicy<'_>,
+    mention: TaskMention,
+    prefer: StatusPreference,
+) -> Result<LookupResult, PendingCall> {
     if mention.id.is_some() {
-        return Ok(Found::One(mention));
+        return Ok(LookupResult::One(mention));
     }
-    let found = named(policy, &mention.title, prefer, None)?;
+    let found = find_by_name(policy, &mention.title, prefer, None)?;
     Ok(match found {
-        // Nobody asked about a title that is like another's: the very same one was meant.
-        Found::Ambiguous(query, options) => {
+        // The mention has the full title, so a task with exactly this title is preferred.
+        LookupResult::Ambiguous(query, options) => {
             match options.iter().filter(|option| option.title == mention.title).collect::<Vec<_>>().as_slice() {
-                [one] => Found::One((*one).clone()),
-                _ => Found::Ambiguous(query, options),
+                [one] => LookupResult::One((*one).clone()),
+                _ => LookupResult::Ambiguous(query, options),
             }
         }
         other => other,
     })
 }
 
-/// The task as it is now.
-pub(super) fn current(policy: &mut Policy<'_>, mention: Mention) -> Result<Mention, Ask> {
+/// Returns the current state of a mentioned task. Returns the mention itself if it is current or if the task is not
+/// found.
+pub(super) fn current(policy: &mut OfflinePolicy<'_>, mention: TaskMention) -> Result<TaskMention, PendingCall> {
     if mention.current {
         return Ok(mention);
     }
-    let tasks = look(policy, Some(&mention.title))?.unwrap_or_default();
-    let now = tasks.iter().filter_map(Mention::of).find(|task| task.id == mention.id);
+    let tasks = list_tasks(policy, Some(&mention.title))?.unwrap_or_default();
+    let now = tasks.iter().filter_map(TaskMention::from_task).find(|task| task.id == mention.id);
     Ok(now.unwrap_or(mention))
 }
 
-fn named(policy: &mut Policy<'_>, words: &str, prefer: Prefer, pick: Option<usize>) -> Result<Found, Ask> {
-    let Some(list) = policy.spec(Tool::List) else { return Ok(Found::Failed) };
-    let plain = matching::plain(words);
-    if let Some(found) = among_seen(policy, words, prefer, pick)? {
+/// Looks up a name in the cached list, then with a query if the list tool supports it, then in the list of all tasks.
+/// Returns [`LookupResult::Failed`] if there is no list tool or if it fails.
+fn find_by_name(
+    policy: &mut OfflinePolicy<'_>,
+    words: &str,
+    prefer: StatusPreference,
+    pick: Option<usize>,
+) -> Result<LookupResult, PendingCall> {
+    let Some(list) = policy.spec(ToolKind::List) else { return Ok(LookupResult::Failed) };
+    let normalized = matching::normalize(words);
+    if let Some(found) = find_in_cache(policy, words, prefer, pick)? {
         return Ok(found);
     }
-    let mut looks = Vec::with_capacity(2);
-    if list.takes("query") && plain.chars().count() >= 2 {
-        looks.push(Some(words));
+    let mut queries = Vec::with_capacity(2);
+    if list.has_argument("query") && normalized.chars().count() >= 2 {
+        queries.push(Some(words));
     }
-    looks.push(None);
-    for query in looks {
-        let Some(tasks) = look(policy, query)? else { return Ok(Found::Failed) };
-        if let Some(found) = among(tasks, words, prefer, pick) {
+    queries.push(None);
+    for query in queries {
+        let Some(tasks) = list_tasks(policy, query)? else { return Ok(LookupResult::Failed) };
+        if let Some(found) = match_name(tasks, words, prefer, pick) {
             return Ok(found);
         }
     }
-    Ok(Found::None(words.to_owned()))
+    Ok(LookupResult::NoMatch(words.to_owned()))
 }
 
-/// In the list that was looked at for all commands of the message. What came in since is not in it.
-fn among_seen(policy: &mut Policy<'_>, words: &str, prefer: Prefer, pick: Option<usize>) -> Result<Option<Found>, Ask> {
-    if let Look::Once = policy.list {
-        let tasks = look(policy, None)?.unwrap_or_default();
-        policy.list = Look::Seen(tasks);
+/// Looks up a name in the list that was loaded for all commands of the message. It lacks tasks of earlier commands.
+/// Returns `None` if no task matches, or if each name is looked up with its own call.
+fn find_in_cache(
+    policy: &mut OfflinePolicy<'_>,
+    words: &str,
+    prefer: StatusPreference,
+    pick: Option<usize>,
+) -> Result<Option<LookupResult>, PendingCall> {
+    if let TaskListCache::Requested = policy.list {
+        let tasks = list_tasks(policy, None)?.unwrap_or_default();
+        policy.list = TaskListCache::Loaded(tasks);
     }
     Ok(match policy.list {
-        Look::Seen(tasks) => among(tasks, words, prefer, pick),
+        TaskListCache::Loaded(tasks) => match_name(tasks, words, prefer, pick),
         _ => None,
     })
 }
 
-/// What a name stands for among these; nothing where it stands for none of them.
-fn among(tasks: &[Value], words: &str, prefer: Prefer, pick: Option<usize>) -> Option<Found> {
-    let all = matching::meant(tasks, words);
+/// Matches a name against tasks. Returns `None` if no task matches. `pick` is the index of one of several equally good
+/// matches. An index out of range is ignored.
+fn match_name(tasks: &[Value], words: &str, prefer: StatusPreference, pick: Option<usize>) -> Option<LookupResult> {
+    let all = matching::best_matches(tasks, words);
     let mut chosen: Vec<_> = match prefer {
-        Prefer::OpenOnTie => all.iter().copied().filter(|task| prefer.takes(task)).collect(),
-        _ => matching::meant(tasks.iter().filter(|task| prefer.takes(task)), words),
+        StatusPreference::OpenIfTied => all.iter().copied().filter(|task| prefer.accepts(task)).collect(),
+        _ => matching::best_matches(tasks.iter().filter(|task| prefer.accepts(task)), words),
     };
-    // What only resembles the name does not stand against the task that is called so.
-    let is_far = |task: &&&Value| matching::is_loose(task, words);
-    let is_called_so = |task: &&&Value| matching::is_same(task, words);
-    if chosen.is_empty() || all.first().filter(is_called_so).is_some() && chosen.first().filter(is_far).is_some() {
+    // An exact match wins over a loose match of the preferred status.
+    let is_loose = |task: &&&Value| matching::is_loose(task, words);
+    let is_exact = |task: &&&Value| matching::is_exact(task, words);
+    if chosen.is_empty() || all.first().filter(is_exact).is_some() && chosen.first().filter(is_loose).is_some() {
         chosen = all;
     }
-    let mut mentions: Vec<_> = chosen.into_iter().filter_map(Mention::of).collect();
+    let mut mentions: Vec<_> = chosen.into_iter().filter_map(TaskMention::from_task).collect();
     match (mentions.len(), pick) {
         (0, _) => None,
-        (1, _) => mentions.pop().map(Found::One),
-        (n, Some(at)) if at < n => Some(Found::One(mentions.swap_remove(at))),
-        _ => Some(Found::Ambiguous(words.to_owned(), mentions)),
+        (1, _) => mentions.pop().map(LookupResult::One),
+        (n, Some(at)) if at < n => Some(LookupResult::One(mentions.swap_remove(at))),
+        _ => Some(LookupResult::Ambiguous(words.to_owned(), mentions)),
     }
 }
 
-/// The tasks whose words have `query` in them, or simply the first ones; nothing where the tool refuses.
-fn look<'a>(policy: &mut Policy<'a>, query: Option<&str>) -> Result<Option<&'a [Value]>, Ask> {
-    let Some(list) = policy.spec(Tool::List) else { return Ok(None) };
-    let mut arguments = Arguments::from_iter([("status".to_owned(), json!("all"))]);
+/// Lists at most [`LOOKUP_LIMIT`] tasks of any status, with an optional query. Returns `None` if there is no list tool
+/// or if the call fails.
+fn list_tasks<'a>(policy: &mut OfflinePolicy<'a>, query: Option<&str>) -> Result<Option<&'a [Value]>, PendingCall> {
+    let Some(list) = policy.spec(ToolKind::List) else { return Ok(None) };
+    let mut arguments = ToolArguments::from_iter([("status".to_owned(), json!("all"))]);
     if let Some(query) = query {
         arguments.insert("query".to_owned(), query.into());
     }
-    if list.takes("limit") {
-        arguments.insert("limit".to_owned(), LOOK.into());
+    if list.has_argument("limit") {
+        arguments.insert("limit".to_owned(), LOOKUP_LIMIT.into());
     }
     Ok(match policy.call(list, arguments)? {
-        Reply::Done(data) => Some(data["tasks"].as_array().map(Vec::as_slice).unwrap_or_default()),
-        Reply::Refused(..) | Reply::Held => None,
+        CallResult::Done(data) => Some(data["tasks"].as_array().map(Vec::as_slice).unwrap_or_default()),
+        CallResult::Refused(..) | CallResult::Held => None,
     })
 }

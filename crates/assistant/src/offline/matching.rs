@@ -1,90 +1,95 @@
-//! Which tasks a few words mean: the closest kind of match that any task reaches decides, and all that reach it are
-//! meant.
+//! Matches a name against tasks. The best match kind of any task decides, and all tasks of that kind match.
 
 use serde_json::Value;
 
-/// From the closest to the farthest.
+/// The quality of a match, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    /// The title, word for word.
-    Same,
-    /// A part of the title, as it stands.
-    Part,
-    /// All the words, in any order.
-    Words,
-    /// All the words, give or take a letter.
-    Misspelt,
-    /// Not in the title, but in the description.
-    Described,
+enum MatchKind {
+    /// The name is the title.
+    Exact,
+    /// The title contains the name.
+    Substring,
+    /// The title contains all words, in any order.
+    AllWords,
+    /// The title contains all words, with spelling mistakes.
+    Misspelled,
+    /// Only the description contains the name.
+    Description,
 }
 
-/// The tasks that `words` means, in the order of the list.
-pub(super) fn meant<'t>(tasks: impl IntoIterator<Item = &'t Value>, words: &str) -> Vec<&'t Value> {
-    let query = plain(words);
+/// Returns the tasks that match `words` best, in the order of the list. Returns none if `words` has no letters, digits
+/// or symbols.
+pub(super) fn best_matches<'t>(tasks: impl IntoIterator<Item = &'t Value>, words: &str) -> Vec<&'t Value> {
+    let query = normalize(words);
     if query.is_empty() {
         return Vec::new();
     }
-    let found: Vec<_> = tasks.into_iter().filter_map(|task| Some((kind(task, &query)?, task))).collect();
+    let found: Vec<_> = tasks.into_iter().filter_map(|task| Some((match_kind(task, &query)?, task))).collect();
     let Some(best) = found.iter().map(|(kind, _)| *kind).min() else { return Vec::new() };
     found.into_iter().filter(|(kind, _)| *kind == best).map(|(_, task)| task).collect()
 }
 
-/// Whether this is the very title of a task.
-pub(super) fn is_same(task: &Value, words: &str) -> bool {
-    kind(task, &plain(words)) == Some(Kind::Same)
+/// Returns `true` if the name is the title of the task.
+pub(super) fn is_exact(task: &Value, words: &str) -> bool {
+    match_kind(task, &normalize(words)) == Some(MatchKind::Exact)
 }
 
-/// Whether the title of a task only resembles this.
+/// Returns `true` if the task matches, but its title does not contain the name as a whole.
 pub(super) fn is_loose(task: &Value, words: &str) -> bool {
-    kind(task, &plain(words)) > Some(Kind::Part)
+    match_kind(task, &normalize(words)) > Some(MatchKind::Substring)
 }
 
-fn kind(task: &Value, query: &str) -> Option<Kind> {
-    let title = plain(task["title"].as_str().unwrap_or_default());
+/// Returns the best match kind of a task for a normalized query, or `None` if the task does not match. Filler words
+/// such as "the" are ignored when single words are compared.
+fn match_kind(task: &Value, query: &str) -> Option<MatchKind> {
+    let title = normalize(task["title"].as_str().unwrap_or_default());
     if title == query {
-        return Some(Kind::Same);
+        return Some(MatchKind::Exact);
     }
     if title.contains(query) {
-        return Some(Kind::Part);
+        return Some(MatchKind::Substring);
     }
-    let wanted: Vec<&str> = query.split(' ').filter(|word| !is_filler(word)).collect();
-    if wanted.is_empty() {
+    let query_words: Vec<&str> = query.split(' ').filter(|word| !is_filler(word)).collect();
+    if query_words.is_empty() {
         return None;
     }
-    let there: Vec<&str> = title.split(' ').collect();
-    if wanted.iter().all(|word| there.iter().any(|known| stem(known) == stem(word))) {
-        return Some(Kind::Words);
+    let title_words: Vec<&str> = title.split(' ').collect();
+    if query_words.iter().all(|word| title_words.iter().any(|known| stem(known) == stem(word))) {
+        return Some(MatchKind::AllWords);
     }
-    if wanted.iter().all(|word| there.iter().any(|known| is_close(known, word))) {
-        return Some(Kind::Misspelt);
+    if query_words.iter().all(|word| title_words.iter().any(|known| is_close(known, word))) {
+        return Some(MatchKind::Misspelled);
     }
-    let description = plain(task["description"].as_str().unwrap_or_default());
-    (!description.is_empty() && description.contains(query)).then_some(Kind::Described)
+    let description = normalize(task["description"].as_str().unwrap_or_default());
+    (!description.is_empty() && description.contains(query)).then_some(MatchKind::Description)
 }
 
-/// Lower case, punctuation gone, one space between words.
-pub(super) fn plain(text: &str) -> String {
+/// Converts to lower case, removes punctuation and normalizes spaces.
+pub(super) fn normalize(text: &str) -> String {
     let spaced: String =
         text.to_lowercase().chars().map(|c| if c.is_alphanumeric() || is_symbol(c) { c } else { ' ' }).collect();
     spaced.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Emoji and their like are part of a title, as letters are.
+/// Emoji and other symbols belong to a title, like letters.
 fn is_symbol(c: char) -> bool {
     u32::from(c) > 0x2190 && !c.is_whitespace() && !('\u{3000}'..='\u{303f}').contains(&c)
 }
 
+/// Returns `true` for a word that does not help to identify a task.
 fn is_filler(word: &str) -> bool {
     let fillers = ["the", "a", "an", "my", "our", "to", "for", "of", "about", "on", "with", "at", "in", "and"];
     fillers.contains(&word) || matches!(word, "task" | "todo" | "reminder")
 }
 
+/// Removes an English ending such as "ing" or "s", if at least three characters remain.
 fn stem(word: &str) -> &str {
     let shorter = ["ing", "ies", "es", "ed", "s"].into_iter().find_map(|end| word.strip_suffix(end));
     shorter.filter(|stem| stem.chars().count() >= 3).unwrap_or(word)
 }
 
-/// One letter more, less, other or moved; two in long words.
+/// Returns `true` if the words differ by at most one edit, or two if both have at least 8 characters. A word of up to 3
+/// characters must be equal.
 fn is_close(known: &str, word: &str) -> bool {
     let short = known.chars().count().min(word.chars().count());
     let long = known.chars().count().max(word.chars().count());
@@ -96,7 +101,7 @@ fn is_close(known: &str, word: &str) -> bool {
     long - short <= allowed && distance(known, word) <= allowed
 }
 
-/// Damerau and Levenshtein's distance, neighbours swapped counting once.
+/// Computes the Damerau-Levenshtein distance. A swap of neighbours counts as one edit.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().collect();
     let b: Vec<char> = b.chars().collect();
@@ -133,13 +138,13 @@ mod tests {
             "牛乳を買う",
         ];
         let tasks: Vec<_> = all.iter().map(|title| json!({"title": title, "description": "with a note"})).collect();
-        meant(&tasks, query).into_iter().map(|task| task["title"].as_str().unwrap().to_owned()).collect()
+        best_matches(&tasks, query).into_iter().map(|task| task["title"].as_str().unwrap().to_owned()).collect()
     }
 
     #[test]
-    fn the_closest_kind_of_match_decides() {
+    fn the_best_match_kind_decides() {
         // AGENT-8
-        assert_eq!(titles("Buy Milk!"), ["buy milk"], "the very title, though it is also a part of another");
+        assert_eq!(titles("Buy Milk!"), ["buy milk"], "an exact title wins over a substring");
         assert_eq!(titles("milk"), ["buy milk", "buy oat milk"]);
         assert_eq!(titles("oat"), ["buy oat milk"]);
         assert_eq!(titles("the appointment with the dentist"), ["Dentist appointment"]);
@@ -148,7 +153,7 @@ mod tests {
         assert_eq!(titles("dentits"), ["Dentist appointment"]);
         assert_eq!(titles("🎂"), ["🎂 for Anna"]);
         assert_eq!(titles("牛乳"), ["牛乳を買う"]);
-        assert_eq!(titles("note").len(), 7, "only the descriptions have it");
+        assert_eq!(titles("note").len(), 7, "only the descriptions contain it");
         assert_eq!(titles("xyzzy"), Vec::<String>::new());
         assert_eq!(titles("?!"), Vec::<String>::new());
     }

@@ -1,29 +1,31 @@
-//! The built-in model: no key, no network. A fixed policy over the transcript, made with the language engine:
-//! understand, look up, act, put it into words. The same conversation always leads to the same calls.
+//! The built-in model. It needs no key and no network. A fixed policy uses the language engine to understand the
+//! message, looks up tasks, calls tools and formats the reply. It is deterministic: the same conversation leads to the
+//! same calls.
 
-mod acts;
 mod agents;
+mod commands;
 mod follow_up;
+mod limited_tools;
 mod lookup;
 mod matching;
 mod schedules;
 mod small_talk;
-mod theirs;
 mod timing;
 
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use serde_json::Value;
-use tools::{Answer, Arguments, Outcome, Spec, Tool};
-use understand::Target;
+use tools::{ToolAnswer, ToolArguments, ToolKind, ToolOutcome, ToolSpec};
+use understand::TaskTarget;
 
-use crate::shown::{self, Mention};
-use crate::{Call, ChatModel, Delta, ModelError, Prompt, wording};
+use crate::mentions::{self, TaskMention};
+use crate::{ChatModel, ModelError, Prompt, ReplyDelta, RequestedCall, wording};
 
+/// The built-in model.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Offline;
+pub struct OfflineModel;
 
-impl ChatModel for Offline {
+impl ChatModel for OfflineModel {
     fn name(&self) -> &str {
         "offline"
     }
@@ -32,97 +34,108 @@ impl ChatModel for Offline {
         true
     }
 
-    fn is_ours(&self) -> bool {
+    fn is_built_in(&self) -> bool {
         true
     }
 
-    fn reply<'a>(&'a self, prompt: Prompt<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {
-        let deltas = match Policy::new(prompt).run() {
-            Ok(text) => text.split_inclusive('\n').map(|line| Delta::Text(line.to_owned())).collect(),
-            Err(Ask(call)) => vec![Delta::Call(call)],
+    fn reply<'a>(&'a self, prompt: Prompt<'a>) -> BoxStream<'a, Result<ReplyDelta, ModelError>> {
+        let deltas = match OfflinePolicy::new(prompt).run() {
+            Ok(text) => text.split_inclusive('\n').map(|line| ReplyDelta::Text(line.to_owned())).collect(),
+            Err(PendingCall(call)) => vec![ReplyDelta::Call(call)],
         };
         stream::iter(deltas.into_iter().map(Ok)).boxed()
     }
 }
 
-/// The policy is a plain function that calls tools as if they answered at once. A call that has an answer in the
-/// transcript gets it; the first that has none ends the function, is made by the loop, and everything is run again.
-struct Policy<'a> {
+/// The policy calls tools as if they returned immediately. A call with a result in the transcript gets that result. The
+/// first call without a result ends the policy. The agent loop makes that call and then runs the policy again.
+struct OfflinePolicy<'a> {
     prompt: Prompt<'a>,
+    /// The number of calls that have received their results.
     answered: usize,
-    /// What "it" means at this point.
-    last: Option<Mention>,
-    /// With many commands one look at the list serves all of them.
-    list: Look<'a>,
+    /// The task that "it" refers to at this point.
+    last: Option<TaskMention>,
+    /// With many commands, one list call serves all of them.
+    list: TaskListCache<'a>,
 }
 
-enum Look<'a> {
-    /// Each name is looked up by itself.
-    Each,
-    /// The first name looks at the list for all.
-    Once,
-    Seen(&'a [Value]),
+enum TaskListCache<'a> {
+    /// Every name is looked up with its own call.
+    PerName,
+    /// The next lookup loads the list for all names.
+    Requested,
+    Loaded(&'a [Value]),
 }
 
-/// A call that has no answer yet.
-struct Ask(Call);
+/// A call that has no result yet.
+struct PendingCall(RequestedCall);
 
-/// What came of a call.
-enum Reply<'a> {
+/// The result of a call.
+enum CallResult<'a> {
     Done(&'a Value),
-    /// The code and the message of a refusal.
+    /// The code and the message of an error.
     Refused(&'a str, &'a str),
-    /// It waits for consent, which the loop asks for.
+    /// Waits for a confirmation. The agent loop asks the user.
     Held,
 }
 
-impl<'a> Policy<'a> {
+impl<'a> OfflinePolicy<'a> {
     fn new(prompt: Prompt<'a>) -> Self {
-        let last = shown::last_task(&prompt.context.history);
-        Self { prompt, answered: 0, last, list: Look::Each }
+        let last = mentions::last_task(&prompt.context.history);
+        Self { prompt, answered: 0, last, list: TaskListCache::PerName }
     }
 
-    fn run(mut self) -> Result<String, Ask> {
-        if let Some(said) = agents::answer(&mut self)? {
-            return Ok(said);
+    /// Runs the policy and returns the reply, with one line per command. A message about agents is answered without the
+    /// commands. Fails with the first call that has no result yet.
+    fn run(mut self) -> Result<String, PendingCall> {
+        if let Some(text) = agents::answer(&mut self)? {
+            return Ok(text);
         }
         let mut sentences = Vec::new();
         let commands = follow_up::commands(&self.prompt);
-        if commands.iter().filter(|wanted| wanted.command.target.is_some()).count() > 2 {
-            self.list = Look::Once;
+        if commands.iter().filter(|resolved| resolved.command.target.is_some()).count() > 2 {
+            self.list = TaskListCache::Requested;
         }
-        for wanted in &commands {
-            let said = acts::carry_out(&mut self, wanted)?;
-            let is_none = |said: &String| matches!(&wanted.command.target, Some(Target::Named(n)) if *said == wording::not_found(n));
-            sentences.extend(match said {
-                Some(said) if wanted.if_found && is_none(&said) => Some(small_talk::answer(&self.prompt)),
-                said => said,
+        for resolved in &commands {
+            let sentence = commands::run(&mut self, resolved)?;
+            let is_not_found = |sentence: &String| match &resolved.command.target {
+                Some(TaskTarget::Named(name)) => *sentence == wording::not_found(name),
+                _ => false,
+            };
+            sentences.extend(match sentence {
+                Some(sentence) if resolved.only_if_found && is_not_found(&sentence) => {
+                    Some(small_talk::answer(&self.prompt))
+                }
+                sentence => sentence,
             });
         }
         Ok(sentences.join("\n"))
     }
 
-    fn spec(&self, tool: Tool) -> Option<&'a Spec> {
-        self.prompt.tools.iter().find(|spec| spec.tool == Some(tool))
+    /// Returns the first tool of this kind, or `None` if the user has none.
+    fn spec(&self, kind: ToolKind) -> Option<&'a ToolSpec> {
+        self.prompt.tools.iter().find(|spec| spec.kind == Some(kind))
     }
 
-    /// The answer to this call, once it has been made.
-    fn call(&mut self, spec: &Spec, mut arguments: Arguments) -> Result<Reply<'a>, Ask> {
+    /// Returns the result of this call from the transcript. Results belong to calls by their order, because the policy
+    /// repeats the same calls. Fails with the call itself if it has not been made yet. Arguments that an external tool
+    /// does not have are left out.
+    fn call(&mut self, spec: &ToolSpec, mut arguments: ToolArguments) -> Result<CallResult<'a>, PendingCall> {
         let outcome = self.prompt.steps.iter().flat_map(|step| &step.calls).nth(self.answered);
         let Some((_, outcome)) = outcome else {
-            // Another's tool may know less about tasks than ours.
-            if !spec.is_ours() {
-                arguments.retain(|name, _| spec.takes(name));
+            // An external tool may support fewer arguments than the built-in one.
+            if !spec.is_built_in() {
+                arguments.retain(|name, _| spec.has_argument(name));
             }
             let arguments = Value::Object(arguments).to_string();
-            return Err(Ask(Call { name: spec.name.to_string(), arguments }));
+            return Err(PendingCall(RequestedCall { name: spec.name.to_string(), arguments }));
         };
         self.answered += 1;
         Ok(match outcome {
-            Outcome::Held(_) => Reply::Held,
-            Outcome::Done(answer) => match Answer::error(answer) {
-                Some((code, message)) => Reply::Refused(code, message),
-                None => Reply::Done(answer.data()),
+            ToolOutcome::Held(_) => CallResult::Held,
+            ToolOutcome::Done(answer) => match ToolAnswer::error(answer) {
+                Some((code, message)) => CallResult::Refused(code, message),
+                None => CallResult::Done(answer.data()),
             },
         })
     }

@@ -1,56 +1,59 @@
-//! "What is scheduled?", "pause it", "resume the tidy schedule"; and the planning of what "have codex … every Friday" asks
-//! for.
+//! Lists, pauses, resumes and creates schedules: "List my schedules", "pause it", "have codex … every Friday".
+//!
+//! All functions that call tools fail with the next call if its result is not known yet.
 
 use jiff::Timestamp;
-use model::conversation::Role;
+use model::conversation::MessageRole;
 use serde_json::{Value, json};
-use tools::{Arguments, Tool};
+use tools::{ToolArguments, ToolKind};
 
-use super::timing::{self, Plan, Timing};
-use super::{Ask, Policy, Reply};
+use super::timing::{self, InputTiming, SchedulePlan};
+use super::{CallResult, OfflinePolicy, PendingCall};
 use crate::wording;
 
 const PAUSE: [&str; 3] = ["pause", "suspend", "stop"];
 const RESUME: [&str; 4] = ["resume", "unpause", "continue", "restart"];
 const REMOVE: [&str; 3] = ["delete", "remove", "cancel"];
-/// What may be said of anything: it takes the word "schedule" to mean one.
-const VAGUE: [&str; 3] = ["stop", "continue", "restart"];
+/// Verbs that refer to a schedule only together with the word "schedule".
+const AMBIGUOUS_VERBS: [&str; 3] = ["stop", "continue", "restart"];
 const PRONOUNS: [&str; 4] = ["it", "that", "this", "them"];
 const FILLERS: [&str; 9] = ["the", "my", "our", "schedule", "schedules", "scheduled", "agent", "run", "please"];
 
-/// What is said about schedules there are, if anything is: nothing where none is meant.
-pub(super) fn answer(policy: &mut Policy<'_>, words: &[&str]) -> Result<Option<String>, Ask> {
-    let Some(list) = policy.spec(Tool::ListSchedules) else { return Ok(None) };
+/// Answers a message about existing schedules. `words` is the message without courtesy at its start. Returns `None` if
+/// the message is not about schedules, if no schedule can be meant, or if the user does not have the tools.
+pub(super) fn answer(policy: &mut OfflinePolicy<'_>, words: &[&str]) -> Result<Option<String>, PendingCall> {
+    let Some(list) = policy.spec(ToolKind::ListSchedules) else { return Ok(None) };
     let words: Vec<String> =
-        words.iter().map(|word| super::agents::plain(word)).filter(|word| !word.is_empty()).collect();
+        words.iter().map(|word| super::agents::plain_word(word)).filter(|word| !word.is_empty()).collect();
     let verb = words.first().map(String::as_str).unwrap_or_default();
     let pauses = PAUSE.contains(&verb);
     let resumes = RESUME.contains(&verb);
     if asks_for_list(&words) {
-        return Ok(Some(match policy.call(list, Arguments::new())? {
-            Reply::Done(data) => wording::schedules(schedules_of(data), |time| said_time(policy, time)),
-            Reply::Refused(_, message) => message.to_owned(),
-            Reply::Held => return Ok(None),
+        return Ok(Some(match policy.call(list, ToolArguments::new())? {
+            CallResult::Done(data) => wording::schedules(schedules_of(data), |time| time_words(policy, time)),
+            CallResult::Refused(_, message) => message.to_owned(),
+            CallResult::Held => return Ok(None),
         }));
     }
     let about_schedules = words.iter().any(|word| word.starts_with("schedule"));
-    let meant = (pauses || resumes || REMOVE.contains(&verb)) && (about_schedules || !VAGUE.contains(&verb));
-    if !meant || (REMOVE.contains(&verb) && !about_schedules) {
+    let is_known_verb = pauses || resumes || REMOVE.contains(&verb);
+    let is_meant = is_known_verb && (about_schedules || !AMBIGUOUS_VERBS.contains(&verb));
+    if !is_meant || (REMOVE.contains(&verb) && !about_schedules) {
         return Ok(None);
     }
     let named: Vec<&str> = words[1..].iter().map(String::as_str).filter(|word| !FILLERS.contains(word)).collect();
     let is_it = named.is_empty() || matches!(named.as_slice(), [word] if PRONOUNS.contains(word));
-    let known = match policy.call(list, Arguments::new())? {
-        Reply::Done(data) => schedules_of(data),
-        Reply::Refused(..) | Reply::Held => return Ok(None),
+    let known = match policy.call(list, ToolArguments::new())? {
+        CallResult::Done(data) => schedules_of(data),
+        CallResult::Refused(..) | CallResult::Held => return Ok(None),
     };
     let found: Vec<&Value> = match is_it {
-        true => last_one(policy, known).into_iter().collect(),
-        false => known.iter().filter(|schedule| fits(schedule, &named)).collect(),
+        true => last_mentioned(policy, known).into_iter().collect(),
+        false => known.iter().filter(|schedule| matches_words(schedule, &named)).collect(),
     };
     let schedule = match found.as_slice() {
         [one] => *one,
-        // "Pause the music", or a task called "train schedule".
+        // The message may be "Pause the music", or refer to a task "train schedule".
         [] if !about_schedules || REMOVE.contains(&verb) => return Ok(None),
         [] if is_it => return Ok(Some(wording::which_schedule(known))),
         [] => return Ok(Some(wording::no_schedule(&named.join(" ")))),
@@ -59,49 +62,52 @@ pub(super) fn answer(policy: &mut Policy<'_>, words: &[&str]) -> Result<Option<S
     if !pauses && !resumes {
         return Ok(Some(wording::cannot_remove_schedules()));
     }
-    let tool = if pauses { Tool::PauseSchedule } else { Tool::ResumeSchedule };
+    let tool = if pauses { ToolKind::PauseSchedule } else { ToolKind::ResumeSchedule };
     let Some(spec) = policy.spec(tool) else { return Ok(None) };
-    let arguments = Arguments::from_iter([("schedule".to_owned(), schedule["id"].clone())]);
+    let arguments = ToolArguments::from_iter([("schedule".to_owned(), schedule["id"].clone())]);
     Ok(match policy.call(spec, arguments)? {
-        Reply::Done(data) => {
+        CallResult::Done(data) => {
             let name = data["name"].as_str().unwrap_or_default();
             Some(match (pauses, data["changed"] == false) {
                 (true, false) => wording::schedule_paused(name),
                 (true, true) => wording::schedule_already(name, "paused"),
                 (false, true) => wording::schedule_already(name, "active"),
                 (false, false) => {
-                    wording::schedule_resumed(name, said_time(policy, &data["next_execution"]).as_deref())
+                    wording::schedule_resumed(name, time_words(policy, &data["next_execution"]).as_deref())
                 }
             })
         }
-        Reply::Refused(_, message) => Some(message.to_owned()),
-        Reply::Held => None,
+        CallResult::Refused(_, message) => Some(message.to_owned()),
+        CallResult::Held => None,
     })
 }
 
-/// Plans what an agent shall do, where times are said; nothing where it shall be done now.
-pub(super) fn plan(policy: &mut Policy<'_>, agent: &Value, input: &str) -> Result<Option<String>, Ask> {
+/// Creates a schedule if the input contains a time. Returns `None` if it contains none, so that the agent runs now, or
+/// if the call is held.
+pub(super) fn plan(policy: &mut OfflinePolicy<'_>, agent: &Value, input: &str) -> Result<Option<String>, PendingCall> {
     let request = policy.prompt.request;
-    let expressions = request.reader.expressions(input, &request.now);
-    let Plan { arguments: mut times, words, input } = match timing::read(input, &expressions, &request.now) {
-        Timing::Now => return Ok(None),
-        Timing::TooHard => return Ok(Some(wording::no_such_times())),
-        Timing::Planned(plan) => plan,
-    };
-    let Some(spec) = policy.spec(Tool::ScheduleAgent) else { return Ok(Some(wording::may_not_schedule())) };
+    let expressions = request.parser.find_expressions(input, &request.now);
+    let SchedulePlan { arguments: mut times, words, input } =
+        match timing::find_timing(input, &expressions, &request.now) {
+            InputTiming::Now => return Ok(None),
+            InputTiming::Unsupported => return Ok(Some(wording::unsupported_times())),
+            InputTiming::Planned(plan) => plan,
+        };
+    let Some(spec) = policy.spec(ToolKind::ScheduleAgent) else { return Ok(Some(wording::may_not_schedule())) };
     times.insert("agent".to_owned(), agent["id"].clone());
     times.insert("input".to_owned(), json!(input));
     Ok(Some(match policy.call(spec, times)? {
-        Reply::Done(data) => {
+        CallResult::Done(data) => {
             let text = |key: &str| data[key].as_str().unwrap_or_default();
-            let next = said_time(policy, &data["next_execution"]);
+            let next = time_words(policy, &data["next_execution"]);
             wording::scheduled(text("name"), text("agent"), &words, next.as_deref())
         }
-        Reply::Refused(_, message) => wording::refused_schedule(message),
-        Reply::Held => return Ok(None),
+        CallResult::Refused(_, message) => wording::refused_schedule(message),
+        CallResult::Held => return Ok(None),
     }))
 }
 
+/// Returns `true` if at most 8 words ask for schedules and do not mention tasks.
 fn asks_for_list(words: &[String]) -> bool {
     let about = words.iter().any(|word| matches!(word.as_str(), "scheduled" | "schedules" | "schedule"));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -117,17 +123,19 @@ fn schedules_of(data: &Value) -> &[Value] {
     data["schedules"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Whether all the words are among those of its name, its agent or what it asks for.
-fn fits(schedule: &Value, named: &[&str]) -> bool {
-    let of = |key: &str| schedule[key].as_str().unwrap_or_default().to_lowercase();
-    let text = format!("{} {} {}", of("name"), of("agent_id"), of("input"));
-    let known: Vec<String> = text.split_whitespace().map(super::agents::plain).collect();
+/// Returns `true` if each word is a word of the name, the agent or the input of the schedule, or a part of a hyphenated
+/// one.
+fn matches_words(schedule: &Value, named: &[&str]) -> bool {
+    let field = |key: &str| schedule[key].as_str().unwrap_or_default().to_lowercase();
+    let text = format!("{} {} {}", field("name"), field("agent_id"), field("input"));
+    let known: Vec<String> = text.split_whitespace().map(super::agents::plain_word).collect();
     named.iter().all(|word| known.iter().any(|known| known == word || known.split('-').any(|part| part == *word)))
 }
 
-/// The schedule that was spoken of last; the only one there is, where none was.
-fn last_one<'a>(policy: &Policy<'_>, known: &'a [Value]) -> Option<&'a Value> {
-    let answers = policy.prompt.context.history.iter().rev().filter(|message| message.role == Role::Assistant);
+/// Returns the schedule that was mentioned last, or `None` if it no longer exists. If none was mentioned, returns the
+/// only schedule, if there is exactly one.
+fn last_mentioned<'a>(policy: &OfflinePolicy<'_>, known: &'a [Value]) -> Option<&'a Value> {
+    let answers = policy.prompt.context.history.iter().rev().filter(|message| message.role == MessageRole::Assistant);
     let ids =
         answers.flat_map(|message| message.tool_calls.iter().rev().map(|call| call.result["schedule_id"].clone()));
     let mut ids = ids.filter(Value::is_string);
@@ -138,11 +146,11 @@ fn last_one<'a>(policy: &Policy<'_>, known: &'a [Value]) -> Option<&'a Value> {
     }
 }
 
-/// A time of the server in words, by the user's clock.
-fn said_time(policy: &Policy<'_>, time: &Value) -> Option<String> {
+/// Formats a timestamp in the time zone of the user. Returns `None` if it is missing or invalid.
+fn time_words(policy: &OfflinePolicy<'_>, time: &Value) -> Option<String> {
     let now = &policy.prompt.request.now;
     let time = time.as_str()?.parse::<Timestamp>().ok()?.to_zoned(now.time_zone().clone());
-    Some(wording::at(time.datetime(), now.date()))
+    Some(wording::datetime_words(time.datetime(), now.date()))
 }
 
 #[cfg(test)]
@@ -150,11 +158,11 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<String> {
-        text.split_whitespace().map(super::super::agents::plain).collect()
+        text.split_whitespace().map(super::super::agents::plain_word).collect()
     }
 
     #[test]
-    fn questions_about_schedules() {
+    fn questions_about_schedules_are_recognized() {
         for text in [
             "What is scheduled?",
             "show my schedules",
@@ -175,12 +183,12 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_is_named_by_its_words() {
+    fn schedules_are_found_by_their_words() {
         let tidy = json!({"name": "tidy the changelog", "agent_id": "code-x", "input": "Tidy the changelog."});
-        for (named, fits_it) in
+        for (named, matches) in
             [(&["tidy"][..], true), (&["changelog", "tidy"], true), (&["code"], true), (&["milk"], false)]
         {
-            assert_eq!(fits(&tidy, named), fits_it, "{named:?}");
+            assert_eq!(matches_words(&tidy, named), matches, "{named:?}");
         }
     }
 }

@@ -1,33 +1,35 @@
-//! What is said that is not about tasks, and how it is answered.
+//! Answers messages that are not about tasks: greetings, thanks, confirmations and refusals.
 
-use super::matching::plain;
+use super::matching::normalize;
 use crate::{Prompt, wording};
 
-/// Whether it is meant to confirm something.
+/// Returns `true` if the message looks like a confirmation: "yes", "confirm", "yes delete …" and similar.
 pub(super) fn is_consent(message: &str) -> bool {
-    let plain = plain(message);
-    let words: Vec<_> = plain.split_whitespace().collect();
+    let text = normalize(message);
+    let words: Vec<_> = text.split_whitespace().collect();
     matches!(words.as_slice(), ["yes", "delete" | "complete", ..] | ["yes"] | ["confirm"] | ["yes", "please"])
 }
 
-/// Whether it is no answer to a question of the assistant: a refusal, a greeting, a question.
+/// Returns `true` if the message does not answer a question of the assistant: a refusal, a consent, a greeting, a
+/// question, or a phrase such as "not sure".
 pub(super) fn is_no_answer(message: &str) -> bool {
-    let plain = plain(message);
-    let words: Vec<_> = plain.split_whitespace().collect();
+    let text = normalize(message);
+    let words: Vec<_> = text.split_whitespace().collect();
     let greetings = ["hi", "hello", "hey", "help", "thanks", "what", "why", "how", "when", "who"];
-    is_refusal(&words)
+    is_refusal_phrase(&words)
         || is_consent(message)
         || message.trim_end().ends_with('?')
         || matches!(words.as_slice(), [word] | [word, "you"] if greetings.contains(word))
         || matches!(words.as_slice(), ["i", "don", "t", "know"] | ["i", "dont", "know"] | ["not", "sure"] | ["nothing"])
 }
 
-/// Whether plain words are a refusal, whatever else they could be read as.
-pub(super) fn is_refusal_of(plain: &str) -> bool {
-    is_refusal(&plain.split_whitespace().collect::<Vec<_>>())
+/// Returns `true` if a normalized message is a refusal.
+pub(super) fn is_refusal(normalized: &str) -> bool {
+    is_refusal_phrase(&normalized.split_whitespace().collect::<Vec<_>>())
 }
 
-fn is_refusal(words: &[&str]) -> bool {
+/// Returns `true` if the words are exactly one of the known refusals.
+fn is_refusal_phrase(words: &[&str]) -> bool {
     let refusals: [&[&str]; 13] = [
         &["no"],
         &["nope"],
@@ -46,23 +48,25 @@ fn is_refusal(words: &[&str]) -> bool {
     refusals.contains(&words)
 }
 
+/// Returns the reply to a message without a command. Greetings and thanks are recognized only in messages of up to 4
+/// words.
 pub(super) fn answer(prompt: &Prompt<'_>) -> String {
-    let plain = plain(&prompt.request.message);
-    let words: Vec<_> = plain.split_whitespace().collect();
+    let text = normalize(&prompt.request.message);
+    let words: Vec<_> = text.split_whitespace().collect();
     let any = |known: &[&str]| words.iter().any(|word| known.contains(word));
-    let few = words.len() <= 4;
+    let is_short = words.len() <= 4;
     if is_consent(&prompt.request.message) {
-        match &prompt.context.held {
-            Some(_) => wording::other_phrase(),
+        match &prompt.context.pending {
+            Some(_) => wording::wrong_phrase(),
             None => wording::nothing_to_confirm(),
         }
-    } else if few && any(&["hi", "hello", "hey", "hiya", "greetings", "morning", "afternoon", "evening"]) {
+    } else if is_short && any(&["hi", "hello", "hey", "hiya", "greetings", "morning", "afternoon", "evening"]) {
         wording::hello()
-    } else if few && any(&["thanks", "thank", "thx", "cheers", "ty"]) {
+    } else if is_short && any(&["thanks", "thank", "thx", "cheers", "ty"]) {
         wording::welcome()
-    } else if is_refusal(&words) {
-        wording::left_alone()
-    } else if any(&["help"]) || plain.contains("what can you do") || plain.contains("who are you") {
+    } else if is_refusal_phrase(&words) {
+        wording::nothing_changed()
+    } else if any(&["help"]) || text.contains("what can you do") || text.contains("who are you") {
         wording::capabilities()
     } else {
         wording::out_of_scope()

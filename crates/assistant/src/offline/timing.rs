@@ -1,141 +1,150 @@
-//! "every Friday at 5pm": when an agent shall run, as a schedule takes it. What a schedule cannot keep is refused, never
-//! rounded.
+//! Converts times such as "every Friday at 5pm" to the arguments of a schedule. Times that a schedule cannot represent
+//! are refused, never rounded.
 
 use jiff::Zoned;
 use jiff::civil::{DateTime, Time, Weekday, time};
-use model::recurrence::{Frequency, Rule, Until};
-use tools::Arguments;
-use understand::{Expression, When};
+use model::recurrence::{Frequency, RecurrenceRule, Until};
+use tools::ToolArguments;
+use understand::{DayOrTime, TimeExpression};
 
-/// When nobody says at what time of the day.
-const MORNING: Time = time(9, 0, 0, 0);
+/// The time of day if the message has none.
+const DEFAULT_TIME: Time = time(9, 0, 0, 0);
 
-/// When an agent shall run.
+/// The times of a new schedule.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Plan {
-    /// As the tool takes it.
-    pub(super) arguments: Arguments,
-    /// In the user's own words, and the time of day where they left it out.
+pub(super) struct SchedulePlan {
+    /// The arguments of the tool.
+    pub(super) arguments: ToolArguments,
+    /// The text of the user, with the time of day if it was missing.
     pub(super) words: String,
-    /// What is left when the times are taken out of the text.
+    /// The text without the times.
     pub(super) input: String,
 }
 
-/// What is said about times in what an agent shall do.
+/// The times in the input of an agent.
 #[derive(Debug, PartialEq)]
-pub(super) enum Timing {
-    /// Nothing: it shall run now.
+pub(super) enum InputTiming {
+    /// None: the agent runs now.
     Now,
-    Planned(Plan),
-    /// Something that no schedule can keep.
-    TooHard,
+    Planned(SchedulePlan),
+    /// A time that a schedule cannot represent.
+    Unsupported,
 }
 
-/// Reads when `text` shall be done. A repetition is meant wherever it stands; a single time only at one of the ends, where
-/// it is not a part of what shall be done.
-pub(super) fn read(text: &str, expressions: &[Expression], now: &Zoned) -> Timing {
-    let repeats = expressions.iter().find(|found| found.recurrence.is_some());
+/// Finds the times in `text`. A recurrence is recognized at any position. A single time is recognized only at the start
+/// or the end, because otherwise it belongs to the input, and only if it is in the future.
+pub(super) fn find_timing(text: &str, expressions: &[TimeExpression], now: &Zoned) -> InputTiming {
+    let recurring = expressions.iter().find(|found| found.recurrence.is_some());
     let once = || expressions.iter().find(|found| is_at_an_end(text, found) && is_ahead(found, now));
-    let Some(found) = repeats.or_else(once) else { return Timing::Now };
+    let Some(found) = recurring.or_else(once) else { return InputTiming::Now };
     let first = found.due.or(found.start);
     let arguments = match &found.recurrence {
-        Some(rule) => Rule::read(rule).ok().and_then(|rule| repeated(&rule, first, now)),
-        None => first.map(|first| vec![("at", local(moment(first)))]),
+        Some(rule) => RecurrenceRule::parse(rule).ok().and_then(|rule| recurring_arguments(&rule, first, now)),
+        None => first.map(|first| vec![("at", format_local(start_time(first)))]),
     };
-    let Some(arguments) = arguments else { return Timing::TooHard };
-    let timed = matches!(first, Some(When::Time(_))) || arguments.iter().any(|(name, _)| *name == "every");
-    let words = tidy(&found.text);
-    let words = if timed { words } else { format!("{words} at 9am") };
+    let Some(arguments) = arguments else { return InputTiming::Unsupported };
+    let has_time = matches!(first, Some(DayOrTime::Time(_))) || arguments.iter().any(|(name, _)| *name == "every");
+    let words = trim_punctuation(&found.text);
+    let words = if has_time { words } else { format!("{words} at 9am") };
     let before = &text[..found.span.start];
     let after = &text[found.span.end..];
-    let input = format!("{} {}", tidy(before), tidy(after)).trim().to_owned();
+    let input = format!("{} {}", trim_punctuation(before), trim_punctuation(after)).trim().to_owned();
     let arguments = arguments.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
-    Timing::Planned(Plan { arguments, words, input })
+    InputTiming::Planned(SchedulePlan { arguments, words, input })
 }
 
-fn is_at_an_end(text: &str, found: &Expression) -> bool {
-    let is_nothing = |text: &str| !text.contains(char::is_alphanumeric);
-    is_nothing(&text[..found.span.start]) || is_nothing(&text[found.span.end..])
+/// Returns `true` if no letters or digits precede or none follow the expression.
+fn is_at_an_end(text: &str, found: &TimeExpression) -> bool {
+    let is_empty = |text: &str| !text.contains(char::is_alphanumeric);
+    is_empty(&text[..found.span.start]) || is_empty(&text[found.span.end..])
 }
 
-fn is_ahead(found: &Expression, now: &Zoned) -> bool {
+/// Returns `true` if the time is after now, or the day after today.
+fn is_ahead(found: &TimeExpression, now: &Zoned) -> bool {
     match found.due.or(found.start) {
-        Some(When::Time(time)) => time > now.datetime(),
-        Some(When::Day(day)) => day > now.date(),
+        Some(DayOrTime::Time(time)) => time > now.datetime(),
+        Some(DayOrTime::Day(day)) => day > now.date(),
         None => false,
     }
 }
 
-fn tidy(text: &str) -> String {
+fn trim_punctuation(text: &str) -> String {
     text.trim().trim_matches([',', ';', ':', '.', '!']).trim().to_owned()
 }
 
-fn moment(when: When) -> DateTime {
+/// Returns the time, or the day at [`DEFAULT_TIME`].
+fn start_time(when: DayOrTime) -> DateTime {
     match when {
-        When::Time(time) => time,
-        When::Day(day) => day.to_datetime(MORNING),
+        DayOrTime::Time(time) => time,
+        DayOrTime::Day(day) => day.to_datetime(DEFAULT_TIME),
     }
 }
 
-fn local(time: DateTime) -> String {
+fn format_local(time: DateTime) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S").to_string()
 }
 
-type Said = Vec<(&'static str, String)>;
+/// Names and values of schedule arguments.
+type ScheduleArguments = Vec<(&'static str, String)>;
 
-/// A repetition as `cron_expression` or `every`, with its start and its end; nothing where neither can say it.
-fn repeated(rule: &Rule, first: Option<When>, now: &Zoned) -> Option<Said> {
+/// Converts a recurrence to `cron_expression` or `every`, with its start and end. Returns `None` if neither can
+/// represent it.
+fn recurring_arguments(rule: &RecurrenceRule, first: Option<DayOrTime>, now: &Zoned) -> Option<ScheduleArguments> {
     if rule.count.is_some() || ![&rule.positions, &rule.weeks, &rule.year_days].iter().all(|list| list.is_empty()) {
         return None;
     }
-    let mut said = match rule.frequency {
-        Frequency::Minutely | Frequency::Hourly => by_the_clock(rule, first)?,
-        Frequency::Daily | Frequency::Weekly if rule.interval > 1 => every_so_many_days(rule, first, now)?,
+    let mut arguments = match rule.frequency {
+        Frequency::Minutely | Frequency::Hourly => minute_interval(rule, first)?,
+        Frequency::Daily | Frequency::Weekly if rule.interval > 1 => day_interval(rule, first, now)?,
         _ => vec![("cron_expression", cron(rule, first, now)?)],
     };
-    said.extend(rule.until.map(|until| {
+    arguments.extend(rule.until.map(|until| {
         let last = match until {
             Until::Day(day) => day.at(23, 59, 59, 0),
             Until::Local(time) => time,
             Until::Instant(last) => last.to_zoned(now.time_zone().clone()).datetime(),
         };
-        ("end_at", local(last))
+        ("end_at", format_local(last))
     }));
-    Some(said)
+    Some(arguments)
 }
 
-/// Every so many hours or minutes, from now or from a time that is named.
-fn by_the_clock(rule: &Rule, first: Option<When>) -> Option<Said> {
+/// Converts an interval of hours or minutes. It starts now or at the given time. Returns `None` if the rule has further
+/// restrictions, such as weekdays.
+fn minute_interval(rule: &RecurrenceRule, first: Option<DayOrTime>) -> Option<ScheduleArguments> {
     let is_plain = rule.weekdays.is_empty() && rule.months.is_empty() && rule.month_days.is_empty();
     let minutes = if rule.frequency == Frequency::Hourly { rule.interval * 60 } else { rule.interval };
     if !is_plain || !rule.hours.is_empty() || !rule.minutes.is_empty() {
         return None;
     }
-    let mut said = vec![("every", length(minutes))];
-    if let Some(When::Time(first)) = first {
-        said.push(("start_at", local(first)));
+    let mut arguments = vec![("every", format_interval(minutes))];
+    if let Some(DayOrTime::Time(first)) = first {
+        arguments.push(("start_at", format_local(first)));
     }
-    Some(said)
+    Some(arguments)
 }
 
-/// "every other Tuesday": cron has no word for it, so it is counted in days from the first one on.
-fn every_so_many_days(rule: &Rule, first: Option<When>, now: &Zoned) -> Option<Said> {
+/// Converts an interval of days or weeks, such as "every other Tuesday". Cron cannot represent it, so it becomes a
+/// number of days with a start: the given time, or the next [`DEFAULT_TIME`]. Returns `None` for several weekdays, and
+/// for days that are restricted to weekdays.
+fn day_interval(rule: &RecurrenceRule, first: Option<DayOrTime>, now: &Zoned) -> Option<ScheduleArguments> {
     let days = match (rule.frequency, rule.weekdays.as_slice()) {
         (Frequency::Daily, []) => rule.interval,
         (Frequency::Weekly, [] | [_]) => rule.interval * 7,
         _ => return None,
     };
     let first = match first {
-        Some(first) => moment(first),
+        Some(first) => start_time(first),
         None => {
-            let today = now.date().to_datetime(MORNING);
-            if today > now.datetime() { today } else { now.date().tomorrow().ok()?.to_datetime(MORNING) }
+            let today = now.date().to_datetime(DEFAULT_TIME);
+            if today > now.datetime() { today } else { now.date().tomorrow().ok()?.to_datetime(DEFAULT_TIME) }
         }
     };
-    Some(vec![("every", length(days * 24 * 60)), ("start_at", local(first))])
+    Some(vec![("every", format_interval(days * 24 * 60)), ("start_at", format_local(first))])
 }
 
-fn length(minutes: i64) -> String {
+/// Formats an interval in the largest unit that divides it.
+fn format_interval(minutes: i64) -> String {
     match minutes {
         _ if minutes % (24 * 60) == 0 => format!("{}d", minutes / (24 * 60)),
         _ if minutes % 60 == 0 => format!("{}h", minutes / 60),
@@ -143,11 +152,13 @@ fn length(minutes: i64) -> String {
     }
 }
 
-fn cron(rule: &Rule, first: Option<When>, now: &Zoned) -> Option<String> {
-    let first = first.map_or_else(|| now.date().to_datetime(MORNING), moment);
-    let or = |list: &[i64], usual: i64| if list.is_empty() { usual.to_string() } else { joined(list) };
-    let minutes = or(&rule.minutes, i64::from(first.minute()));
-    let hours = or(&rule.hours, i64::from(first.hour()));
+/// Converts a rule to a cron expression with five fields. The minute, the hour and the day come from the rule, else
+/// from `first`, else from today at [`DEFAULT_TIME`]. Returns `None` if cron cannot represent the rule.
+fn cron(rule: &RecurrenceRule, first: Option<DayOrTime>, now: &Zoned) -> Option<String> {
+    let first = first.map_or_else(|| now.date().to_datetime(DEFAULT_TIME), start_time);
+    let or_default = |list: &[i64], default: i64| if list.is_empty() { default.to_string() } else { joined(list) };
+    let minutes = or_default(&rule.minutes, i64::from(first.minute()));
+    let hours = or_default(&rule.hours, i64::from(first.hour()));
     let mut days = "*".to_owned();
     let mut months = "*".to_owned();
     let mut weekdays = "*".to_owned();
@@ -170,7 +181,7 @@ fn cron(rule: &Rule, first: Option<When>, now: &Zoned) -> Option<String> {
         ([], []) => {}
         ([-1], []) => days = "L".to_owned(),
         (list, []) if list.iter().all(|day| *day > 0) => days = joined(list),
-        // Both at once are either of them to cron.
+        // Cron combines days of the month and weekdays with "or", so both together are unsupported.
         ([], list) => {
             let named = list.iter().map(|(nth, day)| match nth {
                 0 => Some(name(*day).to_owned()),
@@ -185,8 +196,9 @@ fn cron(rule: &Rule, first: Option<When>, now: &Zoned) -> Option<String> {
     Some(format!("{minutes} {hours} {days} {months} {weekdays}"))
 }
 
-/// The months of a rule that leaves some out, which must come round to the same ones every year.
-fn months_of(rule: &Rule, first: DateTime, named: String) -> Option<String> {
+/// Returns the month field of a monthly rule. `named` is the field for an interval of 1. A longer interval must yield
+/// the same months every year, and the rule must not name months. Otherwise returns `None`.
+fn months_of(rule: &RecurrenceRule, first: DateTime, named: String) -> Option<String> {
     match rule.interval {
         1 => Some(named),
         every @ (2 | 3 | 4 | 6) if rule.months.is_empty() => {
@@ -203,6 +215,7 @@ fn joined(list: &[i64]) -> String {
     list.iter().map(i64::to_string).collect::<Vec<_>>().join(",")
 }
 
+/// Returns the name of a weekday in a cron expression.
 fn name(day: Weekday) -> &'static str {
     match day {
         Weekday::Monday => "MON",
@@ -219,23 +232,23 @@ fn name(day: Weekday) -> &'static str {
 mod tests {
     use super::*;
 
-    /// On Sunday, December 21, 2025, at noon.
-    fn timing(text: &str) -> Timing {
+    /// Uses Sunday, December 21, 2025, 12:00 as the current time.
+    fn timing(text: &str) -> InputTiming {
         let now = "2025-12-21T12:00:00[UTC]".parse().unwrap();
-        read(text, &understand::expressions(text, &now), &now)
+        find_timing(text, &understand::find_expressions(text, &now), &now)
     }
 
     #[track_caller]
     fn planned(text: &str) -> (String, String, String) {
-        let Timing::Planned(plan) = timing(text) else { panic!("{text}: {:?}", timing(text)) };
-        let said: Vec<_> =
+        let InputTiming::Planned(plan) = timing(text) else { panic!("{text}: {:?}", timing(text)) };
+        let arguments: Vec<_> =
             plan.arguments.iter().map(|(name, value)| format!("{name}={}", value.as_str().unwrap())).collect();
-        (said.join(" "), plan.words, plan.input)
+        (arguments.join(" "), plan.words, plan.input)
     }
 
     #[test]
-    fn repetitions_become_cron_or_every() {
-        for (text, said) in [
+    fn recurrences_become_cron_or_every() {
+        for (text, arguments) in [
             ("tidy the changelog every Friday at 5pm", "cron_expression=0 17 * * FRI"),
             ("every Friday at 5pm", "cron_expression=0 17 * * FRI"),
             ("check every weekday at 8:30am", "cron_expression=30 8 * * MON,TUE,WED,THU,FRI"),
@@ -251,32 +264,32 @@ mod tests {
             ("look every other Tuesday at 9am", "every=14d start_at=2025-12-23T09:00:00"),
             ("wish a happy new year every year on January 1", "cron_expression=0 9 1 1 *"),
         ] {
-            assert_eq!(planned(text).0, said, "{text}");
+            assert_eq!(planned(text).0, arguments, "{text}");
         }
     }
 
     #[test]
-    fn what_is_left_is_what_shall_be_done() {
+    fn the_input_is_the_text_without_times() {
         let (_, words, input) = planned("tidy the changelog every Friday at 5pm");
         assert_eq!((words.as_str(), input.as_str()), ("every Friday at 5pm", "tidy the changelog"));
         let (_, words, input) = planned("tidy the changelog every Friday.");
         assert_eq!((words.as_str(), input.as_str()), ("every Friday at 9am", "tidy the changelog"));
-        let (said, words, input) = planned("look at the queue tomorrow at 3pm");
-        assert_eq!((said.as_str(), input.as_str()), ("at=2025-12-22T15:00:00", "look at the queue"));
+        let (arguments, words, input) = planned("look at the queue tomorrow at 3pm");
+        assert_eq!((arguments.as_str(), input.as_str()), ("at=2025-12-22T15:00:00", "look at the queue"));
         assert_eq!(words, "tomorrow at 3pm");
     }
 
     #[test]
-    fn times_that_belong_to_the_work_stay_there() {
+    fn times_inside_the_input_are_ignored() {
         for text in ["look at the 3pm incident in the log", "tidy the changelog", "summarise what happened today"] {
-            assert_eq!(timing(text), Timing::Now, "{text}");
+            assert_eq!(timing(text), InputTiming::Now, "{text}");
         }
     }
 
     #[test]
-    fn what_no_schedule_can_keep_is_refused() {
+    fn unsupported_times_are_refused() {
         for text in ["tidy every other Monday and Thursday", "tidy every 5 months", "tidy every two years on May 5"] {
-            assert_eq!(timing(text), Timing::TooHard, "{text}");
+            assert_eq!(timing(text), InputTiming::Unsupported, "{text}");
         }
     }
 }

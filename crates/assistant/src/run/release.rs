@@ -1,61 +1,64 @@
-//! Carrying out what the user has confirmed. No model is asked.
+//! Carries out the calls that the user has confirmed. Uses no model.
 
 use serde_json::{Value, json};
-use tools::{Act, Arguments, Consent, Held, Outcome, Target, Tool};
+use tools::{CallTarget, Consent, HeldCall, HeldCalls, ToolArguments, ToolKind, ToolOutcome};
 
-use super::{AgentResult, CallError, Run, late};
-use crate::{Call, TurnEvent, wording};
+use super::{AgentResult, ToolCallError, TurnLoop, timeout_failure};
+use crate::{RequestedCall, TurnEvent, wording};
 
-impl Run<'_, '_> {
-    /// What the user agreed to is done, and nothing else.
-    pub(super) async fn release(mut self, held: Held) -> store::Result<AgentResult> {
+impl TurnLoop<'_, '_> {
+    /// Carries out exactly the confirmed calls. Carries out none if one of them cannot be a held call of its tool, or
+    /// if there are more than the limit. Fails only if the database fails.
+    pub(super) async fn release(mut self, held: HeldCalls) -> store::Result<AgentResult> {
         self.released = true;
         let specs = self.specs.clone();
-        // What another program kept may have been changed there: only what can be held is released.
-        if !held.acts.iter().all(|act| specs.iter().any(|spec| act.fits(spec))) {
+        // A client that stores the conversation may have changed the calls. Only calls that can be held are released.
+        if !held.calls.iter().all(|call| specs.iter().any(|spec| call.matches_spec(spec))) {
             return Ok(self.answer(&wording::confirm_again()));
         }
-        if held.acts.len() > self.limits.max_tool_calls {
-            let broken = self.too_many();
-            return Ok(self.break_off(broken));
+        if held.calls.len() > self.limits.max_tool_calls {
+            let failure = self.too_many_calls();
+            return Ok(self.abort(failure));
         }
-        (self.watch)(TurnEvent::Thinking { content: wording::agreed().to_owned() });
-        let mut sentences = Vec::with_capacity(held.acts.len());
-        for act in &held.acts {
-            let call = Call { name: act.tool.clone(), arguments: Value::Object(act.arguments.clone()).to_string() };
-            let outcome = match self.carry_out(&call, Consent::Given).await {
+        (self.on_event)(TurnEvent::Thinking { content: wording::confirmed_thought().to_owned() });
+        let mut sentences = Vec::with_capacity(held.calls.len());
+        for held_call in &held.calls {
+            let arguments = Value::Object(held_call.arguments.clone()).to_string();
+            let call = RequestedCall { name: held_call.tool.clone(), arguments };
+            let outcome = match self.call_tool(&call, Consent::Given).await {
                 Ok(outcome) => outcome,
-                Err(CallError::Late) => return Ok(self.break_off(late())),
-                Err(CallError::Store(error)) => return Err(error),
+                Err(ToolCallError::TimedOut) => return Ok(self.abort(timeout_failure())),
+                Err(ToolCallError::Store(error)) => return Err(error),
             };
-            let Outcome::Done(answer) = outcome else { continue };
-            sentences.push(wording::released(act, &answer, self.request.now.date()));
+            let ToolOutcome::Done(answer) = outcome else { continue };
+            sentences.push(wording::released(held_call, &answer, self.request.now.date()));
         }
         Ok(self.answer(&sentences.join("\n")))
     }
 
-    /// The act is lost, its title is not: found again it is done, unless two tasks are called so.
+    /// Deletes the task with exactly this title. Used if the held call itself is unknown. Asks the user if several
+    /// tasks match, and reports it if none matches. Fails only if the database fails.
     pub(super) async fn release_by_title(mut self, title: &str) -> store::Result<AgentResult> {
         let specs = self.specs.clone();
-        let find = |tool| specs.iter().find(|spec| spec.tool == Some(tool));
-        let (Some(list), Some(delete)) = (find(Tool::List), find(Tool::Delete)) else {
+        let find = |kind| specs.iter().find(|spec| spec.kind == Some(kind));
+        let (Some(list), Some(delete)) = (find(ToolKind::List), find(ToolKind::Delete)) else {
             return Ok(self.answer(&wording::confirm_again()));
         };
-        let wanted = json!({"status": "all", "query": title, "limit": 200});
-        let look = Call { name: list.name.to_string(), arguments: wanted.to_string() };
-        let tasks = match self.carry_out(&look, Consent::Missing).await {
-            Ok(Outcome::Done(answer)) => answer.into_data()["tasks"].take(),
-            Ok(Outcome::Held(_)) | Err(CallError::Late) => return Ok(self.break_off(late())),
-            Err(CallError::Store(error)) => return Err(error),
+        let arguments = json!({"status": "all", "query": title, "limit": 200});
+        let search = RequestedCall { name: list.name.to_string(), arguments: arguments.to_string() };
+        let tasks = match self.call_tool(&search, Consent::Missing).await {
+            Ok(ToolOutcome::Done(answer)) => answer.into_data()["tasks"].take(),
+            Ok(ToolOutcome::Held(_)) | Err(ToolCallError::TimedOut) => return Ok(self.abort(timeout_failure())),
+            Err(ToolCallError::Store(error)) => return Err(error),
         };
         let matches: Vec<_> = tasks.as_array().into_iter().flatten().filter(|task| task["title"] == title).collect();
         match matches.as_slice() {
             [] => Ok(self.answer(&wording::not_found(title))),
             [task] => {
-                let arguments = Arguments::from_iter([(delete.id_key().to_owned(), task["id"].clone())]);
-                let targets = vec![Target { id: task["id"].clone(), title: title.to_owned() }];
-                let act = Act { tool: delete.name.to_string(), arguments, targets, bulk: false };
-                match Held::of(vec![act]) {
+                let arguments = ToolArguments::from_iter([(delete.task_id_argument().to_owned(), task["id"].clone())]);
+                let targets = vec![CallTarget { id: task["id"].clone(), title: title.to_owned() }];
+                let call = HeldCall { tool: delete.name.to_string(), arguments, targets, bulk: false };
+                match HeldCalls::new(vec![call]) {
                     Some(held) => self.release(held).await,
                     None => Ok(self.answer(&wording::confirm_again())),
                 }

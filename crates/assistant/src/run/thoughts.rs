@@ -1,50 +1,52 @@
-//! What a model thinks, for those who like to watch. It comes in pieces of a word or less and goes out a line or a few
-//! sentences at a time: a piece alone tells nothing, and an id in two pieces would not be seen as one (AGENT-6).
+//! Buffers the reasoning of a model. It arrives in very small pieces and is sent on in lines or sentences. Otherwise an
+//! id that is split over two pieces would pass the filter (AGENT-6).
 
-use crate::screen::screened;
+use crate::response_filter::filter_text;
 
-/// How much of one turn is passed on, in bytes.
-const MOST: usize = 20_000;
-/// A line that is longer than this goes out in parts, in bytes.
-const LINE: usize = 400;
+/// The maximum reasoning that one turn sends, in bytes.
+const MAX_BYTES: usize = 20_000;
+/// Longer lines are sent in parts, in bytes.
+const MAX_LINE_BYTES: usize = 400;
 
 #[derive(Debug, Default)]
-pub(super) struct Thoughts {
-    waiting: String,
-    taken: usize,
+pub(super) struct ThoughtBuffer {
+    buffered: String,
+    received: usize,
 }
 
-impl Thoughts {
-    /// Takes a piece in and gives what may go out.
+impl ThoughtBuffer {
+    /// Adds a piece. Returns the complete lines, or the complete sentences or words of a long line. Returns `None` if
+    /// there are none. Ignores pieces once [`MAX_BYTES`] were received.
     pub(super) fn push(&mut self, piece: &str) -> Option<String> {
-        if self.taken >= MOST {
+        if self.received >= MAX_BYTES {
             return None;
         }
-        self.taken += piece.len();
-        self.waiting.push_str(piece);
-        let end = match self.waiting.rfind('\n') {
+        self.received += piece.len();
+        self.buffered.push_str(piece);
+        let end = match self.buffered.rfind('\n') {
             Some(at) => at + 1,
-            None if self.waiting.len() > LINE => sentence(&self.waiting),
+            None if self.buffered.len() > MAX_LINE_BYTES => split_offset(&self.buffered),
             None => return None,
         };
-        let out: String = self.waiting.drain(..end).collect();
-        told(&out)
+        let out: String = self.buffered.drain(..end).collect();
+        filtered(&out)
     }
 
-    /// What is left when the model does something else.
+    /// Returns the rest of the buffer. Called when the model continues with text or calls.
     pub(super) fn finish(&mut self) -> Option<String> {
-        told(&std::mem::take(&mut self.waiting))
+        filtered(&std::mem::take(&mut self.buffered))
     }
 }
 
-/// Where to cut: after a sentence, else after a word, else not yet. Ids have no spaces in them.
-fn sentence(text: &str) -> usize {
+/// Returns the byte offset at which to split: after a sentence, else after a word, else 0. Ids contain no spaces.
+fn split_offset(text: &str) -> usize {
     let ends = [". ", "! ", "? "].iter().filter_map(|end| text.rfind(end)).max();
     ends.or_else(|| text.rfind(' ')).map_or(0, |at| text[at..].find(' ').map_or(0, |space| at + space + 1))
 }
 
-fn told(text: &str) -> Option<String> {
-    Some(screened(text)).filter(|text| !text.is_empty())
+/// Filters a text like a reply. Returns `None` if nothing remains.
+fn filtered(text: &str) -> Option<String> {
+    Some(filter_text(text)).filter(|text| !text.is_empty())
 }
 
 #[cfg(test)]
@@ -54,7 +56,7 @@ mod tests {
     const ID: &str = "0190a6d2-7c00-7000-8000-000000000000";
 
     fn all(text: &str, size: usize) -> Vec<String> {
-        let mut thoughts = Thoughts::default();
+        let mut thoughts = ThoughtBuffer::default();
         let chars: Vec<_> = text.chars().collect();
         let mut out: Vec<_> =
             chars.chunks(size).filter_map(|piece| thoughts.push(&piece.iter().collect::<String>())).collect();
@@ -63,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stay_together_and_ids_are_seen() {
+    fn sentences_are_not_split_and_ids_are_removed() {
         // CHAT-1, AGENT-6
         assert_eq!(all("I add bread.\n\nThen I am done.", 3), ["I add bread.", "Then I am done."]);
         let long = format!("I look at {ID} now. ").repeat(40);
@@ -72,6 +74,6 @@ mod tests {
             assert!(out.len() > 1 && out.iter().all(|part| part.ends_with("now.")), "{out:?}");
             assert!(out.iter().all(|part| !part.contains("0190a6d2")), "{out:?}");
         }
-        assert!(all(&"x".repeat(100_000), 10).iter().map(String::len).sum::<usize>() < MOST + 100);
+        assert!(all(&"x".repeat(100_000), 10).iter().map(String::len).sum::<usize>() < MAX_BYTES + 100);
     }
 }

@@ -1,37 +1,41 @@
-//! The turns that are running on this node: one at a time for each conversation, and those that can be joined by their key.
+//! The turns that are running on this node. Each conversation runs one turn at a time. Turns with a key can be joined.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use model::UserId;
-use model::conversation::Id;
-use store::idempotency::Key;
+use model::conversation::ConversationId;
+use store::idempotency::IdempotencyKey;
 use tokio::sync::OwnedMutexGuard;
 
 use super::stream::EventLog;
 
-/// Keeps other turns of a conversation from starting on this node.
+/// Prevents other turns of a conversation from starting on this node.
 pub type ConversationLock = OwnedMutexGuard<()>;
 
 #[derive(Default)]
 pub(super) struct ActiveTurns {
+    /// The events of the running turns that have a key.
     keyed: Mutex<HashMap<(UserId, String), Arc<EventLog>>>,
-    conversations: Mutex<HashMap<Id, Weak<tokio::sync::Mutex<()>>>>,
+    /// The locks of conversations. An entry without a holder is removed later.
+    conversations: Mutex<HashMap<ConversationId, Weak<tokio::sync::Mutex<()>>>>,
 }
 
 impl ActiveTurns {
-    /// Waits until no other turn of this conversation runs on this node.
-    pub(super) async fn lock(&self, id: &Id) -> ConversationLock {
+    /// Waits until no other turn of this conversation runs on this node, then returns its lock.
+    pub(super) async fn lock(&self, id: &ConversationId) -> ConversationLock {
         self.conversation(id).lock_owned().await
     }
 
-    pub(super) fn try_lock(&self, id: &Id) -> Option<ConversationLock> {
+    /// Returns the lock of the conversation, or `None` if a turn holds it.
+    pub(super) fn try_lock(&self, id: &ConversationId) -> Option<ConversationLock> {
         self.conversation(id).try_lock_owned().ok()
     }
 
-    fn conversation(&self, id: &Id) -> Arc<tokio::sync::Mutex<()>> {
+    /// Returns the lock of a conversation, and creates it if no turn holds or awaits it.
+    fn conversation(&self, id: &ConversationId) -> Arc<tokio::sync::Mutex<()>> {
         let mut conversations = self.conversations.lock().unwrap_or_else(PoisonError::into_inner);
-        // Entries of ended turns are removed before the map would grow.
+        // Removes entries of ended turns before the map grows.
         if conversations.len() == conversations.capacity() {
             conversations.retain(|_, lock| lock.strong_count() > 0);
         }
@@ -40,15 +44,16 @@ impl ActiveTurns {
         lock
     }
 
-    pub(super) fn find(&self, user: UserId, key: &Key) -> Option<Arc<EventLog>> {
+    /// Returns the events of the turn with this key, or `None` if none is running on this node.
+    pub(super) fn find(&self, user: UserId, key: &IdempotencyKey) -> Option<Arc<EventLog>> {
         self.keyed().get(&(user, key.key.clone())).cloned()
     }
 
-    pub(super) fn insert(&self, user: UserId, key: &Key, log: &Arc<EventLog>) {
+    pub(super) fn insert(&self, user: UserId, key: &IdempotencyKey, log: &Arc<EventLog>) {
         self.keyed().insert((user, key.key.clone()), log.clone());
     }
 
-    pub(super) fn remove(&self, user: UserId, key: &Key) {
+    pub(super) fn remove(&self, user: UserId, key: &IdempotencyKey) {
         self.keyed().remove(&(user, key.key.clone()));
     }
 
@@ -65,8 +70,8 @@ mod tests {
     async fn a_conversation_has_one_turn_at_a_time() {
         // CHAT-7
         let active = ActiveTurns::default();
-        let one: Id = "conv_1".parse().unwrap();
-        let other: Id = "conv_2".parse().unwrap();
+        let one: ConversationId = "conv_1".parse().unwrap();
+        let other: ConversationId = "conv_2".parse().unwrap();
         let held = active.lock(&one).await;
         assert!(active.try_lock(&one).is_none());
         assert!(active.try_lock(&other).is_some());
@@ -75,6 +80,6 @@ mod tests {
         for n in 0..1000 {
             active.lock(&format!("conv_n{n}").parse().unwrap()).await;
         }
-        assert!(active.conversations.lock().unwrap().len() < 10, "entries of ended turns stay");
+        assert!(active.conversations.lock().unwrap().len() < 10, "entries of ended turns must be removed");
     }
 }

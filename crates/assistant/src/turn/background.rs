@@ -1,32 +1,36 @@
-//! A turn with a model that takes its time: it runs in a task of its own, reports events as they happen, and outlives the
-//! connection of its caller.
+//! Runs a turn in a background task, for models that wait for a provider. The turn reports events as they happen and
+//! continues when the caller disconnects.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use background::backoff::Doubling;
+use background::backoff::BackoffPolicy;
 use futures::FutureExt;
 use jiff::Timestamp;
-use model::conversation::{Id, Message};
-use store::idempotency::{claim, release, settle};
+use model::conversation::{ConversationId, Message};
+use store::idempotency::{claim, release, save_reply};
 use store::turns;
 use tracing::Instrument;
 use uuid::Uuid;
 
 use super::stream::EventLog;
-use super::{ConversationLock, HISTORY_LENGTH, History, Source, TurnRun, TurnStream, failure, from_reply, to_reply};
-use crate::{AgentContext, AgentResult, ErrorType, TurnEvent, stopped, trouble};
+use super::{
+    ConversationLock, History, MAX_HISTORY_MESSAGES, StreamSource, TurnRun, TurnStream, failure, from_reply, to_reply,
+};
+use crate::{AgentContext, AgentResult, ErrorType, TurnEvent, stopped, system_error};
 
-/// Delays between two attempts to take the turn of a conversation that another node holds.
-const DELAYS: Doubling = Doubling::new(Duration::from_millis(20), Duration::from_millis(250));
-/// A lease of a turn never lasts longer than this.
+/// Delays between attempts to acquire the lease of a conversation from another node.
+const LEASE_RETRY_BACKOFF: BackoffPolicy = BackoffPolicy::new(Duration::from_millis(20), Duration::from_millis(250));
+/// The longest lease of a turn, without its margin.
 const MAX_LEASE: Duration = Duration::from_secs(3600);
-/// The time that a turn may take beyond its limit, until it is written.
+/// Extra time of a lease for writing the exchange after the time limit of the turn.
 const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
+/// Starts the turn in the background and returns its events. If the key was used before, returns the events of that
+/// turn. Fails if the key or the conversation cannot be used. The key is then released if this request claimed it.
 pub(super) async fn start(run: TurnRun) -> store::Result<TurnStream> {
-    if let Some(earlier) = run.earlier().await? {
+    if let Some(earlier) = run.claim_key().await? {
         return Ok(earlier);
     }
     let log = Arc::new(EventLog::new(run.turn.request_id.clone()));
@@ -35,11 +39,11 @@ pub(super) async fn start(run: TurnRun) -> store::Result<TurnStream> {
     if let Some(key) = &run.turn.key {
         active.insert(owner, key, &log);
     }
-    match run.begin().await {
-        Ok(begun) => {
-            let stream = TurnStream::follow(log.clone(), Source::Started);
+    match run.prepare().await {
+        Ok(prepared) => {
+            let stream = TurnStream::follow(log.clone(), StreamSource::Started);
             let tasks = run.engine.0.tasks.clone();
-            tasks.spawn(run.run(begun, log).in_current_span());
+            tasks.spawn(run.run(prepared, log).in_current_span());
             Ok(stream)
         }
         Err(error) => {
@@ -52,23 +56,24 @@ pub(super) async fn start(run: TurnRun) -> store::Result<TurnStream> {
     }
 }
 
-/// A turn that may start: the conversation is read, and no other turn of it runs.
-struct Begun {
+/// A turn that is ready to start. The conversation has been read, and no other turn of it is running.
+struct PreparedTurn {
     context: AgentContext,
     asked_at: Timestamp,
-    lease: Option<Lease>,
+    lease: Option<TurnLease>,
 }
 
-/// The right to run the turn of a conversation.
-struct Lease {
+/// The exclusive right to run a turn of a conversation.
+struct TurnLease {
     _on_this_node: ConversationLock,
     /// Identifies the holder to other nodes, if there are any.
     holder: Option<Uuid>,
 }
 
 impl TurnRun {
-    /// Claims the key. Returns the stream of the request that has claimed it before, if there is one.
-    async fn earlier(&self) -> store::Result<Option<TurnStream>> {
+    /// Claims the key. Returns `None` if the turn has no key or the key is new, else the stream of the earlier request.
+    /// Fails with [`store::Error::KeyBusy`] if that request has not ended and does not run on this node.
+    async fn claim_key(&self) -> store::Result<Option<TurnStream>> {
         let Some(key) = self.turn.key.clone() else { return Ok(None) };
         let owner = self.turn.user.id;
         let now = self.clock().now();
@@ -78,27 +83,29 @@ impl TurnRun {
             Ok(Some(reply)) => Ok(Some(TurnStream::replayed(from_reply(&reply)?))),
             Err(store::Error::KeyBusy) => {
                 let log = self.engine.0.active.find(owner, &key).ok_or(store::Error::KeyBusy)?;
-                Ok(Some(TurnStream::follow(log, Source::Joined)))
+                Ok(Some(TurnStream::follow(log, StreamSource::Joined)))
             }
             Err(error) => Err(error),
         }
     }
 
-    async fn begin(&self) -> store::Result<Begun> {
+    /// Acquires the lease and reads the conversation. A conversation of the caller needs no lease. Fails if the
+    /// conversation cannot be read.
+    async fn prepare(&self) -> store::Result<PreparedTurn> {
         let asked_at = self.clock().now();
         match &self.turn.history {
-            History::FromCaller(context) => Ok(Begun { context: (**context).clone(), asked_at, lease: None }),
+            History::FromCaller(context) => Ok(PreparedTurn { context: (**context).clone(), asked_at, lease: None }),
             History::Stored(id) => {
                 let on_this_node = self.engine.0.active.lock(id).await;
-                let holder = self.take_lease(id).await?;
+                let holder = self.acquire_lease(id).await?;
                 match self.read_history(id).await {
                     Ok(history) => {
-                        let context = AgentContext::kept(self.turn.user.clone(), history);
-                        let lease = Some(Lease { _on_this_node: on_this_node, holder });
-                        Ok(Begun { context, asked_at, lease })
+                        let context = AgentContext::stored(self.turn.user.clone(), history);
+                        let lease = Some(TurnLease { _on_this_node: on_this_node, holder });
+                        Ok(PreparedTurn { context, asked_at, lease })
                     }
                     Err(error) => {
-                        // The conversation may be another user's, who must not wait for this lease to expire.
+                        // The conversation may belong to another user, who must not wait for this lease to expire.
                         self.release_lease(id, holder).await?;
                         Err(error)
                     }
@@ -107,71 +114,79 @@ impl TurnRun {
         }
     }
 
-    async fn read_history(&self, id: &Id) -> store::Result<Vec<Message>> {
+    async fn read_history(&self, id: &ConversationId) -> store::Result<Vec<Message>> {
         let mut reader = self.store().reader().await?;
-        store::conversations::open(&mut reader, self.turn.user.id, id, HISTORY_LENGTH).await
+        store::conversations::read_history(&mut reader, self.turn.user.id, id, MAX_HISTORY_MESSAGES).await
     }
 
-    /// Waits until no other node runs a turn of this conversation. The lease of a node that died expires. Returns `None` if
-    /// there are no other nodes.
-    async fn take_lease(&self, id: &Id) -> store::Result<Option<Uuid>> {
+    /// Waits until no other node runs a turn of this conversation. The lease of a crashed node expires. Returns the
+    /// holder of the new lease, or `None` if the store is not shared between nodes.
+    async fn acquire_lease(&self, id: &ConversationId) -> store::Result<Option<Uuid>> {
         if !self.store().is_shared() {
             return Ok(None);
         }
         let holder = self.clock().id();
         let lease = self.time_limit().min(MAX_LEASE) + LEASE_MARGIN;
-        let mut backoff = DELAYS.start();
+        let mut backoff = LEASE_RETRY_BACKOFF.start();
         loop {
             let id = id.clone();
             let now = self.clock().now();
-            let take = self.store().transaction(async move |tx| turns::take(tx, &id, holder, now, now + lease).await);
-            if take.await? {
+            let acquire =
+                self.store().transaction(async move |tx| turns::acquire(tx, &id, holder, now, now + lease).await);
+            if acquire.await? {
                 return Ok(Some(holder));
             }
             tokio::time::sleep(backoff.next_delay()).await;
         }
     }
 
-    async fn release_lease(&self, id: &Id, holder: Option<Uuid>) -> store::Result<()> {
+    /// Releases the lease of this holder. Has no effect if the store is not shared.
+    async fn release_lease(&self, id: &ConversationId, holder: Option<Uuid>) -> store::Result<()> {
         let Some(holder) = holder else { return Ok(()) };
         let id = id.clone();
-        self.store().transaction(async move |tx| turns::give_back(tx, &id, holder).await).await
+        self.store().transaction(async move |tx| turns::release(tx, &id, holder).await).await
     }
 
-    /// Runs the turn to its end. [`TurnEvent::Done`] promises that the exchange is stored, so it comes last.
-    async fn run(self, begun: Begun, log: Arc<EventLog>) {
+    /// Runs the turn to its end. [`TurnEvent::Done`] is sent last because it guarantees that the exchange is stored. A
+    /// cancelled turn, a panic and a failure of the database become a failed outcome.
+    async fn run(self, prepared: PreparedTurn, log: Arc<EventLog>) {
         let turn = &self.turn;
-        let mut toolbox = self.tools.for_user(&begun.context.user, self.store()).in_conversation(turn.history.id());
+        let mut toolbox = self.tools.for_user(&prepared.context.user, self.store()).in_conversation(turn.history.id());
         let mut report = |event| log.push(event);
-        let running = self.runner.stream(&begun.context, &turn.request, &mut toolbox, &mut report);
+        let running = self.runner.stream(&prepared.context, &turn.request, &mut toolbox, &mut report);
         let running = turn.cancelled.run_until_cancelled(running);
-        // Readers must see an end, whatever happens here.
+        // Readers must see an end, even after a panic.
         let mut result = match AssertUnwindSafe(running).catch_unwind().await {
             Ok(Some(Ok(result))) => result,
-            Ok(Some(Err(error))) => self.fail(&error.to_string(), &log),
+            Ok(Some(Err(error))) => self.log_failure(&error.to_string(), &log),
             Ok(None) => AgentResult::failed(ErrorType::Internal, stopped()),
-            Err(_) => self.fail("panic", &log),
+            Err(_) => self.log_failure("panic", &log),
         };
         drop(toolbox);
         let mut outcome = self.outcome(result.clone());
-        if let Err(error) = Box::pin(self.store_exchange(&begun, &log, &outcome)).await {
-            result = self.fail(&error.to_string(), &log);
+        if let Err(error) = Box::pin(self.store_exchange(&prepared, &log, &outcome)).await {
+            result = self.log_failure(&error.to_string(), &log);
             outcome = self.outcome(result);
         }
-        drop(begun);
+        drop(prepared);
         log.push(TurnEvent::Done(Arc::new(outcome)));
         if let Some(key) = &turn.key {
             self.engine.0.active.remove(turn.user.id, key);
         }
     }
 
-    /// Writes the exchange, gives the lease back and records the events under the key, in one transaction.
-    async fn store_exchange(&self, begun: &Begun, log: &EventLog, outcome: &super::TurnOutcome) -> store::Result<()> {
+    /// Writes the exchange, releases the lease and records the events under the key, in one transaction.
+    async fn store_exchange(
+        &self,
+        prepared: &PreparedTurn,
+        log: &EventLog,
+        outcome: &super::TurnOutcome,
+    ) -> store::Result<()> {
         let owner = self.turn.user.id;
         let now = self.clock().now();
-        let exchange = self.exchange(begun.asked_at, &outcome.result);
+        let exchange = self.exchange(prepared.asked_at, &outcome.result);
         let id = self.turn.history.id().cloned();
-        let holder = begun.lease.as_ref().and_then(|lease| lease.holder);
+        let holder = prepared.lease.as_ref().and_then(|lease| lease.holder);
         let record = match &self.turn.key {
             None => None,
             Some(key) => {
@@ -184,20 +199,21 @@ impl TurnRun {
             if let Some(id) = &id {
                 store::conversations::append(tx, owner, id, &exchange, now).await?;
                 if let Some(holder) = holder {
-                    turns::give_back(tx, id, holder).await?;
+                    turns::release(tx, id, holder).await?;
                 }
             }
             match &record {
-                Some((key, reply)) => settle(tx, owner, key, now, reply).await,
+                Some((key, reply)) => save_reply(tx, owner, key, now, reply).await,
                 None => Ok(()),
             }
         });
         write.await
     }
 
-    fn fail(&self, error_message: &str, log: &EventLog) -> AgentResult {
+    /// Logs an internal failure, adds it to the events and returns the result of the failed turn.
+    fn log_failure(&self, error_message: &str, log: &EventLog) -> AgentResult {
         tracing::error!(event = "error_occurred", error_type = "internal", error_message, recoverable = false);
-        let result = AgentResult::failed(ErrorType::Internal, trouble());
+        let result = AgentResult::failed(ErrorType::Internal, system_error());
         log.push(failure(&result));
         result
     }

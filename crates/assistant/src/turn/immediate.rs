@@ -1,26 +1,28 @@
-//! A turn in one transaction: the conversation is read, tools are called, the exchange and the record for the idempotency key
-//! are written, or nothing of it happened.
+//! Runs a turn in one transaction: reads the conversation, calls tools, and writes the exchange and the record for the
+//! idempotency key. If the transaction fails, the turn has no effect.
 //!
-//! The model and the tools must not wait for anything but the database: on SQLite the turn runs on the thread that writes.
+//! The model and the tools must not wait for anything but the database. On SQLite the turn runs on the writer thread.
 
 use std::sync::Arc;
 
 use store::Transaction;
-use store::idempotency::{claim, settle};
+use store::idempotency::{claim, save_reply};
 use tracing::Instrument;
 
-use super::{HISTORY_LENGTH, History, TurnRun, TurnStream, failure, from_reply, to_reply};
-use crate::{AgentContext, AgentResult, ErrorType, TurnEvent, timed_out, trouble};
+use super::{History, MAX_HISTORY_MESSAGES, TurnRun, TurnStream, failure, from_reply, to_reply};
+use crate::{AgentContext, AgentResult, ErrorType, TurnEvent, system_error, timed_out};
 
 /// The result of the transaction.
-enum Ran {
-    Now(Box<AgentResult>, Vec<TurnEvent>),
-    /// Like `Now`, with all events as they were recorded under the key.
+enum TransactionResult {
+    Finished(Box<AgentResult>, Vec<TurnEvent>),
+    /// Like `Finished`, with all events as they were recorded under the key.
     Recorded(Vec<TurnEvent>),
-    /// Another request with the same key has run the turn before.
-    Before(Vec<TurnEvent>),
+    /// An earlier request with the same key completed the turn.
+    Replayed(Vec<TurnEvent>),
 }
 
+/// Runs the turn and returns its events. If the database is unavailable or the time limit passes, the outcome is a
+/// failure. Fails with all other errors of the store.
 pub(super) async fn start(run: TurnRun) -> store::Result<TurnStream> {
     let limit = run.time_limit();
     let run = Arc::new(run);
@@ -28,9 +30,9 @@ pub(super) async fn start(run: TurnRun) -> store::Result<TurnStream> {
     let span = tracing::Span::current();
     let job = async move |tx: &mut Transaction| in_job.in_transaction(tx).instrument(span).await;
     let result = match tokio::time::timeout(limit, run.store().transaction(job)).await {
-        Ok(Ok(Ran::Before(events))) => return Ok(TurnStream::replayed(events)),
-        Ok(Ok(Ran::Recorded(events))) => return Ok(TurnStream::finished(events)),
-        Ok(Ok(Ran::Now(result, mut events))) => {
+        Ok(Ok(TransactionResult::Replayed(events))) => return Ok(TurnStream::replayed(events)),
+        Ok(Ok(TransactionResult::Recorded(events))) => return Ok(TurnStream::finished(events)),
+        Ok(Ok(TransactionResult::Finished(result, mut events))) => {
             events.push(TurnEvent::Done(Arc::new(run.outcome(*result))));
             return Ok(TurnStream::finished(events));
         }
@@ -41,7 +43,7 @@ pub(super) async fn start(run: TurnRun) -> store::Result<TurnStream> {
                 error_message = cause,
                 recoverable = true
             );
-            AgentResult::failed(ErrorType::McpUnavailable, trouble())
+            AgentResult::failed(ErrorType::McpUnavailable, system_error())
         }
         Ok(Err(error)) => return Err(error),
         Err(_) => AgentResult::failed(ErrorType::Timeout, timed_out()),
@@ -51,26 +53,28 @@ pub(super) async fn start(run: TurnRun) -> store::Result<TurnStream> {
 }
 
 impl TurnRun {
-    async fn in_transaction(&self, tx: &mut Transaction) -> store::Result<Ran> {
+    /// Runs the turn in a transaction. Returns the recorded events if the key was used before. Fails if the key or the
+    /// conversation cannot be used, or if the database fails.
+    async fn in_transaction(&self, tx: &mut Transaction) -> store::Result<TransactionResult> {
         let turn = &self.turn;
         let owner = turn.user.id;
         let now = self.clock().now();
         if let Some(key) = &turn.key
             && let Some(reply) = claim(tx, owner, key, now).await?
         {
-            return Ok(Ran::Before(from_reply(&reply)?));
+            return Ok(TransactionResult::Replayed(from_reply(&reply)?));
         }
         let stored;
         let context = match &turn.history {
             History::Stored(id) => {
-                let history = store::conversations::open(tx, owner, id, HISTORY_LENGTH).await?;
-                stored = AgentContext::kept(turn.user.clone(), history);
+                let history = store::conversations::read_history(tx, owner, id, MAX_HISTORY_MESSAGES).await?;
+                stored = AgentContext::stored(turn.user.clone(), history);
                 &stored
             }
             History::FromCaller(context) => context,
         };
         let mut events = Vec::with_capacity(8);
-        let mut toolbox = self.tools.within(&context.user, tx).in_conversation(turn.history.id());
+        let mut toolbox = self.tools.for_user_in(&context.user, tx).in_conversation(turn.history.id());
         let result = self.runner.stream(context, &turn.request, &mut toolbox, &mut |event| events.push(event)).await?;
         if let Some(id) = turn.history.id() {
             let exchange = self.exchange(now, &result);
@@ -79,9 +83,9 @@ impl TurnRun {
         if let Some(key) = &turn.key {
             let done = TurnEvent::Done(Arc::new(self.outcome(result.clone())));
             let recorded: Vec<_> = events.iter().cloned().chain([done]).collect();
-            settle(tx, owner, key, now, &to_reply(&recorded)?).await?;
-            return Ok(Ran::Recorded(recorded));
+            save_reply(tx, owner, key, now, &to_reply(&recorded)?).await?;
+            return Ok(TransactionResult::Recorded(recorded));
         }
-        Ok(Ran::Now(Box::new(result), events))
+        Ok(TransactionResult::Finished(Box::new(result), events))
     }
 }

@@ -7,14 +7,14 @@ use tokio::sync::Notify;
 use super::TurnOutcome;
 use crate::TurnEvent;
 
-/// Where the events of a [`TurnStream`] come from.
+/// The origin of the events of a [`TurnStream`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// This request has started the turn.
+pub enum StreamSource {
+    /// This request started the turn.
     Started,
-    /// An earlier request with the same key runs the turn.
+    /// An earlier request with the same key is running the turn.
     Joined,
-    /// An earlier request with the same key has run the turn.
+    /// An earlier request with the same key completed the turn. The events come from its record.
     Replayed,
 }
 
@@ -22,28 +22,29 @@ pub enum Source {
 pub struct TurnStream {
     log: Arc<EventLog>,
     offset: usize,
-    source: Source,
+    source: StreamSource,
 }
 
 impl TurnStream {
-    /// A turn that has ended. The last event is [`TurnEvent::Done`].
+    /// Creates the stream of a turn that has ended. The last event is [`TurnEvent::Done`].
     pub(super) fn finished(events: Vec<TurnEvent>) -> Self {
-        Self { log: Arc::new(EventLog::of(events)), offset: 0, source: Source::Started }
+        Self { log: Arc::new(EventLog::ended(events)), offset: 0, source: StreamSource::Started }
     }
 
     pub(super) fn replayed(events: Vec<TurnEvent>) -> Self {
-        Self { source: Source::Replayed, ..Self::finished(events) }
+        Self { source: StreamSource::Replayed, ..Self::finished(events) }
     }
 
-    pub(super) fn follow(log: Arc<EventLog>, source: Source) -> Self {
+    pub(super) fn follow(log: Arc<EventLog>, source: StreamSource) -> Self {
         Self { log, offset: 0, source }
     }
 
-    pub fn source(&self) -> Source {
+    /// Returns the origin of the events.
+    pub fn source(&self) -> StreamSource {
         self.source
     }
 
-    /// Returns the id of the request that has started the turn.
+    /// Returns the id of the request that started the turn.
     pub fn request_id(&self) -> &str {
         &self.log.request_id
     }
@@ -55,18 +56,18 @@ impl TurnStream {
         self
     }
 
-    /// Returns a second reader that starts at the first event.
-    pub fn second(&self) -> Self {
+    /// Returns another reader of the same turn that starts at the first event.
+    pub fn from_start(&self) -> Self {
         Self { log: self.log.clone(), offset: 0, source: self.source }
     }
 
-    /// Returns the next event and its number, counted from 1; `None` behind the last one.
+    /// Waits for the next event and returns it with its number, counted from 1. Returns `None` after the last event.
     pub async fn next(&mut self) -> Option<(usize, TurnEvent)> {
         loop {
             let log = self.log.clone();
             // Registered before the log is read, so that no event is missed in between.
             let changed = log.changed.notified();
-            if let Some(next) = self.ready() {
+            if let Some(next) = self.try_next() {
                 return Some(next);
             }
             if self.log.outcome().is_some() {
@@ -76,14 +77,14 @@ impl TurnStream {
         }
     }
 
-    /// Returns the next event if it is there already.
-    pub fn ready(&mut self) -> Option<(usize, TurnEvent)> {
+    /// Returns the next event if it has already happened.
+    pub fn try_next(&mut self) -> Option<(usize, TurnEvent)> {
         let event = self.log.events().get(self.offset)?.clone();
         self.offset += 1;
         Some((self.offset, event))
     }
 
-    /// Waits for the end of the turn.
+    /// Waits for the end of the turn and returns its outcome.
     pub async fn outcome(&self) -> Arc<TurnOutcome> {
         loop {
             let changed = self.log.changed.notified();
@@ -95,12 +96,12 @@ impl TurnStream {
     }
 
     /// Returns the outcome if the turn has ended.
-    pub fn outcome_now(&self) -> Option<Arc<TurnOutcome>> {
+    pub fn try_outcome(&self) -> Option<Arc<TurnOutcome>> {
         self.log.outcome()
     }
 }
 
-/// The events so far.
+/// The events of a turn so far.
 pub(super) struct EventLog {
     request_id: String,
     events: Mutex<Vec<TurnEvent>>,
@@ -112,7 +113,8 @@ impl EventLog {
         Self { request_id, events: Mutex::default(), changed: Notify::new() }
     }
 
-    fn of(events: Vec<TurnEvent>) -> Self {
+    /// Creates the log of a turn that has ended. The id of the request comes from the last event.
+    fn ended(events: Vec<TurnEvent>) -> Self {
         let request_id = match events.last() {
             Some(TurnEvent::Done(outcome)) => outcome.request_id.clone(),
             _ => String::new(),
@@ -146,19 +148,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_reader_gets_every_event_from_its_offset_on() {
+    async fn every_reader_gets_all_events_from_its_offset() {
         // CHAT-6
         let log = Arc::new(EventLog::new("req_1".to_owned()));
-        let mut first = TurnStream::follow(log.clone(), Source::Started);
+        let mut first = TurnStream::follow(log.clone(), StreamSource::Started);
         log.push(thought("one"));
         assert!(matches!(first.next().await, Some((1, TurnEvent::Thinking { .. }))));
-        assert!(first.ready().is_none());
+        assert!(first.try_next().is_none());
         let waiting = tokio::spawn(async move { first.next().await });
         tokio::task::yield_now().await;
         log.push(thought("two"));
         assert!(matches!(waiting.await.unwrap(), Some((2, TurnEvent::Thinking { content })) if content == "two"));
-        let mut late = TurnStream::follow(log, Source::Joined).from_offset(1);
+        let mut late = TurnStream::follow(log, StreamSource::Joined).from_offset(1);
         assert!(matches!(late.next().await, Some((2, TurnEvent::Thinking { content })) if content == "two"));
-        assert!(late.outcome_now().is_none());
+        assert!(late.try_outcome().is_none());
     }
 }

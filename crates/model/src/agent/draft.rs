@@ -1,4 +1,4 @@
-//! An agent as somebody writes it down, in the configuration or over the API; all fields that may be left out are.
+//! The draft of an agent, from the configuration file or the API. Every field is optional.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,20 @@ use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::elsewhere::{self, A2A, CardAuth};
 use super::endpoint::EndpointDraft;
+use super::remote::{self, A2A_AGENT_TYPE, CardAuth};
 use super::{
-    ASSISTANT, AccessType, Agent, Endpoint, ErrorPattern, InputPattern, Limits, Mode, OutputPattern, Override,
-    Permissions, Protocol, Redact, Seconds, SessionRules, rules,
+    ASSISTANT_ID, AccessType, Agent, AgentLimits, AgentMode, AgentProtocol, Endpoint, ErrorPattern, InputPattern,
+    OutputPattern, Override, Permissions, RedactionKind, Seconds, SessionRules, rules,
 };
 use crate::Invalid;
-use crate::execution::Category;
+use crate::execution::ErrorCategory;
 use crate::invalid::Checks;
 
-pub const MAX_ID: usize = 64;
+pub const MAX_ID_CHARS: usize = 64;
 
-/// The agent types and the patterns that they stand for.
-const TYPES: &[(&str, InputPattern, OutputPattern)] = {
+/// The agent types and their patterns.
+const AGENT_TYPES: &[(&str, InputPattern, OutputPattern)] = {
     use InputPattern as In;
     use OutputPattern as Out;
     &[
@@ -38,21 +38,20 @@ const TYPES: &[(&str, InputPattern, OutputPattern)] = {
         ("json-rpc-file", In::JsonRpc, Out::File),
     ]
 };
-/// Types that name the input alone. Their output pattern in [`TYPES`] is a default; every other one goes with them too.
-const INPUT_ONLY: [&str; 2] = ["file-input", "args"];
+/// Types that define only the input. Their output pattern in [`AGENT_TYPES`] is a default; any other one is accepted.
+const INPUT_ONLY_TYPES: [&str; 2] = ["file-input", "args"];
 
-/// An agent to be. What is left out comes from the preset, or has a default.
+/// The configuration of an agent. An absent field has the value of the preset, or else a default.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = AgentDraft)]
-pub struct Draft {
+pub struct AgentDraft {
     pub id: Option<String>,
     pub name: Option<String>,
     pub description: Option<String>,
     pub preset: Option<String>,
     pub agent_type: Option<String>,
     pub executable_path: Option<String>,
-    /// Instead of a program: where the card of an agent is that runs elsewhere.
+    /// The URL of the agent card of a remote agent, instead of `executable_path`.
     pub card_url: Option<String>,
     pub card_auth: Option<CardAuth>,
     pub working_directory: Option<String>,
@@ -60,12 +59,12 @@ pub struct Draft {
     pub args: Option<Vec<String>>,
     pub cli_args: Option<BTreeMap<String, String>>,
     pub parameters: Option<BTreeMap<String, Value>>,
-    pub mode: Option<Mode>,
+    pub mode: Option<AgentMode>,
     pub input_pattern: Option<InputPattern>,
     pub output_pattern: Option<OutputPattern>,
     pub input_file_template: Option<String>,
     pub output_file_template: Option<String>,
-    pub protocol: Option<Protocol>,
+    pub protocol: Option<AgentProtocol>,
     pub rpc_method: Option<String>,
     pub permissions: Option<Permissions>,
     pub access_type: Option<AccessType>,
@@ -83,23 +82,23 @@ pub struct Draft {
     pub retry_delay: Option<Seconds>,
     pub max_input_size: Option<u64>,
     pub max_output_size: Option<u64>,
-    pub redact: Option<Vec<Redact>>,
-    pub limits: Option<Limits>,
+    pub redact: Option<Vec<RedactionKind>>,
+    pub limits: Option<AgentLimits>,
     pub allow: Option<Vec<String>>,
     pub overrides: Option<Vec<Override>>,
-    pub exit_codes: Option<BTreeMap<i32, Category>>,
+    pub exit_codes: Option<BTreeMap<i32, ErrorCategory>>,
     pub error_patterns: Option<Vec<ErrorPattern>>,
     pub a2a: Option<EndpointDraft>,
 }
 
-/// `or!(self, preset: a, b)`: each of these fields from the preset where it is not given.
+/// `or!(self, preset: a, b)` takes each of the listed fields from `preset` if `self` does not have it.
 macro_rules! or {
-    ($own:ident, $other:ident: $($field:ident),+ $(,)?) => { Draft { $($field: $own.$field.or($other.$field)),+ } };
+    ($own:ident, $other:ident: $($field:ident),+ $(,)?) => { AgentDraft { $($field: $own.$field.or($other.$field)),+ } };
 }
 
-impl Draft {
-    /// This draft, with what it leaves open as `preset` has it.
-    pub fn over(self, preset: Self) -> Self {
+impl AgentDraft {
+    /// Returns this draft with the missing fields taken from `preset`. Lists and maps are not merged.
+    pub fn with_preset(self, preset: Self) -> Self {
         or!(self, preset: id, name, description, preset, agent_type, executable_path, card_url, card_auth,
             working_directory, envs, args, cli_args, parameters, mode, input_pattern, output_pattern, input_file_template, output_file_template,
             protocol, rpc_method, permissions, access_type, write_paths, max_concurrent_executions, timeout,
@@ -107,30 +106,36 @@ impl Draft {
             max_input_size, max_output_size, redact, limits, allow, overrides, exit_codes, error_patterns, a2a)
     }
 
-    /// The agent, or everything that is wrong with it. Whether its program is there is for others to say.
+    /// Returns the agent. Fails with all violations. Does not check that the program exists.
     pub fn check(self) -> Result<Agent, Invalid> {
         let mut checks = Checks::default();
-        let agent = self.make(&mut checks);
+        let agent = self.build(&mut checks);
         checks.finish(Some(agent))
     }
 
-    /// An agent that is part of the program: it needs none of its own, and may have a reserved id.
-    pub fn built_in(self) -> Agent {
-        let agent = self.make(&mut Checks::default());
+    /// Returns a built-in agent, which has no program and may have a reserved id. Violations are ignored.
+    pub fn into_built_in(self) -> Agent {
+        let agent = self.build(&mut Checks::default());
         Agent { agent_type: "built-in".to_owned(), ..agent }
     }
 
-    fn make(mut self, checks: &mut Checks) -> Agent {
-        let id = id(checks, self.id.as_deref(), self.name.as_deref());
-        let elsewhere = elsewhere::is_elsewhere(checks, &self) || self.agent_type.as_deref() == Some(A2A);
+    /// Returns the agent and adds a violation for each broken rule. Fields of the A2A endpoint have the prefix `a2a.`
+    /// in violations. An invalid endpoint is replaced by the default one.
+    fn build(mut self, checks: &mut Checks) -> Agent {
+        let id = resolve_id(checks, self.id.as_deref(), self.name.as_deref());
+        let is_remote = remote::check_remote(checks, &self) || self.agent_type.as_deref() == Some(A2A_AGENT_TYPE);
         let endpoint = self.a2a.take().unwrap_or_default();
-        let patterns = match elsewhere {
-            true => Patterns { input: InputPattern::Stdin, output: OutputPattern::Stdout, name: A2A.to_owned() },
-            false => patterns(checks, self.agent_type.as_deref(), self.input_pattern, self.output_pattern),
+        let patterns = match is_remote {
+            true => AgentPatterns {
+                input: InputPattern::Stdin,
+                output: OutputPattern::Stdout,
+                name: A2A_AGENT_TYPE.to_owned(),
+            },
+            false => resolve_patterns(checks, self.agent_type.as_deref(), self.input_pattern, self.output_pattern),
         };
-        let mut agent = self.fill(id, patterns);
+        let mut agent = self.fill_defaults(id, patterns);
         rules::identity(checks, &agent);
-        rules::program(checks, &agent, elsewhere);
+        rules::program(checks, &agent, is_remote);
         rules::arguments(checks, &agent);
         rules::files(checks, &agent);
         rules::concurrency(checks, &agent);
@@ -147,14 +152,15 @@ impl Draft {
         agent
     }
 
-    /// Returns the agent with the default of every field that is not given. Checks nothing.
-    fn fill(self, id: String, patterns: Patterns) -> Agent {
+    /// Returns the agent with this id, agent type, input and output pattern, and the default of every missing field. The
+    /// A2A endpoint is always the default: the caller sets it. Checks nothing.
+    fn fill_defaults(self, id: String, patterns: AgentPatterns) -> Agent {
         let access_type = self.access_type.unwrap_or(AccessType::ReadOnly);
-        let (places, permissions) = match access_type {
+        let (max_concurrency, permissions) = match access_type {
             AccessType::ReadWrite => (1, Permissions::Allow),
             AccessType::ReadOnly => (10, Permissions::Read),
         };
-        let protocol = if patterns.are_json_rpc() { Protocol::Acp } else { Protocol::JsonRpc };
+        let default_protocol = if patterns.are_json_rpc() { AgentProtocol::Acp } else { AgentProtocol::JsonRpc };
         Agent {
             name: self.name.unwrap_or_else(|| id.clone()),
             id,
@@ -169,17 +175,17 @@ impl Draft {
             args: self.args.unwrap_or_default(),
             cli_args: self.cli_args.unwrap_or_default(),
             parameters: self.parameters.unwrap_or_default(),
-            mode: self.mode.unwrap_or(Mode::Task),
+            mode: self.mode.unwrap_or(AgentMode::Task),
             input_pattern: patterns.input,
             output_pattern: patterns.output,
             input_file_template: self.input_file_template,
             output_file_template: self.output_file_template,
-            protocol: self.protocol.unwrap_or(protocol),
+            protocol: self.protocol.unwrap_or(default_protocol),
             rpc_method: self.rpc_method.unwrap_or_else(|| "execute".to_owned()),
             permissions: self.permissions.unwrap_or(permissions),
             access_type,
             write_paths: self.write_paths.unwrap_or_default(),
-            max_concurrent_executions: self.max_concurrent_executions.unwrap_or(places),
+            max_concurrent_executions: self.max_concurrent_executions.unwrap_or(max_concurrency),
             timeout: self.timeout.unwrap_or(Seconds::new(1800)),
             session_timeout: self.session_timeout.unwrap_or(Seconds::new(1800)),
             keep_alive: self.keep_alive.unwrap_or(true),
@@ -192,7 +198,7 @@ impl Draft {
             retry_delay: self.retry_delay.unwrap_or(Seconds::new(1)),
             max_input_size: self.max_input_size.unwrap_or(1 << 20),
             max_output_size: self.max_output_size.unwrap_or(10 << 20),
-            redact: self.redact.unwrap_or_else(|| vec![Redact::Secrets, Redact::Emails]),
+            redact: self.redact.unwrap_or_else(|| vec![RedactionKind::Secrets, RedactionKind::Emails]),
             limits: self.limits.unwrap_or_default(),
             allow: self.allow.unwrap_or_default(),
             overrides: self.overrides.unwrap_or_default(),
@@ -203,75 +209,81 @@ impl Draft {
     }
 }
 
-/// Returns the id that was given, or one made of the name.
-fn id(checks: &mut Checks, id: Option<&str>, name: Option<&str>) -> String {
-    let made = || {
+/// Returns the given id, or the words of the name in lower case, joined by `-` and cut at [`MAX_ID_CHARS`].
+///
+/// Adds a violation if the id is empty or too long, has other characters than a-z, 0-9 and `-`, or is the id of the
+/// built-in assistant.
+fn resolve_id(checks: &mut Checks, id: Option<&str>, name: Option<&str>) -> String {
+    let from_name = || {
         let words = name.unwrap_or_default().to_lowercase();
         let words = words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-        let slug: String = words.collect::<Vec<_>>().join("-").chars().take(MAX_ID).collect();
+        let slug: String = words.collect::<Vec<_>>().join("-").chars().take(MAX_ID_CHARS).collect();
         slug.trim_end_matches('-').to_owned()
     };
-    let id = id.map_or_else(made, str::to_owned);
-    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if id.is_empty() || id.len() > MAX_ID || !id.chars().all(fits) {
-        checks.fail("id", "slug", format!("must have 1 to {MAX_ID} of a-z, 0-9 and -"));
-    } else if id == ASSISTANT {
-        checks.fail("id", "reserved", "is the built-in assistant's: choose another");
+    let id = id.map_or_else(from_name, str::to_owned);
+    let is_valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if id.is_empty() || id.len() > MAX_ID_CHARS || !id.chars().all(is_valid) {
+        checks.fail("id", "slug", format!("must have 1 to {MAX_ID_CHARS} characters of a-z, 0-9 and -"));
+    } else if id == ASSISTANT_ID {
+        checks.fail("id", "reserved", "is the id of the built-in assistant: choose another id");
     }
     id
 }
 
-/// How an agent takes its input and gives its output, and the type that stands for both.
-struct Patterns {
+/// The input pattern, the output pattern and the agent type.
+struct AgentPatterns {
     input: InputPattern,
     output: OutputPattern,
     name: String,
 }
 
-impl Patterns {
+impl AgentPatterns {
     fn are_json_rpc(&self) -> bool {
         self.input == InputPattern::JsonRpc && self.output == OutputPattern::JsonRpc
     }
 }
 
-/// Returns the patterns that were given, else those of the type, else the defaults. Fails where the type is unknown or
-/// contradicts a pattern, and where the two patterns do not go together.
-fn patterns(
+/// Returns the given patterns, else those of the type, else the defaults. The default input is stdin; the default
+/// output is json-rpc if the input is, otherwise stdout. A missing type is derived from the patterns.
+///
+/// Adds a violation if the type is unknown or contradicts a pattern, or if the two patterns are incompatible. The type
+/// is empty in the last case.
+fn resolve_patterns(
     checks: &mut Checks,
     agent_type: Option<&str>,
     input: Option<InputPattern>,
     output: Option<OutputPattern>,
-) -> Patterns {
-    let named = agent_type.and_then(|name| TYPES.iter().find(|(known, ..)| *known == name));
+) -> AgentPatterns {
+    let named = agent_type.and_then(|name| AGENT_TYPES.iter().find(|(known, ..)| *known == name));
     match (agent_type, named) {
         (Some(_), None) => {
-            let known: Vec<_> = TYPES.iter().map(|(name, ..)| *name).collect();
+            let known: Vec<_> = AGENT_TYPES.iter().map(|(name, ..)| *name).collect();
             checks.fail("agent_type", "one_of", format!("must be one of {}", known.join(", ")));
         }
-        (_, Some((name, of_input, of_output))) => {
-            let names_output = !INPUT_ONLY.contains(name);
-            contradiction(checks, name, "input_pattern", input.map(InputPattern::as_str), of_input.as_str());
-            if names_output {
-                contradiction(checks, name, "output_pattern", output.map(OutputPattern::as_str), of_output.as_str());
+        (_, Some((name, type_input, type_output))) => {
+            let defines_output = !INPUT_ONLY_TYPES.contains(name);
+            check_pattern(checks, name, "input_pattern", input.map(InputPattern::as_str), type_input.as_str());
+            if defines_output {
+                check_pattern(checks, name, "output_pattern", output.map(OutputPattern::as_str), type_output.as_str());
             }
         }
         (None, None) => {}
     }
-    let input = input.or(named.map(|(_, of_input, _)| *of_input)).unwrap_or(InputPattern::Stdin);
-    let by_input = if input == InputPattern::JsonRpc { OutputPattern::JsonRpc } else { OutputPattern::Stdout };
-    let output = output.or(named.map(|(.., of_output)| *of_output)).unwrap_or(by_input);
-    let found = TYPES.iter().find(|(_, known_in, known_out)| (*known_in, *known_out) == (input, output));
+    let input = input.or(named.map(|(_, type_input, _)| *type_input)).unwrap_or(InputPattern::Stdin);
+    let default_output = if input == InputPattern::JsonRpc { OutputPattern::JsonRpc } else { OutputPattern::Stdout };
+    let output = output.or(named.map(|(.., type_output)| *type_output)).unwrap_or(default_output);
+    let found = AGENT_TYPES.iter().find(|(_, known_in, known_out)| (*known_in, *known_out) == (input, output));
     let Some((found, ..)) = found else {
-        checks.fail("output_pattern", "one_of", "must be json-rpc or file: stdout carries the protocol");
-        return Patterns { input, output, name: String::new() };
+        checks.fail("output_pattern", "one_of", "must be json-rpc or file, because stdout carries the protocol");
+        return AgentPatterns { input, output, name: String::new() };
     };
-    Patterns { input, output, name: agent_type.unwrap_or(found).to_owned() }
+    AgentPatterns { input, output, name: agent_type.unwrap_or(found).to_owned() }
 }
 
-/// Fails if a pattern was given that is not the one of the type.
-fn contradiction(checks: &mut Checks, agent_type: &str, field: &str, given: Option<&str>, of_type: &str) {
+/// Adds a violation if the given pattern differs from the pattern of the type.
+fn check_pattern(checks: &mut Checks, agent_type: &str, field: &str, given: Option<&str>, of_type: &str) {
     if let Some(given) = given.filter(|given| *given != of_type) {
-        let message = format!("'{agent_type}' stands for {field} '{of_type}', but {field} is '{given}'");
+        let message = format!("'{agent_type}' requires {field} '{of_type}', but {field} is '{given}'");
         checks.fail("agent_type", "consistent", message);
     }
 }

@@ -1,8 +1,8 @@
-//! Agents: programs that take a message and answer it, described by configuration alone (S2's AgentConfiguration).
+//! Agents: programs that answer messages, defined only by their configuration (S2's AgentConfiguration).
 
 mod draft;
-mod elsewhere;
 pub mod endpoint;
+mod remote;
 mod rules;
 pub mod seconds;
 #[cfg(test)]
@@ -14,19 +14,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-pub use draft::{Draft, MAX_ID};
-pub use elsewhere::{A2A, CardAuth};
+pub use draft::{AgentDraft, MAX_ID_CHARS};
 pub use endpoint::Endpoint;
+pub use remote::{A2A_AGENT_TYPE, CardAuth};
 pub use seconds::Seconds;
 
-use crate::execution::Category;
-use crate::{User, words::words};
-use redact::What;
+use crate::execution::ErrorCategory;
+use crate::{User, string_enum::schema_enum};
+use redact::RedactOptions;
 
-/// The id of the built-in assistant, which nobody else can have.
-pub const ASSISTANT: &str = "assistant";
+/// The id of the built-in assistant. No other agent can have it.
+pub const ASSISTANT_ID: &str = "assistant";
 
-/// How an agent is run. Every value has passed [`Draft::check`].
+/// The configuration of an agent, validated by [`AgentDraft::check`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Agent {
     /// Lower-case letters, digits and hyphens.
@@ -34,41 +34,41 @@ pub struct Agent {
     pub id: String,
     pub name: String,
     pub description: String,
-    /// What the configuration was made from.
+    /// The preset that the configuration is based on.
     pub preset: Option<String>,
-    /// Follows from the patterns where it was not given.
+    /// Derived from the patterns by default.
     #[schema(examples("stdin-stdout"))]
     pub agent_type: String,
-    /// Empty where the agent has a card elsewhere.
+    /// The program. Empty for a remote agent.
     pub executable_path: String,
-    /// Where the card of an agent is that runs elsewhere and is reached by A2A.
+    /// The URL of the agent card of a remote agent, which is reached by A2A.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card_url: Option<String>,
-    /// What is shown to it.
+    /// The credentials for a remote agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card_auth: Option<CardAuth>,
     pub working_directory: Option<String>,
-    /// `${NAME}`, `env:NAME` and `file:PATH` are looked up when a run begins.
+    /// Environment variables. `${NAME}`, `env:NAME` and `file:PATH` are resolved when a run starts.
     pub envs: BTreeMap<String, String>,
-    /// In order, with `{{templates}}`.
+    /// Arguments in order. They may contain `{{templates}}`.
     pub args: Vec<String>,
-    /// Follow as `--key value` in the order of their keys.
+    /// Further arguments, passed as `--key value` in the order of the keys.
     pub cli_args: BTreeMap<String, String>,
-    /// What a run has where it does not say otherwise.
+    /// Default values of the parameters of a run.
     pub parameters: BTreeMap<String, Value>,
-    pub mode: Mode,
+    pub mode: AgentMode,
     pub input_pattern: InputPattern,
     pub output_pattern: OutputPattern,
     pub input_file_template: Option<String>,
     pub output_file_template: Option<String>,
-    /// What is spoken where a pattern is `json-rpc`.
-    pub protocol: Protocol,
-    /// The method that is called where the protocol is plain JSON-RPC.
+    /// The protocol if a pattern is `json-rpc`.
+    pub protocol: AgentProtocol,
+    /// The method that is called if the protocol is plain JSON-RPC.
     pub rpc_method: String,
-    /// What the agent is told when it asks whether it may do something.
+    /// The reply to permission requests of the agent.
     pub permissions: Permissions,
     pub access_type: AccessType,
-    /// What a read-only agent may write to all the same.
+    /// Paths that a read-only agent may write to.
     pub write_paths: Vec<String>,
     pub max_concurrent_executions: u32,
     pub timeout: Seconds,
@@ -76,58 +76,63 @@ pub struct Agent {
     pub keep_alive: bool,
     pub session: SessionRules,
     pub enabled: bool,
-    /// Between the request to end and the order.
+    /// The time between the request to terminate and the kill.
     pub grace: Seconds,
-    /// How many may wait.
+    /// The maximum number of queued executions.
     pub queue_depth: u32,
-    /// How long one may wait.
+    /// The maximum time that an execution may be queued.
     pub queue_timeout: Seconds,
     pub max_retries: u32,
-    /// Before the first retry; twice as long before each further one.
+    /// The delay before the first retry. It doubles with each further retry.
     pub retry_delay: Seconds,
     pub max_input_size: u64,
     pub max_output_size: u64,
-    /// What is taken out of input and output before they are kept.
-    pub redact: Vec<Redact>,
-    pub limits: Limits,
-    /// Ids of the users who may run it; `*` is everyone. Administrators always may.
+    /// Data that is redacted in input and output before they are stored.
+    pub redact: Vec<RedactionKind>,
+    pub limits: AgentLimits,
+    /// The ids of the users who may run the agent. `*` means every user. Operators may always run it.
     pub allow: Vec<String>,
-    /// What an administrator may set for one run.
+    /// Settings that an operator may override for a single run.
     pub overrides: Vec<Override>,
-    /// Which category an exit code stands for.
-    pub exit_codes: BTreeMap<i32, Category>,
-    /// Which category a failure is of whose output has this text.
+    /// The error category of each exit code.
+    pub exit_codes: BTreeMap<i32, ErrorCategory>,
+    /// The error category of a failure by text in its output.
     pub error_patterns: Vec<ErrorPattern>,
-    /// How other programs reach it by the Agent2Agent protocol.
+    /// The Agent2Agent endpoint of the agent.
     #[serde(default)]
     pub a2a: Endpoint,
 }
 
 impl Agent {
-    /// Whether it runs elsewhere, and there is no program of it here.
-    pub fn is_elsewhere(&self) -> bool {
+    /// Returns `true` for a remote agent, which has no local program.
+    pub fn is_remote(&self) -> bool {
         self.card_url.is_some()
     }
 
-    /// Whether its answer is in a file, or found out when it has ended, and what it says meanwhile is not its answer.
-    pub fn answers_late(&self) -> bool {
-        self.output_pattern.is_late(self.input_pattern)
+    /// Returns `true` if the answer is known only at the end of a run. Output before that is not part of the answer.
+    pub fn answers_at_end(&self) -> bool {
+        self.output_pattern.answers_at_end(self.input_pattern)
     }
 
-    /// Whether the user may run it and see that it is there (OPS-6).
-    pub fn lets(&self, user: &User) -> bool {
+    /// Returns `true` if the user may see and run the agent: an operator, or a user that `allow` contains (OPS-6). If
+    /// `allow` is empty, only operators may.
+    pub fn is_allowed_for(&self, user: &User) -> bool {
         user.is_admin() || {
             let id = user.id.to_string();
             self.allow.iter().any(|allowed| allowed == "*" || allowed.eq_ignore_ascii_case(&id))
         }
     }
 
-    pub fn redacts(&self) -> What {
-        What { secrets: self.redact.contains(&Redact::Secrets), emails: self.redact.contains(&Redact::Emails) }
+    /// Returns the data to redact in input and output.
+    pub fn redact_options(&self) -> RedactOptions {
+        RedactOptions {
+            secrets: self.redact.contains(&RedactionKind::Secrets),
+            emails: self.redact.contains(&RedactionKind::Emails),
+        }
     }
 
-    /// How many may run at once.
-    pub fn places(&self) -> u32 {
+    /// Returns the number of executions that may run at the same time. It is always 1 for a read-write agent.
+    pub fn max_concurrency(&self) -> u32 {
         match self.access_type {
             AccessType::ReadWrite => 1,
             AccessType::ReadOnly => self.max_concurrent_executions,
@@ -135,31 +140,32 @@ impl Agent {
     }
 }
 
-words! {
-    /// One run after another, or a conversation with one process.
-    #[schema(as = AgentMode)]
-    pub enum Mode { Task = "task", Interactive = "interactive" }
+schema_enum! {
+    /// `task`: one process for each execution. `interactive`: a session with one process.
+    pub enum AgentMode { Task = "task", Interactive = "interactive" }
 }
-words! {
+schema_enum! {
     /// The origin of an agent's configuration.
-    #[schema(as = AgentSource)]
-    pub enum Source {
+    pub enum AgentSource {
         BuiltIn = "built_in",
-        /// The configuration file: it cannot be changed over the API.
+        /// The configuration file. The agent cannot be changed over the API.
         File = "file",
         Api = "api",
     }
 }
-words! {
+schema_enum! {
+    /// The transport of the input.
     pub enum InputPattern { Stdin = "stdin", File = "file", Args = "args", JsonRpc = "json-rpc" }
 }
-words! {
+schema_enum! {
+    /// The transport of the output.
     pub enum OutputPattern { Stdout = "stdout", File = "file", JsonRpc = "json-rpc" }
 }
 
 impl OutputPattern {
-    /// Returns true if the answer is known only when the run has ended.
-    pub fn is_late(self, input: InputPattern) -> bool {
+    /// Returns `true` if the answer is known only at the end of a run: the output is a file, or it is `json-rpc` and
+    /// the input is not.
+    pub fn answers_at_end(self, input: InputPattern) -> bool {
         match self {
             Self::File => true,
             Self::JsonRpc => input != InputPattern::JsonRpc,
@@ -168,69 +174,73 @@ impl OutputPattern {
     }
 }
 
-words! {
-    /// Whether it changes anything: then it runs alone.
+schema_enum! {
+    /// A `read-write` agent changes files, so only one execution of it runs at a time.
     pub enum AccessType { ReadOnly = "read-only", ReadWrite = "read-write" }
 }
-words! {
-    /// The Agent Client Protocol, or one JSON-RPC 2.0 request and its answer.
-    pub enum Protocol { Acp = "acp", JsonRpc = "json-rpc" }
+schema_enum! {
+    /// `acp`: the Agent Client Protocol. `json-rpc`: a single JSON-RPC 2.0 request.
+    #[schema(as = Protocol)]
+    pub enum AgentProtocol { Acp = "acp", JsonRpc = "json-rpc" }
 }
-words! {
-    /// `read` allows what only reads.
+schema_enum! {
+    /// The reply to permission requests of an agent. `read` allows only operations that read.
     pub enum Permissions { Allow = "allow", Read = "read", Deny = "deny" }
 }
-words! {
-    pub enum Redact { Secrets = "secrets", Emails = "emails" }
+schema_enum! {
+    /// A kind of data to redact.
+    #[schema(as = Redact)]
+    pub enum RedactionKind { Secrets = "secrets", Emails = "emails" }
 }
-words! {
+schema_enum! {
+    /// A setting that an operator may override for a single run.
     pub enum Override { WorkingDirectory = "working_directory", Envs = "envs" }
 }
 
-/// How an answer in a session is recognised as complete, where no protocol says it.
+/// The rules that detect the end of an answer in a session without a protocol.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionRules {
-    /// A line that ends every answer.
+    /// The line that ends each answer.
     #[serde(default)]
     pub marker: Option<String>,
-    /// Without a marker: how long nothing must come.
-    #[serde(default = "quiet")]
+    /// Without a marker: the time without output that ends an answer.
+    #[serde(default = "default_quiet")]
     pub quiet: Seconds,
-    /// Whether the agent sees a terminal.
+    /// `true` if the agent runs in a pseudo-terminal.
     #[serde(default)]
     pub terminal: bool,
 }
 
-fn quiet() -> Seconds {
+fn default_quiet() -> Seconds {
     Seconds::from_millis(1000)
 }
 
 impl Default for SessionRules {
     fn default() -> Self {
-        Self { marker: None, quiet: quiet(), terminal: false }
+        Self { marker: None, quiet: default_quiet(), terminal: false }
     }
 }
 
-/// What one run may use at most; what is not given is not limited.
+/// Resource limits of a run. An absent value means no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schema(as = AgentLimits)]
-pub struct Limits {
-    /// Of the processor, for each process.
+pub struct AgentLimits {
+    /// CPU time of each process.
     pub cpu_seconds: Option<u64>,
-    /// Of address space, for each process.
+    /// Address space of each process.
     pub memory_mb: Option<u64>,
     pub open_files: Option<u64>,
-    /// Of the whole account, as the system counts them.
+    /// The number of processes of the operating system user.
     pub processes: Option<u64>,
     pub file_size_mb: Option<u64>,
 }
 
+/// A rule that assigns a category to a failure by text in its output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorPattern {
-    /// Part of what the agent wrote, in any case.
+    /// The text to find in the output. Case is ignored.
     pub text: String,
-    pub category: Category,
+    pub category: ErrorCategory,
 }

@@ -1,31 +1,33 @@
-//! The rules that every agent keeps, by section. Each function takes the filled-in agent and notes every violation.
+//! Validation rules for agents, by section. Each function checks the complete agent and adds its violations.
 
 use std::sync::LazyLock;
 
-use super::{AccessType, Agent, InputPattern, MAX_ID, OutputPattern, Protocol, Seconds};
+use super::{AccessType, Agent, AgentProtocol, InputPattern, MAX_ID_CHARS, OutputPattern, Seconds};
 use crate::UserId;
 use crate::invalid::Checks;
-use redact::{Redactor, What, sounds_secret};
+use redact::{RedactOptions, Redactor, is_secret_name};
 
-const MAX_NAME: usize = 100;
-const MAX_TEXT: usize = 2000;
-/// Arguments, variables and parameters, of each kind.
+const MAX_NAME_CHARS: usize = 100;
+const MAX_TEXT_CHARS: usize = 2000;
+/// The maximum number of arguments, of variables and of parameters.
 const MAX_ITEMS: usize = 500;
-const MAX_PLACES: u32 = 1000;
-const MAX_QUEUE: u32 = 1_000_000;
-const MAX_SIZE: u64 = 1 << 30;
+const MAX_CONCURRENCY: u32 = 1000;
+const MAX_QUEUE_DEPTH: u32 = 1_000_000;
+const MAX_SIZE_BYTES: u64 = 1 << 30;
 const MAX_RETRIES: u32 = 100;
-const SECRET: &str = "must not have a secret in it: use ${NAME}, env:NAME or file:PATH in envs";
+const SECRET_MESSAGE: &str = "must not contain a secret: use ${NAME}, env:NAME or file:PATH in envs";
 
+/// Checks that the name has 1 to 100 characters and the description at most 2000, without control characters.
 pub(super) fn identity(checks: &mut Checks, agent: &Agent) {
-    text(checks, "name", &agent.name, 1, MAX_NAME);
-    text(checks, "description", &agent.description, 0, MAX_TEXT);
+    text(checks, "name", &agent.name, 1, MAX_NAME_CHARS);
+    text(checks, "description", &agent.description, 0, MAX_TEXT_CHARS);
 }
 
-/// Checks the program and its directory. An agent elsewhere needs no program.
-pub(super) fn program(checks: &mut Checks, agent: &Agent, elsewhere: bool) {
-    if agent.executable_path.is_empty() && !elsewhere {
-        let message = "must be given: the program, or a preset that knows it, or a card_url instead";
+/// Checks that a local agent has a program, and the length of the two paths. A remote agent needs no program. Does not
+/// access the file system.
+pub(super) fn program(checks: &mut Checks, agent: &Agent, is_remote: bool) {
+    if agent.executable_path.is_empty() && !is_remote {
+        let message = "must be given, or set a preset for a local program or card_url for a remote agent";
         checks.fail("executable_path", "required", message);
     }
     path(checks, "executable_path", &agent.executable_path);
@@ -34,26 +36,28 @@ pub(super) fn program(checks: &mut Checks, agent: &Agent, elsewhere: bool) {
     }
 }
 
+/// Checks the arguments, the environment variables and the names of the parameters: their syntax, secrets in them, and
+/// at most [`MAX_ITEMS`] of each. The values of the parameters are not checked.
 pub(super) fn arguments(checks: &mut Checks, agent: &Agent) {
     for (at, arg) in agent.args.iter().enumerate() {
         argument(checks, &format!("args[{at}]"), arg);
     }
-    flags_with_secrets(checks, &agent.args);
+    secret_flag_values(checks, &agent.args);
     for (key, value) in &agent.cli_args {
         let field = format!("cli_args.{key}");
         argument(checks, &field, value);
         if key.is_empty() {
             checks.fail("cli_args", "name", "must not have an empty key");
         }
-        if sounds_secret(key) && !value.is_empty() {
-            checks.fail(field, "secret", SECRET);
+        if is_secret_name(key) && !value.is_empty() {
+            checks.fail(field, "secret", SECRET_MESSAGE);
         }
     }
     for (name, value) in &agent.envs {
         variable(checks, name, value);
     }
     for name in agent.parameters.keys() {
-        parameter(checks, "parameters", name);
+        parameter_name(checks, "parameters", name);
     }
     for (field, count) in [
         ("args", agent.args.len()),
@@ -67,13 +71,15 @@ pub(super) fn arguments(checks: &mut Checks, agent: &Agent) {
     }
 }
 
+/// Checks the templates of the input and output file, and the length of the writable paths. Does not access the file
+/// system.
 pub(super) fn files(checks: &mut Checks, agent: &Agent) {
     for (field, template) in
         [("input_file_template", &agent.input_file_template), ("output_file_template", &agent.output_file_template)]
     {
         if let Some(template) = template {
             path(checks, field, template);
-            braces(checks, field, template);
+            check_template(checks, field, template);
         }
     }
     for (at, granted) in agent.write_paths.iter().enumerate() {
@@ -81,21 +87,25 @@ pub(super) fn files(checks: &mut Checks, agent: &Agent) {
     }
 }
 
+/// Checks the ranges of `max_concurrent_executions`, `queue_depth` and `max_retries`. A read-write agent may have only
+/// one concurrent execution.
 pub(super) fn concurrency(checks: &mut Checks, agent: &Agent) {
-    let places = agent.max_concurrent_executions;
-    if places == 0 || places > MAX_PLACES {
-        checks.fail("max_concurrent_executions", "range", format!("must be between 1 and {MAX_PLACES}"));
-    } else if agent.access_type == AccessType::ReadWrite && places > 1 {
-        checks.fail("max_concurrent_executions", "range", "must be 1: a read-write agent runs alone");
+    let max_concurrency = agent.max_concurrent_executions;
+    if max_concurrency == 0 || max_concurrency > MAX_CONCURRENCY {
+        checks.fail("max_concurrent_executions", "range", format!("must be between 1 and {MAX_CONCURRENCY}"));
+    } else if agent.access_type == AccessType::ReadWrite && max_concurrency > 1 {
+        checks.fail("max_concurrent_executions", "range", "must be 1 for a read-write agent");
     }
-    if agent.queue_depth > MAX_QUEUE {
-        checks.fail("queue_depth", "range", format!("must be at most {MAX_QUEUE}"));
+    if agent.queue_depth > MAX_QUEUE_DEPTH {
+        checks.fail("queue_depth", "range", format!("must be at most {MAX_QUEUE_DEPTH}"));
     }
     if agent.max_retries > MAX_RETRIES {
         checks.fail("max_retries", "range", format!("must be at most {MAX_RETRIES}"));
     }
 }
 
+/// Checks that the timeouts and the quiet time of a session are not zero, and that a marker is not blank. The `grace`
+/// and the `retry_delay` may be zero.
 pub(super) fn times(checks: &mut Checks, agent: &Agent) {
     let positive: [(&str, Seconds); 4] = [
         ("timeout", agent.timeout),
@@ -113,10 +123,12 @@ pub(super) fn times(checks: &mut Checks, agent: &Agent) {
     }
 }
 
+/// Checks that the sizes of input and output are between 1 and [`MAX_SIZE_BYTES`], and that each given resource limit
+/// is between 1 and 2^40.
 pub(super) fn sizes(checks: &mut Checks, agent: &Agent) {
     for (field, value) in [("max_input_size", agent.max_input_size), ("max_output_size", agent.max_output_size)] {
-        if value == 0 || value > MAX_SIZE {
-            checks.fail(field, "range", format!("must be between 1 and {MAX_SIZE} bytes"));
+        if value == 0 || value > MAX_SIZE_BYTES {
+            checks.fail(field, "range", format!("must be between 1 and {MAX_SIZE_BYTES} bytes"));
         }
     }
     let limits = &agent.limits;
@@ -128,30 +140,33 @@ pub(super) fn sizes(checks: &mut Checks, agent: &Agent) {
         ("limits.file_size_mb", limits.file_size_mb),
     ] {
         if value.is_some_and(|value| value == 0 || value > 1 << 40) {
-            checks.fail(field, "range", "must be greater than 0, or left out");
+            checks.fail(field, "range", "must be greater than 0 or omitted");
         }
     }
 }
 
-/// Checks who may run the agent, and by which words its failures are told apart.
+/// Checks the allowed users and the error patterns.
 pub(super) fn access(checks: &mut Checks, agent: &Agent) {
     for (at, allowed) in agent.allow.iter().enumerate() {
         if allowed != "*" && allowed.parse::<UserId>().is_err() {
-            checks.fail(format!("allow[{at}]"), "uuid", "must be the id of a user, or * for everyone");
+            checks.fail(format!("allow[{at}]"), "uuid", "must be the id of a user, or * for all users");
         }
     }
     for (at, pattern) in agent.error_patterns.iter().enumerate() {
-        text(checks, &format!("error_patterns[{at}].text"), &pattern.text, 1, MAX_TEXT);
+        text(checks, &format!("error_patterns[{at}].text"), &pattern.text, 1, MAX_TEXT_CHARS);
     }
 }
 
+/// Checks that the protocol `acp` is used only if both patterns are `json-rpc`.
 pub(super) fn protocol(checks: &mut Checks, agent: &Agent) {
     let json_rpc = agent.input_pattern == InputPattern::JsonRpc && agent.output_pattern == OutputPattern::JsonRpc;
-    if agent.protocol == Protocol::Acp && !json_rpc {
+    if agent.protocol == AgentProtocol::Acp && !json_rpc {
         checks.fail("protocol", "one_of", "must be json-rpc unless both patterns are json-rpc");
     }
 }
 
+/// Checks that the trimmed value has `min` to `max` characters, and that the value has no control characters. Line
+/// breaks are control characters too. `min` must be 0 or 1.
 pub(super) fn text(checks: &mut Checks, field: &str, value: &str, min: usize, max: usize) {
     let length = value.trim().chars().count();
     if length < min {
@@ -160,74 +175,83 @@ pub(super) fn text(checks: &mut Checks, field: &str, value: &str, min: usize, ma
         checks.fail(field, "max_length", format!("must have at most {max} characters, has {length}"));
     }
     if value.chars().any(char::is_control) {
-        checks.fail(field, "characters", "must not have control characters");
+        checks.fail(field, "characters", "must not contain control characters");
     }
 }
 
+/// Checks that a path has at most 4096 bytes and no NUL.
 fn path(checks: &mut Checks, field: &str, value: &str) {
     if value.len() > 4096 || value.contains('\0') {
-        checks.fail(field, "path", "must be a path");
+        checks.fail(field, "path", "must be a path of at most 4096 bytes without NUL");
     }
 }
 
+/// Checks that an argument has no NUL and no secret, and that its templates are valid.
 fn argument(checks: &mut Checks, field: &str, value: &str) {
     if value.contains('\0') {
-        checks.fail(field, "characters", "must not have a NUL in it");
+        checks.fail(field, "characters", "must not contain NUL");
     }
-    if has_secret(value) {
-        checks.fail(field, "secret", SECRET);
+    if contains_secret(value) {
+        checks.fail(field, "secret", SECRET_MESSAGE);
     }
-    braces(checks, field, value);
+    check_template(checks, field, value);
 }
 
-/// `--token abc`: the first says what the second is.
-fn flags_with_secrets(checks: &mut Checks, args: &[String]) {
+/// Adds a violation for the argument after a secret flag, as in `--token abc`. An argument that starts with `-` or
+/// contains a template is accepted.
+fn secret_flag_values(checks: &mut Checks, args: &[String]) {
     for (at, pair) in args.windows(2).enumerate() {
-        let flag = pair[0].starts_with('-') && !pair[0].contains('=') && sounds_secret(&pair[0]);
+        let flag = pair[0].starts_with('-') && !pair[0].contains('=') && is_secret_name(&pair[0]);
         if flag && !pair[1].starts_with('-') && !pair[1].contains("{{") {
-            checks.fail(format!("args[{}]", at + 1), "secret", SECRET);
+            checks.fail(format!("args[{}]", at + 1), "secret", SECRET_MESSAGE);
         }
     }
 }
 
-/// Every `{{` has a name and its `}}`.
-fn braces(checks: &mut Checks, field: &str, template: &str) {
+/// Checks that every `{{` is followed by a valid parameter name and `}}`. White space around the name is ignored.
+fn check_template(checks: &mut Checks, field: &str, template: &str) {
     let mut rest = template;
     while let Some((_, after)) = rest.split_once("{{") {
-        let Some((name, behind)) = after.split_once("}}") else {
-            return checks.fail(field, "template", "has {{ without }}");
+        let Some((name, after_name)) = after.split_once("}}") else {
+            return checks.fail(field, "template", "has {{ without a matching }}");
         };
-        parameter(checks, field, name.trim());
-        rest = behind;
+        parameter_name(checks, field, name.trim());
+        rest = after_name;
     }
 }
 
-fn parameter(checks: &mut Checks, field: &str, name: &str) {
-    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if name.is_empty() || name.len() > MAX_ID || !name.chars().all(fits) {
-        let message = format!("has the name '{name}': names have 1 to {MAX_ID} letters, digits, _ and -");
+/// Checks that a name has 1 to [`MAX_ID_CHARS`] ASCII letters, digits, `_` and `-`. `field` is the field of the
+/// violation.
+fn parameter_name(checks: &mut Checks, field: &str, name: &str) {
+    let is_valid = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.is_empty() || name.len() > MAX_ID_CHARS || !name.chars().all(is_valid) {
+        let message = format!("has the invalid name '{name}': a name has 1 to {MAX_ID_CHARS} letters, digits, _ and -");
         checks.fail(field, "name", message);
     }
 }
 
+/// Checks the name of an environment variable, and that its value has no NUL. The name must not start with `ADJUTANT_`.
+/// A value that is a secret, or that has a secret name, must be empty, a reference, or contain `${`.
 fn variable(checks: &mut Checks, name: &str, value: &str) {
     let field = format!("envs.{name}");
     if name.is_empty() || name.contains(['=', '\0']) {
-        return checks.fail("envs", "name", "must have names without =");
+        return checks.fail("envs", "name", "must have names that are not empty and contain neither = nor NUL");
     }
     if name.starts_with("ADJUTANT_") {
-        checks.fail(&field, "reserved", "is adjutant's own: choose another name");
+        checks.fail(&field, "reserved", "is reserved for adjutant: choose a name without the prefix ADJUTANT_");
     }
     if value.contains('\0') {
-        checks.fail(&field, "characters", "must not have a NUL in it");
+        checks.fail(&field, "characters", "must not contain NUL");
     }
     let reference = value.starts_with("env:") || value.starts_with("file:") || value.contains("${");
-    if !reference && !value.is_empty() && (sounds_secret(name) || has_secret(value)) {
-        checks.fail(&field, "secret", "must not stand here itself: write ${NAME}, env:NAME or file:PATH");
+    if !reference && !value.is_empty() && (is_secret_name(name) || contains_secret(value)) {
+        checks.fail(&field, "secret", "must be a reference, not the secret: write ${NAME}, env:NAME or file:PATH");
     }
 }
 
-fn has_secret(text: &str) -> bool {
-    static LOOKS: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(What { secrets: true, emails: false }));
-    LOOKS.text(text) != text
+/// Returns `true` if redaction would replace a secret in the text. E-mail addresses do not count.
+fn contains_secret(text: &str) -> bool {
+    static SECRETS: LazyLock<Redactor> =
+        LazyLock::new(|| Redactor::new(RedactOptions { secrets: true, emails: false }));
+    SECRETS.text(text) != text
 }

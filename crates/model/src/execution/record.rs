@@ -1,4 +1,4 @@
-//! The flat form of an execution: JSON and the table have it. Nothing else converts between the two.
+//! The flat form of an execution, for JSON and the database. All conversions between the two forms are here.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -7,19 +7,19 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{
-    Attempt, Category, End, Execution, Exit, Outcome, ResourceUsage, RunError, Started, State, StateName, Status,
-    Transition,
+    AttemptExit, AttemptStart, ErrorCategory, Execution, ExecutionEnd, ExecutionOutcome, ExecutionState,
+    ExecutionStatus, PreviousAttempt, ResourceUsage, RunError, StateName, Transition,
 };
 use crate::agent::Seconds;
 
-/// One run of an agent.
+/// One request to run an agent, from the queue to its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Execution)]
 pub struct ExecutionRecord {
     pub id: Uuid,
     pub agent_id: String,
     pub schedule_id: Option<Uuid>,
-    /// Where it is part of a conversation with one process.
+    /// The session, if the execution is one message of a session.
     pub session_id: Option<Uuid>,
     pub state: StateName,
     pub previous_state: Option<StateName>,
@@ -27,34 +27,34 @@ pub struct ExecutionRecord {
     pub start_time: Option<Timestamp>,
     pub end_time: Option<Timestamp>,
     pub last_state_change: Timestamp,
-    /// Without what must not be kept.
+    /// The redacted input.
     pub input: String,
     pub process_id: Option<i64>,
     pub exit_code: Option<i64>,
     pub error_message: Option<String>,
-    pub error_category: Option<Category>,
-    /// What its end means beyond its state.
-    pub outcome: Option<Outcome>,
+    pub error_category: Option<ErrorCategory>,
+    /// Details of the end.
+    pub outcome: Option<ExecutionOutcome>,
     pub retry_count: i64,
     pub max_retries: i64,
-    /// Which try this is, from 1.
+    /// The number of the attempt, starting at 1.
     pub attempt: i64,
     pub timeout: Seconds,
     pub resource_usage: Option<ResourceUsage>,
-    /// What else is known: parameters, who asked.
+    /// The parameters and the origin of the request.
     #[schema(value_type = Object)]
     pub context: Map<String, Value>,
-    /// From 1, while it waits.
+    /// The position in the queue, starting at 1.
     pub queue_position: Option<i64>,
     pub state_transitions: Vec<Transition>,
-    pub previous_retries: Vec<Attempt>,
+    pub previous_retries: Vec<PreviousAttempt>,
 }
 
-/// The reason why a record describes no execution.
+/// The reason why a record is inconsistent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImpossibleRecord {
-    #[error("an execution cannot be at rest in the state {0}")]
-    NotAtRest(StateName),
+    #[error("an execution cannot be stored in the state {0}")]
+    TransientState(StateName),
     #[error("an execution in the state {state} must have {field}")]
     Missing { state: StateName, field: &'static str },
     #[error("an execution in the state {state} must not have {field}")]
@@ -75,9 +75,9 @@ impl From<Execution> for ExecutionRecord {
         let resource_usage = execution.state.resource_usage();
         let end_time = execution.ended().map(|end| end.at);
         let (queue_position, exit) = match execution.state {
-            State::Idle { queue_position } => (queue_position, Exit::default()),
-            State::Starting | State::Running { .. } => (None, Exit::default()),
-            State::Ended(end) => (None, end.exit),
+            ExecutionState::Idle { queue_position } => (queue_position, AttemptExit::default()),
+            ExecutionState::Starting | ExecutionState::Running { .. } => (None, AttemptExit::default()),
+            ExecutionState::Ended(end) => (None, end.exit),
         };
         let (error_message, error_category) = exit.error.map(|error| (error.message, error.category)).unzip();
         Self {
@@ -113,6 +113,7 @@ impl From<Execution> for ExecutionRecord {
 impl TryFrom<ExecutionRecord> for Execution {
     type Error = ImpossibleRecord;
 
+    /// Fails if the fields do not fit the state, or if the attempts or transitions contradict them.
     fn try_from(mut record: ExecutionRecord) -> Result<Self, ImpossibleRecord> {
         let state = record.take_state()?;
         record.check_history(&state)?;
@@ -135,25 +136,26 @@ impl TryFrom<ExecutionRecord> for Execution {
 }
 
 impl ExecutionRecord {
-    /// Takes the fields of the state out of the record. Fails if one is missing, or if one is left.
-    fn take_state(&mut self) -> Result<State, ImpossibleRecord> {
+    /// Moves the fields of the state out of the record. Fails if a field of the state is missing, if a field of another
+    /// state is set, or if the state is `Cleanup`, which is never stored.
+    fn take_state(&mut self) -> Result<ExecutionState, ImpossibleRecord> {
         let state = match self.state {
-            StateName::Idle => State::Idle { queue_position: self.queue_position.take() },
-            StateName::Starting => State::Starting,
+            StateName::Idle => ExecutionState::Idle { queue_position: self.queue_position.take() },
+            StateName::Starting => ExecutionState::Starting,
             StateName::Running => {
                 let started = self.take_started().ok_or(self.missing("start_time"))?;
-                State::Running { started, resource_usage: self.resource_usage.take() }
+                ExecutionState::Running { started, resource_usage: self.resource_usage.take() }
             }
             StateName::Completed => {
                 self.start_time.ok_or(self.missing("start_time"))?;
-                State::Ended(self.take_end(Status::Success)?)
+                ExecutionState::Ended(self.take_end(ExecutionStatus::Success)?)
             }
-            StateName::Failed => State::Ended(self.take_end(Status::Failure)?),
-            StateName::Timeout => State::Ended(self.take_end(Status::Timeout)?),
-            StateName::Cancelled => State::Ended(self.take_end(Status::Cancelled)?),
-            StateName::Cleanup => return Err(ImpossibleRecord::NotAtRest(self.state)),
+            StateName::Failed => ExecutionState::Ended(self.take_end(ExecutionStatus::Failure)?),
+            StateName::Timeout => ExecutionState::Ended(self.take_end(ExecutionStatus::Timeout)?),
+            StateName::Cancelled => ExecutionState::Ended(self.take_end(ExecutionStatus::Cancelled)?),
+            StateName::Cleanup => return Err(ImpossibleRecord::TransientState(self.state)),
         };
-        for (field, is_left) in [
+        for (field, is_set) in [
             ("queue_position", self.queue_position.is_some()),
             ("start_time", self.start_time.is_some()),
             ("end_time", self.end_time.is_some()),
@@ -164,38 +166,43 @@ impl ExecutionRecord {
             ("outcome", self.outcome.is_some()),
             ("resource_usage", self.resource_usage.is_some()),
         ] {
-            if is_left {
+            if is_set {
                 return Err(ImpossibleRecord::Unexpected { state: self.state, field });
             }
         }
         Ok(state)
     }
 
-    fn take_started(&mut self) -> Option<Started> {
+    /// Moves the start of the attempt out of the record. Returns `None` and leaves the process id in the record if
+    /// there is no start time.
+    fn take_started(&mut self) -> Option<AttemptStart> {
         let at = self.start_time.take()?;
-        Some(Started { at, process_id: self.process_id.take() })
+        Some(AttemptStart { at, process_id: self.process_id.take() })
     }
 
-    fn take_end(&mut self, status: Status) -> Result<End, ImpossibleRecord> {
+    /// Moves the fields of the end out of the record. Fails if the end time is missing. An error category without a
+    /// message remains in the record.
+    fn take_end(&mut self, status: ExecutionStatus) -> Result<ExecutionEnd, ImpossibleRecord> {
         let at = self.end_time.take().ok_or(self.missing("end_time"))?;
         let started = self.take_started();
         let error = self.error_message.take();
         let error = error.map(|message| RunError { message, category: self.error_category.take() });
-        let exit = Exit {
+        let exit = AttemptExit {
             exit_code: self.exit_code.take(),
             error,
             outcome: self.outcome.take(),
             resource_usage: self.resource_usage.take(),
         };
-        Ok(End { status, at, started, exit })
+        Ok(ExecutionEnd { status, at, started, exit })
     }
 
     fn missing(&self, field: &'static str) -> ImpossibleRecord {
         ImpossibleRecord::Missing { state: self.state, field }
     }
 
-    /// Fails if the earlier attempts or the transitions contradict the other fields.
-    fn check_history(&self, state: &State) -> Result<(), ImpossibleRecord> {
+    /// Fails if `retry_count` or `attempt` does not match the number of earlier attempts. Also fails if the transitions
+    /// are not allowed, do not lead from `Idle` to the state, or contradict `previous_state`.
+    fn check_history(&self, state: &ExecutionState) -> Result<(), ImpossibleRecord> {
         let attempts = self.previous_retries.len();
         for (field, count) in [("retry_count", self.retry_count), ("attempt", self.attempt - 1)] {
             if usize::try_from(count) != Ok(attempts) {
@@ -204,13 +211,13 @@ impl ExecutionRecord {
         }
         let mut reached = StateName::Idle;
         for step in &self.state_transitions {
-            if step.from != reached || !reached.may_become(step.to) {
+            if step.from != reached || !reached.can_become(step.to) {
                 return Err(ImpossibleRecord::Transitions(self.state));
             }
             reached = step.to;
         }
-        // A closed record is cleaned up: its transitions go on to idle.
-        let last = if let State::Ended(_) = state { StateName::Idle } else { self.state };
+        // The transitions of an ended execution continue to idle.
+        let last = if let ExecutionState::Ended(_) = state { StateName::Idle } else { self.state };
         if reached != last || self.previous_state != previous_state(self.state, &self.state_transitions) {
             return Err(ImpossibleRecord::Transitions(self.state));
         }
@@ -218,7 +225,7 @@ impl ExecutionRecord {
     }
 }
 
-/// Returns the state before `state`, in which an execution with these transitions is at rest.
+/// Returns the state before the last transition to `state`, `None` if there was no such transition.
 fn previous_state(state: StateName, transitions: &[Transition]) -> Option<StateName> {
     transitions.iter().rev().find(|step| step.to == state).map(|step| step.from)
 }

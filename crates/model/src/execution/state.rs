@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::words::words;
+use crate::string_enum::schema_enum;
 
-words! {
-    /// Where an execution, or an agent, is in its life.
+schema_enum! {
+    /// The state of an execution or of an agent.
     #[schema(as = AgentState)]
     pub enum StateName {
         /// Waits in the queue.
@@ -18,13 +18,13 @@ words! {
         Failed = "failed",
         Timeout = "timeout",
         Cancelled = "cancelled",
-        /// Passed between the end of an attempt and `Idle`.
+        /// A transient state between the end of an attempt and `Idle`.
         Cleanup = "cleanup",
     }
 }
 
-/// The states that may follow each state. S2's table, with the transitions that it lacks for waiting executions.
-pub(super) const TABLE: &[(StateName, &[StateName])] = {
+/// The allowed transitions: S2's table, extended by transitions of queued executions.
+pub(super) const TRANSITIONS: &[(StateName, &[StateName])] = {
     use StateName::{Cancelled, Cleanup, Completed, Failed, Idle, Running, Starting, Timeout};
     &[
         (Idle, &[Starting, Cancelled, Timeout, Failed]),
@@ -41,8 +41,8 @@ pub(super) const TABLE: &[(StateName, &[StateName])] = {
 
 impl StateName {
     /// Returns `true` if the table allows the transition.
-    pub fn may_become(self, next: Self) -> bool {
-        TABLE.iter().any(|(from, to)| *from == self && to.contains(&next))
+    pub fn can_become(self, next: Self) -> bool {
+        TRANSITIONS.iter().any(|(from, to)| *from == self && to.contains(&next))
     }
 
     /// Returns `true` for the states in which an attempt, or the execution, ends.
@@ -51,7 +51,7 @@ impl StateName {
     }
 }
 
-/// One step of an execution's life.
+/// One change of the state of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Transition {
     pub from: StateName,
@@ -59,34 +59,35 @@ pub struct Transition {
     pub at: Timestamp,
 }
 
-/// The error of a transition that the table does not allow.
+/// The error of a transition that is not allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an execution cannot go from {from} to {to}")]
-pub struct Illegal {
+#[error("an execution cannot change from {from} to {to}")]
+pub struct IllegalTransition {
     pub from: StateName,
     pub to: StateName,
 }
 
-/// The state of an execution, with the data that exists in this state only.
+/// The state of an execution, with the data of this state.
 ///
-/// `failed` and `cleanup` between two attempts are passed in one step, so an execution is never found there.
+/// An execution passes `failed` and `cleanup` between two attempts in one step, so it is never stored in them.
 #[derive(Clone, Debug, PartialEq)]
-pub enum State {
-    /// Waits in the queue. The position counts from 1; only some queries compute it.
+pub enum ExecutionState {
+    /// Waits in the queue. The position starts at 1; only some queries compute it.
     Idle {
         queue_position: Option<i64>,
     },
     /// Claimed by a node.
     Starting,
     Running {
-        started: Started,
+        started: AttemptStart,
         resource_usage: Option<ResourceUsage>,
     },
-    /// Ended for good.
-    Ended(End),
+    /// Ended permanently.
+    Ended(ExecutionEnd),
 }
 
-impl State {
+impl ExecutionState {
+    /// Returns the name of the state.
     pub fn name(&self) -> StateName {
         match self {
             Self::Idle { .. } => StateName::Idle,
@@ -96,8 +97,8 @@ impl State {
         }
     }
 
-    /// Returns the start of the current or last attempt, if it got that far.
-    pub fn started(&self) -> Option<Started> {
+    /// Returns the start of the current or last attempt, `None` if it has not started.
+    pub fn started(&self) -> Option<AttemptStart> {
         match self {
             Self::Idle { .. } | Self::Starting => None,
             Self::Running { started, .. } => Some(*started),
@@ -105,7 +106,7 @@ impl State {
         }
     }
 
-    /// Returns the resources that the current or last attempt used, as far as they were measured.
+    /// Returns the measured resource usage of the current or last attempt.
     pub fn resource_usage(&self) -> Option<ResourceUsage> {
         match self {
             Self::Idle { .. } | Self::Starting => None,
@@ -117,7 +118,7 @@ impl State {
 
 /// The start of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Started {
+pub struct AttemptStart {
     pub at: Timestamp,
     /// `None` for an agent without a process.
     pub process_id: Option<i64>,
@@ -125,23 +126,27 @@ pub struct Started {
 
 /// The end of an execution.
 #[derive(Clone, Debug, PartialEq)]
-pub struct End {
-    pub status: Status,
+pub struct ExecutionEnd {
+    pub status: ExecutionStatus,
     pub at: Timestamp,
     /// `None` if the last attempt never ran.
-    pub started: Option<Started>,
-    pub exit: Exit,
+    pub started: Option<AttemptStart>,
+    pub exit: AttemptExit,
 }
 
-impl End {
-    pub(super) fn standing(&self) -> Standing {
+impl ExecutionEnd {
+    /// Returns the status of the request, as A2A clients see it. A timeout counts as failed, and a withdrawn question
+    /// as cancelled.
+    pub(super) fn public_status(&self) -> PublicStatus {
         match (self.status, self.exit.outcome) {
-            (Status::Success, Some(Outcome::Asks)) => Standing::Asks,
-            (Status::Success, Some(Outcome::NeedsAccess)) => Standing::NeedsAccess,
-            (Status::Cancelled, _) | (Status::Success, Some(Outcome::Withdrawn)) => Standing::Cancelled,
-            (Status::Success, _) => Standing::Completed,
-            (_, Some(Outcome::Rejected)) => Standing::Rejected,
-            _ => Standing::Failed,
+            (ExecutionStatus::Success, Some(ExecutionOutcome::InputRequired)) => PublicStatus::InputRequired,
+            (ExecutionStatus::Success, Some(ExecutionOutcome::AuthRequired)) => PublicStatus::AuthRequired,
+            (ExecutionStatus::Cancelled, _) | (ExecutionStatus::Success, Some(ExecutionOutcome::Withdrawn)) => {
+                PublicStatus::Cancelled
+            }
+            (ExecutionStatus::Success, _) => PublicStatus::Completed,
+            (_, Some(ExecutionOutcome::Rejected)) => PublicStatus::Rejected,
+            _ => PublicStatus::Failed,
         }
     }
 
@@ -151,18 +156,18 @@ impl End {
     }
 }
 
-/// The results of an attempt.
+/// The result of an attempt.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Exit {
+pub struct AttemptExit {
     pub exit_code: Option<i64>,
     pub error: Option<RunError>,
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<ExecutionOutcome>,
     pub resource_usage: Option<ResourceUsage>,
 }
 
-impl Exit {
-    /// Returns an exit with an error and nothing else.
-    pub fn with_error(message: impl Into<String>, category: Option<Category>) -> Self {
+impl AttemptExit {
+    /// Returns an exit that has only an error.
+    pub fn with_error(message: impl Into<String>, category: Option<ErrorCategory>) -> Self {
         Self { error: Some(RunError { message: message.into(), category }), ..Self::default() }
     }
 }
@@ -171,13 +176,12 @@ impl Exit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunError {
     pub message: String,
-    pub category: Option<Category>,
+    pub category: Option<ErrorCategory>,
 }
 
-words! {
-    /// What kind of failure it was: only what is transient is tried again.
-    #[schema(as = ErrorCategory)]
-    pub enum Category {
+schema_enum! {
+    /// The category of a failure. Only transient failures are retried.
+    pub enum ErrorCategory {
         Transient = "transient",
         Permanent = "permanent",
         AgentError = "agent_error",
@@ -185,12 +189,12 @@ words! {
     }
 }
 
-words! {
-    #[schema(as = ExecutionStatus)]
-    pub enum Status { Success = "success", Failure = "failure", Timeout = "timeout", Cancelled = "cancelled" }
+schema_enum! {
+    /// The final status of an execution or an attempt.
+    pub enum ExecutionStatus { Success = "success", Failure = "failure", Timeout = "timeout", Cancelled = "cancelled" }
 }
 
-impl Status {
+impl ExecutionStatus {
     /// Returns the state in which an execution with this status has ended.
     pub fn state(self) -> StateName {
         match self {
@@ -202,13 +206,14 @@ impl Status {
     }
 }
 
-words! {
-    /// What an end means beyond its state.
-    pub enum Outcome {
+schema_enum! {
+    /// Details of the end of an execution.
+    #[schema(as = Outcome)]
+    pub enum ExecutionOutcome {
         /// Completed with a question: the agent needs more input.
-        Asks = "asks",
+        InputRequired = "asks",
         /// Completed with a question: the agent needs credentials.
-        NeedsAccess = "needs_access",
+        AuthRequired = "needs_access",
         /// Failed because the agent rejected the request.
         Rejected = "rejected",
         /// Completed with a message as the answer.
@@ -218,13 +223,14 @@ words! {
     }
 }
 
-words! {
-    /// The progress of a request, as A2A and its clients see it.
-    pub enum Standing {
+schema_enum! {
+    /// The status of a request, as A2A clients see it.
+    #[schema(as = Standing)]
+    pub enum PublicStatus {
         Waiting = "waiting",
         Working = "working",
-        Asks = "asks",
-        NeedsAccess = "needs_access",
+        InputRequired = "asks",
+        AuthRequired = "needs_access",
         Completed = "completed",
         Failed = "failed",
         Rejected = "rejected",
@@ -232,27 +238,27 @@ words! {
     }
 }
 
-impl Standing {
-    /// Returns `true` if the standing cannot change any more.
+impl PublicStatus {
+    /// Returns `true` if the status is final.
     pub fn is_final(self) -> bool {
-        !matches!(self, Self::Waiting | Self::Working) && !self.is_asking()
+        !matches!(self, Self::Waiting | Self::Working) && !self.awaits_input()
     }
 
-    /// Returns `true` if an answer makes it go on.
-    pub fn is_asking(self) -> bool {
-        matches!(self, Self::Asks | Self::NeedsAccess)
+    /// Returns `true` if the request continues when the user answers.
+    pub fn awaits_input(self) -> bool {
+        matches!(self, Self::InputRequired | Self::AuthRequired)
     }
 }
 
-/// What a run used, with all the processes it began.
+/// The resource usage of a run and all of its child processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ResourceUsage {
-    /// Of one processor, over the whole run.
+    /// The average over the whole run. 100 is one CPU core.
     pub cpu_percent: f64,
     pub memory_mb: u64,
     pub peak_memory_mb: u64,
     pub disk_read_mb: u64,
     pub disk_write_mb: u64,
-    /// Processor time.
+    /// CPU time.
     pub cpu_ms: u64,
 }

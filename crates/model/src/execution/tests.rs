@@ -1,9 +1,9 @@
-//! The table of states, legal histories as records and back, and records that are refused.
+//! Tests of the transitions, of the conversion to records and back, and of invalid records.
 
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::state::TABLE;
+use super::state::TRANSITIONS;
 use super::*;
 
 const AT: Timestamp = Timestamp::UNIX_EPOCH;
@@ -22,7 +22,7 @@ fn running() -> Execution {
 }
 
 #[test]
-fn the_table_is_s2s_and_what_was_added() {
+fn only_the_documented_transitions_are_allowed() {
     // SUP-5
     use StateName::{Cancelled, Cleanup, Completed, Failed, Idle, Running, Starting, Timeout};
     let legal = [
@@ -47,15 +47,15 @@ fn the_table_is_s2s_and_what_was_added() {
     ];
     for from in StateName::ALL {
         for to in StateName::ALL {
-            assert_eq!(from.may_become(*to), legal.contains(&(*from, *to)), "{from} -> {to}");
+            assert_eq!(from.can_become(*to), legal.contains(&(*from, *to)), "{from} -> {to}");
         }
     }
 }
 
-/// Returns the table as a diagram of mermaid.
+/// Returns the transitions as a mermaid diagram.
 fn diagram() -> String {
     let mut lines = vec!["stateDiagram-v2".to_owned(), "    [*] --> idle: enqueued".to_owned()];
-    for (from, next) in TABLE {
+    for (from, next) in TRANSITIONS {
         for to in *next {
             let label = match (from, to) {
                 (StateName::Idle, StateName::Starting) => ": claimed",
@@ -71,7 +71,7 @@ fn diagram() -> String {
 }
 
 #[test]
-fn the_architecture_document_shows_the_table() {
+fn the_architecture_document_shows_the_transitions() {
     // SUP-5
     let document = include_str!("../../../../ARCHITECTURE.md");
     let (_, rest) = document.split_once("```mermaid\nstateDiagram-v2").expect("the document has no diagram");
@@ -80,31 +80,31 @@ fn the_architecture_document_shows_the_table() {
 }
 
 #[test]
-fn standing_follows_from_state_and_outcome() {
+fn the_public_status_is_derived_from_state_and_outcome() {
     // A2A-1
     let mut execution = waiting();
-    assert_eq!(execution.standing(), Standing::Waiting);
+    assert_eq!(execution.public_status(), PublicStatus::Waiting);
     execution.claim(AT).unwrap();
-    assert_eq!(execution.standing(), Standing::Working);
+    assert_eq!(execution.public_status(), PublicStatus::Working);
     execution.start(None, AT).unwrap();
-    assert_eq!(execution.standing(), Standing::Working);
-    execution.queue_again(Exit::default(), AT).unwrap();
-    assert_eq!(execution.standing(), Standing::Working, "a retry in the queue counts as working");
-    for (status, outcome, standing) in [
-        (Status::Success, None, Standing::Completed),
-        (Status::Success, Some(Outcome::Asks), Standing::Asks),
-        (Status::Success, Some(Outcome::NeedsAccess), Standing::NeedsAccess),
-        (Status::Success, Some(Outcome::Message), Standing::Completed),
-        (Status::Success, Some(Outcome::Withdrawn), Standing::Cancelled),
-        (Status::Failure, None, Standing::Failed),
-        (Status::Failure, Some(Outcome::Rejected), Standing::Rejected),
-        (Status::Timeout, None, Standing::Failed),
-        (Status::Cancelled, None, Standing::Cancelled),
+    assert_eq!(execution.public_status(), PublicStatus::Working);
+    execution.requeue(AttemptExit::default(), AT).unwrap();
+    assert_eq!(execution.public_status(), PublicStatus::Working, "a retry in the queue counts as working");
+    for (status, outcome, public_status) in [
+        (ExecutionStatus::Success, None, PublicStatus::Completed),
+        (ExecutionStatus::Success, Some(ExecutionOutcome::InputRequired), PublicStatus::InputRequired),
+        (ExecutionStatus::Success, Some(ExecutionOutcome::AuthRequired), PublicStatus::AuthRequired),
+        (ExecutionStatus::Success, Some(ExecutionOutcome::Message), PublicStatus::Completed),
+        (ExecutionStatus::Success, Some(ExecutionOutcome::Withdrawn), PublicStatus::Cancelled),
+        (ExecutionStatus::Failure, None, PublicStatus::Failed),
+        (ExecutionStatus::Failure, Some(ExecutionOutcome::Rejected), PublicStatus::Rejected),
+        (ExecutionStatus::Timeout, None, PublicStatus::Failed),
+        (ExecutionStatus::Cancelled, None, PublicStatus::Cancelled),
     ] {
         let mut execution = running();
-        execution.end(status, Exit { outcome, ..Exit::default() }, AT).unwrap();
-        assert_eq!(execution.standing(), standing, "{status} {outcome:?}");
-        assert_eq!(standing.is_final(), !standing.is_asking());
+        execution.end(status, AttemptExit { outcome, ..AttemptExit::default() }, AT).unwrap();
+        assert_eq!(execution.public_status(), public_status, "{status} {outcome:?}");
+        assert_eq!(public_status.is_final(), !public_status.awaits_input());
     }
 }
 
@@ -112,78 +112,83 @@ fn standing_follows_from_state_and_outcome() {
 fn an_illegal_transition_changes_nothing() {
     // SUP-5
     let mut execution = waiting();
-    let illegal = |from, to| Err(Illegal { from, to });
+    let illegal = |from, to| Err(IllegalTransition { from, to });
     let before = execution.clone();
     assert_eq!(execution.start(None, AT), illegal(StateName::Idle, StateName::Running));
-    let completed = execution.end(Status::Success, Exit::default(), AT);
+    let completed = execution.end(ExecutionStatus::Success, AttemptExit::default(), AT);
     assert_eq!(completed, illegal(StateName::Idle, StateName::Completed));
     assert_eq!(execution, before);
 
-    execution.end(Status::Failure, Exit::default(), AT).unwrap();
+    execution.end(ExecutionStatus::Failure, AttemptExit::default(), AT).unwrap();
     let ended = execution.clone();
-    assert_eq!(execution.claim(AT), illegal(StateName::Failed, StateName::Starting), "it has ended for good");
-    assert_eq!(execution.retry(Exit::default(), AT), illegal(StateName::Failed, StateName::Failed));
-    assert_eq!(execution.end(Status::Failure, Exit::default(), AT), illegal(StateName::Failed, StateName::Failed));
-    execution.measure(ResourceUsage::default());
+    assert_eq!(execution.claim(AT), illegal(StateName::Failed, StateName::Starting), "it has ended");
+    assert_eq!(execution.retry(AttemptExit::default(), AT), illegal(StateName::Failed, StateName::Failed));
+    assert_eq!(
+        execution.end(ExecutionStatus::Failure, AttemptExit::default(), AT),
+        illegal(StateName::Failed, StateName::Failed)
+    );
+    execution.record_usage(ResourceUsage::default());
     assert_eq!(execution, ended);
 }
 
 #[test]
-fn an_attempt_keeps_its_own_results() {
+fn a_retried_attempt_keeps_its_result() {
     // SUP-6
     let usage = ResourceUsage { cpu_ms: 5, ..ResourceUsage::default() };
     let mut execution = running();
-    execution.measure(usage);
-    let exit = Exit { exit_code: Some(3), ..Exit::with_error("it broke", Some(Category::Transient)) };
+    execution.record_usage(usage);
+    let exit =
+        AttemptExit { exit_code: Some(3), ..AttemptExit::with_error("it broke", Some(ErrorCategory::Transient)) };
     execution.retry(exit, AT).unwrap();
-    assert_eq!((execution.retry_count(), execution.attempt(), execution.may_retry()), (1, 2, false));
-    assert_eq!(*execution.state(), State::Starting);
-    let attempt = Attempt {
+    assert_eq!((execution.retry_count(), execution.attempt(), execution.can_retry()), (1, 2, false));
+    assert_eq!(*execution.state(), ExecutionState::Starting);
+    let attempt = PreviousAttempt {
         attempt: 1,
-        status: Status::Failure,
+        status: ExecutionStatus::Failure,
         start_time: Some(AT),
         end_time: AT,
         process_id: Some(7),
         exit_code: Some(3),
         error: Some("it broke".into()),
-        error_category: Some(Category::Transient),
+        error_category: Some(ErrorCategory::Transient),
         resource_usage: Some(usage),
     };
     assert_eq!(execution.previous_retries(), [attempt]);
-    execution.end(Status::Cancelled, Exit::default(), AT).unwrap();
-    let end = End { status: Status::Cancelled, at: AT, started: None, exit: Exit::default() };
+    execution.end(ExecutionStatus::Cancelled, AttemptExit::default(), AT).unwrap();
+    let end = ExecutionEnd { status: ExecutionStatus::Cancelled, at: AT, started: None, exit: AttemptExit::default() };
     assert_eq!(execution.ended(), Some(&end));
 }
 
 /// One call of a method that changes the state.
 #[derive(Clone, Debug)]
-enum Step {
+enum ExecutionStep {
     Claim,
     Start(Option<i64>),
-    Measure(u64),
-    Retry(Exit),
-    QueueAgain(Exit),
-    End(Status, Exit),
+    RecordUsage(u64),
+    Retry(AttemptExit),
+    Requeue(AttemptExit),
+    End(ExecutionStatus, AttemptExit),
 }
 
-fn exit() -> impl Strategy<Value = Exit> {
-    let category = prop::option::of(prop::sample::select(Category::ALL));
+fn exit() -> impl Strategy<Value = AttemptExit> {
+    let category = prop::option::of(prop::sample::select(ErrorCategory::ALL));
     let error = prop::option::of((".*", category).prop_map(|(message, category)| RunError { message, category }));
-    let outcome = prop::option::of(prop::sample::select(Outcome::ALL));
+    let outcome = prop::option::of(prop::sample::select(ExecutionOutcome::ALL));
     (any::<Option<i64>>(), error, outcome, any::<Option<u64>>()).prop_map(|(exit_code, error, outcome, cpu_ms)| {
         let resource_usage = cpu_ms.map(|cpu_ms| ResourceUsage { cpu_ms, ..ResourceUsage::default() });
-        Exit { exit_code, error, outcome, resource_usage }
+        AttemptExit { exit_code, error, outcome, resource_usage }
     })
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = ExecutionStep> {
     prop_oneof![
-        4 => Just(Step::Claim),
-        4 => any::<Option<i64>>().prop_map(Step::Start),
-        2 => any::<u64>().prop_map(Step::Measure),
-        2 => exit().prop_map(Step::Retry),
-        1 => exit().prop_map(Step::QueueAgain),
-        1 => (prop::sample::select(Status::ALL), exit()).prop_map(|(status, exit)| Step::End(status, exit)),
+        4 => Just(ExecutionStep::Claim),
+        4 => any::<Option<i64>>().prop_map(ExecutionStep::Start),
+        2 => any::<u64>().prop_map(ExecutionStep::RecordUsage),
+        2 => exit().prop_map(ExecutionStep::Retry),
+        1 => exit().prop_map(ExecutionStep::Requeue),
+        1 => (prop::sample::select(ExecutionStatus::ALL), exit())
+            .prop_map(|(status, exit)| ExecutionStep::End(status, exit)),
     ]
 }
 
@@ -191,21 +196,21 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     // SUP-5
     #[test]
-    fn every_legal_history_survives_its_record(steps in prop::collection::vec(step(), 0..20)) {
+    fn every_execution_round_trips_through_its_record(steps in prop::collection::vec(step(), 0..20)) {
         let mut execution = waiting();
         for (at, step) in (1..).zip(steps) {
             let at = Timestamp::from_second(at).unwrap();
-            // The table decides which steps count.
+            // Steps that are not allowed have no effect.
             let _ = match step {
-                Step::Claim => execution.claim(at),
-                Step::Start(process_id) => execution.start(process_id, at),
-                Step::Measure(cpu_ms) => {
-                    execution.measure(ResourceUsage { cpu_ms, ..ResourceUsage::default() });
+                ExecutionStep::Claim => execution.claim(at),
+                ExecutionStep::Start(process_id) => execution.start(process_id, at),
+                ExecutionStep::RecordUsage(cpu_ms) => {
+                    execution.record_usage(ResourceUsage { cpu_ms, ..ResourceUsage::default() });
                     Ok(())
                 }
-                Step::Retry(exit) => execution.retry(exit, at),
-                Step::QueueAgain(exit) => execution.queue_again(exit, at),
-                Step::End(status, exit) => execution.end(status, exit, at),
+                ExecutionStep::Retry(exit) => execution.retry(exit, at),
+                ExecutionStep::Requeue(exit) => execution.requeue(exit, at),
+                ExecutionStep::End(status, exit) => execution.end(status, exit, at),
             };
             let record = ExecutionRecord::from(execution.clone());
             prop_assert_eq!(record.state, execution.state_name());
@@ -219,22 +224,26 @@ proptest! {
     }
 }
 
-/// Makes a record contradict itself.
-type Change = fn(&mut ExecutionRecord);
+/// A change that makes a record inconsistent.
+type Corruption = fn(&mut ExecutionRecord);
 
 #[test]
-fn impossible_records_are_refused() {
+fn inconsistent_records_are_rejected() {
     // SUP-5
     let mut ended = running();
-    ended.end(Status::Success, Exit::default(), AT).unwrap();
+    ended.end(ExecutionStatus::Success, AttemptExit::default(), AT).unwrap();
     let mut failed = running();
-    failed.end(Status::Failure, Exit::default(), AT).unwrap();
-    let cases: [(&Execution, Change, &str); 15] = [
+    failed.end(ExecutionStatus::Failure, AttemptExit::default(), AT).unwrap();
+    let cases: [(&Execution, Corruption, &str); 15] = [
         (&waiting(), |r| r.exit_code = Some(0), "an execution in the state idle must not have exit_code"),
         (&waiting(), |r| r.end_time = Some(AT), "an execution in the state idle must not have end_time"),
         (&running(), |r| r.queue_position = Some(1), "an execution in the state running must not have queue_position"),
         (&running(), |r| r.start_time = None, "an execution in the state running must have start_time"),
-        (&running(), |r| r.outcome = Some(Outcome::Asks), "an execution in the state running must not have outcome"),
+        (
+            &running(),
+            |r| r.outcome = Some(ExecutionOutcome::InputRequired),
+            "an execution in the state running must not have outcome",
+        ),
         (&ended, |r| r.end_time = None, "an execution in the state completed must have end_time"),
         (&ended, |r| r.start_time = None, "an execution in the state completed must have start_time"),
         (&ended, |r| r.queue_position = Some(1), "an execution in the state completed must not have queue_position"),
@@ -242,10 +251,10 @@ fn impossible_records_are_refused() {
         (&failed, |r| r.start_time = None, "an execution in the state failed must not have process_id"),
         (
             &failed,
-            |r| r.error_category = Some(Category::Transient),
+            |r| r.error_category = Some(ErrorCategory::Transient),
             "an execution in the state failed must not have error_category",
         ),
-        (&waiting(), |r| r.state = StateName::Cleanup, "an execution cannot be at rest in the state cleanup"),
+        (&waiting(), |r| r.state = StateName::Cleanup, "an execution cannot be stored in the state cleanup"),
         (&waiting(), |r| r.retry_count = 1, "retry_count does not match the 0 earlier attempts of the execution"),
         (&waiting(), |r| r.attempt = 2, "attempt does not match the 0 earlier attempts of the execution"),
         (
@@ -262,15 +271,17 @@ fn impossible_records_are_refused() {
 }
 
 #[test]
-fn json_has_the_flat_form() {
+fn json_is_the_flat_record() {
     // SUP-5
     let mut execution = running();
-    execution.retry(Exit::with_error("once", Some(Category::Transient)), AT).unwrap();
+    execution.retry(AttemptExit::with_error("once", Some(ErrorCategory::Transient)), AT).unwrap();
     execution.start(None, AT).unwrap();
-    execution.end(Status::Failure, Exit { exit_code: Some(1), ..Exit::with_error("twice", None) }, AT).unwrap();
+    execution
+        .end(ExecutionStatus::Failure, AttemptExit { exit_code: Some(1), ..AttemptExit::with_error("twice", None) }, AT)
+        .unwrap();
     let at = "1970-01-01T00:00:00Z";
     let step = |from, to| json!({"from": from, "to": to, "at": at});
-    let wanted = json!({
+    let expected = json!({
         "id": Uuid::nil(),
         "agent_id": "a",
         "schedule_id": null,
@@ -316,5 +327,5 @@ fn json_has_the_flat_form() {
             "resource_usage": null,
         }],
     });
-    assert_eq!(serde_json::to_string(&execution).unwrap(), wanted.to_string());
+    assert_eq!(serde_json::to_string(&execution).unwrap(), expected.to_string());
 }

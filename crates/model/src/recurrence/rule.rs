@@ -1,11 +1,12 @@
-//! An RRULE, part by part. Lists are sorted and free of doubles; nothing here knows a date.
+//! The parts of an RRULE and their parsing. Lists of numbers are sorted and have no duplicates.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Weekday};
 use jiff::tz::{Offset, TimeZone};
 
-const MAX_LENGTH: usize = 500;
+const MAX_RULE_BYTES: usize = 500;
 
+/// The `FREQ` of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Frequency {
     Yearly,
@@ -16,44 +17,50 @@ pub enum Frequency {
     Minutely,
 }
 
-/// The last time that a rule allows, as it is written.
+/// The `UNTIL` of a rule: the last allowed time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
+    /// The last day. All of its times are allowed.
     Day(Date),
+    /// A local time without a time zone.
     Local(DateTime),
+    /// A time in UTC.
     Instant(Timestamp),
 }
 
-/// A rule whose every part is valid. An empty list leaves the choice open.
+/// A valid rule. An empty list means no restriction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct RecurrenceRule {
     pub frequency: Frequency,
     pub interval: i64,
-    /// Occurrences in all, the start included.
+    /// The total number of occurrences, including the start.
     pub count: Option<i64>,
     pub until: Option<Until>,
     pub week_start: Weekday,
     pub months: Vec<i64>,
-    /// From the end of the year where negative; so are the next three.
+    /// Negative numbers count from the end of the year.
     pub weeks: Vec<i64>,
+    /// Negative numbers count from the end of the year.
     pub year_days: Vec<i64>,
+    /// Negative numbers count from the end of the month.
     pub month_days: Vec<i64>,
-    /// Which one of the month or year; 0 is every one.
+    /// The number is the position in the month or year. 0 means every such weekday.
     pub weekdays: Vec<(i64, Weekday)>,
     pub hours: Vec<i64>,
     pub minutes: Vec<i64>,
     pub seconds: Vec<i64>,
-    /// Which ones of a year, a month, a week … remain.
+    /// `BYSETPOS`: the positions that are selected in each period.
     pub positions: Vec<i64>,
 }
 
-impl Rule {
-    /// The rule that upper-case text says, or what is wrong with it.
-    pub fn read(text: &str) -> Result<Self, String> {
-        if text.len() > MAX_LENGTH {
-            return Err(format!("it is longer than {MAX_LENGTH} characters"));
+impl RecurrenceRule {
+    /// Parses a rule in upper case. Fails with the reason if a part is unknown, malformed or repeated, if `FREQ` is
+    /// missing, if both `COUNT` and `UNTIL` are given, or if the text has more than 500 bytes.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text.len() > MAX_RULE_BYTES {
+            return Err(format!("it is longer than {MAX_RULE_BYTES} bytes"));
         }
-        let mut rule = Self::every(Frequency::Daily);
+        let mut rule = Self::new(Frequency::Daily);
         let mut seen = Vec::new();
         for part in text.split(';') {
             let (name, value) = part.split_once('=').ok_or_else(|| format!("'{part}' is not NAME=VALUE"))?;
@@ -61,7 +68,7 @@ impl Rule {
                 return Err(format!("{name} is given twice"));
             }
             seen.push(name);
-            rule.take(name, value)?.ok_or_else(|| format!("{name} cannot be '{value}'"))?;
+            rule.set_part(name, value)?.ok_or_else(|| format!("{name} cannot be '{value}'"))?;
         }
         if !seen.contains(&"FREQ") {
             return Err("FREQ is missing".to_owned());
@@ -72,8 +79,8 @@ impl Rule {
         Ok(rule)
     }
 
-    /// Every day, every week … without a word more.
-    pub fn every(frequency: Frequency) -> Self {
+    /// Returns the rule with this frequency and no other part.
+    pub fn new(frequency: Frequency) -> Self {
         Self {
             frequency,
             interval: 1,
@@ -92,34 +99,35 @@ impl Rule {
         }
     }
 
-    /// Takes one part; nothing where the value is not one of that part.
-    fn take(&mut self, name: &str, value: &str) -> Result<Option<()>, String> {
+    /// Sets one part. Returns `Ok(None)` without a change if the value is invalid. Fails if the name is unknown.
+    fn set_part(&mut self, name: &str, value: &str) -> Result<Option<()>, String> {
         Ok(match name {
             "FREQ" => frequency(value).map(|frequency| self.frequency = frequency),
             "INTERVAL" => number(value, 1, 9999).map(|n| self.interval = n),
             "COUNT" => number(value, 1, 99_999).map(|n| self.count = Some(n)),
             "UNTIL" => until(value).map(|until| self.until = Some(until)),
             "WKST" => weekday(value).map(|day| self.week_start = day),
-            "BYDAY" => each(value, numbered_weekday).map(|days| self.weekdays = days),
-            "BYMONTH" => each(value, |v| number(v, 1, 12)).map(|list| self.months = sorted(list)),
-            "BYMONTHDAY" => each(value, |v| signed(v, 31)).map(|list| self.month_days = sorted(list)),
-            "BYYEARDAY" => each(value, |v| signed(v, 366)).map(|list| self.year_days = sorted(list)),
-            "BYWEEKNO" => each(value, |v| signed(v, 53)).map(|list| self.weeks = sorted(list)),
-            "BYSETPOS" => each(value, |v| signed(v, 366)).map(|list| self.positions = sorted(list)),
-            "BYHOUR" => each(value, |v| number(v, 0, 23)).map(|list| self.hours = sorted(list)),
-            "BYMINUTE" => each(value, |v| number(v, 0, 59)).map(|list| self.minutes = sorted(list)),
-            "BYSECOND" => each(value, |v| number(v, 0, 59)).map(|list| self.seconds = sorted(list)),
+            "BYDAY" => parse_list(value, numbered_weekday).map(|days| self.weekdays = days),
+            "BYMONTH" => parse_list(value, |v| number(v, 1, 12)).map(|list| self.months = sorted(list)),
+            "BYMONTHDAY" => parse_list(value, |v| signed(v, 31)).map(|list| self.month_days = sorted(list)),
+            "BYYEARDAY" => parse_list(value, |v| signed(v, 366)).map(|list| self.year_days = sorted(list)),
+            "BYWEEKNO" => parse_list(value, |v| signed(v, 53)).map(|list| self.weeks = sorted(list)),
+            "BYSETPOS" => parse_list(value, |v| signed(v, 366)).map(|list| self.positions = sorted(list)),
+            "BYHOUR" => parse_list(value, |v| number(v, 0, 23)).map(|list| self.hours = sorted(list)),
+            "BYMINUTE" => parse_list(value, |v| number(v, 0, 59)).map(|list| self.minutes = sorted(list)),
+            "BYSECOND" => parse_list(value, |v| number(v, 0, 59)).map(|list| self.seconds = sorted(list)),
             _ => return Err(format!("{name} is not part of an RRULE")),
         })
     }
 
-    /// Whether it names times of day, and not only days.
-    pub fn is_timed(&self) -> bool {
-        let named = [&self.hours, &self.minutes, &self.seconds];
-        self.frequency >= Frequency::Hourly || named.iter().any(|list| !list.is_empty())
+    /// Returns `true` if the rule selects times of day, and not only days.
+    pub fn has_time_of_day(&self) -> bool {
+        let times = [&self.hours, &self.minutes, &self.seconds];
+        self.frequency >= Frequency::Hourly || times.iter().any(|list| !list.is_empty())
     }
 
-    /// Whether a time is not beyond the last one; `zone` is whose clock shows it.
+    /// Returns `true` if the local time in `zone` is not after `UNTIL`, or if the rule has no `UNTIL`. Other parts of
+    /// the rule are not checked.
     pub fn allows(&self, time: DateTime, zone: &TimeZone) -> bool {
         match self.until {
             None => true,
@@ -129,7 +137,8 @@ impl Rule {
         }
     }
 
-    /// Whether a day is not beyond the last one; the day on which the last time falls is allowed as a whole.
+    /// Returns `true` if the day is not after the day of `UNTIL`, or if the rule has no `UNTIL`. An `UNTIL` in UTC is
+    /// converted to `zone`. The whole day of `UNTIL` is included.
     pub fn allows_day(&self, day: Date, zone: &TimeZone) -> bool {
         match self.until {
             None => true,
@@ -140,6 +149,7 @@ impl Rule {
     }
 }
 
+/// Returns the frequency with this name. Returns `None` for other words, also for `SECONDLY`.
 fn frequency(word: &str) -> Option<Frequency> {
     Some(match word {
         "YEARLY" => Frequency::Yearly,
@@ -152,8 +162,8 @@ fn frequency(word: &str) -> Option<Frequency> {
     })
 }
 
-fn each<T>(list: &str, read: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
-    list.split(',').map(read).collect()
+fn parse_list<T>(list: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
+    list.split(',').map(parse).collect()
 }
 
 fn sorted(mut list: Vec<i64>) -> Vec<i64> {
@@ -162,17 +172,19 @@ fn sorted(mut list: Vec<i64>) -> Vec<i64> {
     list
 }
 
+/// Parses digits without a sign. Returns `None` if the number is malformed or not between `min` and `max`.
 fn number(text: &str, min: i64, max: i64) -> Option<i64> {
     let digits = text.bytes().all(|b| b.is_ascii_digit());
     text.parse().ok().filter(|n| digits && (min..=max).contains(n))
 }
 
-/// 1 to `max`, counted from the start or, with a minus sign, from the end.
+/// Parses a number from 1 to `max` with an optional sign. Returns `None` for everything else.
 fn signed(text: &str, max: i64) -> Option<i64> {
     let size = number(text.strip_prefix(['-', '+']).unwrap_or(text), 1, max)?;
     Some(if text.starts_with('-') { -size } else { size })
 }
 
+/// Returns the weekday with this abbreviation, `MO` to `SU`. Returns `None` for everything else.
 fn weekday(text: &str) -> Option<Weekday> {
     Some(match text {
         "MO" => Weekday::Monday,
@@ -186,13 +198,16 @@ fn weekday(text: &str) -> Option<Weekday> {
     })
 }
 
-/// `MO`, or the n-th of the month or year: `2MO`, `-1FR`.
+/// Parses a weekday with an optional position in the month or year: `MO`, `2MO`, `-1FR`. The position is 0 if it is
+/// absent. Returns `None` for everything else, and for a position above 53.
 fn numbered_weekday(text: &str) -> Option<(i64, Weekday)> {
     let (at, _) = text.char_indices().nth_back(1)?;
     let nth = if at == 0 { 0 } else { signed(&text[..at], 53)? };
     Some((nth, weekday(&text[at..])?))
 }
 
+/// Parses a day (`20260131`), a local time (`20260131T150000`) or a time in UTC (`20260131T150000Z`). Returns `None`
+/// for everything else.
 fn until(text: &str) -> Option<Until> {
     if let Ok(day) = Date::strptime("%Y%m%d", text) {
         return Some(Until::Day(day));

@@ -1,4 +1,4 @@
-//! The rules of rules. Occurrences are held against another program by `scripts/recurrence-peer` too.
+//! Tests of recurrence rules. `scripts/recurrence-peer` also compares the occurrences with another implementation.
 
 use jiff::civil::{DateTime, date};
 use proptest::prelude::*;
@@ -6,22 +6,23 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn rules_of_the_field_pass_in_one_spelling() {
+fn rules_are_normalized() {
     // TASK-1
-    for (given, kept) in [
+    for (given, expected) in [
         ("FREQ=DAILY", "FREQ=DAILY"),
         ("rrule:freq=weekly;byday=mo,we", "FREQ=WEEKLY;BYDAY=MO,WE"),
         ("FREQ=MONTHLY;BYDAY=-1FR;COUNT=12", "FREQ=MONTHLY;BYDAY=-1FR;COUNT=12"),
         ("FREQ=MONTHLY;BYMONTHDAY=1,-1;UNTIL=20270101", "FREQ=MONTHLY;BYMONTHDAY=1,-1;UNTIL=20270101"),
         ("FREQ=YEARLY;UNTIL=20270101T000000Z", "FREQ=YEARLY;UNTIL=20270101T000000Z"),
     ] {
-        assert_eq!(parse("recurrence", given).unwrap(), kept);
+        assert_eq!(normalize("recurrence", given).unwrap(), expected);
     }
 }
 
 #[test]
-fn broken_rules_are_refused_with_the_reason() {
-    for (given, why) in [
+fn invalid_rules_are_rejected_with_the_reason() {
+    // TASK-1
+    for (given, reason) in [
         ("", "'' is not NAME=VALUE"),
         ("every day", "'EVERY DAY' is not NAME=VALUE"),
         ("FREQ=FORTNIGHTLY", "FREQ cannot be 'FORTNIGHTLY'"),
@@ -38,25 +39,25 @@ fn broken_rules_are_refused_with_the_reason() {
         ("FREQ=DAILY;UNTIL=20270231", "UNTIL cannot be '20270231'"),
         ("FREQ=DAILY;UNTIL=20270101T000000ZZ", "UNTIL cannot be '20270101T000000ZZ'"),
     ] {
-        let message = parse("recurrence", given).unwrap_err().violations.remove(0).message;
-        assert!(message.ends_with(why), "{given}: {message}");
+        let message = normalize("recurrence", given).unwrap_err().violations.remove(0).message;
+        assert!(message.ends_with(reason), "{given}: {message}");
     }
 }
 
 fn first(rule: &str, start: &str, n: usize) -> Vec<String> {
-    let rule = Rule::read(rule).unwrap();
+    let rule = RecurrenceRule::parse(rule).unwrap();
     let start = start.parse::<DateTime>().unwrap();
     rule.occurrences(start, start).take(n).map(|time| time.strftime("%Y-%m-%dT%H:%M").to_string()).collect()
 }
 
 #[track_caller]
-fn days(rule: &str, start: &str, wanted: &[&str]) {
-    let found = first(rule, &format!("{start}T09:00"), wanted.len());
-    assert_eq!(found, wanted.iter().map(|day| format!("{day}T09:00")).collect::<Vec<_>>(), "{rule}");
+fn days(rule: &str, start: &str, expected: &[&str]) {
+    let found = first(rule, &format!("{start}T09:00"), expected.len());
+    assert_eq!(found, expected.iter().map(|day| format!("{day}T09:00")).collect::<Vec<_>>(), "{rule}");
 }
 
 #[test]
-fn days_of_every_kind() {
+fn every_part_selects_days() {
     // TASK-1
     days("FREQ=WEEKLY;BYDAY=MO,FR", "2026-01-05", &["2026-01-05", "2026-01-09", "2026-01-12"]);
     days("FREQ=MONTHLY", "2026-01-31", &["2026-01-31", "2026-03-31", "2026-05-31"]);
@@ -69,17 +70,18 @@ fn days_of_every_kind() {
     days("FREQ=YEARLY;BYDAY=20MO", "2026-05-18", &["2026-05-18", "2027-05-17"]);
     days("FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1", "2026-01-30", &["2026-01-30", "2026-02-27", "2026-03-31"]);
     days("FREQ=MONTHLY;BYDAY=FR;BYMONTHDAY=13", "2026-01-01", &["2026-02-13", "2026-03-13", "2026-11-13"]);
-    // Both kinds of weekdays in one list: either counts.
+    // A list may contain weekdays with and without a position.
     days("FREQ=MONTHLY;BYDAY=2TU,SU", "2026-02-01", &["2026-02-01", "2026-02-08", "2026-02-10", "2026-02-15"]);
-    // Where a week begins decides which weeks are left out.
+    // The start of the week decides which weeks are skipped.
     let weeks = "FREQ=WEEKLY;INTERVAL=2;BYDAY=TU,SU";
     days(&format!("{weeks};WKST=MO"), "1997-08-05", &["1997-08-05", "1997-08-10", "1997-08-19", "1997-08-24"]);
     days(&format!("{weeks};WKST=SU"), "1997-08-05", &["1997-08-05", "1997-08-17", "1997-08-19", "1997-08-31"]);
 }
 
 #[test]
-fn times_of_every_kind() {
-    let times = |rule, wanted: &[&str]| assert_eq!(first(rule, "2026-01-05T09:00", wanted.len()), wanted, "{rule}");
+fn every_part_selects_times() {
+    let times =
+        |rule, expected: &[&str]| assert_eq!(first(rule, "2026-01-05T09:00", expected.len()), expected, "{rule}");
     times("FREQ=DAILY;BYHOUR=8,20", &["2026-01-05T20:00", "2026-01-06T08:00", "2026-01-06T20:00"]);
     times("FREQ=HOURLY;INTERVAL=5", &["2026-01-05T09:00", "2026-01-05T14:00", "2026-01-05T19:00", "2026-01-06T00:00"]);
     times("FREQ=MINUTELY;INTERVAL=90", &["2026-01-05T09:00", "2026-01-05T10:30", "2026-01-05T12:00"]);
@@ -89,7 +91,8 @@ fn times_of_every_kind() {
 
 #[test]
 fn a_rule_that_never_matches_ends() {
-    // Each was looked at until nothing could come of it, or for centuries.
+    // TASK-1
+    // The search stops when no match is possible, or when its budget is used up.
     for rule in [
         "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30",
         "FREQ=MONTHLY;BYMONTH=4;BYMONTHDAY=31",
@@ -106,10 +109,10 @@ fn a_rule_that_never_matches_ends() {
 }
 
 #[test]
-fn a_set_of_millions_is_not_spelled_out() {
+fn a_large_set_of_times_is_not_materialized() {
     let all = |max: u32| (0..max).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
     let rule = format!("FREQ=YEARLY;BYDAY=SU,MO;BYHOUR={};BYMINUTE={};BYSECOND={}", all(24), all(60), all(60));
-    let rule = Rule::read(&rule).unwrap();
+    let rule = RecurrenceRule::parse(&rule).unwrap();
     let start = date(2026, 1, 1).at(0, 0, 0, 0);
     assert_eq!(
         rule.occurrences(start, date(2026, 12, 31).at(0, 0, 0, 0)).next(),
@@ -118,8 +121,8 @@ fn a_set_of_millions_is_not_spelled_out() {
 }
 
 #[test]
-fn what_lies_long_ago_costs_nothing() {
-    let rule = Rule::read("FREQ=MINUTELY;INTERVAL=7").unwrap();
+fn the_search_does_not_visit_the_distant_past() {
+    let rule = RecurrenceRule::parse("FREQ=MINUTELY;INTERVAL=7").unwrap();
     let start = date(1990, 1, 1).at(0, 0, 0, 0);
     let from = date(2026, 1, 1).at(0, 0, 0, 0);
     let found = rule.occurrences(start, from).next().unwrap();
@@ -128,21 +131,21 @@ fn what_lies_long_ago_costs_nothing() {
 }
 
 #[test]
-fn a_count_goes_down_where_there_is_one() {
-    assert_eq!(counted_down("FREQ=DAILY;COUNT=10;BYHOUR=9", 3), "FREQ=DAILY;COUNT=7;BYHOUR=9");
-    assert_eq!(counted_down("FREQ=DAILY", 3), "FREQ=DAILY");
+fn the_count_is_reduced() {
+    assert_eq!(reduce_count("FREQ=DAILY;COUNT=10;BYHOUR=9", 3), "FREQ=DAILY;COUNT=7;BYHOUR=9");
+    assert_eq!(reduce_count("FREQ=DAILY", 3), "FREQ=DAILY");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn nothing_makes_it_panic(text in "\\PC{0,80}") {
-        let _ = parse("recurrence", &text);
+    fn no_text_causes_a_panic(text in "\\PC{0,80}") {
+        let _ = normalize("recurrence", &text);
     }
 
     #[test]
-    fn times_ascend_from_where_they_are_asked_for(
+    fn occurrences_ascend_from_the_requested_time(
         frequency in "YEARLY|MONTHLY|WEEKLY|DAILY|HOURLY|MINUTELY",
         parts in prop::sample::subsequence(vec![
             "BYMONTH=2,11", "BYWEEKNO=1,53,-1", "BYYEARDAY=1,60,-1", "BYMONTHDAY=1,29,-1", "BYDAY=MO,-1FR,2TU",
@@ -152,13 +155,13 @@ proptest! {
         later in 0_i64..100_000_000,
     ) {
         let text = [vec![format!("FREQ={frequency}")], parts.into_iter().map(str::to_owned).collect()].concat().join(";");
-        let rule = Rule::read(&text).unwrap();
+        let rule = RecurrenceRule::parse(&text).unwrap();
         let civil = |second: i64| jiff::Timestamp::from_second(1_700_000_000 + second).unwrap().to_zoned(jiff::tz::TimeZone::UTC).datetime();
         let (start, from) = (civil(start), civil(start + later));
         let found: Vec<_> = rule.occurrences(start, from).take(20).collect();
         prop_assert!(found.iter().all(|time| *time >= from), "{text}");
         prop_assert!(found.is_sorted_by(|a, b| a < b), "{text}");
-        // Those that are skipped to are those that are counted to.
+        // Skipping ahead finds the same occurrences as iterating from the start.
         if later < 400_000 {
             let counted: Vec<_> = rule.occurrences(start, start).filter(|time| *time >= from).take(found.len()).collect();
             prop_assert_eq!(found, counted, "{}", text);

@@ -1,61 +1,60 @@
-//! What was decided about one of a schedule's times, and why.
+//! Decisions: the recorded outcome of each occurrence of a schedule, with the reason.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::words::words;
+use crate::string_enum::schema_enum;
 
-words! {
-    #[schema(as = DecisionKind)]
-    pub enum Kind {
-        /// It was run.
+schema_enum! {
+    /// The outcome of an occurrence.
+    pub enum DecisionKind {
+        /// The execution was started.
         Fired = "fired",
-        /// It was run late, because nobody was there at its time.
+        /// The execution was started late, because no node was running at the time.
         CaughtUp = "caught_up",
-        /// The one before it had not ended.
+        /// The previous execution was still running.
         Skipped = "skipped",
-        /// Nobody was there at its time, and it is not made up for.
+        /// No node was running at the time, and the occurrence is not caught up.
         Missed = "missed",
         /// The schedule was paused.
         Paused = "paused",
-        /// It could not be run.
+        /// The execution could not be started.
         Refused = "refused",
-        /// Waits for the one before it to end.
+        /// Waits for the end of the previous execution.
         Queued = "queued",
-        /// Somebody asked for it, at no time of the schedule's own.
+        /// Started by a user, outside of the occurrences.
         Run = "run",
     }
 }
 
-/// One of a schedule's times and what became of it. There is one for each.
+/// The outcome of one occurrence of a schedule. Each occurrence has exactly one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Decision {
     pub schedule_id: Uuid,
-    /// The time itself, without jitter.
+    /// The time of the occurrence, without jitter.
     pub due_at: Timestamp,
     pub decided_at: Timestamp,
-    pub kind: Kind,
+    pub kind: DecisionKind,
     pub reason: Option<String>,
     pub execution_id: Option<Uuid>,
-    /// Where this stands for several times: the last of them.
+    /// The last occurrence, if the decision covers several.
     pub until: Option<Timestamp>,
 }
 
-/// The reason why a schedule did, or did not, run around a time.
+/// The reason why a schedule ran, or did not run, at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[schema(as = ScheduleExplanation)]
-pub struct Explanation {
+pub struct ScheduleExplanation {
     pub schedule_id: Uuid,
-    /// The time that was asked about.
+    /// The requested time.
     pub at: Timestamp,
-    /// The last of the schedule's times until then.
+    /// The last occurrence until that time.
     pub due_at: Option<Timestamp>,
-    /// The decision about that time, if there is one.
+    /// The decision about that occurrence.
     pub decision: Option<Decision>,
-    /// A run by hand between that time and the next one, if there was one.
+    /// A manual run between that occurrence and the next one.
     pub by_hand: Option<Decision>,
-    /// A few sentences, in the schedule's zone.
+    /// The explanation in a few sentences. Times are in the time zone of the schedule.
     pub text: String,
 }

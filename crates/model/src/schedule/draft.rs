@@ -1,4 +1,4 @@
-//! A schedule as somebody asks for it, and changes to one.
+//! Drafts of schedules, and patches.
 
 use std::sync::LazyLock;
 
@@ -8,86 +8,92 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::{INPUT, Length, MISSED_WINDOW, Missed, Overlap, Settings};
-use crate::due::Due;
+use super::{DEFAULT_MISSED_WINDOW, INPUT_KEY, MissedPolicy, OverlapPolicy, ScheduleSettings, TimeSpan};
+use crate::due::DueDate;
 use crate::invalid::Checks;
 use crate::json::present;
 use crate::{Invalid, text};
-use redact::{Redactor, What};
+use redact::{RedactOptions, Redactor};
 
 pub const MAX_NAME: usize = 100;
-const MAX_EXPRESSION: usize = 200;
-/// Of the parameters, as JSON.
-const MAX_PARAMETERS: usize = 1 << 20;
-const MAX_JITTER: Length = Length::from_secs(24 * 60 * 60);
+const MAX_EXPRESSION_CHARS: usize = 200;
+/// The maximum size of the parameters as JSON.
+const MAX_PARAMETERS_BYTES: usize = 1 << 20;
+const MAX_JITTER: TimeSpan = TimeSpan::from_secs(24 * 60 * 60);
 const MAX_FAILURES: u32 = 1000;
 
-static SECRETS: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(What { secrets: true, emails: false }));
+static SECRETS: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(RedactOptions { secrets: true, emails: false }));
 
-/// A schedule to be: one of `cron_expression`, `every` and `at`, and whatever else is not as usual.
+/// A request to create a schedule. It needs exactly one of `cron_expression`, `every` and `at`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = ScheduleDraft)]
-pub struct Draft {
+pub struct ScheduleDraft {
     #[schema(min_length = 1, max_length = 100, examples("tidy"))]
     pub name: Option<String>,
     #[schema(examples("codex"))]
     pub agent_id: Option<String>,
-    /// 5 or 6 fields, or a word such as `@daily`.
+    /// 5 or 6 fields, or a shortcut such as `@daily`.
     #[schema(examples("0 17 * * FRI"))]
     pub cron_expression: Option<String>,
     #[schema(examples("1h30m"))]
     pub every: Option<String>,
-    /// RFC 3339, or a date and time in the schedule's zone.
+    /// RFC 3339, or a date and time without offset in the time zone of the schedule.
     pub at: Option<String>,
-    /// The user's where it is not given.
+    /// The time zone of the user by default.
     #[schema(examples("Europe/Berlin"))]
     pub time_zone: Option<String>,
-    /// `input` is the text that the agent is given; the rest are parameters of the run.
+    /// `input` is the input text of the agent. All other keys are parameters of the run.
     #[schema(value_type = Option<Object>)]
     pub input_parameters: Option<Map<String, Value>>,
-    /// `skip` where it is not given.
-    #[schema(value_type = Option<Overlap>)]
+    /// `skip` by default.
+    #[schema(value_type = Option<OverlapPolicy>)]
     pub overlap: Option<String>,
-    /// `once` where it is not given.
-    #[schema(value_type = Option<Missed>)]
+    /// `once` by default.
+    #[schema(value_type = Option<MissedPolicy>)]
     pub missed: Option<String>,
-    /// `1d` where it is not given.
+    /// `1d` by default.
     pub missed_window: Option<String>,
     pub jitter: Option<String>,
     pub start_at: Option<String>,
     pub end_at: Option<String>,
     #[schema(minimum = 1, maximum = 1000)]
     pub pause_after_failures: Option<u32>,
-    /// `true` where it is not given.
+    /// `true` by default.
     pub enabled: Option<bool>,
 }
 
-impl Draft {
-    /// The settings, or everything that is wrong with them. Whether the cron expression can be read and the agent is
-    /// there is for others to say. `zone` is the user's.
-    pub fn check(self, zone: &TimeZone) -> Result<Settings, Invalid> {
+impl ScheduleDraft {
+    /// Returns the settings. Fails with all violations. `zone` is the time zone of the user; if it has no IANA name,
+    /// UTC is stored.
+    ///
+    /// Does not check the syntax of the cron expression or that the agent exists. `enabled` is not part of the
+    /// settings.
+    pub fn check(self, zone: &TimeZone) -> Result<ScheduleSettings, Invalid> {
         let mut checks = Checks::default();
         let name = checks.take(text::required_line("name", &self.name.unwrap_or_default(), MAX_NAME));
         let agent_id = self.agent_id.unwrap_or_default();
         if agent_id.trim().is_empty() {
             checks.fail("agent_id", "required", "must be given");
         }
-        let time_zone = self.time_zone.map_or(Ok(zone.clone()), |name| zone_of(&name));
+        let time_zone = self.time_zone.map_or(Ok(zone.clone()), |name| parse_zone(&name));
         let time_zone = checks.take(time_zone).unwrap_or(TimeZone::UTC);
         let timings = [self.cron_expression.is_some(), self.every.is_some(), self.at.is_some()];
         if timings.iter().filter(|given| **given).count() != 1 {
-            checks.fail("cron_expression", "one_of", "must be given, or else every, or at: exactly one of the three");
+            checks.fail(
+                "cron_expression",
+                "one_of",
+                "must be given unless every or at is given: exactly one of the three is required",
+            );
         }
         let cron_expression = self
             .cron_expression
-            .and_then(|text| checks.take(text::required_line("cron_expression", &text, MAX_EXPRESSION)));
-        let every = self.every.and_then(|text| checks.take(Length::parse("every", &text)));
-        let mut moment =
-            |field: &str, text: Option<String>| text.and_then(|text| checks.take(moment(field, &text, &time_zone)));
-        let at = moment("at", self.at);
-        let start_at = moment("start_at", self.start_at);
-        let end_at = moment("end_at", self.end_at);
+            .and_then(|text| checks.take(text::required_line("cron_expression", &text, MAX_EXPRESSION_CHARS)));
+        let every = self.every.and_then(|text| checks.take(TimeSpan::parse("every", &text)));
+        let mut time =
+            |field: &str, text: Option<String>| text.and_then(|text| checks.take(parse_time(field, &text, &time_zone)));
+        let at = time("at", self.at);
+        let start_at = time("start_at", self.start_at);
+        let end_at = time("end_at", self.end_at);
         if let (Some(start), Some(end)) = (start_at, end_at)
             && end < start
         {
@@ -96,13 +102,14 @@ impl Draft {
         if at.is_some() && (start_at.is_some() || end_at.is_some()) {
             checks.fail("at", "one_of", "must not be given together with start_at or end_at");
         }
-        let overlap = self.overlap.map_or(Ok(Overlap::Skip), |word| Overlap::parse("overlap", &word));
-        let overlap = checks.take(overlap).unwrap_or(Overlap::Skip);
-        let missed = self.missed.map_or(Ok(Missed::Once), |word| Missed::parse("missed", &word));
-        let missed = checks.take(missed).unwrap_or(Missed::Once);
-        let window = self.missed_window.map_or(Ok(MISSED_WINDOW), |text| Length::parse("missed_window", &text));
-        let missed_window = checks.take(window).unwrap_or(MISSED_WINDOW);
-        let jitter = self.jitter.and_then(|text| checks.take(Length::parse("jitter", &text)));
+        let overlap = self.overlap.map_or(Ok(OverlapPolicy::Skip), |word| OverlapPolicy::parse("overlap", &word));
+        let overlap = checks.take(overlap).unwrap_or(OverlapPolicy::Skip);
+        let missed = self.missed.map_or(Ok(MissedPolicy::Once), |word| MissedPolicy::parse("missed", &word));
+        let missed = checks.take(missed).unwrap_or(MissedPolicy::Once);
+        let window =
+            self.missed_window.map_or(Ok(DEFAULT_MISSED_WINDOW), |text| TimeSpan::parse("missed_window", &text));
+        let missed_window = checks.take(window).unwrap_or(DEFAULT_MISSED_WINDOW);
+        let jitter = self.jitter.and_then(|text| checks.take(TimeSpan::parse("jitter", &text)));
         if jitter.is_some_and(|jitter| jitter > MAX_JITTER) {
             checks.fail("jitter", "range", format!("must be at most {MAX_JITTER}"));
         }
@@ -115,8 +122,8 @@ impl Draft {
             checks.fail("pause_after_failures", "range", format!("must be between 1 and {MAX_FAILURES}"));
         }
         let input_parameters = self.input_parameters.unwrap_or_default();
-        parameters(&mut checks, &input_parameters);
-        let settings = name.map(|name| Settings {
+        check_parameters(&mut checks, &input_parameters);
+        let settings = name.map(|name| ScheduleSettings {
             name,
             agent_id,
             cron_expression,
@@ -136,9 +143,9 @@ impl Draft {
     }
 }
 
-/// What a draft would have to be for these settings.
-impl From<Settings> for Draft {
-    fn from(settings: Settings) -> Self {
+/// Returns the draft with exactly these settings.
+impl From<ScheduleSettings> for ScheduleDraft {
+    fn from(settings: ScheduleSettings) -> Self {
         Self {
             name: Some(settings.name),
             agent_id: Some(settings.agent_id),
@@ -159,12 +166,11 @@ impl From<Settings> for Draft {
     }
 }
 
-/// Changes to a schedule: absent leaves a field as it is, `null` gives it back its default. One of `cron_expression`,
-/// `every` and `at` takes the place of whichever there was.
+/// Changes to a schedule. An absent field is not changed; `null` resets it to its default. A new `cron_expression`,
+/// `every` or `at` replaces the current one of the three.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = SchedulePatch)]
-pub struct Patch {
+pub struct SchedulePatch {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false, min_length = 1, max_length = 100)]
     pub name: Option<String>,
@@ -183,15 +189,15 @@ pub struct Patch {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
     pub time_zone: Option<String>,
-    /// Replaces all of them.
+    /// Replaces all parameters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Object, required = false)]
     pub input_parameters: Option<Map<String, Value>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Overlap>)]
+    #[schema(value_type = Option<OverlapPolicy>)]
     pub overlap: Option<Option<String>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Missed>)]
+    #[schema(value_type = Option<MissedPolicy>)]
     pub missed: Option<Option<String>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
@@ -208,21 +214,22 @@ pub struct Patch {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>)]
     pub pause_after_failures: Option<Option<u32>>,
-    /// `false` pauses it, `true` lets it go on.
+    /// `false` pauses the schedule, `true` resumes it.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = bool, required = false)]
     pub enabled: Option<bool>,
 }
 
-impl Patch {
-    /// The draft that these settings become.
-    pub fn over(self, settings: Settings) -> Result<Draft, Invalid> {
+impl SchedulePatch {
+    /// Returns the draft of the changed settings, which is not validated yet. Its `enabled` is that of the patch. Fails
+    /// if the patch has no field.
+    pub fn apply_to(self, settings: ScheduleSettings) -> Result<ScheduleDraft, Invalid> {
         if self == Self::default() {
-            return Err(Invalid::one("body", "min_fields", "must name at least one field"));
+            return Err(Invalid::one("body", "min_fields", "must have at least one field"));
         }
-        let mut draft = Draft::from(settings);
-        let new = |given: &Option<Option<String>>| given.as_ref().is_some_and(Option::is_some);
-        if new(&self.cron_expression) || new(&self.every) || new(&self.at) {
+        let mut draft = ScheduleDraft::from(settings);
+        let is_new = |given: &Option<Option<String>>| given.as_ref().is_some_and(Option::is_some);
+        if is_new(&self.cron_expression) || is_new(&self.every) || is_new(&self.at) {
             (draft.cron_expression, draft.every, draft.at) = (None, None, None);
         }
         draft.name = self.name.or(draft.name);
@@ -244,38 +251,47 @@ impl Patch {
     }
 }
 
-fn zone_of(name: &str) -> Result<TimeZone, Invalid> {
-    let wrong = || Invalid::one("time_zone", "time_zone", "must be a time zone such as Europe/Berlin or UTC");
-    let zone = TimeZone::get(name.trim()).map_err(|_| wrong())?;
-    if zone.iana_name().is_some() { Ok(zone) } else { Err(wrong()) }
+/// Returns the time zone with this IANA name. Fails if the name is unknown.
+fn parse_zone(name: &str) -> Result<TimeZone, Invalid> {
+    let invalid = || Invalid::one("time_zone", "time_zone", "must be a time zone such as Europe/Berlin or UTC");
+    let zone = TimeZone::get(name.trim()).map_err(|_| invalid())?;
+    if zone.iana_name().is_some() { Ok(zone) } else { Err(invalid()) }
 }
 
-/// To the second.
-fn moment(field: &str, text: &str, zone: &TimeZone) -> Result<Timestamp, Invalid> {
-    let moment = Due::parse(field, text, zone).ok().and_then(|due| due.moment());
-    let message = "must be a time such as 2026-01-31T15:00:00+01:00, or without offset one in the schedule's zone";
-    moment.ok_or_else(|| Invalid::one(field, "date_time", message))
+/// Parses a time, truncated to the second. A time without offset is in `zone`. Fails if the text has no time of day.
+fn parse_time(field: &str, text: &str, zone: &TimeZone) -> Result<Timestamp, Invalid> {
+    let time = DueDate::parse(field, text, zone).ok().and_then(|due| due.timestamp());
+    let message =
+        "must be a time such as 2026-01-31T15:00:00+01:00; without an offset it is in the time zone of the schedule";
+    time.ok_or_else(|| Invalid::one(field, "date_time", message))
 }
 
-fn parameters(checks: &mut Checks, parameters: &Map<String, Value>) {
+/// Adds a violation if the parameters have more than [`MAX_PARAMETERS_BYTES`] as JSON, for each invalid name, for each
+/// parameter that contains a secret, and if `input` is not a string.
+fn check_parameters(checks: &mut Checks, parameters: &Map<String, Value>) {
     let size = serde_json::to_string(parameters).map_or(usize::MAX, |json| json.len());
-    if size > MAX_PARAMETERS {
-        checks.fail("input_parameters", "max_length", format!("must have at most {MAX_PARAMETERS} bytes as JSON"));
+    if size > MAX_PARAMETERS_BYTES {
+        checks.fail(
+            "input_parameters",
+            "max_length",
+            format!("must have at most {MAX_PARAMETERS_BYTES} bytes as JSON"),
+        );
     }
-    let names = parameters.keys().filter(|name| *name != INPUT);
+    let names = parameters.keys().filter(|name| *name != INPUT_KEY);
     for name in names.filter(|name| name.is_empty() || name.contains("}}")) {
-        let message = "must have names that can stand between {{ and }}";
+        let message = "must have a name that is not empty and does not contain }}";
         checks.fail(format!("input_parameters.{name}"), "name", message);
     }
     for (name, value) in parameters {
         let mut shown = json!({ name: value });
         SECRETS.json(&mut shown);
         if shown != json!({ name: value }) {
-            let message = "must not have a secret in it: it is kept as it is; let the agent's envs refer to it";
+            let message =
+                "must not contain a secret, because it is stored unchanged; use the envs of the agent instead";
             checks.fail(format!("input_parameters.{name}"), "secret", message);
         }
     }
-    if parameters.get(INPUT).is_some_and(|input| !input.is_string()) {
-        checks.fail("input_parameters.input", "type", "must be a text");
+    if parameters.get(INPUT_KEY).is_some_and(|input| !input.is_string()) {
+        checks.fail("input_parameters.input", "type", "must be a string");
     }
 }

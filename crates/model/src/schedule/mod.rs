@@ -1,12 +1,12 @@
-//! Schedules: an agent that is run at certain times (S2's ScheduledTask), and the decision that each of those times leaves.
+//! Schedules: rules that run an agent at certain times (S2's ScheduledTask), and the decision about each occurrence.
 //!
-//! What a cron expression means is the scheduler's to say; here it is a text.
+//! This module does not parse cron expressions. The crate `scheduler` does.
 
 mod decision;
 mod draft;
-mod length;
 #[cfg(test)]
 mod tests;
+mod time_span;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -14,67 +14,68 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-pub use decision::{Decision, Explanation, Kind};
-pub use draft::{Draft, MAX_NAME, Patch};
-pub use length::Length;
+pub use decision::{Decision, DecisionKind, ScheduleExplanation};
+pub use draft::{MAX_NAME, ScheduleDraft, SchedulePatch};
+pub use time_span::TimeSpan;
 
-use crate::execution::Status;
-use crate::words::words;
+use crate::execution::ExecutionStatus;
+use crate::string_enum::schema_enum;
 
-/// The key of `input_parameters` whose value is the text that the agent is given; the rest are parameters of the run.
-pub const INPUT: &str = "input";
+/// The key of the input text in `input_parameters`. All other keys are parameters of the run.
+pub const INPUT_KEY: &str = "input";
 
-/// How late a run may still be made up for, where nothing else is said.
-pub const MISSED_WINDOW: Length = Length::from_secs(24 * 60 * 60);
+/// The default of `missed_window`.
+pub const DEFAULT_MISSED_WINDOW: TimeSpan = TimeSpan::from_secs(24 * 60 * 60);
 
-/// What somebody wrote down. Every value has passed [`Draft::check`].
+/// The settings of a schedule, validated by [`ScheduleDraft::check`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[schema(as = ScheduleSettings)]
-pub struct Settings {
+pub struct ScheduleSettings {
     #[schema(examples("tidy"))]
     pub name: String,
     #[schema(examples("codex"))]
     pub agent_id: String,
-    /// 5 or 6 fields, or a word such as `@daily`. One of `cron_expression`, `every` and `at` is there.
+    /// 5 or 6 fields, or a shortcut such as `@daily`. Exactly one of `cron_expression`, `every` and `at` is set.
     #[schema(examples("0 17 * * FRI"))]
     pub cron_expression: Option<String>,
-    /// Counted from `start_at`, or else from the moment the schedule was made.
+    /// The interval, counted from `start_at`, or else from the creation of the schedule.
     #[schema(value_type = Option<String>, examples("1h30m"))]
-    pub every: Option<Length>,
-    /// Once.
+    pub every: Option<TimeSpan>,
+    /// The time of a single run.
     pub at: Option<Timestamp>,
-    /// By whose clock the cron expression is read.
+    /// The time zone of the cron expression.
     #[schema(examples("Europe/Berlin"))]
     pub time_zone: String,
-    /// `input` is the text that the agent is given; the rest are parameters of the run.
+    /// `input` is the input text of the agent. All other keys are parameters of the run.
     #[schema(value_type = Object)]
     pub input_parameters: Map<String, Value>,
-    pub overlap: Overlap,
-    pub missed: Missed,
-    /// How late a missed run may still be made up for.
+    pub overlap: OverlapPolicy,
+    pub missed: MissedPolicy,
+    /// The age up to which a missed run is caught up.
     #[schema(value_type = String, examples("1d"))]
-    pub missed_window: Length,
-    /// Each run is put off by up to so long, by a time of its own.
+    pub missed_window: TimeSpan,
+    /// The maximum random delay of each run.
     #[schema(value_type = Option<String>, examples("5m"))]
-    pub jitter: Option<Length>,
+    pub jitter: Option<TimeSpan>,
     pub start_at: Option<Timestamp>,
     pub end_at: Option<Timestamp>,
-    /// How many failures in a row pause it.
+    /// The number of consecutive failures that pauses the schedule.
     #[schema(minimum = 1, maximum = 1000)]
     pub pause_after_failures: Option<u32>,
 }
 
-impl Settings {
-    /// Whether two of these come due at the same times.
-    pub fn is_timed_like(&self, other: &Self) -> bool {
+impl ScheduleSettings {
+    /// Returns `true` if both settings have the same occurrences: equal times, intervals and jitter. The time zone is
+    /// compared only for cron expressions.
+    pub fn has_same_timing(&self, other: &Self) -> bool {
         let timing = |s: &Self| (s.cron_expression.clone(), s.every, s.at, s.start_at, s.end_at, s.jitter);
         timing(self) == timing(other) && (self.cron_expression.is_none() || self.time_zone == other.time_zone)
     }
 
-    /// The text that the agent is given, and the run's parameters.
-    pub fn request(&self) -> (String, Map<String, Value>) {
+    /// Returns the input text and the parameters of a run. The input is empty if it is not set, and JSON if it is not a
+    /// string.
+    pub fn input_and_parameters(&self) -> (String, Map<String, Value>) {
         let mut parameters = self.input_parameters.clone();
-        let input = match parameters.shift_remove(INPUT) {
+        let input = match parameters.shift_remove(INPUT_KEY) {
             Some(Value::String(text)) => text,
             Some(other) => other.to_string(),
             None => String::new(),
@@ -83,48 +84,47 @@ impl Settings {
     }
 }
 
-/// An agent that is run at certain times.
+/// A rule that runs an agent at certain times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Schedule {
     pub id: Uuid,
     #[serde(flatten)]
-    pub settings: Settings,
-    /// `false` is the same as paused.
+    pub settings: ScheduleSettings,
+    /// `false` if the schedule is paused.
     pub enabled: bool,
-    /// Whether it is `active` or `executing`.
+    /// `true` if the state is `active` or `executing`.
     pub active: bool,
-    pub state: State,
+    pub state: ScheduleState,
     pub paused_reason: Option<String>,
     pub paused_at: Option<Timestamp>,
     pub last_execution: Option<Timestamp>,
-    /// How the last execution that has ended did so.
-    pub last_status: Option<Status>,
+    /// The status of the last ended execution.
+    pub last_status: Option<ExecutionStatus>,
     pub next_execution: Option<Timestamp>,
-    /// Failures in a row.
+    /// The number of consecutive failures.
     pub failures: i64,
-    pub source: Source,
+    pub source: ScheduleSource,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
 
-words! {
-    /// Where a schedule is in its life.
-    #[schema(as = ScheduleState)]
-    pub enum State {
-        /// Its `start_at` is yet to come.
+schema_enum! {
+    /// The state of a schedule.
+    pub enum ScheduleState {
+        /// `start_at` is in the future.
         Created = "created",
-        /// Waits for its next time.
+        /// Waits for the next occurrence.
         Active = "active",
-        /// An execution of it has not ended.
+        /// An execution of the schedule has not ended.
         Executing = "executing",
-        /// Not enabled: nothing starts.
+        /// Not enabled. No execution starts.
         Paused = "paused",
     }
 }
 
-impl State {
-    /// Where a schedule is. One that is paused is paused, also while its last execution goes on.
-    pub fn of(enabled: bool, executing: bool, start_at: Option<Timestamp>, now: Timestamp) -> Self {
+impl ScheduleState {
+    /// Returns the state of a schedule. A paused schedule is `Paused` even while its last execution is running.
+    pub fn compute(enabled: bool, executing: bool, start_at: Option<Timestamp>, now: Timestamp) -> Self {
         if !enabled {
             Self::Paused
         } else if executing {
@@ -136,43 +136,46 @@ impl State {
         }
     }
 
+    /// Returns `true` for `Active` and `Executing`.
     pub fn is_active(self) -> bool {
         matches!(self, Self::Active | Self::Executing)
     }
 }
 
-words! {
-    /// What becomes of a run that is due while the one before it goes on.
-    pub enum Overlap {
-        /// It is left out.
+schema_enum! {
+    /// The policy for an occurrence that is due while the previous execution is running.
+    #[schema(as = Overlap)]
+    pub enum OverlapPolicy {
+        /// The occurrence is skipped.
         Skip = "skip",
-        /// It starts when the other has ended; while one waits, others are left out.
+        /// The occurrence starts after the previous execution. Further occurrences are skipped while it waits.
         QueueOne = "queue_one",
-        /// All of them start, one after the other.
+        /// All occurrences start, one after the other.
         QueueAll = "queue_all",
-        /// The other is cancelled, and then it starts.
+        /// The previous execution is cancelled first.
         Cancel = "cancel",
-        /// Both run.
+        /// Both executions run.
         Allow = "allow",
     }
 }
 
-words! {
-    /// What becomes of runs whose time has passed while nobody was there to start them.
-    pub enum Missed {
+schema_enum! {
+    /// The policy for occurrences that passed while no node was running.
+    #[schema(as = Missed)]
+    pub enum MissedPolicy {
+        /// Missed occurrences are not caught up.
         None = "none",
-        /// The last of them is made up for.
+        /// The last missed occurrence is caught up.
         Once = "once",
-        /// Each of them is made up for.
+        /// Each missed occurrence is caught up.
         All = "all",
     }
 }
 
-words! {
-    /// Where a schedule comes from.
-    #[schema(as = ScheduleSource)]
-    pub enum Source {
-        /// The configuration file: it can be paused and run over the API, but not changed.
+schema_enum! {
+    /// The origin of a schedule.
+    pub enum ScheduleSource {
+        /// The configuration file. The schedule can be paused and run over the API, but not changed.
         File = "file",
         Api = "api",
     }

@@ -1,4 +1,4 @@
-//! What is taken for a schedule and what is not; what a change makes of one.
+//! Tests of the validation of schedules and patches.
 
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
@@ -11,35 +11,35 @@ fn berlin() -> TimeZone {
     TimeZone::get("Europe/Berlin").unwrap()
 }
 
-fn read(value: Value) -> Result<Settings, Invalid> {
-    let draft: Draft = crate::json::from_value(value)?;
+fn check(value: Value) -> Result<ScheduleSettings, Invalid> {
+    let draft: ScheduleDraft = crate::json::from_value(value)?;
     draft.check(&berlin())
 }
 
-fn fields(result: Result<Settings, Invalid>) -> Vec<String> {
+fn invalid_fields(result: Result<ScheduleSettings, Invalid>) -> Vec<String> {
     result.unwrap_err().violations.into_iter().map(|violation| violation.field).collect()
 }
 
 #[test]
-fn what_is_not_said_is_safe() {
+fn missing_fields_have_safe_defaults() {
     // SCHED-1, SCHED-3
-    let settings = read(json!({"name": " tidy ", "agent_id": "codex", "cron_expression": "0 17 * * FRI"})).unwrap();
+    let settings = check(json!({"name": " tidy ", "agent_id": "codex", "cron_expression": "0 17 * * FRI"})).unwrap();
     assert_eq!(settings.name, "tidy");
     assert_eq!(settings.time_zone, "Europe/Berlin", "the user's");
-    assert_eq!((settings.overlap, settings.missed), (Overlap::Skip, Missed::Once));
-    assert_eq!((settings.missed_window, settings.jitter), (MISSED_WINDOW, None));
+    assert_eq!((settings.overlap, settings.missed), (OverlapPolicy::Skip, MissedPolicy::Once));
+    assert_eq!((settings.missed_window, settings.jitter), (DEFAULT_MISSED_WINDOW, None));
     assert_eq!((settings.start_at, settings.end_at, settings.pause_after_failures), (None, None, None));
 }
 
 #[test]
-fn everything_that_is_wrong_is_named_at_once() {
+fn all_violations_are_reported_at_once() {
     // SCHED-1
-    let wrong = read(json!({
+    let result = check(json!({
         "name": " ", "agent_id": "", "every": "soon", "time_zone": "Middle/Earth", "overlap": "maybe", "missed": "some",
         "missed_window": "0s", "jitter": "2d", "start_at": "tomorrow", "end_at": "2026-01-01", "pause_after_failures": 0,
         "input_parameters": {"input": 7, "": 1},
     }));
-    let wanted = [
+    let expected = [
         "name",
         "agent_id",
         "time_zone",
@@ -54,112 +54,114 @@ fn everything_that_is_wrong_is_named_at_once() {
         "input_parameters.",
         "input_parameters.input",
     ];
-    assert_eq!(fields(wrong), wanted);
-    let of = |more: Value| {
-        let mut draft = json!({"name": "n", "agent_id": "a"});
-        draft.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        read(draft)
+    assert_eq!(invalid_fields(result), expected);
+    let check_with = |more: Value| {
+        let mut value = json!({"name": "n", "agent_id": "a"});
+        value.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        check(value)
     };
-    assert_eq!(fields(of(json!({}))), ["cron_expression"]);
-    assert_eq!(fields(of(json!({"every": "1h", "at": "2026-01-01T12:00"}))), ["cron_expression"]);
-    assert_eq!(fields(of(json!({"every": "1h", "jitter": "1h"}))), ["jitter"]);
+    assert_eq!(invalid_fields(check_with(json!({}))), ["cron_expression"]);
+    assert_eq!(invalid_fields(check_with(json!({"every": "1h", "at": "2026-01-01T12:00"}))), ["cron_expression"]);
+    assert_eq!(invalid_fields(check_with(json!({"every": "1h", "jitter": "1h"}))), ["jitter"]);
     assert_eq!(
-        fields(of(json!({"every": "1h", "start_at": "2026-01-02T00:00", "end_at": "2026-01-01T00:00"}))),
+        invalid_fields(check_with(
+            json!({"every": "1h", "start_at": "2026-01-02T00:00", "end_at": "2026-01-01T00:00"})
+        )),
         ["end_at"]
     );
-    assert_eq!(fields(of(json!({"at": "2026-01-01T12:00", "end_at": "2026-01-02T00:00"}))), ["at"]);
-    assert_eq!(fields(of(json!({"evry": "1h"}))), ["evry"]);
+    assert_eq!(invalid_fields(check_with(json!({"at": "2026-01-01T12:00", "end_at": "2026-01-02T00:00"}))), ["at"]);
+    assert_eq!(invalid_fields(check_with(json!({"evry": "1h"}))), ["evry"]);
     // SUP-9
     let key = format!("{}{}", "gh", "p_Aq1Sw2De3Fr4Gt5Hy6Ju7Ki8Lo9Zx0Cv1Bn2");
     for parameters in [json!({"input": format!("use {key}")}), json!({"api_key": "abc"}), json!({"x": {"y": [key]}})] {
         let name = format!("input_parameters.{}", parameters.as_object().unwrap().keys().next().unwrap());
-        assert_eq!(fields(of(json!({"every": "1h", "input_parameters": parameters}))), [name]);
+        assert_eq!(invalid_fields(check_with(json!({"every": "1h", "input_parameters": parameters}))), [name]);
     }
-    assert!(of(json!({"every": "1h", "input_parameters": {"input": "write to bob@example.com"}})).is_ok());
+    assert!(check_with(json!({"every": "1h", "input_parameters": {"input": "write to bob@example.com"}})).is_ok());
 }
 
 #[test]
-fn times_without_an_offset_are_the_schedules() {
+fn times_without_an_offset_are_in_the_zone_of_the_schedule() {
     // SCHED-1
     let at = |zone: Option<&str>| {
         let draft = json!({"name": "n", "agent_id": "a", "at": "2026-07-01T12:00", "time_zone": zone});
-        read(draft).unwrap().at.unwrap().to_string()
+        check(draft).unwrap().at.unwrap().to_string()
     };
     assert_eq!(at(None), "2026-07-01T10:00:00Z");
     assert_eq!(at(Some("America/New_York")), "2026-07-01T16:00:00Z");
 }
 
 #[test]
-fn a_change_is_held_to_the_same_rules() {
+fn a_patch_is_validated_like_a_draft() {
     // SCHED-2
-    let before = read(json!({
+    let before = check(json!({
         "name": "n", "agent_id": "a", "cron_expression": "@daily", "jitter": "1m", "input_parameters": {"input": "go", "x": 1},
     }))
     .unwrap();
     let after = |patch: Value| {
-        let patch: Patch = crate::json::from_value(patch).unwrap();
-        patch.over(before.clone()).and_then(|draft| draft.check(&TimeZone::UTC))
+        let patch: SchedulePatch = crate::json::from_value(patch).unwrap();
+        patch.apply_to(before.clone()).and_then(|draft| draft.check(&TimeZone::UTC))
     };
-    assert_eq!(fields(after(json!({}))), ["body"]);
-    assert_eq!(fields(after(json!({"cron_expression": null}))), ["cron_expression"]);
-    assert_eq!(fields(after(json!({"every": "30s"}))), ["jitter"], "what was there counts too");
+    assert_eq!(invalid_fields(after(json!({}))), ["body"]);
+    assert_eq!(invalid_fields(after(json!({"cron_expression": null}))), ["cron_expression"]);
+    assert_eq!(invalid_fields(after(json!({"every": "30s"}))), ["jitter"], "unchanged fields are validated too");
     let changed = after(json!({"every": "90m", "jitter": null, "overlap": "allow"})).unwrap();
-    let wanted = Settings {
+    let expected = ScheduleSettings {
         cron_expression: None,
-        every: Some(Length::from_secs(5400)),
+        every: Some(TimeSpan::from_secs(5400)),
         jitter: None,
-        overlap: Overlap::Allow,
+        overlap: OverlapPolicy::Allow,
         ..before.clone()
     };
-    assert_eq!(changed, wanted, "the zone stays the schedule's");
-    assert!(!changed.is_timed_like(&before));
-    assert!(after(json!({"missed": "all"})).unwrap().is_timed_like(&before));
-    assert_eq!(before.request(), ("go".to_owned(), json!({"x": 1}).as_object().unwrap().clone()));
+    assert_eq!(changed, expected, "the time zone of the schedule does not change");
+    assert!(!changed.has_same_timing(&before));
+    assert!(after(json!({"missed": "all"})).unwrap().has_same_timing(&before));
+    assert_eq!(before.input_and_parameters(), ("go".to_owned(), json!({"x": 1}).as_object().unwrap().clone()));
 }
 
 #[test]
-fn where_a_schedule_is() {
+fn the_state_is_derived() {
     // SCHED-2: enabled=false is paused; active is active or executing
     let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
     let later = Some("2026-01-02T00:00:00Z".parse().unwrap());
-    assert_eq!(State::of(true, false, later, now), State::Created);
-    assert_eq!(State::of(true, false, Some(now), now), State::Active);
-    assert_eq!(State::of(true, true, later, now), State::Executing, "somebody has run it by hand");
-    assert_eq!(State::of(false, true, None, now), State::Paused);
-    let active: Vec<_> = State::ALL.iter().filter(|state| state.is_active()).collect();
-    assert_eq!(active, [&State::Active, &State::Executing]);
+    assert_eq!(ScheduleState::compute(true, false, later, now), ScheduleState::Created);
+    assert_eq!(ScheduleState::compute(true, false, Some(now), now), ScheduleState::Active);
+    assert_eq!(ScheduleState::compute(true, true, later, now), ScheduleState::Executing, "started by a user");
+    assert_eq!(ScheduleState::compute(false, true, None, now), ScheduleState::Paused);
+    let active: Vec<_> = ScheduleState::ALL.iter().filter(|state| state.is_active()).collect();
+    assert_eq!(active, [&ScheduleState::Active, &ScheduleState::Executing]);
 }
 
 #[test]
-fn lengths_as_people_write_them() {
+fn time_spans_are_parsed() {
     for (text, seconds) in
         [("45s", 45), ("90m", 5400), ("1h30m", 5400), ("1h 30m", 5400), ("2d", 172_800), ("1w", 604_800)]
     {
-        assert_eq!(Length::parse("every", text).map(Length::as_secs), Ok(seconds), "{text}");
+        assert_eq!(TimeSpan::parse("every", text).map(TimeSpan::as_secs), Ok(seconds), "{text}");
     }
     for wrong in ["", "0s", "-1h", "1h ago", "soon", "500ms", "1.5s", "90", "1mo", "11y", "99999d"] {
-        assert!(Length::parse("every", wrong).is_err(), "{wrong}");
+        assert!(TimeSpan::parse("every", wrong).is_err(), "{wrong}");
     }
 }
 
 proptest! {
     #[test]
-    fn a_length_reads_what_it_wrote(seconds in 1..3660 * 86_400_u32) {
-        let length = Length::from_secs(seconds);
-        prop_assert_eq!(Length::parse("every", &length.to_string()), Ok(length));
+    fn time_spans_round_trip_through_text(seconds in 1..3660 * 86_400_u32) {
+        let time_span = TimeSpan::from_secs(seconds);
+        prop_assert_eq!(TimeSpan::parse("every", &time_span.to_string()), Ok(time_span));
     }
 
     #[test]
-    fn settings_become_a_draft_and_settings_again(seconds in 2..86_400_u32, jitter in proptest::option::of(1..2_u32)) {
-        let draft = Draft {
+    fn settings_round_trip_through_a_draft(seconds in 2..86_400_u32, jitter in proptest::option::of(1..2_u32)) {
+        let draft = ScheduleDraft {
             name: Some("n".into()),
             agent_id: Some("a".into()),
-            every: Some(Length::from_secs(seconds).to_string()),
-            jitter: jitter.map(|j| Length::from_secs(j).to_string()),
+            every: Some(TimeSpan::from_secs(seconds).to_string()),
+            jitter: jitter.map(|j| TimeSpan::from_secs(j).to_string()),
             start_at: Some("2026-01-01T00:00:00Z".into()),
-            ..Draft::default()
+            ..ScheduleDraft::default()
         };
         let settings = draft.check(&berlin()).unwrap();
-        prop_assert_eq!(Draft::from(settings.clone()).check(&TimeZone::UTC), Ok(settings));
+        prop_assert_eq!(ScheduleDraft::from(settings.clone()).check(&TimeZone::UTC), Ok(settings));
     }
 }

@@ -1,4 +1,4 @@
-//! The rules of tasks, one sentence each.
+//! Tests of the validation rules of tasks.
 
 use super::*;
 
@@ -10,12 +10,12 @@ fn clock() -> Clock {
     Clock::manual("2026-01-10T12:00:00Z".parse().unwrap())
 }
 
-fn check(draft: Draft) -> Result<Task, Invalid> {
-    draft.check(Limits::default(), &clock(), &user())
+fn check(draft: TaskDraft) -> Result<Task, Invalid> {
+    draft.check(TaskLimits::default(), &clock(), &user())
 }
 
-fn titled(title: &str) -> Draft {
-    Draft { title: title.to_owned(), ..Draft::default() }
+fn titled(title: &str) -> TaskDraft {
+    TaskDraft { title: title.to_owned(), ..TaskDraft::default() }
 }
 
 fn fields(invalid: &Invalid) -> Vec<&str> {
@@ -24,9 +24,9 @@ fn fields(invalid: &Invalid) -> Vec<&str> {
 
 #[test]
 fn a_draft_becomes_a_pending_task_of_medium_priority() {
-    // TASK-1
+    // AGENT-10, TASK-1
     let task = check(titled("  pay\trent ")).unwrap();
-    assert_eq!((task.title.as_str(), task.status, task.priority), ("pay rent", Status::Pending, Priority::Medium));
+    assert_eq!((task.title.as_str(), task.status, task.priority), ("pay rent", TaskStatus::Pending, Priority::Medium));
     assert_eq!((task.created_at, task.completed_at), (task.updated_at, None));
 }
 
@@ -40,8 +40,9 @@ fn a_title_has_1_to_200_characters() {
 }
 
 #[test]
-fn every_violation_is_named_at_once() {
-    let draft = Draft {
+fn all_violations_are_reported_at_once() {
+    // TASK-1
+    let draft = TaskDraft {
         title: String::new(),
         description: Some("x".repeat(1001)),
         priority: Some("urgent".into()),
@@ -56,38 +57,39 @@ fn every_violation_is_named_at_once() {
 #[test]
 fn priority_is_read_in_any_case() {
     // AGENT-10
-    let task = check(Draft { priority: Some("HIGH".into()), ..titled("a") }).unwrap();
+    let task = check(TaskDraft { priority: Some("HIGH".into()), ..titled("a") }).unwrap();
     assert_eq!(task.priority, Priority::High);
 }
 
 #[test]
-fn tags_lose_their_hash_and_their_doubles() {
+fn tags_are_cleaned_and_deduplicated() {
+    // AGENT-10
     let tags = ["#work", "Work", "home office", "#"].map(String::from).to_vec();
-    let invalid = check(Draft { tags: Some(tags.clone()), ..titled("a") }).unwrap_err();
+    let invalid = check(TaskDraft { tags: Some(tags.clone()), ..titled("a") }).unwrap_err();
     assert_eq!(fields(&invalid), ["tags[3]"]);
-    let task = check(Draft { tags: Some(tags[..3].to_vec()), ..titled("a") }).unwrap();
+    let task = check(TaskDraft { tags: Some(tags[..3].to_vec()), ..titled("a") }).unwrap();
     assert_eq!(task.tags, ["work", "home office"]);
     for many in [21, 200_000] {
         let many = (0..many).map(|n| n.to_string()).collect();
-        assert_eq!(fields(&check(Draft { tags: Some(many), ..titled("a") }).unwrap_err()), ["tags"]);
+        assert_eq!(fields(&check(TaskDraft { tags: Some(many), ..titled("a") }).unwrap_err()), ["tags"]);
     }
 }
 
-fn patch(json: serde_json::Value) -> Result<Change, Invalid> {
-    serde_json::from_value::<Patch>(json).unwrap().check(Limits::default(), &user())
+fn patch(json: serde_json::Value) -> Result<TaskChange, Invalid> {
+    serde_json::from_value::<TaskPatch>(json).unwrap().check(TaskLimits::default(), &user())
 }
 
 #[test]
-fn null_empties_and_absence_keeps() {
+fn null_clears_a_field_and_absence_keeps_it() {
     let task =
-        check(Draft { description: Some("d".into()), due_date: Some("2026-01-31".into()), ..titled("a") }).unwrap();
+        check(TaskDraft { description: Some("d".into()), due_date: Some("2026-01-31".into()), ..titled("a") }).unwrap();
     let next = patch(serde_json::json!({"due_date": null, "title": "b"})).unwrap().apply(&task, task.created_at);
     assert_eq!((next.title.as_str(), next.due_date, next.description.as_deref()), ("b", None, Some("d")));
-    assert!(serde_json::from_str::<Patch>(r#"{"title": null}"#).is_err(), "a title cannot be emptied");
+    assert!(serde_json::from_str::<TaskPatch>(r#"{"title": null}"#).is_err(), "a title cannot be cleared");
 }
 
 #[test]
-fn an_update_needs_a_field() {
+fn an_empty_patch_is_rejected() {
     // TASK-1
     assert_eq!(fields(&patch(serde_json::json!({})).unwrap_err()), ["body"]);
 }
@@ -96,20 +98,21 @@ fn an_update_needs_a_field() {
 fn completing_sets_the_time_and_reopening_clears_it() {
     let task = check(titled("a")).unwrap();
     let later = task.created_at + std::time::Duration::from_secs(60);
-    let done = Change::complete().apply(&task, later);
-    assert_eq!((done.status, done.completed_at, done.updated_at), (Status::Completed, Some(later), later));
-    let again = Change::complete().apply(&done, later + std::time::Duration::from_secs(60));
+    let done = TaskChange::complete().apply(&task, later);
+    assert_eq!((done.status, done.completed_at, done.updated_at), (TaskStatus::Completed, Some(later), later));
+    let again = TaskChange::complete().apply(&done, later + std::time::Duration::from_secs(60));
     assert_eq!(again, done, "completing twice changes nothing");
     let open = patch(serde_json::json!({"status": "pending"})).unwrap().apply(&done, later);
-    assert_eq!((open.status, open.completed_at), (Status::Pending, None));
+    assert_eq!((open.status, open.completed_at), (TaskStatus::Pending, None));
 }
 
 #[test]
-fn lists_show_pending_tasks_unless_told_otherwise() {
+fn only_pending_tasks_are_selected_by_default() {
     let now = clock().now();
-    let status = |word| FilterDraft { status: word, ..FilterDraft::default() }.check(now, &user()).map(|f| f.status);
-    assert_eq!(status(None), Ok(Some(Status::Pending)));
+    let status =
+        |word| TaskFilterDraft { status: word, ..TaskFilterDraft::default() }.check(now, &user()).map(|f| f.status);
+    assert_eq!(status(None), Ok(Some(TaskStatus::Pending)));
     assert_eq!(status(Some("all")), Ok(None));
-    assert_eq!(status(Some("Completed")), Ok(Some(Status::Completed)));
+    assert_eq!(status(Some("Completed")), Ok(Some(TaskStatus::Completed)));
     assert_eq!(fields(&status(Some("open")).unwrap_err()), ["status"]);
 }

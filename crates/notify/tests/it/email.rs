@@ -1,19 +1,19 @@
-//! E-mail, handed to a server that speaks just enough SMTP.
+//! E-mail, sent to a minimal SMTP server.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use notify::{Mail, Smtp, Way};
+use notify::{ChannelTransport, EmailTransport, SmtpServer};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::{Bench, until};
 
-/// Takes mail, or says what `refusal` says to the recipient.
+/// Accepts mail, or answers RCPT with `refusal`.
 #[derive(Clone, Default)]
 struct Sink {
     mails: Arc<Mutex<Vec<String>>>,
-    said: Arc<Mutex<Vec<String>>>,
+    commands: Arc<Mutex<Vec<String>>>,
     refusal: Arc<Mutex<Option<&'static str>>>,
 }
 
@@ -24,18 +24,18 @@ impl Sink {
         let sink = self.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(sink.clone().talk(stream));
+                tokio::spawn(sink.clone().serve(stream));
             }
         });
         port
     }
 
-    async fn talk(self, stream: TcpStream) {
+    async fn serve(self, stream: TcpStream) {
         let (reader, mut writer) = stream.into_split();
         let mut lines = BufReader::new(reader).lines();
         writer.write_all(b"220 sink ESMTP\r\n").await.unwrap();
         while let Ok(Some(line)) = lines.next_line().await {
-            self.said.lock().unwrap().push(line.clone());
+            self.commands.lock().unwrap().push(line.clone());
             let refusal = *self.refusal.lock().unwrap();
             let answer = match line.split(' ').next().unwrap_or_default() {
                 "EHLO" => "250-sink\r\n250 AUTH PLAIN",
@@ -63,23 +63,25 @@ impl Sink {
     }
 }
 
-fn mail(port: u16, password: Option<&str>) -> Way {
+fn mail(port: u16, password: Option<&str>) -> ChannelTransport {
     let url = format!("smtp://127.0.0.1:{port}");
     let password = password.map(Into::into);
     let user = password.is_some().then(|| "me".to_owned());
-    let smtp = Smtp::new(&url, user, password.as_ref(), "Adjutant <adjutant@mail.example>").unwrap();
-    Way::Email(Mail::new(smtp, &["alice@mail.example".to_owned(), "Bob <bob@mail.example>".to_owned()]).unwrap())
+    let smtp = SmtpServer::new(&url, user, password.as_ref(), "Adjutant <adjutant@mail.example>").unwrap();
+    ChannelTransport::Email(
+        EmailTransport::new(smtp, &["alice@mail.example".to_owned(), "Bob <bob@mail.example>".to_owned()]).unwrap(),
+    )
 }
 
 #[tokio::test]
-async fn it_arrives() {
+async fn an_email_is_sent() {
     // TASK-4
     let bench = Bench::sqlite().await;
     let sink = Sink::default();
-    bench.with([("mail", mail(sink.start().await, Some("geheim")))]);
+    bench.set_channels([("mail", mail(sink.start().await, Some("geheim")))]);
     bench.run();
-    bench.tell("Reminder: Zähne").await;
-    until("it was delivered", async || bench.counts("mail").delivered == 1).await;
+    bench.notify("Reminder: Zähne").await;
+    until("the delivery succeeded", async || bench.counts("mail").delivered == 1).await;
     let mail = sink.mails.lock().unwrap()[0].clone();
     for expected in [
         "From: Adjutant <adjutant@mail.example>",
@@ -87,41 +89,41 @@ async fn it_arrives() {
         "Auto-Submitted: auto-generated",
         "Message-ID: <",
         "X-Adjutant-Delivery: ",
-        "\nwhat happened\n",
+        "\ndetails\n",
         "Date: Sat, 10 Jan 2026 12:00:00 +0000",
     ] {
         assert!(mail.contains(expected), "{expected} in {mail}");
     }
     assert!(mail.contains("Subject: ") && !mail.contains("Zähne"), "{mail}");
-    let said = sink.said.lock().unwrap().join("\n");
-    assert!(said.contains("AUTH PLAIN") && said.contains("RCPT TO:<bob@mail.example>"), "{said}");
+    let commands = sink.commands.lock().unwrap().join("\n");
+    assert!(commands.contains("AUTH PLAIN") && commands.contains("RCPT TO:<bob@mail.example>"), "{commands}");
 }
 
 #[tokio::test]
-async fn a_server_that_is_busy_is_asked_again_one_that_refuses_is_not() {
+async fn transient_smtp_errors_are_retried_and_permanent_ones_are_not() {
     let bench = Bench::sqlite().await;
     let sink = Sink::default();
-    bench.with([("mail", mail(sink.start().await, None))]);
+    bench.set_channels([("mail", mail(sink.start().await, None))]);
     *sink.refusal.lock().unwrap() = Some("450 later");
     bench.run();
-    bench.tell("x").await;
-    until("it was put off", async || bench.counts("mail").failed == 1).await;
+    bench.notify("x").await;
+    until("the attempt failed", async || bench.counts("mail").failed == 1).await;
     *sink.refusal.lock().unwrap() = None;
-    until("that is noted", async || bench.standing("mail").await == (1, 0)).await;
+    until("the failure is recorded", async || bench.backlog("mail").await == (1, 0)).await;
     bench.advance(Duration::from_secs(1));
-    until("it was delivered", async || bench.counts("mail").delivered == 1).await;
-    *sink.refusal.lock().unwrap() = Some("550 nobody here");
-    bench.tell("y").await;
-    until("it was given up", async || bench.standing("mail").await == (0, 1)).await;
+    until("the delivery succeeded", async || bench.counts("mail").delivered == 1).await;
+    *sink.refusal.lock().unwrap() = Some("550 no such user");
+    bench.notify("y").await;
+    until("the delivery is given up", async || bench.backlog("mail").await == (0, 1)).await;
 }
 
 #[test]
-fn what_is_wrong_is_named() {
-    let smtp = |url, from| Smtp::new(url, None, None, from).map(drop).map_err(|(field, _)| field);
+fn invalid_settings_name_their_field() {
+    let smtp = |url, from| SmtpServer::new(url, None, None, from).map(drop).map_err(|(field, _)| field);
     assert_eq!(smtp("smtps://mail.example", "me"), Err("from"));
     assert_eq!(smtp("http://mail.example", "me@mail.example"), Err("url"));
     assert_eq!(smtp("", "me@mail.example"), Err("url"));
-    let good = Smtp::new("smtps://mail.example", None, None, "me@mail.example").unwrap();
-    assert!(Mail::new(good.clone(), &[]).is_err());
-    assert!(Mail::new(good, &["nobody".to_owned()]).is_err());
+    let good = SmtpServer::new("smtps://mail.example", None, None, "me@mail.example").unwrap();
+    assert!(EmailTransport::new(good.clone(), &[]).is_err());
+    assert!(EmailTransport::new(good, &["invalid".to_owned()]).is_err());
 }

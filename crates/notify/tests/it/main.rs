@@ -1,5 +1,4 @@
-//! Reminders that fire and notifications that arrive, by the loops as they run: over real sockets and processes, on both
-//! databases, with a clock that is moved by hand.
+//! Tests of the notifier with its running loops: real sockets and processes, both databases, and a manual clock.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,16 +12,16 @@ mod webhook;
 
 use std::time::Duration;
 
-use model::notification::{Kind, Notification};
-use model::task::{Draft, Limits, Task};
+use model::notification::{Notification, NotificationKind};
+use model::task::{Task, TaskDraft, TaskLimits};
 use model::{Clock, User, UserId, reminder};
-use notify::{Channel, Notifier, Settings, Way};
-use store::undo::Step;
+use notify::{Channel, ChannelTransport, Notifier, NotifySettings};
+use store::undo::UndoStep;
 use store::{Durability, Location, Store};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-/// A store, a clock and a user; and the notifier on them.
+/// A store, a clock, a user and a notifier.
 pub(crate) struct Bench {
     pub(crate) store: Store,
     pub(crate) location: Location,
@@ -46,7 +45,7 @@ impl Bench {
     }
 
     pub(crate) async fn postgres() -> Self {
-        let url = testkit::postgres::database().await.unwrap();
+        let url = testkit::postgres::create_database().await.unwrap();
         Self::open(Location::Postgres(url), tempfile::tempdir().unwrap()).await
     }
 
@@ -55,52 +54,58 @@ impl Bench {
         let store = Store::open(&location, Durability::Normal).await.unwrap();
         let clock = Clock::manual("2026-01-10T12:00:00Z".parse().unwrap());
         let notifier = Notifier::new(store.clone(), clock.clone());
-        notifier.reload(Settings { notify_due: true, ..Settings::default() });
+        notifier.reload(NotifySettings { notify_due: true, ..NotifySettings::default() });
         let alice = UserId::new(Uuid::from_u128(0xa11ce));
         Self { store, location, clock, alice, notifier, shutdown: CancellationToken::new(), _dir: dir }
     }
 
-    /// The loops begin.
+    /// Starts the loops.
     pub(crate) fn run(&self) {
-        self.run_too(self.notifier.clone());
+        self.run_node(self.notifier.clone());
     }
 
-    /// Those of another node, too.
-    pub(crate) fn run_too(&self, notifier: Notifier) {
+    /// Starts the loops of a further node.
+    pub(crate) fn run_node(&self, notifier: Notifier) {
         let shutdown = self.shutdown.clone();
         tokio::spawn(async move { notifier.run(&shutdown).await });
     }
 
-    pub(crate) fn with(&self, ways: impl IntoIterator<Item = (&'static str, Way)>) {
-        let channel = |(name, way): (&str, Way)| Channel { name: name.to_owned(), way, kinds: vec![], users: vec![] };
-        let channels = ways.into_iter().map(channel).collect();
-        self.notifier.reload(Settings { channels, notify_due: true, ..Settings::default() });
+    /// Sets channels without filters.
+    pub(crate) fn set_channels(&self, transports: impl IntoIterator<Item = (&'static str, ChannelTransport)>) {
+        let channel = |(name, transport): (&str, ChannelTransport)| Channel {
+            name: name.to_owned(),
+            transport,
+            kinds: vec![],
+            users: vec![],
+        };
+        let channels = transports.into_iter().map(channel).collect();
+        self.notifier.reload(NotifySettings { channels, notify_due: true, ..NotifySettings::default() });
     }
 
-    /// The clock goes on, and everybody looks at it.
+    /// Advances the clock and wakes the loops.
     pub(crate) fn advance(&self, by: Duration) {
         self.clock.advance(by);
         self.notifier.wake();
     }
 
-    pub(crate) async fn task(&self, draft: Draft) -> Task {
-        let task = draft.check(Limits::default(), &self.clock, &user()).unwrap();
+    pub(crate) async fn task(&self, draft: TaskDraft) -> Task {
+        let task = draft.check(TaskLimits::default(), &self.clock, &user()).unwrap();
         let stored = task.clone();
         let owner = self.alice;
         let added = self.store.transaction(async move |tx| {
-            let mut step = Step::begin(tx, owner).await?;
+            let mut step = UndoStep::begin(tx, owner).await?;
             store::tasks::create(tx, &mut step, &stored).await
         });
         added.await.unwrap();
         task
     }
 
-    pub(crate) async fn titled(&self, title: &str) -> Task {
-        self.task(Draft { title: title.into(), ..Draft::default() }).await
+    pub(crate) async fn task_titled(&self, title: &str) -> Task {
+        self.task(TaskDraft { title: title.into(), ..TaskDraft::default() }).await
     }
 
     pub(crate) async fn remind(&self, task: Uuid, at: &str, interval: Option<i64>, count: Option<i64>) -> Uuid {
-        let draft = reminder::Draft {
+        let draft = reminder::ReminderDraft {
             task_id: task.to_string(),
             remind_at: at.into(),
             repeat_interval_minutes: interval,
@@ -111,47 +116,47 @@ impl Bench {
         let now = self.clock.now();
         let owner = self.alice;
         let added = self.store.transaction(async move |tx| {
-            let mut step = Step::begin(tx, owner).await?;
+            let mut step = UndoStep::begin(tx, owner).await?;
             store::reminders::create(tx, &mut step, &reminder, now).await
         });
         added.await.unwrap();
         id
     }
 
-    /// Tells Alice something.
-    pub(crate) async fn tell(&self, title: &str) -> Notification {
-        self.tell_of(Kind::Execution, self.alice, title).await
+    /// Sends a notification to Alice.
+    pub(crate) async fn notify(&self, title: &str) -> Notification {
+        self.notify_user(NotificationKind::Execution, self.alice, title).await
     }
 
-    pub(crate) async fn tell_of(&self, kind: Kind, owner: UserId, title: &str) -> Notification {
-        let notification = Notification::new(&self.clock, kind, title, "what happened");
-        let told = notification.clone();
+    pub(crate) async fn notify_user(&self, kind: NotificationKind, owner: UserId, title: &str) -> Notification {
+        let notification = Notification::new(&self.clock, kind, title, "details");
+        let stored = notification.clone();
         let notifier = self.notifier.clone();
-        let written = self.store.transaction(async move |tx| notifier.tell(tx, owner, &told).await);
+        let written = self.store.transaction(async move |tx| notifier.notify(tx, owner, &stored).await);
         assert!(written.await.unwrap());
         notification
     }
 
-    /// The titles Alice was told, oldest first.
-    pub(crate) async fn told(&self) -> Vec<String> {
+    /// Returns the titles of the notifications of Alice, oldest first.
+    pub(crate) async fn titles_received(&self) -> Vec<String> {
         self.notes().await.into_iter().map(|note| note.title).collect()
     }
 
     pub(crate) async fn notes(&self) -> Vec<Notification> {
         let mut reader = self.store.reader().await.unwrap();
-        let rows = store::notifications::after(&mut reader, self.alice, 0, 1000).await.unwrap();
+        let rows = store::notifications::list_after(&mut reader, self.alice, 0, 1000).await.unwrap();
         rows.into_iter().map(|row| row.notification).collect()
     }
 
-    /// `waiting` and `dead` of a channel.
-    pub(crate) async fn standing(&self, channel: &str) -> (i64, i64) {
+    /// Returns the number of waiting and failed deliveries of a channel.
+    pub(crate) async fn backlog(&self, channel: &str) -> (i64, i64) {
         let mut reader = self.store.reader().await.unwrap();
-        let all = store::outbox::standing(&mut reader).await.unwrap();
-        all.iter().find(|one| one.channel == channel).map_or((0, 0), |one| (one.waiting, one.dead))
+        let all = store::outbox::channel_backlogs(&mut reader).await.unwrap();
+        all.iter().find(|row| row.channel == channel).map_or((0, 0), |row| (row.waiting, row.dead))
     }
 
-    pub(crate) fn counts(&self, channel: &str) -> notify::Deliveries {
-        let all = self.notifier.deliveries();
+    pub(crate) fn counts(&self, channel: &str) -> notify::DeliveryCounts {
+        let all = self.notifier.delivery_counts();
         all.into_iter().find(|(name, _)| name == channel).map(|(_, counts)| counts).unwrap_or_default()
     }
 }
@@ -160,18 +165,18 @@ fn user() -> User {
     User::local(jiff::tz::TimeZone::UTC)
 }
 
-/// Waits until it is so.
-pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+/// Waits until the condition is true. Panics after 15 seconds.
+pub(crate) async fn until(description: &str, mut condition: impl AsyncFnMut() -> bool) {
     for _ in 0..1500 {
-        if is_so().await {
+        if condition().await {
             return;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("not within 15 seconds: {what}");
+    panic!("not within 15 seconds: {description}");
 }
 
-/// Long enough for what must not happen.
-pub(crate) async fn a_while() {
+/// Waits long enough to detect an unexpected event.
+pub(crate) async fn settle() {
     tokio::time::sleep(Duration::from_millis(300)).await;
 }

@@ -1,59 +1,64 @@
-//! Bytes that come in pieces, as text.
+//! Decodes UTF-8 that arrives in chunks.
 //!
-//! Never gives anything else than `String::from_utf8_lossy` would for the whole, except that NUL, which PostgreSQL
-//! cannot store, becomes U+FFFD too.
+//! The result equals `String::from_utf8_lossy` of the whole text, except that NUL becomes U+FFFD too, because
+//! PostgreSQL cannot store it.
 
+/// An incremental decoder.
 #[derive(Default)]
-pub(super) struct Decoder {
-    /// The beginning of a character, at most three bytes.
-    begun: Vec<u8>,
+pub(super) struct Utf8Decoder {
+    /// The first bytes of an incomplete character, at most three.
+    incomplete: Vec<u8>,
 }
 
-impl Decoder {
+impl Utf8Decoder {
+    /// Decodes a chunk and appends the complete characters to `out`. Invalid bytes become U+FFFD. An incomplete
+    /// character at the end is kept for the next chunk.
     pub(super) fn push(&mut self, mut bytes: &[u8], out: &mut String) {
-        while let ([next, rest @ ..], false) = (bytes, self.begun.is_empty()) {
-            self.begun.push(*next);
-            match str::from_utf8(&self.begun) {
+        while let ([next, rest @ ..], false) = (bytes, self.incomplete.is_empty()) {
+            self.incomplete.push(*next);
+            match str::from_utf8(&self.incomplete) {
                 Ok(character) => out.push_str(character),
                 Err(error) if error.error_len().is_none() => {
                     bytes = rest;
                     continue;
                 }
-                // The last byte was none of this character's and is looked at again.
+                // The last byte does not belong to this character and is decoded again.
                 Err(_) => {
                     out.push(char::REPLACEMENT_CHARACTER);
-                    self.begun.clear();
+                    self.incomplete.clear();
                     break;
                 }
             }
-            self.begun.clear();
+            self.incomplete.clear();
             bytes = rest;
         }
-        // Far faster than to look for chunks.
+        // Much faster than iterating over chunks.
         let valid = str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
         let (text, bytes) = bytes.split_at(valid);
         push_valid(str::from_utf8(text).unwrap_or_default(), out);
-        let mut left = bytes.len();
+        let mut remaining = bytes.len();
         for chunk in bytes.utf8_chunks() {
             push_valid(chunk.valid(), out);
             let invalid = chunk.invalid();
-            left -= chunk.valid().len() + invalid.len();
-            if left == 0 && str::from_utf8(invalid).is_err_and(|error| error.error_len().is_none()) {
-                self.begun.extend_from_slice(invalid);
+            remaining -= chunk.valid().len() + invalid.len();
+            if remaining == 0 && str::from_utf8(invalid).is_err_and(|error| error.error_len().is_none()) {
+                self.incomplete.extend_from_slice(invalid);
             } else if !invalid.is_empty() {
                 out.push(char::REPLACEMENT_CHARACTER);
             }
         }
     }
 
+    /// Ends the text. An incomplete character becomes U+FFFD.
     pub(super) fn finish(&mut self, out: &mut String) {
-        if !self.begun.is_empty() {
-            self.begun.clear();
+        if !self.incomplete.is_empty() {
+            self.incomplete.clear();
             out.push(char::REPLACEMENT_CHARACTER);
         }
     }
 }
 
+/// Appends the text. Each NUL becomes U+FFFD.
 fn push_valid(text: &str, out: &mut String) {
     for (i, part) in text.split('\0').enumerate() {
         if i > 0 {

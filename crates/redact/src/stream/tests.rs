@@ -1,5 +1,5 @@
-//! What a stream promises: the same as for the whole text, however it is cut and whenever it pauses; little is held;
-//! no stream takes more than linear time.
+//! Tests of streams. The output equals that for the whole text, for all chunk boundaries and pauses. The buffer is
+//! bounded, and the time is linear.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::super::{MARK, Redactor, What, shapes};
-use super::{LIMIT, LONGEST_KEY, Stream};
+use super::super::{MARK, RedactOptions, Redactor, shapes};
+use super::{BUFFER_LIMIT, MAX_KEY_BYTES, RedactStream};
 
-/// Pieces that secrets, quoting, addresses and keys are made of, to be put together in senseless ways.
+/// Fragments of secrets, quotes, addresses and keys. The tests combine them at random.
 #[rustfmt::skip]
 const PIECES: [&str; 90] = [
     "password", "Password: ", "token", "api_key", "api ", "key", "authorization", "cookie", "pwd", "--password", "secret",
@@ -22,7 +22,7 @@ const PIECES: [&str; 90] = [
     "-----BEGIN ", "RSA PRIVATE KEY-----", "-----END ", "MIIEvQ==", "str", "xyzzy", "plugh",
 ];
 
-/// Lines as processes write them.
+/// Typical output lines of processes.
 #[rustfmt::skip]
 const LINES: [&str; 20] = [
     "2026-01-31 12:00:00 INFO listening on http://localhost:8080/\n", "Continue? [y/N] ", "Password: ", "ok\n", "\n",
@@ -33,7 +33,7 @@ const LINES: [&str; 20] = [
 ];
 
 fn redactor() -> Redactor {
-    Redactor::new(What::default())
+    Redactor::new(RedactOptions::default())
         .with_known(["xyzzy\nplugh", "xyzzy!", "aXaXaXaXaXaY", "n\u{e9}\u{e9}\u{e9}1"].map(str::to_owned))
 }
 
@@ -41,12 +41,12 @@ fn whole(redactor: &Redactor, bytes: &[u8]) -> String {
     redactor.text(&String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}")).into_owned()
 }
 
-/// Puts together what comes out, with a pause after every piece whose number the mask has.
-fn streamed(mut stream: Stream, pieces: &[&[u8]], pauses: u64) -> String {
+/// Returns the concatenated output. The bits of `pauses` select the chunks that are followed by a pause.
+fn streamed(mut stream: RedactStream, pieces: &[&[u8]], pauses: u64) -> String {
     let mut out = String::new();
     for (i, piece) in pieces.iter().enumerate() {
         out.push_str(stream.push(piece));
-        assert!(stream.held.len() <= 2 * LIMIT);
+        assert!(stream.buffer.len() <= 2 * BUFFER_LIMIT);
         if pauses >> (i % 64) & 1 == 1 {
             out.push_str(stream.pause());
         }
@@ -55,7 +55,7 @@ fn streamed(mut stream: Stream, pieces: &[&[u8]], pauses: u64) -> String {
     out
 }
 
-/// The bytes cut at these places.
+/// Returns the bytes split at these positions.
 fn cut<'b>(bytes: &'b [u8], cuts: &[prop::sample::Index]) -> Vec<&'b [u8]> {
     let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).chain([0, bytes.len()]).collect();
     at.sort_unstable();
@@ -75,31 +75,35 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn the_same_however_it_is_cut(bytes in text(), cuts in vec(any::<prop::sample::Index>(), 0..12), pauses: u64) {
+    fn the_output_does_not_depend_on_the_chunks(
+        bytes in text(), cuts in vec(any::<prop::sample::Index>(), 0..12), pauses: u64,
+    ) {
+        // SUP-9
         let redactor = redactor();
         prop_assert_eq!(streamed(redactor.stream(), &cut(&bytes, &cuts), 0), whole(&redactor, &bytes));
         prop_assert_eq!(streamed(redactor.stream(), &cut(&bytes, &cuts), pauses), whole(&redactor, &bytes));
     }
 
     #[test]
-    fn the_same_byte_by_byte(bytes in text(), pauses: u64) {
+    fn the_output_is_the_same_byte_by_byte(bytes in text(), pauses: u64) {
+        // SUP-9
         let redactor = redactor();
         let pieces: Vec<&[u8]> = bytes.chunks(1).collect();
         prop_assert_eq!(streamed(redactor.stream(), &pieces, pauses), whole(&redactor, &bytes));
     }
 }
 
-/// A part of a secret of four bytes that the output has, although the secret itself would be hidden.
+/// Returns four consecutive bytes of the secret that occur in the output.
 fn leak<'s>(out: &str, secret: &'s str) -> Option<&'s str> {
     (0..secret.len().saturating_sub(3)).filter_map(|at| secret.get(at..at + 4)).find(|part| out.contains(part))
 }
 
-/// What stands before a secret, the secret, and what follows it.
+/// Generates the text before a secret, the secret, and the text after it.
 fn secret() -> impl Strategy<Value = [String; 3]> {
     let key = (0..shapes::SHAPES.len(), "([0-9][a-f]){32}", "[0-9]{64}").prop_map(|(i, mixed, digits)| {
         let shape = &shapes::SHAPES[i];
-        let body = if matches!(shape.body, shapes::Body::Upper) { digits } else { mixed };
-        [shape.prefix.to_owned(), body[..shape.least].to_owned(), String::new()]
+        let body = if matches!(shape.body, shapes::KeyBody::Upper) { digits } else { mixed };
+        [shape.prefix.to_owned(), body[..shape.min_bytes].to_owned(), String::new()]
     });
     let after = [
         ("password: ", ""),
@@ -122,10 +126,11 @@ fn secret() -> impl Strategy<Value = [String; 3]> {
 
 proptest! {
     #[test]
-    fn no_part_of_a_secret(
+    fn no_part_of_a_secret_is_returned(
         secrets in vec(secret(), 1..5), cuts in vec(any::<prop::sample::Index>(), 0..40), pauses: u64,
     ) {
-        let redactor = Redactor::new(What::default());
+        // SUP-9
+        let redactor = Redactor::new(RedactOptions::default());
         let text: String = secrets.iter().map(|parts| format!("see {}\nor ", parts.concat())).collect();
         let out = streamed(redactor.stream(), &cut(text.as_bytes(), &cuts), pauses);
         prop_assert_eq!(&out, &redactor.text(&text));
@@ -135,7 +140,7 @@ proptest! {
     }
 
     #[test]
-    fn keys_without_their_begin(lines in vec("[A-Za-z0-9+/]{64}", 0..30), after in text(),
+    fn keys_without_a_begin_are_hidden(lines in vec("[A-Za-z0-9+/]{64}", 0..30), after in text(),
         cuts in vec(any::<prop::sample::Index>(), 0..12), pauses: u64,
     ) {
         let redactor = redactor();
@@ -147,7 +152,9 @@ proptest! {
     }
 
     #[test]
-    fn other_text_from_the_middle(bytes in text(), cuts in vec(any::<prop::sample::Index>(), 0..12), pauses: u64) {
+    fn ordinary_text_from_the_middle_is_not_changed(
+        bytes in text(), cuts in vec(any::<prop::sample::Index>(), 0..12), pauses: u64,
+    ) {
         prop_assume!(!bytes.windows(9).any(|part| part == b"-----END "));
         let redactor = redactor();
         let out = streamed(redactor.stream_from_middle(), &cut(&bytes, &cuts), pauses);
@@ -155,19 +162,21 @@ proptest! {
     }
 
     #[test]
-    fn long_lines(parts in vec((select(&PIECES[..]), 1_usize..3000), 1..60), size in 1_usize..100_000, pauses: u64) {
+    fn long_lines_are_redacted_or_cut_off(
+        parts in vec((select(&PIECES[..]), 1_usize..3000), 1..60), size in 1_usize..100_000, pauses: u64,
+    ) {
         let line: String = parts.iter().map(|(piece, times)| piece.replace('\n', " ").repeat(*times) + " ").collect();
-        let redactor = Redactor::new(What::default());
+        let redactor = Redactor::new(RedactOptions::default());
         let pieces: Vec<&[u8]> = line.as_bytes().chunks(size).collect();
         let (out, expected) = (streamed(redactor.stream(), &pieces, pauses), whole(&redactor, line.as_bytes()));
-        // Where more was hidden than had to be, it is the end.
+        // If more than necessary was hidden, it is the end of the line.
         let shown = out.strip_suffix(MARK).unwrap_or(&out);
         prop_assert!(out == expected || expected.starts_with(shown));
     }
 }
 
 #[test]
-fn many_lines_that_could_be_of_a_key_are_shown_when_they_are_too_many() {
+fn too_many_possible_key_lines_are_returned() {
     let numbers: String = (0..40_000).map(|number| format!("{number}\n")).collect();
     for size in [1000, 50_000, 200_000] {
         let pieces: Vec<&[u8]> = numbers.as_bytes().chunks(size).collect();
@@ -183,8 +192,9 @@ fn many_lines_that_could_be_of_a_key_are_shown_when_they_are_too_many() {
 }
 
 #[test]
-fn prompts_are_shown_and_beginnings_are_not() {
-    let begun = [
+fn prompts_are_returned_and_starts_of_secrets_are_not() {
+    // SUP-9
+    let cases = [
         ("Password: ", "Password: ", "hunter2\n", "[redacted]\n"),
         ("Continue? [y/N] ", "Continue? [y/N] ", "y\n", "y\n"),
         ("login: ", "login: ", "root\n", "root\n"),
@@ -198,10 +208,10 @@ fn prompts_are_shown_and_beginnings_are_not() {
         ("a xyz", "a ", "zy! b\n", "[redacted] b\n"),
         ("Enter passphrase for key '/a/id': ", "Enter passphrase for key '/a/id': ", "\n", "\n"),
     ];
-    for (text, shown, more, rest) in begun {
+    for (text, returned, more, rest) in cases {
         let mut stream = redactor().stream();
         assert_eq!(stream.push(text.as_bytes()), "");
-        assert_eq!(stream.pause(), shown, "{text}");
+        assert_eq!(stream.pause(), returned, "{text}");
         assert_eq!(stream.pause(), "");
         assert_eq!(stream.push(more.as_bytes()), rest, "{text}");
         assert_eq!(stream.finish(), "");
@@ -209,7 +219,7 @@ fn prompts_are_shown_and_beginnings_are_not() {
 }
 
 #[test]
-fn lines_are_shown_when_they_end() {
+fn complete_lines_are_returned() {
     let mut stream = redactor().stream();
     for line in
         ["ready\n", "token: abc123\n", "wrong password\n", "-----BEGIN CERTIFICATE-----\n", "a@b.com\n", "eyJabc\n"]
@@ -223,12 +233,12 @@ fn lines_are_shown_when_they_end() {
 }
 
 #[test]
-fn values_without_an_end_hide_the_rest_of_their_line() {
-    let mut stream = Redactor::new(What::default()).stream();
+fn a_value_without_an_end_hides_the_rest_of_its_line() {
+    let mut stream = Redactor::new(RedactOptions::default()).stream();
     let mut out = stream.push(b"a password='x").to_owned();
     for _ in 0..100 {
         out += stream.push(&[b'x'; 4096]);
-        assert!(stream.held.len() <= 2 * LIMIT);
+        assert!(stream.buffer.len() <= 2 * BUFFER_LIMIT);
     }
     out += stream.push(b"' -----BEGIN PRIV");
     out += stream.push(b"ATE KEY-----\nMIIE\n-----END PRIVATE KEY----- b\nc\n");
@@ -236,25 +246,25 @@ fn values_without_an_end_hide_the_rest_of_their_line() {
 }
 
 #[test]
-fn names_wait_for_their_value_however_much_white_space_follows() {
-    let mut stream = Redactor::new(What::default()).stream();
+fn a_name_waits_for_its_value_after_any_white_space() {
+    let mut stream = Redactor::new(RedactOptions::default()).stream();
     let mut out = stream.push(b"\"--password\",\n").to_owned();
-    let blank = " \n".repeat(LIMIT);
+    let blank = " \n".repeat(BUFFER_LIMIT);
     out += stream.push(blank.as_bytes());
-    assert!(stream.held.len() < LIMIT);
+    assert!(stream.buffer.len() < BUFFER_LIMIT);
     out += stream.push(b"\"hunter2\", 1\n");
     assert_eq!(out, format!("\"--password\",\n{blank}\"{MARK}\", 1\n"));
 }
 
 #[test]
-fn keys_without_an_end_are_over_some_time() {
-    let mut stream = Redactor::new(What::default()).stream();
+fn a_key_without_an_end_is_cut_off() {
+    let mut stream = Redactor::new(RedactOptions::default()).stream();
     let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7MIIEvQIBADAN\n";
     let mut out = stream.push(b"-----BEGIN PRIVATE KEY-----\n").to_owned();
     assert_eq!(out, MARK);
-    for _ in 0..3 * LONGEST_KEY / line.len() {
+    for _ in 0..3 * MAX_KEY_BYTES / line.len() {
         out += stream.push(line.as_bytes());
-        assert!(stream.held.len() < 2 * line.len());
+        assert!(stream.buffer.len() < 2 * line.len());
     }
     out += stream.push(b"and so on\nfor ever\n");
     assert_eq!(out, format!("{MARK}\nand so on\nfor ever\n"));
@@ -262,7 +272,7 @@ fn keys_without_an_end_are_over_some_time() {
 
 #[test]
 fn no_literal_ends_with_another() {
-    // A stream goes on after the end of the literal it looked at last.
+    // A stream continues after the end of the last inspected literal.
     let text: Vec<String> =
         super::super::names::endings().chain(shapes::SHAPES.iter().map(|shape| shape.prefix.to_lowercase())).collect();
     for literal in &text {
@@ -270,10 +280,11 @@ fn no_literal_ends_with_another() {
     }
 }
 
-/// A stream takes about ten times as long when it is ten times as long, whatever it is made of.
+/// A stream of ten times the length takes about ten times as long, for every content.
 #[test]
-fn linear_time() {
-    let of = [
+fn streams_take_linear_time() {
+    // SUP-9
+    let units = [
         "a",
         "sk-",
         "password=",
@@ -295,22 +306,22 @@ fn linear_time() {
         "'\"",
         "\u{e9}",
     ];
-    for unit in of {
-        for size in [1, 7, LIMIT] {
-            let most = if size == LIMIT { 2_000_000 } else { 200_000 };
+    for unit in units {
+        for size in [1, 7, BUFFER_LIMIT] {
+            let max_length = if size == BUFFER_LIMIT { 2_000_000 } else { 200_000 };
             let time = |length: usize| {
                 let text = unit.repeat(length / unit.len());
                 let began = Instant::now();
                 let mut stream = redactor().stream();
-                for piece in text.as_bytes().chunks(size) {
-                    stream.push(piece);
-                    assert!(stream.held.len() <= 2 * LIMIT);
+                for chunk in text.as_bytes().chunks(size) {
+                    stream.push(chunk);
+                    assert!(stream.buffer.len() <= 2 * BUFFER_LIMIT);
                 }
                 stream.finish();
                 began.elapsed()
             };
-            let short = time(most / 10);
-            let long = time(most);
+            let short = time(max_length / 10);
+            let long = time(max_length);
             assert!(long < short * 40 + Duration::from_millis(300), "{unit:?} by {size}: {short:?}, then {long:?}");
         }
     }

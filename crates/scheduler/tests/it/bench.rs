@@ -1,4 +1,4 @@
-//! A scheduler over a database of its own, with a clock that is moved by hand and agents that do as they are told.
+//! A test bench: a scheduler with its own database, a manual clock and scripted agents.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -7,19 +7,19 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 use model::agent::{AccessType, Agent};
 use model::execution::Execution;
-use model::schedule::{Decision, Draft, Kind, Schedule};
+use model::schedule::{Decision, DecisionKind, Schedule, ScheduleDraft};
 use model::{Clock, User};
-use scheduler::{Event, News, Notices, Options, Scheduler, Witness};
+use scheduler::{CrashHook, ScheduleEvent, ScheduleNotice, ScheduleNoticeSink, Scheduler, SchedulerOptions};
 use serde_json::{Value, json};
-use store::executions::Whose;
+use store::executions::OwnerScope;
 use store::schedules;
 use store::{Durability, Job, Location, Store, Transaction};
-use supervisor::{Admission, Desk, Ended, Failure, Run, Runner, Supervisor};
+use supervisor::{Admission, AgentRun, RunFailure, RunRecorder, RunResult, Runner, Supervisor};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
 pub(crate) const START: &str = "2026-01-10T12:00:00Z";
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Bench {
     pub(crate) scheduler: Scheduler,
@@ -27,57 +27,58 @@ pub(crate) struct Bench {
     pub(crate) clock: Clock,
     pub(crate) user: User,
     pub(crate) location: Location,
-    pub(crate) news: Arc<Told>,
+    pub(crate) notices: Arc<RecordedNotices>,
+    /// Ends the runs with the input `hold`.
     pub(crate) gate: Arc<Notify>,
     pub(crate) dir: tempfile::TempDir,
 }
 
-/// What people would have been told.
+/// Records the notices instead of sending them.
 #[derive(Default)]
-pub(crate) struct Told(Mutex<Vec<(Event, String)>>);
+pub(crate) struct RecordedNotices(Mutex<Vec<(ScheduleEvent, String)>>);
 
-impl Told {
-    pub(crate) fn take(&self) -> Vec<(Event, String)> {
+impl RecordedNotices {
+    pub(crate) fn take(&self) -> Vec<(ScheduleEvent, String)> {
         std::mem::take(&mut self.0.lock().unwrap())
     }
 }
 
-impl Notices for Told {
-    fn tell<'a>(&'a self, _: &'a mut Transaction, news: &'a News) -> BoxFuture<'a, store::Result<()>> {
-        self.0.lock().unwrap().push((news.event, news.text.clone()));
+impl ScheduleNoticeSink for RecordedNotices {
+    fn send<'a>(&'a self, _: &'a mut Transaction, notice: &'a ScheduleNotice) -> BoxFuture<'a, store::Result<()>> {
+        self.0.lock().unwrap().push((notice.event, notice.text.clone()));
         Box::pin(async { Ok(()) })
     }
 }
 
-/// Does what its input says: `ok`, `fail`, or `hold` until the gate opens or it is told to stop.
-struct Obedient(Arc<Notify>);
+/// Follows its input: `ok` succeeds, `fail` fails, and `hold` waits until the gate opens or a stop is requested.
+struct ScriptedRunner(Arc<Notify>);
 
-impl Runner for Obedient {
-    fn run<'a>(&'a self, run: &'a Run, desk: &'a Desk) -> BoxFuture<'a, Ended> {
+impl Runner for ScriptedRunner {
+    fn run<'a>(&'a self, run: &'a AgentRun, recorder: &'a RunRecorder) -> BoxFuture<'a, RunResult> {
         Box::pin(async move {
             let opened = self.0.notified();
-            desk.started(None);
+            recorder.record_start(None);
             match run.request.input.as_str() {
-                "fail" => Failure::agent("it would not work").into(),
+                "fail" => RunFailure::agent("it would not work").into(),
                 "hold" => tokio::select! {
-                    () = opened => Ended::default(),
-                    _ = desk.stopped() => Ended { stopped: true, ..Ended::default() },
+                    () = opened => RunResult::default(),
+                    _ = recorder.stop_requested() => RunResult { stopped: true, ..RunResult::default() },
                 },
-                _ => Ended::default(),
+                _ => RunResult::default(),
             }
         })
     }
 }
 
-pub(crate) fn agent(id: &str, places: u32, queue_depth: u32, enabled: bool) -> Agent {
-    let draft = model::agent::Draft {
+pub(crate) fn agent(id: &str, max_concurrency: u32, queue_depth: u32, enabled: bool) -> Agent {
+    let draft = model::agent::AgentDraft {
         id: Some(id.into()),
         executable_path: Some("/bin/cat".into()),
         access_type: Some(AccessType::ReadOnly),
-        max_concurrent_executions: Some(places),
+        max_concurrent_executions: Some(max_concurrency),
         queue_depth: Some(queue_depth),
         enabled: Some(enabled),
-        ..model::agent::Draft::default()
+        ..model::agent::AgentDraft::default()
     };
     draft.check().unwrap()
 }
@@ -90,18 +91,18 @@ impl Bench {
     }
 
     pub(crate) async fn postgres() -> Self {
-        let url = testkit::postgres::database().await.unwrap();
+        let url = testkit::postgres::create_database().await.unwrap();
         Self::open(Location::Postgres(url), tempfile::tempdir().unwrap(), None).await
     }
 
-    pub(crate) async fn open(location: Location, dir: tempfile::TempDir, witness: Option<Witness>) -> Self {
+    pub(crate) async fn open(location: Location, dir: tempfile::TempDir, crash_hook: Option<CrashHook>) -> Self {
         let store = Store::open(&location, Durability::Normal).await.unwrap();
         let clock = Clock::manual(START.parse().unwrap());
         let gate = Arc::<Notify>::default();
-        let news = Arc::<Told>::default();
-        let runner: Arc<dyn Runner> = Arc::new(Obedient(gate.clone()));
+        let notices = Arc::<RecordedNotices>::default();
+        let runner: Arc<dyn Runner> = Arc::new(ScriptedRunner(gate.clone()));
         let agents = [agent("many", 1000, 100_000, true), agent("few", 1, 1, true), agent("off", 1, 10, false)];
-        let supervisor = Supervisor::new(supervisor::Options {
+        let supervisor = Supervisor::new(supervisor::SupervisorOptions {
             store,
             clock: clock.clone(),
             data_dir: dir.path().to_owned(),
@@ -109,21 +110,21 @@ impl Bench {
             admission: Admission::default(),
             agents: Vec::new(),
             built_in: agents.map(|agent| (agent, runner.clone())).into(),
-            guardian: supervisor::guardian::Options::default(),
+            guardian: supervisor::guardian::GuardianOptions::default(),
         });
-        let options = Options { supervisor: supervisor.clone(), notices: news.clone(), witness };
+        let options = SchedulerOptions { supervisor: supervisor.clone(), notices: notices.clone(), crash_hook };
         let user = User::local(jiff::tz::TimeZone::UTC);
-        Self { scheduler: Scheduler::new(options), supervisor, clock, user, location, news, gate, dir }
+        Self { scheduler: Scheduler::new(options), supervisor, clock, user, location, notices, gate, dir }
     }
 
-    /// Another scheduler on the same data, as another node has it.
-    pub(crate) async fn beside(&self, witness: Option<Witness>) -> Self {
-        Self::open(self.location.clone(), tempfile::tempdir().unwrap(), witness).await
+    /// Opens another scheduler on the same database, like a second node.
+    pub(crate) async fn second_node(&self, crash_hook: Option<CrashHook>) -> Self {
+        Self::open(self.location.clone(), tempfile::tempdir().unwrap(), crash_hook).await
     }
 
-    /// Lets the agents run.
-    pub(crate) async fn working(self) -> Self {
-        self.supervisor.work().await.unwrap();
+    /// Starts the supervisor, so that enqueued executions run.
+    pub(crate) async fn with_running_agents(self) -> Self {
+        self.supervisor.start().await.unwrap();
         self
     }
 
@@ -143,7 +144,7 @@ impl Bench {
         self.store().transaction(job).await
     }
 
-    pub(crate) fn draft(&self, fields: Value) -> Draft {
+    pub(crate) fn draft(&self, fields: Value) -> ScheduleDraft {
         let mut draft = json!({"name": format!("s{}", self.clock.id()), "agent_id": "many"});
         draft.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         model::json::from_value(draft).unwrap()
@@ -160,63 +161,67 @@ impl Bench {
         let patch = model::json::from_value(patch).unwrap();
         let checked = self.scheduler.check_change(&self.user, &self.get(id).await, patch).unwrap();
         let scheduler = self.scheduler.clone();
-        let job = self.transaction(async move |tx| scheduler.change(tx, Whose::Everyones, id, &checked).await);
+        let job = self.transaction(async move |tx| scheduler.change(tx, OwnerScope::AllUsers, id, &checked).await);
         job.await.unwrap()
     }
 
-    /// Lets a schedule name an agent that it could not be made with.
-    pub(crate) async fn repoint(&self, id: Uuid, agent: &str) {
+    /// Changes the agent of a schedule without validation.
+    pub(crate) async fn set_agent(&self, id: Uuid, agent: &str) {
         let agent = agent.to_owned();
         let now = self.now();
         let job = self.transaction(async move |tx| {
-            let kept = schedules::lock(tx, Whose::Everyones, id, now).await?;
-            let mut settings = kept.schedule.settings.clone();
+            let row = schedules::lock_row(tx, OwnerScope::AllUsers, id, now).await?;
+            let mut settings = row.schedule.settings.clone();
             settings.agent_id = agent;
-            let at = kept.schedule.next_execution.unwrap();
-            let next = schedules::Next { due_at: kept.due_at.unwrap(), at };
-            schedules::change(tx, &kept, &settings, Some(next), now).await
+            let fire_at = row.schedule.next_execution.unwrap();
+            let next = schedules::NextOccurrence { due_at: row.due_at.unwrap(), fire_at };
+            schedules::update(tx, &row, &settings, Some(next), now).await
         });
         job.await.unwrap();
     }
 
     pub(crate) async fn pause(&self, id: Uuid, reason: &'static str) -> Schedule {
         let scheduler = self.scheduler.clone();
-        let job = self.transaction(async move |tx| scheduler.pause(tx, Whose::Everyones, id, Some(reason)).await);
+        let job = self.transaction(async move |tx| scheduler.pause(tx, OwnerScope::AllUsers, id, Some(reason)).await);
         job.await.unwrap()
     }
 
     pub(crate) async fn resume(&self, id: Uuid) -> store::Result<Schedule> {
         let scheduler = self.scheduler.clone();
-        self.transaction(async move |tx| scheduler.resume(tx, Whose::Everyones, id).await).await
+        self.transaction(async move |tx| scheduler.resume(tx, OwnerScope::AllUsers, id).await).await
     }
 
     pub(crate) async fn run_now(&self, id: Uuid) -> store::Result<Uuid> {
-        let kept = schedules::look(&mut self.store().reader().await.unwrap(), Whose::Everyones, id, self.now()).await;
-        let submission = self.scheduler.prepare_run(&kept.unwrap()).unwrap();
+        let row =
+            schedules::get_row(&mut self.store().reader().await.unwrap(), OwnerScope::AllUsers, id, self.now()).await;
+        let submission = self.scheduler.prepare_run(&row.unwrap()).unwrap();
         let scheduler = self.scheduler.clone();
-        self.transaction(async move |tx| scheduler.run_now(tx, Whose::Everyones, id, submission).await).await
+        self.transaction(async move |tx| scheduler.run_now(tx, OwnerScope::AllUsers, id, submission).await).await
     }
 
     pub(crate) async fn get(&self, id: Uuid) -> Schedule {
-        schedules::get(&mut self.store().reader().await.unwrap(), Whose::Everyones, id, self.now()).await.unwrap()
+        schedules::get(&mut self.store().reader().await.unwrap(), OwnerScope::AllUsers, id, self.now()).await.unwrap()
     }
 
-    /// The oldest first.
+    /// Returns the decisions, oldest first.
     pub(crate) async fn history(&self, id: Uuid) -> Vec<Decision> {
         let mut reader = self.store().reader().await.unwrap();
-        let page = schedules::history(&mut reader, Whose::Everyones, id, None, 1_000_000).await.unwrap();
+        let page = schedules::history(&mut reader, OwnerScope::AllUsers, id, None, 1_000_000).await.unwrap();
         page.rows.into_iter().rev().collect()
     }
 
-    pub(crate) async fn kinds(&self, id: Uuid) -> Vec<Kind> {
+    pub(crate) async fn decision_kinds(&self, id: Uuid) -> Vec<DecisionKind> {
         self.history(id).await.iter().map(|decision| decision.kind).collect()
     }
 
-    /// The oldest first.
+    /// Returns the executions, oldest first.
     pub(crate) async fn executions(&self, id: Uuid) -> Vec<Execution> {
         let mut reader = self.store().reader().await.unwrap();
-        let filter = store::executions::Filter { schedule_id: Some(id), ..store::executions::Filter::default() };
-        let page = store::executions::list(&mut reader, Whose::Everyones, &filter, None, 1_000_000).await.unwrap();
+        let filter = store::executions::ExecutionFilter {
+            schedule_id: Some(id),
+            ..store::executions::ExecutionFilter::default()
+        };
+        let page = store::executions::list(&mut reader, OwnerScope::AllUsers, &filter, None, 1_000_000).await.unwrap();
         page.rows.into_iter().rev().collect()
     }
 
@@ -224,39 +229,40 @@ impl Bench {
         self.clock.advance(Duration::from_secs(seconds));
     }
 
-    /// So much later, with whatever is due then.
-    pub(crate) async fn after(&self, seconds: u64) {
+    /// Advances the clock and fires the due schedules.
+    pub(crate) async fn advance_and_fire(&self, seconds: u64) {
         self.advance(seconds);
         self.scheduler.fire_due().await.unwrap();
     }
 
-    /// How many requests with secrets wait in this node's files.
-    pub(crate) fn spooled(&self) -> usize {
+    /// Returns the number of requests in the spool of this node.
+    pub(crate) fn spool_file_count(&self) -> usize {
         let files = std::fs::read_dir(self.dir.path().join("spool")).into_iter().flatten().flatten();
         files.filter(|file| file.path().extension().is_some_and(|end| end == "json")).count()
     }
 
-    /// Ends an execution that waits.
+    /// Cancels an execution.
     pub(crate) async fn cancel(&self, id: Uuid) {
         let supervisor = self.supervisor.clone();
-        self.transaction(async move |tx| supervisor.cancel(tx, Whose::Everyones, id).await).await.unwrap();
+        self.transaction(async move |tx| supervisor.cancel(tx, OwnerScope::AllUsers, id).await).await.unwrap();
     }
 
-    /// Waits until nothing of the schedule runs, and acts upon that.
-    pub(crate) async fn ended(&self, id: Uuid) {
+    /// Waits until all executions of the schedule have ended, and handles their ends.
+    pub(crate) async fn wait_until_ended(&self, id: Uuid) {
         for execution in self.executions(id).await {
-            let ended = tokio::time::timeout(PATIENCE, self.supervisor.wait(Whose::Everyones, execution.id)).await;
+            let ended =
+                tokio::time::timeout(WAIT_TIMEOUT, self.supervisor.wait(OwnerScope::AllUsers, execution.id)).await;
             ended.unwrap().unwrap();
         }
         self.scheduler.follow_up().await.unwrap();
     }
 }
 
-/// Waits for something that must come.
-pub(crate) async fn until(what: &str, mut happened: impl AsyncFnMut() -> bool) {
+/// Waits until a condition holds. Panics after a timeout.
+pub(crate) async fn until(condition: &str, mut happened: impl AsyncFnMut() -> bool) {
     let start = std::time::Instant::now();
     while !happened().await {
-        assert!(start.elapsed() < PATIENCE, "it never came: {what}");
+        assert!(start.elapsed() < WAIT_TIMEOUT, "timed out: {condition}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

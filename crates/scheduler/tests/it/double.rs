@@ -1,6 +1,6 @@
-//! A node that is killed at a certain point, or one that works until its input ends; only tests start it.
+//! A node that kills itself at a crash point, or that runs until its standard input ends. Only tests start it.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a double of a node")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test double of a node")]
 
 use std::io::Read;
 use std::process::Command;
@@ -10,9 +10,9 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use model::Clock;
 use model::agent::{AccessType, Agent};
-use scheduler::{Options, Point, Scheduler, Silent, Witness};
+use scheduler::{CrashHook, CrashPoint, DiscardNotices, Scheduler, SchedulerOptions};
 use store::{Durability, Location, Store};
-use supervisor::{Admission, Desk, Ended, Run, Runner, Supervisor};
+use supervisor::{Admission, AgentRun, RunRecorder, RunResult, Runner, Supervisor};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -20,20 +20,20 @@ async fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
-        // Acts upon what is due, and does not survive that point.
+        // Fires the due schedules and kills itself at the crash point.
         ["fire", location, dir, now, point] => {
             let point = point.to_owned();
-            let witness: Witness = Arc::new(move |at: Point| {
+            let crash_hook: CrashHook = Arc::new(move |at: CrashPoint| {
                 if format!("{at:?}") == point {
-                    die();
+                    kill_self();
                 }
             });
-            let (_, scheduler) = node(location, dir, Clock::manual(now.parse().unwrap()), Some(witness)).await;
+            let (_, scheduler) = node(location, dir, Clock::manual(now.parse().unwrap()), Some(crash_hook)).await;
             scheduler.fire_due().await.unwrap();
         }
         ["node", location, dir] => {
             let (supervisor, scheduler) = node(location, dir, Clock::system(), None).await;
-            supervisor.work().await.unwrap();
+            supervisor.start().await.unwrap();
             let shutdown = CancellationToken::new();
             let worker = scheduler.clone();
             let stop = shutdown.clone();
@@ -44,24 +44,24 @@ async fn main() {
             work.await.unwrap();
             supervisor.stop().await;
         }
-        _ => panic!("what does {arguments:?} mean?"),
+        _ => panic!("unknown arguments: {arguments:?}"),
     }
 }
 
-/// Without a warning, and without coming back.
-fn die() {
+/// Ends the process with SIGKILL. Does not return.
+fn kill_self() {
     Command::new("kill").args(["-9", &std::process::id().to_string()]).status().unwrap();
     std::thread::sleep(Duration::from_secs(60));
 }
 
-async fn node(location: &str, dir: &str, clock: Clock, witness: Option<Witness>) -> (Supervisor, Scheduler) {
+async fn node(location: &str, dir: &str, clock: Clock, crash_hook: Option<CrashHook>) -> (Supervisor, Scheduler) {
     let location = match location.strip_prefix("sqlite:") {
         Some(path) => Location::Sqlite(path.into()),
         None => Location::Postgres(location.to_owned()),
     };
     let store = Store::open(&location, Durability::Full).await.unwrap();
-    let runner: Arc<dyn Runner> = Arc::new(Quick);
-    let supervisor = Supervisor::new(supervisor::Options {
+    let runner: Arc<dyn Runner> = Arc::new(QuickRunner);
+    let supervisor = Supervisor::new(supervisor::SupervisorOptions {
         store,
         clock,
         data_dir: dir.into(),
@@ -69,32 +69,37 @@ async fn node(location: &str, dir: &str, clock: Clock, witness: Option<Witness>)
         admission: Admission::default(),
         agents: Vec::new(),
         built_in: vec![(agent(), runner)],
-        guardian: supervisor::guardian::Options::default(),
+        guardian: supervisor::guardian::GuardianOptions::default(),
     });
-    let scheduler = Scheduler::new(Options { supervisor: supervisor.clone(), notices: Arc::new(Silent), witness });
+    let scheduler = Scheduler::new(SchedulerOptions {
+        supervisor: supervisor.clone(),
+        notices: Arc::new(DiscardNotices),
+        crash_hook,
+    });
     (supervisor, scheduler)
 }
 
 fn agent() -> Agent {
-    let draft = model::agent::Draft {
+    let draft = model::agent::AgentDraft {
         id: Some("many".into()),
         executable_path: Some("/bin/cat".into()),
         access_type: Some(AccessType::ReadOnly),
         max_concurrent_executions: Some(1000),
         queue_depth: Some(100_000),
-        ..model::agent::Draft::default()
+        ..model::agent::AgentDraft::default()
     };
     draft.check().unwrap()
 }
 
-struct Quick;
+/// Ends each run after 20 ms.
+struct QuickRunner;
 
-impl Runner for Quick {
-    fn run<'a>(&'a self, _: &'a Run, desk: &'a Desk) -> BoxFuture<'a, Ended> {
+impl Runner for QuickRunner {
+    fn run<'a>(&'a self, _: &'a AgentRun, recorder: &'a RunRecorder) -> BoxFuture<'a, RunResult> {
         Box::pin(async move {
-            desk.started(None);
+            recorder.record_start(None);
             tokio::time::sleep(Duration::from_millis(20)).await;
-            Ended::default()
+            RunResult::default()
         })
     }
 }

@@ -1,19 +1,19 @@
-//! Schedules from their time to the end of what they run, on both databases and with a clock that is moved by hand.
+//! Tests of the scheduler on both databases, with a manual clock.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bench;
 mod clock;
+mod crashes;
+mod cron_peer;
 mod explain;
-mod faults;
 mod firing;
-mod following;
-mod managing;
+mod follow_up;
+mod manage;
 mod nodes;
-mod syncing;
-mod year;
+mod sync;
 
-/// Turns `async fn name(bench: Bench)` into a test on each database.
+/// Generates a test on each database from each `async fn name(bench: Bench)`.
 #[macro_export]
 macro_rules! on_both {
     ($($name:ident),* $(,)?) => {

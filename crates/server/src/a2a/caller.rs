@@ -1,17 +1,17 @@
-//! Who calls an agent by A2A, and how.
+//! The caller of an agent.
 
 use ::a2a::{Binding, Version};
 use model::User;
-use supervisor::Entry;
+use supervisor::AgentEntry;
 
-/// One who was admitted to one agent.
+/// An authenticated caller of one agent.
 #[derive(Clone)]
-pub(crate) struct Caller {
+pub(crate) struct A2aCaller {
     pub(crate) user: User,
     /// The agent that is called.
-    pub(crate) entry: Entry,
+    pub(crate) entry: AgentEntry,
     pub(crate) version: Version,
     pub(crate) binding: Binding,
-    /// Nobody in particular: all who come like this are one user, who does not see what there is.
-    pub(crate) anonymous: bool,
+    /// True if the caller is not authenticated. Anonymous callers share one user and cannot list tasks.
+    pub(crate) is_anonymous: bool,
 }

@@ -1,5 +1,5 @@
-//! What is told of an agent before it is called: its card, made of its configuration and nothing else (A2A-1, A2A-4).
-//! Everyone may see it; what only those may see who were let in is added in the extended one.
+//! Builds agent cards from the configuration of agents (A2A-1, A2A-4). Public cards need no authentication. Extended cards
+//! also contain the limits of the agent.
 
 use std::collections::HashMap;
 
@@ -7,32 +7,33 @@ use ::a2a::types::{
     AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentProvider, AgentSkill, ApiKeySecurityScheme,
     HttpAuthSecurityScheme, SecurityScheme,
 };
-use ::a2a::{Binding, Card, Version};
+use ::a2a::{Binding, PublishedCard, Version};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri, header};
-use model::agent::endpoint::{AuthType, Method, Skill, Transport};
-use model::agent::{ASSISTANT, Agent, Endpoint};
+use model::agent::endpoint::{A2aMethod, A2aTransport, EndpointAuthType, EndpointSkill};
+use model::agent::{ASSISTANT_ID, Agent, Endpoint};
 use serde_json::{Value, json};
 
-use super::admission::{Offered, Way};
-use crate::Settings;
+use super::authn::{CallerAuth, OfferedAgent};
+use crate::ServerSettings;
 
-/// Under this name an extended card tells the limits of the agent: S2's A2ACapabilities.
-pub(crate) const LIMITS: &str = "urn:adjutant:a2a:capabilities:v1";
-/// Of the one way in that a card names.
-const SCHEME: &str = "default";
+/// The URI of the extension with the limits of an agent: A2ACapabilities of S2.
+pub(crate) const LIMITS_EXTENSION: &str = "urn:adjutant:a2a:capabilities:v1";
+/// The name of the only security scheme of a card.
+const SCHEME_NAME: &str = "default";
 
-/// Where the server is reached, without a path: noted beside every request.
+/// The URL of the server without a path. It is attached to every request.
 #[derive(Clone, Debug)]
-pub(crate) struct Base(pub(crate) String);
+pub(crate) struct BaseUrl(pub(crate) String);
 
-impl Base {
-    /// As the operator says it, or as the caller has found it.
-    pub(crate) fn of(settings: &Settings, uri: &Uri, headers: &HeaderMap) -> Self {
+impl BaseUrl {
+    /// Returns the configured public URL. Without it, returns `http://` and the host of the URI or of the `Host`
+    /// header, or `localhost` if the host is missing, invalid or contains user information.
+    pub(crate) fn from_request(settings: &ServerSettings, uri: &Uri, headers: &HeaderMap) -> Self {
         if let Some(public) = &settings.public_url {
             return Self(public.clone());
         }
-        // HTTP/2 has the host in the address instead of a header.
+        // HTTP/2 has the host in the URI instead of a header.
         let header = || headers.get(header::HOST).and_then(|host| host.to_str().ok()?.parse().ok());
         let host = uri.authority().cloned().or_else(header);
         let host = host.filter(|host: &Authority| !host.as_str().contains('@'));
@@ -40,47 +41,51 @@ impl Base {
     }
 }
 
-/// The card that everyone may see.
-pub(crate) fn card(offered: &Offered, base: &Base) -> Card {
-    let configured = offered.in_force.since;
+/// Returns the public card of an agent, with the later of the times at which the agent and the configuration changed.
+pub(crate) fn card(offered: &OfferedAgent, base: &BaseUrl) -> PublishedCard {
+    let configured = offered.config.activated_at;
     let since = offered.entry.updated_at.map_or(configured, |updated| updated.max(configured));
     let modified = u64::try_from(since.as_second()).unwrap_or_default();
-    Card { card: make(&offered.entry.agent, offered.endpoint(), offered.way(), base), modified }
+    PublishedCard { card: build_card(&offered.entry.agent, offered.endpoint(), offered.caller_auth(), base), modified }
 }
 
-/// The same with the limits of the agent.
-pub(crate) fn extended(offered: &Offered, base: &Base) -> AgentCard {
+/// Returns the extended card, which contains the limits of the agent.
+pub(crate) fn extended_card(offered: &OfferedAgent, base: &BaseUrl) -> AgentCard {
     let mut card = card(offered, base).card;
-    card.capabilities.extensions.get_or_insert_default().push(limits(offered));
+    card.capabilities.extensions.get_or_insert_default().push(limits_extension(offered));
     card
 }
 
-/// What this agent can do, and how often it may be asked.
-fn limits(offered: &Offered) -> AgentExtension {
-    let advertised = offered.endpoint().advertised(&offered.entry.agent);
+/// Returns the extension with the capabilities and the rate limit of an agent.
+fn limits_extension(offered: &OfferedAgent) -> AgentExtension {
+    let advertised = offered.endpoint().advertised_capabilities(&offered.entry.agent);
     let mut params: HashMap<String, Value> = HashMap::new();
     if let Ok(Value::Object(fields)) = serde_json::to_value(advertised) {
         params.extend(fields);
     }
-    if let Some(rate) = offered.endpoint().rate.or(offered.in_force.settings.rate_limit) {
+    if let Some(rate) = offered.endpoint().rate.or(offered.config.settings.rate_limit) {
         params.insert("rate".to_owned(), json!(rate));
     }
     AgentExtension {
-        uri: LIMITS.to_owned(),
-        description: Some("the limits of this agent".to_owned()),
+        uri: LIMITS_EXTENSION.to_owned(),
+        description: Some("limits of this agent".to_owned()),
         required: Some(false),
         params: Some(params),
     }
 }
 
-/// Whether the extended card is given to those who come this way: to nobody in particular it is not.
-pub(crate) fn has_extended(endpoint: &Endpoint, way: Way<'_>) -> bool {
-    way != Way::Anyone && endpoint.allows(Method::ExtendedCard)
+/// Returns whether the endpoint offers an extended card to callers with this authentication. It does not if all callers
+/// are anonymous or the method is disabled.
+pub(crate) fn has_extended(endpoint: &Endpoint, auth: CallerAuth<'_>) -> bool {
+    auth != CallerAuth::Anonymous && endpoint.allows(A2aMethod::ExtendedCard)
 }
 
-fn make(agent: &Agent, endpoint: &Endpoint, way: Way<'_>, base: &Base) -> AgentCard {
+/// Builds the card without extensions. An empty description and an empty list of skills are replaced by defaults from
+/// the name and mode of the agent; an empty version by that of adjutant. The security scheme is listed even if it is
+/// optional, but it is required only if authentication is.
+fn build_card(agent: &Agent, endpoint: &Endpoint, auth: CallerAuth<'_>, base: &BaseUrl) -> AgentCard {
     let description = match agent.description.trim() {
-        "" => format!("the agent {}", agent.name),
+        "" => format!("The agent {}.", agent.name),
         description => description.to_owned(),
     };
     let skills = match endpoint.skills.as_slice() {
@@ -96,21 +101,21 @@ fn make(agent: &Agent, endpoint: &Endpoint, way: Way<'_>, base: &Base) -> AgentC
         }],
         skills => skills.iter().map(skill).collect(),
     };
-    let scheme = scheme(way);
-    let needed = scheme.is_some() && way.is_required();
+    let scheme = scheme(auth);
+    let needed = scheme.is_some() && auth.is_required();
     AgentCard {
         name: agent.name.clone(),
         description,
         version: endpoint.version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
         supported_interfaces: interfaces(agent, endpoint, base),
         capabilities: AgentCapabilities {
-            streaming: Some(endpoint.allows(Method::Stream)),
-            push_notifications: Some(endpoint.allows(Method::SetPush)),
+            streaming: Some(endpoint.allows(A2aMethod::Stream)),
+            push_notifications: Some(endpoint.allows(A2aMethod::SetPush)),
             extensions: None,
-            extended_agent_card: Some(has_extended(endpoint, way)),
+            extended_agent_card: Some(has_extended(endpoint, auth)),
         },
         default_input_modes: endpoint.content_types(),
-        default_output_modes: outputs(agent, endpoint),
+        default_output_modes: output_modes(agent, endpoint),
         skills,
         provider: endpoint
             .provider
@@ -118,33 +123,34 @@ fn make(agent: &Agent, endpoint: &Endpoint, way: Way<'_>, base: &Base) -> AgentC
             .map(|provider| AgentProvider { organization: provider.organization.clone(), url: provider.url.clone() }),
         documentation_url: endpoint.documentation_url.clone(),
         icon_url: endpoint.icon_url.clone(),
-        security_schemes: scheme.map(|scheme| HashMap::from([(SCHEME.to_owned(), scheme)])),
-        security_requirements: needed.then(|| vec![HashMap::from([(SCHEME.to_owned(), Vec::new())])]),
+        security_schemes: scheme.map(|scheme| HashMap::from([(SCHEME_NAME.to_owned(), scheme)])),
+        security_requirements: needed.then(|| vec![HashMap::from([(SCHEME_NAME.to_owned(), Vec::new())])]),
         signatures: None,
     }
 }
 
-/// Each way in that is allowed, in the newer version first. The first of all is what a client takes that knows several.
-fn interfaces(agent: &Agent, endpoint: &Endpoint, base: &Base) -> Vec<AgentInterface> {
+/// Returns the offered interfaces: JSON-RPC, HTTP+JSON, gRPC, each in 1.0 and then 0.3. The tenant is set only for gRPC
+/// 1.0.
+fn interfaces(agent: &Agent, endpoint: &Endpoint, base: &BaseUrl) -> Vec<AgentInterface> {
     let mut interfaces = Vec::new();
     for (transport, binding) in [
-        (Transport::JsonRpc, Binding::JsonRpc),
-        (Transport::HttpJson, Binding::HttpJson),
-        (Transport::Grpc, Binding::Grpc),
+        (A2aTransport::JsonRpc, Binding::JsonRpc),
+        (A2aTransport::HttpJson, Binding::HttpJson),
+        (A2aTransport::Grpc, Binding::Grpc),
     ] {
         if !endpoint.offers(transport) {
             continue;
         }
         for version in [Version::V10, Version::V03] {
             let url = match transport {
-                // It has no paths: the tenant says which agent is meant, or the metadata in 0.3.
-                Transport::Grpc => base.0.clone(),
+                // gRPC has no paths. The tenant names the agent, or the metadata in 0.3.
+                A2aTransport::Grpc => base.0.clone(),
                 _ => format!("{}/agents/{}", base.0, agent.id),
             };
-            let named = transport == Transport::Grpc && version == Version::V10;
+            let has_tenant = transport == A2aTransport::Grpc && version == Version::V10;
             interfaces.push(AgentInterface {
                 protocol_version: version.as_str().to_owned(),
-                tenant: named.then(|| agent.id.clone()),
+                tenant: has_tenant.then(|| agent.id.clone()),
                 ..AgentInterface::new(url, binding.as_str())
             });
         }
@@ -152,7 +158,9 @@ fn interfaces(agent: &Agent, endpoint: &Endpoint, base: &Base) -> Vec<AgentInter
     interfaces
 }
 
-fn scheme(way: Way<'_>) -> Option<SecurityScheme> {
+/// Returns the security scheme for callers, or `None` without authentication. A token in a custom header is described
+/// as an API key in that header.
+fn scheme(auth: CallerAuth<'_>) -> Option<SecurityScheme> {
     let bearer = |format: Option<&str>| {
         SecurityScheme::HttpAuth(HttpAuthSecurityScheme {
             scheme: "Bearer".to_owned(),
@@ -160,11 +168,11 @@ fn scheme(way: Way<'_>) -> Option<SecurityScheme> {
             bearer_format: format.map(str::to_owned),
         })
     };
-    match way {
-        Way::Local | Way::Anyone => None,
-        Way::Jwt { .. } => Some(bearer(Some("JWT"))),
-        Way::Own(auth) => Some(match (auth.kind, auth.header().unwrap_or_default()) {
-            (AuthType::BearerToken, name) if name.eq_ignore_ascii_case("authorization") => bearer(None),
+    match auth {
+        CallerAuth::Local | CallerAuth::Anonymous => None,
+        CallerAuth::Jwt { .. } => Some(bearer(Some("JWT"))),
+        CallerAuth::AgentCredential(auth) => Some(match (auth.kind, auth.header().unwrap_or_default()) {
+            (EndpointAuthType::BearerToken, name) if name.eq_ignore_ascii_case("authorization") => bearer(None),
             (_, name) => SecurityScheme::ApiKey(ApiKeySecurityScheme {
                 location: "header".to_owned(),
                 name: name.to_owned(),
@@ -174,7 +182,7 @@ fn scheme(way: Way<'_>) -> Option<SecurityScheme> {
     }
 }
 
-fn skill(skill: &Skill) -> AgentSkill {
+fn skill(skill: &EndpointSkill) -> AgentSkill {
     AgentSkill {
         id: skill.id.clone(),
         name: skill.name.clone(),
@@ -187,12 +195,13 @@ fn skill(skill: &Skill) -> AgentSkill {
     }
 }
 
-/// What its answers are: text, and files where it can leave any.
-fn outputs(agent: &Agent, endpoint: &Endpoint) -> Vec<String> {
-    let usual = || {
+/// Returns the configured media types of the output. The default is plain text, and for agents other than the assistant
+/// also arbitrary files.
+fn output_modes(agent: &Agent, endpoint: &Endpoint) -> Vec<String> {
+    let default = || {
         let all: &[&str] =
-            if agent.id == ASSISTANT { &["text/plain"] } else { &["text/plain", "application/octet-stream"] };
+            if agent.id == ASSISTANT_ID { &["text/plain"] } else { &["text/plain", "application/octet-stream"] };
         all.iter().map(|media_type| (*media_type).to_owned()).collect()
     };
-    endpoint.capabilities.output_content_types.clone().unwrap_or_else(usual)
+    endpoint.capabilities.output_content_types.clone().unwrap_or_else(default)
 }

@@ -1,32 +1,32 @@
-//! What the tasks of one context have in common: with the assistant a conversation, with an interactive agent a session.
+//! A2A contexts. A context is a conversation with the assistant, or a session of an interactive agent.
 
 use model::UserId;
-use model::agent::{ASSISTANT, Mode};
-use model::conversation::Id;
-use model::session::State;
+use model::agent::{ASSISTANT_ID, AgentMode};
+use model::conversation::ConversationId;
+use model::session::SessionState;
 use sha2::{Digest, Sha256};
 use store::Transaction;
 use store::a2a::contexts;
-use store::executions::Whose;
-use supervisor::{Entry, NewSession, Refused};
+use store::executions::OwnerScope;
+use supervisor::{AgentEntry, NewSession, SubmitError};
 use uuid::Uuid;
 
-use super::send::NotSent;
+use super::send::EnqueueError;
 use crate::App;
 
-/// Longer ids of contexts are not taken.
-const LONGEST: usize = 256;
-pub(crate) const RULE: &str = "must have at most 256 bytes and no control characters";
+/// The maximum length of a context id, in bytes.
+const MAX_CONTEXT_ID_BYTES: usize = 256;
+pub(crate) const CONTEXT_ID_RULE: &str = "must have at most 256 bytes and no control characters";
 
-/// Whether this can be the id of a context.
-pub(crate) fn is_one(id: &str) -> bool {
-    id.len() <= LONGEST && !id.contains(char::is_control)
+/// Returns whether this is a valid context id. An empty id is valid.
+pub(crate) fn is_valid_id(id: &str) -> bool {
+    id.len() <= MAX_CONTEXT_ID_BYTES && !id.contains(char::is_control)
 }
 
-/// The conversation of a user with the assistant in a context. It follows from both: whoever comes back with the context
-/// finds it again.
-pub(crate) fn conversation(entry: &Entry, owner: UserId, context: &str) -> Option<Id> {
-    if entry.agent.id != ASSISTANT {
+/// Returns the conversation of a context with the assistant, or `None` for other agents. The id is derived from the user
+/// and the context, so that later messages find it again.
+pub(crate) fn conversation_id(entry: &AgentEntry, owner: UserId, context: &str) -> Option<ConversationId> {
+    if entry.agent.id != ASSISTANT_ID {
         return None;
     }
     let digest = Sha256::digest(format!("adjutant:a2a:conversation:{owner}:{context}"));
@@ -35,30 +35,34 @@ pub(crate) fn conversation(entry: &Entry, owner: UserId, context: &str) -> Optio
     Some(uuid::Builder::from_custom_bytes(bytes).into_uuid().into())
 }
 
-pub(crate) fn needs_session(entry: &Entry) -> bool {
-    entry.agent.mode == Mode::Interactive
+/// Returns whether the agent requires a session.
+pub(crate) fn needs_session(entry: &AgentEntry) -> bool {
+    entry.agent.mode == AgentMode::Interactive
 }
 
-/// Returns the open session of a context, or opens the `spare` one for it.
-pub(crate) async fn session(
+/// Returns the open session of a context. If there is none, or it has ended or is closing, opens `new_session` and
+/// links it to the context, which is created if necessary.
+///
+/// Fails if the database fails. An error in `new_session` is reported only if a new session is needed.
+pub(crate) async fn open_session(
     tx: &mut Transaction,
     app: &App,
     owner: UserId,
     agent_id: &str,
     context: &str,
-    spare: Result<NewSession, Refused>,
-) -> Result<Uuid, NotSent> {
-    let entered = contexts::enter(tx, owner, agent_id, context, app.clock().now()).await?;
-    if let Some(id) = entered.link.session_id {
-        match store::sessions::get(tx, Whose::Users(owner), id).await {
-            Ok(session) if session.ended_at.is_none() && session.state != State::Closing => return Ok(id),
-            // It has ended: another one takes its place.
+    new_session: Result<NewSession, SubmitError>,
+) -> Result<Uuid, EnqueueError> {
+    let current = contexts::get_or_create(tx, owner, agent_id, context, app.clock().now()).await?;
+    if let Some(id) = current.link.session_id {
+        match store::sessions::get(tx, OwnerScope::User(owner), id).await {
+            Ok(session) if session.ended_at.is_none() && session.state != SessionState::Closing => return Ok(id),
+            // The session has ended, so a new one replaces it.
             Ok(_) | Err(store::Error::NotFound) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    let session = app.supervisor().open_session(tx, spare?).await?;
-    let link = contexts::Link { session_id: Some(session.id), ..entered.link };
-    contexts::link(tx, owner, agent_id, context, &link).await?;
+    let session = app.supervisor().open_session(tx, new_session?).await?;
+    let link = contexts::ContextLink { session_id: Some(session.id), ..current.link };
+    contexts::set_link(tx, owner, agent_id, context, &link).await?;
     Ok(session.id)
 }

@@ -1,42 +1,44 @@
-//! Files that a run left: small ones are told as they are, of large ones where they are found.
+//! Files of executions. Small files are included in artifacts, large ones are referenced by URL.
 
 use ::a2a::types;
-use ::a2a::{Binding, Call, Denied, Version};
+use ::a2a::{Binding, CallContext, CallRejection, Version};
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use store::a2a::Run;
+use store::a2a::A2aRun;
 use tokio_util::io::ReaderStream;
 use uuid::Uuid;
 
-use super::admission;
-use super::cards::Base;
+use super::authn;
+use super::cards::BaseUrl;
 use crate::{App, Problem};
 
-/// Larger ones are fetched by whoever wants them.
-const MOST: u64 = 1 << 20;
-/// All files of a task that are told as they are.
-const MOST_TOGETHER: u64 = 4 << 20;
-/// What cannot stand in a path.
-const ODD: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'`');
+/// The maximum size of an included file, in bytes. Larger files are referenced by URL.
+const MAX_INLINE_BYTES: u64 = 1 << 20;
+/// The maximum size of all included files of a task, in bytes.
+const MAX_INLINE_TOTAL: u64 = 4 << 20;
+/// The characters to encode in a path.
+const PATH_ENCODED: &AsciiSet =
+    &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'`');
 
-/// The files of a run that has ended, by their names.
-pub(crate) async fn parts(app: &App, base: &Base, run: &Run) -> Vec<(String, types::Part)> {
+/// Returns the files of an ended run with their names. A file is included if it is small, fits into the remaining
+/// total, and can be read on this node. Otherwise the part is a URL.
+pub(crate) async fn file_parts(app: &App, base: &BaseUrl, run: &A2aRun) -> Vec<(String, types::Part)> {
     let mut parts = Vec::with_capacity(run.artifacts.len());
-    let mut together = 0;
+    let mut total = 0;
     for artifact in &run.artifacts {
-        let small = artifact.size <= MOST && together + artifact.size <= MOST_TOGETHER;
-        let path = app.supervisor().artifact(run.execution.id, &artifact.name);
-        // One that another machine has is fetched from there.
-        let bytes = if small { tokio::fs::read(path).await.ok() } else { None };
-        let part = match bytes.filter(|bytes| bytes.len() as u64 <= MOST) {
+        let is_small = artifact.size <= MAX_INLINE_BYTES && total + artifact.size <= MAX_INLINE_TOTAL;
+        let path = app.supervisor().artifact_path(run.execution.id, &artifact.name);
+        // A file of another node is referenced by URL.
+        let bytes = if is_small { tokio::fs::read(path).await.ok() } else { None };
+        let part = match bytes.filter(|bytes| bytes.len() as u64 <= MAX_INLINE_BYTES) {
             Some(bytes) => {
-                together += artifact.size;
+                total += artifact.size;
                 types::Part::raw(bytes)
             }
-            None => types::Part::url(address(base, run, &artifact.name)),
+            None => types::Part::url(file_url(base, run, &artifact.name)),
         };
         let short = artifact.name.rsplit('/').next().unwrap_or_default();
         let part = part.with_filename(short).with_media_type(media_type(short));
@@ -45,16 +47,17 @@ pub(crate) async fn parts(app: &App, base: &Base, run: &Run) -> Vec<(String, typ
     parts
 }
 
-fn address(base: &Base, run: &Run, name: &str) -> String {
+/// Returns the URL at which [`download`] serves a file. Slashes in the name are kept.
+fn file_url(base: &BaseUrl, run: &A2aRun, name: &str) -> String {
     let agent = &run.execution.agent_id;
     let id = run.execution.id;
-    format!("{}/agents/{agent}/files/{id}/{}", base.0, utf8_percent_encode(name, ODD))
+    format!("{}/agents/{agent}/files/{id}/{}", base.0, utf8_percent_encode(name, PATH_ENCODED))
 }
 
-/// What a name says about its file.
+/// Returns the media type for the extension of a file name, or `application/octet-stream` if the extension is unknown.
 fn media_type(name: &str) -> &'static str {
-    let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
-    match ending.as_deref() {
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+    match extension.as_deref() {
         Some("txt" | "log" | "diff" | "patch") => "text/plain",
         Some("md") => "text/markdown",
         Some("csv") => "text/csv",
@@ -74,44 +77,47 @@ fn media_type(name: &str) -> &'static str {
     }
 }
 
-/// `GET /agents/{agent}/files/{execution}/{name}`: a file that a task of the caller left.
-pub(crate) async fn fetch(
+/// Handles `GET /agents/{agent}/files/{execution}/{name}`: returns a file of a task of the caller, as an attachment.
+///
+/// Fails if the caller is rejected, the execution does not belong to an A2A task of the caller with this agent, the
+/// name is not one of its artifacts, or the file is not on this node.
+pub(crate) async fn download(
     State(app): State<App>,
     Path((agent, execution, name)): Path<(String, String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
     let (parts, _) = request.into_parts();
-    let call = Call {
+    let call = CallContext {
         agent: Some(agent),
         binding: Binding::HttpJson,
         version: Version::V10,
         tenant: None,
-        extensions_wanted: Vec::new(),
+        requested_extensions: Vec::new(),
         headers: parts.headers,
         extensions: parts.extensions,
     };
-    let caller = admission::enter(&app, &call).await.map_err(|denied| match denied {
-        Denied::NoAgent => Problem::not_found("agent"),
-        Denied::Unauthenticated { .. } => Problem::unauthorized(),
-        Denied::Forbidden(why) => Problem::forbidden(why),
-        Denied::TooMany { retry_after } => Problem::too_many_requests(retry_after),
-        Denied::Refused(error) => Problem::forbidden(error.message),
+    let caller = authn::authenticate(&app, &call).await.map_err(|rejection| match rejection {
+        CallRejection::UnknownAgent => Problem::not_found("agent"),
+        CallRejection::Unauthenticated { .. } => Problem::unauthorized(),
+        CallRejection::Forbidden(reason) => Problem::forbidden(reason),
+        CallRejection::RateLimited { retry_after } => Problem::too_many_requests(retry_after),
+        CallRejection::NotOffered(error) => Problem::forbidden(error.message),
     })?;
     let missing = || Problem::not_found("file");
     let id = Uuid::try_parse(&execution).map_err(|_| missing())?;
     let mut reader = app.store().reader().await?;
-    let run = store::a2a::run(&mut reader, caller.user.id, &caller.entry.agent.id, id).await;
+    let run = store::a2a::run_by_execution(&mut reader, caller.user.id, &caller.entry.agent.id, id).await;
     let run = run.map_err(Problem::from_store("file"))?;
     drop(reader);
-    // Only what was listed when the run ended: no name leads anywhere else.
+    // Only listed names are accepted, so that a name cannot escape the directory.
     if !run.artifacts.iter().any(|artifact| artifact.name == name) {
         return Err(missing());
     }
-    let file = tokio::fs::File::open(app.supervisor().artifact(id, &name)).await;
+    let file = tokio::fs::File::open(app.supervisor().artifact_path(id, &name)).await;
     let file = file.map_err(|_| Problem::not_found("file on this machine"))?;
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static(media_type(&name))),
-        // Nobody's browser takes it for a page of ours.
+        // Prevents browsers from rendering the file as a page of this server.
         (header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment")),
         (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     ];

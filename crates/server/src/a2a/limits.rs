@@ -1,5 +1,5 @@
-//! How often one caller may call one agent (A2A-3), and how many streams they may have open. Each agent has its own rate,
-//! or else the server's.
+//! Limits the rate of calls and the number of open streams of each caller and agent (A2A-3). An agent has its own rate
+//! limit or that of the server.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,90 +8,91 @@ use std::time::Duration;
 
 use model::UserId;
 
-use crate::limit::Limiter;
-use crate::settings::Rate;
+use crate::rate_limit::KeyedRateLimiter;
+use crate::settings::EndpointRateLimit;
 
-/// Buckets of one agent beyond which those are forgotten that are full again.
-const MANY: usize = 10_000;
+/// The number of buckets of an agent above which full buckets are removed.
+const MAX_BUCKETS: usize = 10_000;
 
-/// A user; those without a name are told apart by where they call from.
-pub(crate) type Key = (UserId, Option<IpAddr>);
+/// A user. Anonymous users are distinguished by their network.
+pub(crate) type CallerKey = (UserId, Option<IpAddr>);
 
+/// The rate limiters of all agents.
 #[derive(Default)]
-pub(crate) struct Limits(Mutex<HashMap<String, Arc<Buckets>>>);
+pub(crate) struct CallRateLimits(Mutex<HashMap<String, Arc<AgentBuckets>>>);
 
-struct Buckets {
-    rate: Rate,
-    limiter: Limiter<Key>,
+struct AgentBuckets {
+    rate: EndpointRateLimit,
+    limiter: KeyedRateLimiter<CallerKey>,
 }
 
-impl Limits {
-    /// Takes one call out of the caller's bucket, or says how long to wait.
-    pub(crate) fn take(&self, agent: &str, rate: Rate, key: Key) -> Result<(), Duration> {
-        let buckets = self.of(agent, rate);
-        if buckets.limiter.len() > MANY {
-            buckets.limiter.tidy();
+impl CallRateLimits {
+    /// Counts one call. Fails with the time to wait if the rate limit is exceeded; the call is then not counted.
+    pub(crate) fn check(&self, agent: &str, rate: EndpointRateLimit, key: CallerKey) -> Result<(), Duration> {
+        let buckets = self.buckets(agent, rate);
+        if buckets.limiter.len() > MAX_BUCKETS {
+            buckets.limiter.remove_idle();
         }
-        buckets.limiter.take(&key)
+        buckets.limiter.check(&key)
     }
 
-    /// Those of an agent; a new rate begins with full buckets.
-    fn of(&self, agent: &str, rate: Rate) -> Arc<Buckets> {
+    /// Returns the buckets of an agent. A changed rate starts with full buckets.
+    fn buckets(&self, agent: &str, rate: EndpointRateLimit) -> Arc<AgentBuckets> {
         let mut agents = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match agents.get(agent) {
             Some(buckets) if buckets.rate == rate => buckets.clone(),
             _ => {
-                let buckets = Arc::new(Buckets { rate, limiter: Limiter::new(rate) });
+                let buckets = Arc::new(AgentBuckets { rate, limiter: KeyedRateLimiter::new(rate) });
                 agents.insert(agent.to_owned(), buckets.clone());
                 buckets
             }
         }
     }
 
-    /// Forgets callers whose bucket is full again, and agents without any other.
-    pub(crate) fn tidy(&self) {
+    /// Removes full buckets, and agents without buckets.
+    pub(crate) fn remove_idle(&self) {
         let mut agents = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         agents.retain(|_, buckets| {
-            buckets.limiter.tidy();
+            buckets.limiter.remove_idle();
             buckets.limiter.len() > 0
         });
     }
 }
 
-/// Streams that one user may have open with one agent: each looks at the tables now and then, for as long as it lasts.
-const STREAMS: usize = 1000;
+/// The maximum number of open streams of one user with one agent. Each stream polls the database.
+const MAX_STREAMS: usize = 1000;
 
-/// Counts them.
+/// Counts the open streams.
 #[derive(Clone, Default)]
-pub(crate) struct Streams(Arc<Mutex<HashMap<(UserId, String), usize>>>);
+pub(crate) struct StreamCounter(Arc<Mutex<HashMap<(UserId, String), usize>>>);
 
-/// One that is open, until it is dropped.
-pub(crate) struct Open {
-    all: Streams,
+/// An open stream. It is counted until it is dropped.
+pub(crate) struct OpenStream {
+    counter: StreamCounter,
     key: (UserId, String),
 }
 
-impl Streams {
-    /// Counts one more; nothing where there are enough.
-    pub(crate) fn open(&self, user: UserId, agent: &str) -> Option<Open> {
+impl StreamCounter {
+    /// Counts one more stream. Returns `None` if the limit is reached.
+    pub(crate) fn open(&self, user: UserId, agent: &str) -> Option<OpenStream> {
         let key = (user, agent.to_owned());
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = all.entry(key.clone()).or_default();
-        if *count >= STREAMS {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(key.clone()).or_default();
+        if *count >= MAX_STREAMS {
             return None;
         }
         *count += 1;
-        Some(Open { all: self.clone(), key })
+        Some(OpenStream { counter: self.clone(), key })
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenStream {
     fn drop(&mut self) {
-        let mut all = self.all.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = all.get_mut(&self.key) {
+        let mut counts = self.counter.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(&self.key) {
             *count -= 1;
             if *count == 0 {
-                all.remove(&self.key);
+                counts.remove(&self.key);
             }
         }
     }
@@ -107,29 +108,29 @@ mod tests {
     fn each_caller_has_a_bucket_for_each_agent() {
         // A2A-3
         let number = |number| NonZeroU32::new(number).unwrap();
-        let rate = Rate { per_minute: number(1), burst: number(2) };
-        let limits = Limits::default();
+        let rate = EndpointRateLimit { per_minute: number(1), burst: number(2) };
+        let limits = CallRateLimits::default();
         let user = |id: u128| (UserId::new(uuid::Uuid::from_u128(id)), None);
         for _ in 0..2 {
-            limits.take("a", rate, user(1)).unwrap();
+            limits.check("a", rate, user(1)).unwrap();
         }
-        let wait = limits.take("a", rate, user(1)).unwrap_err();
+        let wait = limits.check("a", rate, user(1)).unwrap_err();
         assert!(wait > Duration::from_secs(55) && wait <= Duration::from_secs(60), "{wait:?}");
-        limits.take("a", rate, user(2)).unwrap();
-        limits.take("b", rate, user(1)).unwrap();
-        let somewhere = Some(std::net::Ipv4Addr::LOCALHOST.into());
-        limits.take("a", rate, (user(1).0, somewhere)).unwrap();
-        limits.tidy();
-        assert!(limits.take("a", rate, user(1)).is_err(), "what is not full is not forgotten");
-        limits.take("a", Rate { per_minute: number(60), ..rate }, user(1)).unwrap();
+        limits.check("a", rate, user(2)).unwrap();
+        limits.check("b", rate, user(1)).unwrap();
+        let network = Some(std::net::Ipv4Addr::LOCALHOST.into());
+        limits.check("a", rate, (user(1).0, network)).unwrap();
+        limits.remove_idle();
+        assert!(limits.check("a", rate, user(1)).is_err(), "buckets that are not full are kept");
+        limits.check("a", EndpointRateLimit { per_minute: number(60), ..rate }, user(1)).unwrap();
     }
 
     #[test]
-    fn a_user_has_so_many_streams_with_an_agent_and_no_more() {
+    fn the_number_of_open_streams_is_limited() {
         // A2A-3
-        let streams = Streams::default();
+        let streams = StreamCounter::default();
         let user = UserId::new(uuid::Uuid::from_u128(1));
-        let mut open: Vec<_> = (0..STREAMS).map(|_| streams.open(user, "a").unwrap()).collect();
+        let mut open: Vec<_> = (0..MAX_STREAMS).map(|_| streams.open(user, "a").unwrap()).collect();
         assert!(streams.open(user, "a").is_none());
         assert!(
             streams.open(user, "b").is_some() && streams.open(UserId::new(uuid::Uuid::from_u128(2)), "a").is_some()
@@ -137,6 +138,6 @@ mod tests {
         open.pop();
         assert!(streams.open(user, "a").is_some());
         open.clear();
-        assert!(streams.0.lock().unwrap().is_empty(), "nothing is kept of those that are closed");
+        assert!(streams.0.lock().unwrap().is_empty(), "closed streams are removed");
     }
 }

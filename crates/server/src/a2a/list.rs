@@ -1,4 +1,4 @@
-//! `GET /agents`: the cards of the agents that the caller may see.
+//! Handles `GET /agents`: returns the cards of the agents that the caller may use.
 
 use std::collections::HashMap;
 
@@ -8,77 +8,84 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{Extensions, HeaderMap};
 use model::User;
-use model::agent::endpoint::AUTHORIZATION;
+use model::agent::endpoint::AUTHORIZATION_HEADER;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::admission::{self, Offered, Way};
-use super::cards::{self, Base};
-use crate::input::Params;
+use super::authn::{self, CallerAuth, OfferedAgent};
+use super::cards::{self, BaseUrl};
+use crate::input::QueryParams;
 use crate::{App, Problem, auth};
 
 #[derive(Serialize)]
-pub(super) struct Cards {
+pub(super) struct CardList {
     agents: Vec<Value>,
     count: usize,
-    /// There is one page only.
+    /// Always `null`, because all agents are on one page.
     next_cursor: Option<String>,
 }
 
-/// Those whom the server knows see the agents that they may run; a token of an agent's own shows that agent; and everyone
-/// sees those that take calls from everyone.
+/// Returns the cards of the agents that the user may run, the agents for which the caller presents a valid credential,
+/// and the agents that require none. Without a verifier the caller is the local user.
+///
+/// Fails if the address is blocked, the rate limit of the user is exceeded, a presented credential is invalid for every
+/// agent, or the list would be empty for a caller without credentials. Invalid credentials count for the block.
 pub(super) async fn list(
     State(app): State<App>,
-    Params(_): Params<ListAgents>,
+    QueryParams(_): QueryParams<ListAgents>,
     headers: HeaderMap,
     extensions: Extensions,
-) -> Result<Json<Cards>, Problem> {
-    let in_force = app.in_force();
-    let from = admission::address(&in_force, &extensions, &headers);
-    if let Some(wait) = app.a2a().blocks.wait(from, app.clock().now()) {
+) -> Result<Json<CardList>, Problem> {
+    let config = app.active_config();
+    let from = authn::client_address(&config, &extensions, &headers);
+    if let Some(wait) = app.a2a().blocklist.remaining_block(from, app.clock().now()) {
         return Err(Problem::too_many_requests(wait));
     }
-    let token = admission::presented_jwt(&headers);
-    let user = match (&in_force.verifier, token) {
-        (None, _) => Some(User::local(in_force.settings.time_zone.clone())),
+    let token = authn::presented_jwt(&headers);
+    let user = match (&config.verifier, token) {
+        (None, _) => Some(User::local(config.settings.time_zone.clone())),
         (Some(_), None) => None,
         (Some(_), Some(token)) => auth::identify(&app, Some(token)).await,
     };
-    if let (Some(limiter), Some(user)) = (&in_force.limiter, &user) {
-        limiter.take(&user.id).map_err(Problem::too_many_requests)?;
+    if let (Some(limiter), Some(user)) = (&config.limiter, &user) {
+        limiter.check(&user.id).map_err(Problem::too_many_requests)?;
     }
-    let base = extensions.get().cloned().unwrap_or_else(|| Base::of(&in_force.settings, &Default::default(), &headers));
-    // What was presented must be good for something, or this would be a place to guess at.
+    let base = extensions
+        .get()
+        .cloned()
+        .unwrap_or_else(|| BaseUrl::from_request(&config.settings, &Default::default(), &headers));
+    // Every presented credential must be valid for an agent. Otherwise this endpoint could be used to guess credentials.
     let mut presented = HashMap::new();
     if token.is_some() {
-        presented.insert(AUTHORIZATION.to_ascii_lowercase(), user.is_some());
+        presented.insert(AUTHORIZATION_HEADER.to_ascii_lowercase(), user.is_some());
     }
     let mut agents = Vec::new();
-    for offered in Offered::all(&app) {
-        let mut seen = user.as_ref().is_some_and(|user| offered.entry.is_for(user)) || !offered.way().is_required();
-        if let Way::Own(auth) = offered.way()
-            && let Some(key) = admission::presented(auth, &headers)
+    for offered in OfferedAgent::all(&app) {
+        let mut is_visible = user.as_ref().is_some_and(|user| offered.entry.is_allowed_for(user))
+            || !offered.caller_auth().is_required();
+        if let CallerAuth::AgentCredential(auth) = offered.caller_auth()
+            && let Some(key) = authn::presented_credential(auth, &headers)
         {
-            let theirs = admission::is_theirs(&app, auth, key).await;
-            *presented.entry(auth.header().unwrap_or_default().to_ascii_lowercase()).or_insert(false) |= theirs;
-            seen |= theirs;
+            let is_valid = authn::is_agent_credential(&app, auth, key).await;
+            *presented.entry(auth.header().unwrap_or_default().to_ascii_lowercase()).or_insert(false) |= is_valid;
+            is_visible |= is_valid;
         }
-        if seen {
-            agents.push(shown(&offered, &base)?);
+        if is_visible {
+            agents.push(card_json(&offered, &base)?);
         }
     }
-    if presented.values().any(|good| !good) {
-        admission::failed(&app, from, None);
+    if presented.values().any(|is_valid| !is_valid) {
+        authn::record_failure(&app, from, None);
         return Err(Problem::unauthorized());
     }
     if agents.is_empty() && presented.is_empty() && user.is_none() {
         return Err(Problem::unauthorized());
     }
-    Ok(Json(Cards { count: agents.len(), agents, next_cursor: None }))
+    Ok(Json(CardList { count: agents.len(), agents, next_cursor: None }))
 }
 
-/// As both versions read it.
-fn shown(offered: &Offered, base: &Base) -> Result<Value, Problem> {
+/// Returns the card in the form of 0.3, which also contains the fields of 1.0.
+fn card_json(offered: &OfferedAgent, base: &BaseUrl) -> Result<Value, Problem> {
     let card = cards::card(offered, base).card;
     ::a2a::http::card_json(card, Version::V03).map_err(|error| Problem::internal(error.to_string()))
 }

@@ -1,33 +1,43 @@
-//! The Agent2Agent protocol (A2A-1 … A2A-5): every enabled agent below `/agents`, by three bindings, in two versions.
+//! Serves the enabled agents over the Agent2Agent protocol (A2A-1 … A2A-5), below `/agents`, in three bindings and two
+//! versions.
 //!
-//! The crate `a2a` speaks the protocol; here it is decided who may call (`admission`, `blocks`, `limits`), what may be asked
-//! (`terms`), what is told of an agent (`cards`), and what is done about it: a task is one execution after another (`send`),
-//! of which everything that can be told is made from what is kept (`render`), now (`tasks`), as it happens
-//! (`updates`), or by a call of ours where a client has said so (`push`, `pump`, `news`).
-//! `envelope` is a door of its own for S2's messages. Nothing here reads a request before its caller is admitted.
+//! The crate `a2a` implements the protocol. This module implements its handler:
+//!
+//! - `authn`, `blocklist`, `limits`: authenticate callers and limit their calls.
+//! - `policy`: checks operations, media types and sizes.
+//! - `cards`, `list`: describe agents.
+//! - `send`: enqueues messages. An A2A task is a sequence of executions.
+//! - `projection`: computes tasks and updates from stored executions. `tasks` returns them, `updates` streams them.
+//! - `push`, `push_loop`, `push_payload`: send push notifications.
+//! - `envelope`: serves the messages of S2.
+//! - `remote`: runs agents of other servers.
+//!
+//! The content of a request is decoded only after its caller is authorized.
 
-mod admission;
-mod blocks;
+mod authn;
+mod blocklist;
 mod caller;
 mod cards;
 mod contexts;
 mod envelope;
-mod faults;
+mod errors;
 mod files;
 mod limits;
 mod list;
-mod news;
-pub(crate) mod pump;
+mod policy;
+mod projection;
 pub(crate) mod push;
+pub(crate) mod push_loop;
+mod push_payload;
 mod remote;
-mod render;
 mod send;
 mod tasks;
-mod terms;
 mod tokens;
 mod updates;
 
-use ::a2a::{Answer, Call, Card, Denied, Error, Handler, Kind, Request};
+use ::a2a::{
+    AgentHandler, CallContext, CallRejection, Error, ErrorKind, OperationRequest, OperationResponse, PublishedCard,
+};
 use axum::Router;
 use axum::extract::{Request as HttpRequest, State};
 use axum::http::HeaderName;
@@ -36,79 +46,83 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use model::agent::Endpoint;
 
-use self::admission::Offered;
-use self::caller::Caller;
-use self::cards::Base;
-pub(crate) use self::remote::Elsewhere;
-pub use self::remote::elsewhere;
+use self::authn::OfferedAgent;
+use self::caller::A2aCaller;
+use self::cards::BaseUrl;
+pub(crate) use self::remote::RemoteAgentRunner;
+pub use self::remote::discover_remote_agent;
 use crate::App;
 
-/// The metadata of gRPC that names the agent, where no tenant does.
-const AGENT: HeaderName = HeaderName::from_static("x-adjutant-agent");
+/// The gRPC metadata key that names the agent if no tenant does.
+const AGENT_METADATA: HeaderName = HeaderName::from_static("x-adjutant-agent");
 
-/// What of A2A is kept in memory.
+/// The in-memory state of the A2A endpoints.
 #[derive(Default)]
-pub(crate) struct Door {
-    blocks: blocks::Blocks,
-    limits: limits::Limits,
-    streams: limits::Streams,
-    tokens: tokens::Tokens,
+pub(crate) struct A2aState {
+    blocklist: blocklist::AddressBlocklist,
+    limits: limits::CallRateLimits,
+    streams: limits::StreamCounter,
+    tokens: tokens::TokenDigests,
 }
 
-impl Door {
-    /// Forgets what does not matter any more.
-    pub(crate) fn tidy(&self, now: jiff::Timestamp) {
-        self.blocks.tidy(now);
-        self.limits.tidy();
+impl A2aState {
+    /// Removes expired records of failed authentications, and idle rate limiters.
+    pub(crate) fn evict_expired(&self, now: jiff::Timestamp) {
+        self.blocklist.remove_expired(now);
+        self.limits.remove_idle();
     }
 }
 
-/// What the configuration leaves open about the assistant: it understands text.
-pub(crate) fn complete(assistant: &mut Endpoint) {
+/// Sets the accepted media types of the assistant's endpoint to plain text and Markdown, unless they are configured.
+pub(crate) fn fill_assistant_defaults(assistant: &mut Endpoint) {
     let text = || ["text/plain", "text/markdown"].map(str::to_owned).to_vec();
     assistant.capabilities.supported_content_types.get_or_insert_with(text);
 }
 
-/// Everything there is of it. It has its own authentication.
+/// Returns all A2A routes. They have their own authentication.
 pub(crate) fn routes(app: &App) -> Router<App> {
-    let handler = A2a(app.clone());
+    let handler = AppHandler(app.clone());
     Router::new()
         .nest("/agents", ::a2a::http::router(handler.clone()).with_state(()))
         .route("/agents", get(list::list))
         .route("/agents/", get(list::list))
         .route("/agents/{agent}/v1/envelope", post(envelope::handle))
-        .route("/agents/{agent}/files/{execution}/{*name}", get(files::fetch))
-        .merge(::a2a::http::well_known(handler.clone()).with_state(()))
-        .merge(::a2a::grpc::router(handler, AGENT).with_state(()))
-        .layer(from_fn_with_state(app.clone(), note))
+        .route("/agents/{agent}/files/{execution}/{*name}", get(files::download))
+        .merge(::a2a::http::well_known_router(handler.clone()).with_state(()))
+        .merge(::a2a::grpc::router(handler, AGENT_METADATA).with_state(()))
+        .layer(from_fn_with_state(app.clone(), attach_base_url))
 }
 
-/// Notes where the server is reached.
-async fn note(State(app): State<App>, mut request: HttpRequest, next: Next) -> Response {
-    let base = Base::of(&app.in_force().settings, request.uri(), request.headers());
+/// Attaches the base URL of the server to the request.
+async fn attach_base_url(State(app): State<App>, mut request: HttpRequest, next: Next) -> Response {
+    let base = BaseUrl::from_request(&app.active_config().settings, request.uri(), request.headers());
     request.extensions_mut().insert(base);
     next.run(request).await
 }
 
-/// Answers for all agents.
+/// Handles the A2A requests for all agents.
 #[derive(Clone)]
-struct A2a(App);
+struct AppHandler(App);
 
-/// A caller, and where the server was reached.
-struct Admitted {
-    caller: Caller,
-    base: Base,
+/// An authorized caller and the base URL of the request.
+struct AuthorizedCaller {
+    caller: A2aCaller,
+    base: BaseUrl,
 }
 
-impl Handler for A2a {
-    type Caller = Admitted;
+impl AgentHandler for AppHandler {
+    type Caller = AuthorizedCaller;
 
-    async fn admit(&self, call: &Call) -> Result<Admitted, Denied> {
-        let caller = admission::admit(&self.0, call).await?;
-        Ok(Admitted { caller, base: base(call) })
+    async fn authorize(&self, call: &CallContext) -> Result<AuthorizedCaller, CallRejection> {
+        let caller = authn::authorize(&self.0, call).await?;
+        Ok(AuthorizedCaller { caller, base: base_url(call) })
     }
 
-    async fn handle(&self, Admitted { caller, base }: Admitted, request: Request) -> Result<Answer, Error> {
+    async fn handle(
+        &self,
+        AuthorizedCaller { caller, base }: AuthorizedCaller,
+        request: OperationRequest,
+    ) -> Result<OperationResponse, Error> {
         let app = &self.0;
         tracing::debug!(
             event = "a2a_call",
@@ -117,47 +131,65 @@ impl Handler for A2a {
             binding = caller.binding.as_str(),
             version = caller.version.as_str(),
         );
-        if terms::tenant(&request).is_some_and(|tenant| admission::is_another(app, &caller.entry, tenant)) {
-            return Err(Error::new(Kind::NotFound, "there is no such agent"));
+        if policy::tenant(&request).is_some_and(|tenant| authn::names_other_agent(app, &caller.entry, tenant)) {
+            return Err(Error::new(ErrorKind::NotFound, "the agent was not found"));
         }
-        let offered = Offered { entry: caller.entry.clone(), in_force: app.in_force() };
-        terms::check(&caller, offered.endpoint(), offered.way(), &request)?;
-        // Put aside: this has room for each of them, and is moved about with all of that.
+        let offered = OfferedAgent { entry: caller.entry.clone(), config: app.active_config() };
+        policy::check(&caller, offered.endpoint(), offered.caller_auth(), &request)?;
+        // Boxed because the futures are large.
         match request {
-            Request::ExtendedCard(_) => Ok(Answer::Card(Box::new(cards::extended(&offered, &base)))),
-            Request::SetPush(config) => Box::pin(push::set(app, &caller, config)).await.map(Answer::Push),
-            Request::GetPush(request) => Box::pin(push::get(app, &caller, request)).await.map(Answer::Push),
-            Request::ListPush(request) => Box::pin(push::list(app, &caller, request)).await.map(Answer::Pushes),
-            Request::DeletePush(request) => {
-                Box::pin(push::delete(app, &caller, request)).await.map(|()| Answer::Deleted)
+            OperationRequest::ExtendedCard(_) => {
+                Ok(OperationResponse::Card(Box::new(cards::extended_card(&offered, &base))))
             }
-            Request::Send(request) => Box::pin(send::send(app, &caller, &base, request)).await.map(Answer::Sent),
-            Request::Stream(request) => {
-                Box::pin(updates::stream(app, &caller, &base, request)).await.map(Answer::Updates)
+            OperationRequest::SetPush(config) => {
+                Box::pin(push::set(app, &caller, config)).await.map(OperationResponse::PushConfig)
             }
-            Request::Get(request) => Box::pin(tasks::get(app, &caller, &base, request)).await.map(Answer::Task),
-            Request::List(request) => Box::pin(tasks::list(app, &caller, &base, request)).await.map(Answer::Tasks),
-            Request::Cancel(request) => Box::pin(tasks::cancel(app, &caller, &base, request)).await.map(Answer::Task),
-            Request::Subscribe(request) => {
-                Box::pin(updates::subscribe(app, &caller, &base, request)).await.map(Answer::Updates)
+            OperationRequest::GetPush(request) => {
+                Box::pin(push::get(app, &caller, request)).await.map(OperationResponse::PushConfig)
+            }
+            OperationRequest::ListPush(request) => {
+                Box::pin(push::list(app, &caller, request)).await.map(OperationResponse::PushConfigs)
+            }
+            OperationRequest::DeletePush(request) => {
+                Box::pin(push::delete(app, &caller, request)).await.map(|()| OperationResponse::Deleted)
+            }
+            OperationRequest::Send(request) => {
+                Box::pin(send::send(app, &caller, &base, request)).await.map(OperationResponse::Sent)
+            }
+            OperationRequest::Stream(request) => {
+                Box::pin(updates::stream(app, &caller, &base, request)).await.map(OperationResponse::Updates)
+            }
+            OperationRequest::Get(request) => {
+                Box::pin(tasks::get(app, &caller, &base, request)).await.map(OperationResponse::Task)
+            }
+            OperationRequest::List(request) => {
+                Box::pin(tasks::list(app, &caller, &base, request)).await.map(OperationResponse::Tasks)
+            }
+            OperationRequest::Cancel(request) => {
+                Box::pin(tasks::cancel(app, &caller, &base, request)).await.map(OperationResponse::Task)
+            }
+            OperationRequest::Subscribe(request) => {
+                Box::pin(updates::subscribe(app, &caller, &base, request)).await.map(OperationResponse::Updates)
             }
         }
     }
 
-    async fn card(&self, call: &Call) -> Result<Card, Denied> {
-        let offered = Offered::find(&self.0, call.agent.as_deref()).ok_or(Denied::NoAgent)?;
-        Ok(cards::card(&offered, &base(call)))
+    async fn card(&self, call: &CallContext) -> Result<PublishedCard, CallRejection> {
+        let offered = OfferedAgent::find(&self.0, call.agent.as_deref()).ok_or(CallRejection::UnknownAgent)?;
+        Ok(cards::card(&offered, &base_url(call)))
     }
 
-    /// What is sent in Base64 is a third longer, and there is something around it.
-    fn max_request(&self) -> usize {
-        const AROUND: u64 = 64 << 10;
-        let largest = self.0.supervisor().largest_input();
-        let largest = usize::try_from(largest / 3 * 4 + AROUND).unwrap_or(usize::MAX);
-        largest.max(self.0.in_force().settings.max_body_bytes)
+    /// Returns the maximum size of a request: the largest input size of an agent in base64, plus 64 KiB for the
+    /// remaining fields, but at least the configured maximum body size.
+    fn max_request_bytes(&self) -> usize {
+        const ENVELOPE_BYTES: u64 = 64 << 10;
+        let largest = self.0.supervisor().max_input_size();
+        let largest = usize::try_from(largest / 3 * 4 + ENVELOPE_BYTES).unwrap_or(usize::MAX);
+        largest.max(self.0.active_config().settings.max_body_bytes)
     }
 }
 
-fn base(call: &Call) -> Base {
-    call.extensions.get().cloned().unwrap_or_else(|| Base("http://localhost".to_owned()))
+/// Returns the base URL that is attached to the request, or `http://localhost` if there is none.
+fn base_url(call: &CallContext) -> BaseUrl {
+    call.extensions.get().cloned().unwrap_or_else(|| BaseUrl("http://localhost".to_owned()))
 }

@@ -1,7 +1,8 @@
-//! Push configurations: where a client wants to be told of a task, and what has to be shown there.
+//! Push configurations: the webhooks of clients and their credentials.
 //!
-//! The address, the token and the credentials are sealed before they are kept; in the clear there are only the host and the
-//! name of the scheme. Credentials are never given out again. What is told, and when, is decided in `pump`.
+//! The URL, the token and the credentials are sealed before they are stored. Only the origin and the name of the scheme are
+//! stored in plain text. The owner can read the URL and the token again, but never the credentials. `push_loop` creates
+//! the notifications.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,38 +11,38 @@ use ::a2a::types::{
     AuthenticationInfo, DeleteTaskPushNotificationConfigRequest, GetTaskPushNotificationConfigRequest,
     ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse, TaskPushNotificationConfig,
 };
-use ::a2a::{Error, Kind, Version};
+use ::a2a::{Error, ErrorKind, Version};
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderName, HeaderValue};
 use jiff::Timestamp;
 use model::UserId;
-use notify::{Outgoing, Resolver, Unresolved, callback};
+use notify::{CallbackRequest, CallbackResolver, ResolveError, callback};
 use serde::{Deserialize, Serialize};
-use store::a2a::pushes::{self, New, Push};
+use store::a2a::pushes::{self, NewPushConfig, PushConfig};
 use store::page::Cursor;
 use store::{Conn, a2a};
 use uuid::Uuid;
 
-use super::caller::Caller;
-use super::faults;
+use super::caller::A2aCaller;
+use super::errors;
 use crate::App;
-use crate::seal::{Closed, Seals};
+use crate::seal::{Sealer, UnsealError};
 
-/// What pushes are called among the ways out.
-pub(crate) const NAME: &str = "a2a:push";
+/// The name of push notifications among the callbacks of the notifier.
+pub(crate) const PUSH_CALLBACK: &str = "a2a:push";
 
-/// On one page, where nothing is said.
-const PAGE: i64 = 50;
-const LONGEST_ID: usize = 200;
-const LONGEST_URL: usize = 4096;
-const LONGEST_SCHEME: usize = 50;
-const LONGEST_SECRET: usize = 8192;
-/// How 0.3 calls a configuration that nobody gave a name; some clients ask for it so.
-const UNNAMED: &str = "default";
+/// The default number of configurations on a page.
+const DEFAULT_PAGE_SIZE: i64 = 50;
+const MAX_ID_BYTES: usize = 200;
+const MAX_URL_BYTES: usize = 4096;
+const MAX_SCHEME_BYTES: usize = 50;
+const MAX_SECRET_BYTES: usize = 8192;
+/// The id that some clients of 0.3 use for a configuration without an id.
+const DEFAULT_CONFIG_ID: &str = "default";
 
-/// What nobody but the receiver shall see.
+/// The sealed part of a configuration.
 #[derive(Serialize, Deserialize)]
-struct Secrets {
+struct PushSecrets {
     url: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     token: Option<String>,
@@ -49,227 +50,260 @@ struct Secrets {
     credentials: Option<String>,
 }
 
-/// Which configuration a delivery is for, and how it is written.
+/// The target of a delivery: the configuration and the version of the payload.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Target {
+pub(crate) struct PushTarget {
     pub(crate) task: Uuid,
+    /// The id of the configuration.
     pub(crate) id: String,
-    /// When it was made: one of the same name that was made later is another.
-    pub(crate) made: i64,
+    /// The creation time of the configuration, in microseconds. A later configuration with the same id is a different one.
+    #[serde(rename = "made")]
+    pub(crate) created_at: i64,
+    /// The protocol version of the payload.
     pub(crate) version: String,
 }
 
-/// `CreateTaskPushNotificationConfig`: one of the same id takes the place of the one before.
+/// Handles `CreateTaskPushNotificationConfig`. A configuration with the same id is replaced. Returns it with its id and
+/// without its credentials.
+///
+/// Fails if the configuration is invalid, the task does not exist or has too many configurations.
 pub(crate) async fn set(
     app: &App,
-    caller: &Caller,
+    caller: &A2aCaller,
     config: TaskPushNotificationConfig,
 ) -> Result<TaskPushNotificationConfig, Error> {
-    let task = faults::task_id(&config.task_id)?;
+    let task = errors::parse_task_id(&config.task_id)?;
     let new = prepare(app, caller.version, task, &config)?;
     let owner = caller.user.id;
     let agent = caller.entry.agent.id.clone();
     let now = app.clock().now();
-    let kept = new.clone();
-    let stored = app.store().transaction(async move |tx| store_with_task(tx, owner, &agent, task, &kept, now).await);
-    stored.await.map_err(|error| fault(error, &config.task_id))?;
+    let stored_config = new.clone();
+    let stored =
+        app.store().transaction(async move |tx| store_with_task(tx, owner, &agent, task, &stored_config, now).await);
+    stored.await.map_err(|error| error_from_store(error, &config.task_id))?;
     let authentication = new.scheme.map(|scheme| AuthenticationInfo { scheme, credentials: None });
     Ok(TaskPushNotificationConfig { id: Some(new.id), authentication, tenant: None, ..config })
 }
 
-/// `GetTaskPushNotificationConfig`. Clients of 0.3 need not say which: they get the first.
+/// Handles `GetTaskPushNotificationConfig`. Clients of 0.3 may omit the id or use `default`; if no configuration has
+/// that id, they get the first one.
+///
+/// Fails if the id is empty in 1.x or invalid, or the task or the configuration does not exist.
 pub(crate) async fn get(
     app: &App,
-    caller: &Caller,
+    caller: &A2aCaller,
     request: GetTaskPushNotificationConfigRequest,
 ) -> Result<TaskPushNotificationConfig, Error> {
-    let task = faults::task_id(&request.task_id)?;
+    let task = errors::parse_task_id(&request.task_id)?;
     if request.id.is_empty() && caller.version != Version::V03 {
         return Err(Error::invalid("id", "must not be empty"));
     }
     check_id(&request.id)?;
     let owner = caller.user.id;
     let agent = caller.entry.agent.id.as_str();
-    let fault = |error| fault(error, &request.task_id);
-    let mut reader = app.store().reader().await.map_err(fault)?;
-    a2a::task(&mut reader, owner, agent, task).await.map_err(fault)?;
-    let any = caller.version == Version::V03 && matches!(request.id.as_str(), "" | UNNAMED);
+    let to_error = |error| error_from_store(error, &request.task_id);
+    let mut reader = app.store().reader().await.map_err(to_error)?;
+    a2a::current_run(&mut reader, owner, agent, task).await.map_err(to_error)?;
+    let accepts_any = caller.version == Version::V03 && matches!(request.id.as_str(), "" | DEFAULT_CONFIG_ID);
     let found = match pushes::get(&mut reader, owner, agent, task, &request.id).await {
-        Err(store::Error::NotFound) if any => {
+        Err(store::Error::NotFound) if accepts_any => {
             pushes::list(&mut reader, owner, agent, task, None, 1).await.map(|page| page.rows.into_iter().next())
         }
         Err(store::Error::NotFound) => Ok(None),
         found => found.map(Some),
     };
-    let push = found.map_err(fault)?;
+    let push = found.map_err(to_error)?;
     let push =
-        push.ok_or_else(|| Error::new(Kind::NotFound, "the task has no such push notification configuration"))?;
-    Ok(shown(&seals(app), push))
+        push.ok_or_else(|| Error::new(ErrorKind::NotFound, "the push notification configuration was not found"))?;
+    Ok(visible_config(&sealer(app), push))
 }
 
-/// `ListTaskPushNotificationConfigs`.
+/// Handles `ListTaskPushNotificationConfigs`. A missing or zero page size means 50. Fails if the task does not exist,
+/// or the page size or the page token is invalid.
 pub(crate) async fn list(
     app: &App,
-    caller: &Caller,
+    caller: &A2aCaller,
     request: ListTaskPushNotificationConfigsRequest,
 ) -> Result<ListTaskPushNotificationConfigsResponse, Error> {
-    let task = faults::task_id(&request.task_id)?;
+    let task = errors::parse_task_id(&request.task_id)?;
     let limit = match request.page_size {
-        Some(size @ 1..=::a2a::check::PAGE) => i64::from(size),
-        // In protobuf nothing is 0.
-        None | Some(0) => PAGE,
-        Some(_) => return Err(Error::invalid("pageSize", format!("must be between 1 and {}", ::a2a::check::PAGE))),
+        Some(size @ 1..=::a2a::validate::MAX_PAGE_SIZE) => i64::from(size),
+        // In protobuf zero means a missing value.
+        None | Some(0) => DEFAULT_PAGE_SIZE,
+        Some(_) => {
+            return Err(Error::invalid(
+                "pageSize",
+                format!("must be between 1 and {}", ::a2a::validate::MAX_PAGE_SIZE),
+            ));
+        }
     };
     let token = request.page_token.as_deref().filter(|token| !token.is_empty());
-    let wrong = |_| Error::invalid("pageToken", "must be the nextPageToken of an earlier answer");
-    let after = token.map(Cursor::parse).transpose().map_err(wrong)?;
+    let invalid = |_| Error::invalid("pageToken", "must be the nextPageToken of an earlier response");
+    let after = token.map(Cursor::parse).transpose().map_err(invalid)?;
     let owner = caller.user.id;
     let agent = caller.entry.agent.id.as_str();
-    let fault = |error| fault(error, &request.task_id);
-    let mut reader = app.store().reader().await.map_err(fault)?;
-    a2a::task(&mut reader, owner, agent, task).await.map_err(fault)?;
-    let page = pushes::list(&mut reader, owner, agent, task, after.as_ref(), limit).await.map_err(fault)?;
-    let seals = seals(app);
-    let configs = page.rows.into_iter().map(|push| shown(&seals, push)).collect();
+    let to_error = |error| error_from_store(error, &request.task_id);
+    let mut reader = app.store().reader().await.map_err(to_error)?;
+    a2a::current_run(&mut reader, owner, agent, task).await.map_err(to_error)?;
+    let page = pushes::list(&mut reader, owner, agent, task, after.as_ref(), limit).await.map_err(to_error)?;
+    let sealer = sealer(app);
+    let configs = page.rows.into_iter().map(|push| visible_config(&sealer, push)).collect();
     Ok(ListTaskPushNotificationConfigsResponse { configs, next_page_token: page.next.map(|next| next.encode()) })
 }
 
-/// `DeleteTaskPushNotificationConfig`. One that is not there is as good as deleted.
+/// Handles `DeleteTaskPushNotificationConfig`. Deleting a missing configuration succeeds. Fails if the task does not exist.
 pub(crate) async fn delete(
     app: &App,
-    caller: &Caller,
+    caller: &A2aCaller,
     request: DeleteTaskPushNotificationConfigRequest,
 ) -> Result<(), Error> {
-    let task = faults::task_id(&request.task_id)?;
+    let task = errors::parse_task_id(&request.task_id)?;
     check_id(&request.id)?;
     let owner = caller.user.id;
     let agent = caller.entry.agent.id.clone();
     let id = request.id;
     let removed = app.store().transaction(async move |tx| {
-        a2a::task(tx, owner, &agent, task).await?;
+        a2a::current_run(tx, owner, &agent, task).await?;
         pushes::remove(tx, owner, &agent, task, &id).await
     });
-    removed.await.map(drop).map_err(|error| fault(error, &request.task_id))
+    removed.await.map(drop).map_err(|error| error_from_store(error, &request.task_id))
 }
 
-/// What no configuration is called.
+/// Returns the id of a configuration unchanged. Fails if it is too long or contains control characters. An empty id is
+/// valid.
 fn check_id(id: &str) -> Result<&str, Error> {
-    if id.len() > LONGEST_ID || id.contains(char::is_control) {
-        return Err(Error::invalid("id", format!("must be a line of at most {LONGEST_ID} bytes")));
+    if id.len() > MAX_ID_BYTES || id.contains(char::is_control) {
+        return Err(Error::invalid("id", format!("must have at most {MAX_ID_BYTES} bytes and no control characters")));
     }
     Ok(id)
 }
 
-/// What a client wants, checked and sealed: to be kept by [`store_with_task`]. The error names the field.
+/// Validates and seals a configuration. [`store_with_task`] stores the result. Fails with an error that names the
+/// field, or if the configuration cannot be sealed.
+///
+/// Without an id, the id is that of the task in 0.3, otherwise a new one. An empty scheme means `Bearer`. Empty tokens
+/// and credentials count as missing. The URL must be allowed: private addresses only if the settings permit them.
 pub(crate) fn prepare(
     app: &App,
     version: Version,
     task: Uuid,
     config: &TaskPushNotificationConfig,
-) -> Result<New, Error> {
+) -> Result<NewPushConfig, Error> {
     let id = match config.id.as_deref().filter(|id| !id.is_empty()) {
         Some(id) => check_id(id)?.to_owned(),
-        // There a task has one such, which the next takes the place of.
+        // In 0.3 a task has one configuration without an id. The next one replaces it.
         None if version == Version::V03 => task.to_string(),
         None => app.clock().id().to_string(),
     };
-    if config.url.len() > LONGEST_URL {
-        return Err(Error::invalid("url", format!("must have at most {LONGEST_URL} bytes")));
+    if config.url.len() > MAX_URL_BYTES {
+        return Err(Error::invalid("url", format!("must have at most {MAX_URL_BYTES} bytes")));
     }
-    let allow_private = app.in_force().settings.a2a.allow_private_webhooks;
-    let url = callback::address(&config.url, allow_private).map_err(|says| Error::invalid("url", says))?;
+    let allow_private = app.active_config().settings.a2a.allow_private_webhooks;
+    let url = callback::parse_url(&config.url, allow_private).map_err(|message| Error::invalid("url", message))?;
     let token = config.token.clone().filter(|token| !token.is_empty());
     let given = config.authentication.as_ref();
     let scheme = given.map(|given| given.scheme.trim()).map(|scheme| if scheme.is_empty() { "Bearer" } else { scheme });
     let credentials = given.and_then(|given| given.credentials.clone()).filter(|credentials| !credentials.is_empty());
-    if scheme.is_some_and(|scheme| !is_scheme(scheme)) {
-        return Err(Error::invalid("authentication.scheme", "must be the name of a scheme such as Bearer"));
+    if scheme.is_some_and(|scheme| !is_auth_scheme(scheme)) {
+        return Err(Error::invalid(
+            "authentication.scheme",
+            "must be the name of an authentication scheme such as Bearer",
+        ));
     }
     for (field, secret) in [("token", &token), ("authentication.credentials", &credentials)] {
-        if secret.as_ref().is_some_and(|secret| secret.len() > LONGEST_SECRET || header(secret).is_none()) {
-            let says = format!("must fit into the header of a request, and have at most {LONGEST_SECRET} bytes");
-            return Err(Error::invalid(field, says));
+        if secret.as_ref().is_some_and(|secret| secret.len() > MAX_SECRET_BYTES || header_value(secret).is_none()) {
+            let message = format!("must be a valid header value of at most {MAX_SECRET_BYTES} bytes");
+            return Err(Error::invalid(field, message));
         }
     }
-    let secrets = Secrets { url: config.url.clone(), token, credentials };
-    let sealed =
-        serde_json::to_vec(&secrets).map_err(Into::into).and_then(|json| seals(app).seal(&json, &place(task, &id)));
+    let secrets = PushSecrets { url: config.url.clone(), token, credentials };
+    let sealed = serde_json::to_vec(&secrets)
+        .map_err(Into::into)
+        .and_then(|json| sealer(app).seal(&json, &seal_context(task, &id)));
     let sealed = sealed.map_err(|error| {
         tracing::error!(event = "push_not_sealed", error = %error);
-        Error::new(Kind::Internal, "the configuration cannot be kept here; the log says why")
+        Error::new(ErrorKind::Internal, "the configuration cannot be stored; see the server log")
     })?;
     let url = callback::origin(&url);
     let scheme = scheme.map(str::to_owned);
-    Ok(New { id, url, sealed, scheme, version: version.as_str().to_owned() })
+    Ok(NewPushConfig { id, url, sealed, scheme, version: version.as_str().to_owned() })
 }
 
-/// Keeps it in the transaction in which the task is put into the queue, or in one of its own.
-/// [`store::Error::NotFound`]: there is no such task.
+/// Stores a configuration, in the transaction that enqueues the task or in a separate one.
+///
+/// Fails with [`store::Error::NotFound`] if the task does not exist.
 pub(crate) async fn store_with_task(
     conn: &mut Conn,
     owner: UserId,
     agent_id: &str,
     task: Uuid,
-    new: &New,
+    new: &NewPushConfig,
     now: Timestamp,
 ) -> store::Result<()> {
     pushes::set(conn, owner, agent_id, task, new, now).await
 }
 
-/// Says where deliveries go.
-pub(crate) fn resolver(app: &App) -> Resolver {
+/// Returns the function that resolves the targets of deliveries. It holds a weak reference to the app, and fails with a
+/// transient error once the app is dropped.
+pub(crate) fn callback_resolver(app: &App) -> CallbackResolver {
     let app = Arc::new(app.downgrade());
     let warned = Arc::new(AtomicBool::new(false));
     Arc::new(move |target| {
         let app = app.clone();
         let warned = warned.clone();
         Box::pin(async move {
-            let app = app.upgrade().ok_or_else(|| Unresolved::Later("this node stops".to_owned()))?;
+            let app = app.upgrade().ok_or_else(|| ResolveError::Transient("this node is stopping".to_owned()))?;
             resolve(&app, &target, &warned).await
         })
     })
 }
 
-async fn resolve(app: &App, target: &str, warned: &AtomicBool) -> Result<Outgoing, Unresolved> {
-    let target: Target = serde_json::from_str(target).map_err(|_| Unresolved::Gone)?;
+/// Returns the HTTP request for a stored target, with the token and the credentials as headers.
+///
+/// Fails with `Removed` if the target is malformed or its configuration does not exist any more, with `Transient` if
+/// the database fails, and with `OtherNode` if this node cannot unseal it. `warned` limits the warning about the latter
+/// to one per process.
+async fn resolve(app: &App, target: &str, warned: &AtomicBool) -> Result<CallbackRequest, ResolveError> {
+    let target: PushTarget = serde_json::from_str(target).map_err(|_| ResolveError::Removed)?;
     let found = async {
         let mut reader = app.store().reader().await?;
-        pushes::find(&mut reader, target.task, &target.id, model::clock::from_micros(target.made)).await
+        pushes::find(&mut reader, target.task, &target.id, model::clock::from_micros(target.created_at)).await
     };
-    let later = |error: store::Error| Unresolved::Later(error.to_string());
-    let push = found.await.map_err(later)?.ok_or(Unresolved::Gone)?;
-    let secrets = open(&seals(app), &push).map_err(|closed| {
-        let says = match closed {
-            Closed::OtherKey => "where it goes is sealed with a key that this node does not have",
-            Closed::Broken => "where it goes cannot be read",
+    let transient = |error: store::Error| ResolveError::Transient(error.to_string());
+    let push = found.await.map_err(transient)?.ok_or(ResolveError::Removed)?;
+    let secrets = unseal(&sealer(app), &push).map_err(|error| {
+        let message = match error {
+            UnsealError::UnknownKey => "the target is sealed with a key that this node does not have",
+            UnsealError::Corrupt => "the target cannot be decrypted",
         };
         if !warned.swap(true, Ordering::Relaxed) {
-            tracing::warn!(event = "push_sealed_elsewhere", "{says}; deliveries of this kind are left to other nodes");
+            tracing::warn!(event = "push_sealed_elsewhere", "{message}; such deliveries are left to other nodes");
         }
-        Unresolved::Elsewhere(says.to_owned())
+        ResolveError::OtherNode(message.to_owned())
     })?;
     let mut headers = Vec::new();
-    if let Some(token) = secrets.token.as_deref().and_then(header) {
-        // The versions and their clients do not agree on what it is called.
+    if let Some(token) = secrets.token.as_deref().and_then(header_value) {
+        // The versions and their clients use different names.
         headers.push((HeaderName::from_static("x-a2a-notification-token"), token.clone()));
         headers.push((HeaderName::from_static("a2a-notification-token"), token));
     }
     let authorization = push.scheme.zip(secrets.credentials).map(|(scheme, secret)| format!("{scheme} {secret}"));
-    headers.extend(authorization.as_deref().and_then(header).map(|value| (AUTHORIZATION, value)));
-    Ok(Outgoing {
+    headers.extend(authorization.as_deref().and_then(header_value).map(|value| (AUTHORIZATION, value)));
+    Ok(CallbackRequest {
         url: secrets.url,
         content_type: match target.version.as_str() {
             "0.3" => "application/json",
             _ => "application/a2a+json",
         },
         headers,
-        allow_private: app.in_force().settings.a2a.allow_private_webhooks,
+        allow_private: app.active_config().settings.a2a.allow_private_webhooks,
     })
 }
 
-/// As its owner sees it. What this node cannot open is shown as far as it is known.
-fn shown(seals: &Seals, push: Push) -> TaskPushNotificationConfig {
-    let secrets = open(seals, &push).unwrap_or(Secrets { url: push.url, token: None, credentials: None });
+/// Returns the configuration for its owner, with the token but without the credentials. If this node cannot unseal it,
+/// the URL is only the origin and the token is missing.
+fn visible_config(sealer: &Sealer, push: PushConfig) -> TaskPushNotificationConfig {
+    let secrets = unseal(sealer, &push).unwrap_or(PushSecrets { url: push.url, token: None, credentials: None });
     TaskPushNotificationConfig {
         url: secrets.url,
         id: Some(push.id),
@@ -280,37 +314,44 @@ fn shown(seals: &Seals, push: Push) -> TaskPushNotificationConfig {
     }
 }
 
-fn open(seals: &Seals, push: &Push) -> Result<Secrets, Closed> {
-    let plain = seals.open(&push.sealed, &place(push.task_id, &push.id))?;
-    serde_json::from_slice(&plain).map_err(|_| Closed::Broken)
+/// Returns the sealed part of a configuration. Fails if this node does not have the key or the text is damaged.
+fn unseal(sealer: &Sealer, push: &PushConfig) -> Result<PushSecrets, UnsealError> {
+    let plain = sealer.open(&push.sealed, &seal_context(push.task_id, &push.id))?;
+    serde_json::from_slice(&plain).map_err(|_| UnsealError::Corrupt)
 }
 
-fn seals(app: &App) -> Seals {
-    let secret = app.in_force().settings.auth.as_ref().and_then(|auth| auth.secret.clone());
-    Seals::new(secret, app.supervisor().data_dir())
+/// Returns the sealer. Its key is derived from the shared secret of `[auth]`, or from a key in the data directory if
+/// there is none.
+fn sealer(app: &App) -> Sealer {
+    let secret = app.active_config().settings.auth.as_ref().and_then(|auth| auth.secret.clone());
+    Sealer::new(secret, app.supervisor().data_dir())
 }
 
-/// What its seal is good for.
-fn place(task: Uuid, id: &str) -> String {
+/// Returns the context that the sealed text is bound to.
+fn seal_context(task: Uuid, id: &str) -> String {
     format!("push {task} {id}")
 }
 
-/// A token of RFC 9110.
-fn is_scheme(scheme: &str) -> bool {
-    let fits = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    !scheme.is_empty() && scheme.len() <= LONGEST_SCHEME && scheme.chars().all(fits)
+/// Returns whether this is a token as defined in RFC 9110, of at most 50 bytes.
+fn is_auth_scheme(scheme: &str) -> bool {
+    let is_token_char = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    !scheme.is_empty() && scheme.len() <= MAX_SCHEME_BYTES && scheme.chars().all(is_token_char)
 }
 
-fn header(text: &str) -> Option<HeaderValue> {
+/// Returns the text as a header value, or `None` if it has invalid characters or surrounding whitespace.
+fn header_value(text: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(text).ok().filter(|_| text.trim() == text)
 }
 
-pub(crate) fn fault(error: store::Error, task: &str) -> Error {
+/// Converts an error of the store to an A2A error. `task` is the requested id. Too many configurations are an invalid
+/// `taskId`.
+pub(crate) fn error_from_store(error: store::Error, task: &str) -> Error {
     match error {
         store::Error::TooMany { limit } => {
-            let says = format!("the task has {limit} push notification configurations; delete one of them first");
-            Error::invalid("taskId", says)
+            let message =
+                format!("the task already has {limit} push notification configurations; delete one of them first");
+            Error::invalid("taskId", message)
         }
-        other => faults::from_store(other, task),
+        other => errors::from_store(other, task),
     }
 }

@@ -1,242 +1,257 @@
-//! Sending a message: a new task, or the answer to what a task has asked.
+//! Sends messages. A message starts a new task or answers a task that awaits input.
 
 use ::a2a::types::{Message, Role, SendMessageRequest, SendMessageResponse};
-use ::a2a::{Error, Kind, Version};
-use model::execution::Standing;
-use model::said;
+use ::a2a::{Error, ErrorKind, Version};
+use model::execution::PublicStatus;
+use model::output;
 use serde_json::{Map, Value, json};
-use store::a2a::{Run, pushes};
-use store::executions::{OfTask, Whose};
+use store::a2a::{A2aRun, pushes};
+use store::executions::{A2aTaskRef, OwnerScope};
 use store::{Acknowledge, Transaction};
-use supervisor::{Draft, Origin, Refused, Submission};
+use supervisor::{RunDraft, RunOrigin, Submission, SubmitError};
 use uuid::Uuid;
 
-use super::caller::Caller;
-use super::cards::Base;
+use super::caller::A2aCaller;
+use super::cards::BaseUrl;
 use super::contexts;
-use super::updates::Following;
-use super::{faults, push};
+use super::updates::TaskFollower;
+use super::{errors, push};
 use crate::App;
 
-/// The parameter that says in which conversation the assistant is spoken to.
-const CONVERSATION: &str = "conversation_id";
+/// The parameter with the conversation of the assistant.
+const CONVERSATION_PARAMETER: &str = "conversation_id";
 
-/// A message that was put into the queue.
-pub(crate) struct Sent {
+/// An enqueued message.
+pub(crate) struct SubmittedMessage {
     pub(crate) task: Uuid,
     pub(crate) execution: Uuid,
-    /// The task, where it begins with this message, as that is kept.
-    pub(crate) begun: Option<(OfTask, store::a2a::Message)>,
+    /// The task and the stored message, if the message starts the task.
+    pub(crate) started_task: Option<(A2aTaskRef, store::a2a::A2aTaskMessage)>,
 }
 
-impl Sent {
-    /// Whether the task begins with it.
+impl SubmittedMessage {
+    /// Returns whether the message starts its task.
     pub(crate) fn is_first(&self) -> bool {
         self.task == self.execution
     }
 }
 
-/// Sends a message and answers with what came of it, or at once where the caller does not want to wait.
+/// Sends a message. Without `return_immediately` it waits until the execution ends or the server stops, and returns the
+/// task, or the message if a message is the whole answer to a new task. With it, the started task is returned.
+///
+/// Fails if the message is invalid, cannot be enqueued, or the database fails.
 pub(crate) async fn send(
     app: &App,
-    caller: &Caller,
-    base: &Base,
+    caller: &A2aCaller,
+    base: &BaseUrl,
     request: SendMessageRequest,
 ) -> Result<SendMessageResponse, Error> {
     let configuration = request.configuration.as_ref();
     let history_length = configuration.and_then(|configuration| configuration.history_length);
-    let at_once = configuration.and_then(|configuration| configuration.return_immediately).unwrap_or_default();
-    // Where the answer comes with the end, nobody is told before that is on disk.
-    let when = if at_once { Acknowledge::Synced } else { Acknowledge::Committed };
-    let sent = submit(app, caller, request, when).await?;
+    let returns_immediately =
+        configuration.and_then(|configuration| configuration.return_immediately).unwrap_or_default();
+    // A caller that waits for the end gets the response only after the end is synced.
+    let acknowledge = if returns_immediately { Acknowledge::Synced } else { Acknowledge::Committed };
+    let sent = submit(app, caller, request, acknowledge).await?;
     let task = sent.task.to_string();
     let is_first = sent.is_first();
     let read = || async {
-        let following = Following::begin(app, base, caller.user.id, &caller.entry.agent.id, sent.task).await;
-        following.map_err(|error| faults::from_store(error, &task))
+        let follower = TaskFollower::start(app, base, caller.user.id, &caller.entry.agent.id, sent.task).await;
+        follower.map_err(|error| errors::from_store(error, &task))
     };
-    // Where the server stops the task goes on later, and whoever waits is told how it stands.
-    let ended = app.supervisor().while_at_work(sent.execution);
-    let ended = if at_once { None } else { app.stopping().run_until_cancelled(ended).await.flatten() };
-    let mut following = match ended.zip(sent.begun) {
-        Some((account, begun)) => {
-            let all = Following::of_one(app, base, caller.user.id, begun, &account).await;
-            all.map_err(|error| faults::from_store(error, &task))?
+    // If the server stops, the caller gets the current state. The task continues after a restart.
+    let ended = app.supervisor().wait_while_running(sent.execution);
+    let ended = if returns_immediately { None } else { app.stopping().run_until_cancelled(ended).await.flatten() };
+    let mut follower = match ended.zip(sent.started_task) {
+        Some((finished_run, started_task)) => {
+            let follower =
+                TaskFollower::from_finished_run(app, base, caller.user.id, started_task, &finished_run).await;
+            follower.map_err(|error| errors::from_store(error, &task))?
         }
         None => read().await?,
     };
-    if !at_once && !following.is_past(sent.execution) {
-        let ended = app.supervisor().wait_for_own(Whose::Users(caller.user.id), sent.execution);
+    if !returns_immediately && !follower.is_past(sent.execution) {
+        let ended = app.supervisor().wait_for_submitted(OwnerScope::User(caller.user.id), sent.execution);
         if let Some(ended) = app.stopping().run_until_cancelled(ended).await {
-            ended.map_err(|error| faults::from_store(error, &task))?;
-            following = read().await?;
+            ended.map_err(|error| errors::from_store(error, &task))?;
+            follower = read().await?;
         }
     }
-    Ok(match following.story().answer().filter(|_| is_first && !at_once) {
+    Ok(match follower.projection().answer().filter(|_| is_first && !returns_immediately) {
         Some(message) => SendMessageResponse::Message(message),
-        None => SendMessageResponse::Task(following.task(history_length)),
+        None => SendMessageResponse::Task(follower.task(history_length)),
     })
 }
 
-/// Puts a message into the queue of its agent.
+/// Enqueues a message for its agent, with its push configuration. `acknowledge` selects the durability of a new task;
+/// an answer to a question is always synced. Fails if the message or the push configuration is invalid, or the message
+/// cannot be enqueued.
 pub(crate) async fn submit(
     app: &App,
-    caller: &Caller,
+    caller: &A2aCaller,
     request: SendMessageRequest,
-    when: Acknowledge,
-) -> Result<Sent, Error> {
-    let Place { asked, context } = place(app, caller, &request.message).await?;
-    let submission = prepare(app, caller, &context, asked.as_ref(), request.message)?;
-    let new = &submission.new;
+    acknowledge: Acknowledge,
+) -> Result<SubmittedMessage, Error> {
+    let MessageTarget { answered_run, context } = resolve_target(app, caller, &request.message).await?;
+    let submission = prepare_submission(app, caller, &context, answered_run.as_ref(), request.message)?;
+    let new = &submission.new_execution;
     let execution = new.execution.id;
-    let task = asked.as_ref().map_or(execution, |run| run.task.id);
-    let message = new.message.clone().map(|message| store::a2a::Message {
+    let task = answered_run.as_ref().map_or(execution, |run| run.task.id);
+    let message = new.message.clone().map(|message| store::a2a::A2aTaskMessage {
         execution_id: execution,
         message,
         at: new.execution.created_at,
     });
-    let begun = new.task.clone().filter(|_| asked.is_none()).zip(message);
-    let wanted = request.configuration.and_then(|configuration| configuration.task_push_notification_config);
-    let push = wanted.map(|config| push::prepare(app, caller.version, task, &config)).transpose();
-    let push = push.map_err(|error| error.inside("taskPushNotificationConfig").inside("configuration"))?;
-    // Those who follow the task hear of its next run at once.
-    let when = if asked.is_some() { Acknowledge::Synced } else { when };
-    enqueue(app, caller, submission, context, asked.map(|asked| asked.execution.id), push, when).await?;
-    Ok(Sent { task, execution, begun })
+    let started_task = new.task.clone().filter(|_| answered_run.is_none()).zip(message);
+    let push_config = request.configuration.and_then(|configuration| configuration.task_push_notification_config);
+    let push = push_config.map(|config| push::prepare(app, caller.version, task, &config)).transpose();
+    let push = push.map_err(|error| error.nested_in("taskPushNotificationConfig").nested_in("configuration"))?;
+    // Followers of the task see its next run immediately, so it must be synced first.
+    let acknowledge = if answered_run.is_some() { Acknowledge::Synced } else { acknowledge };
+    let answered_execution = answered_run.map(|run| run.execution.id);
+    enqueue(app, caller, submission, context, answered_execution, push, acknowledge).await?;
+    Ok(SubmittedMessage { task, execution, started_task })
 }
 
-/// Where a message belongs.
-struct Place {
-    /// The run that asked what this answers.
-    asked: Option<Run>,
+/// The task and context of a message.
+struct MessageTarget {
+    /// The run that awaits this message as input.
+    answered_run: Option<A2aRun>,
     context: String,
 }
 
-async fn place(app: &App, caller: &Caller, message: &Message) -> Result<Place, Error> {
+/// Returns the target of a message. A message without a task id starts a task, in the given context or a new one. Fails
+/// if the role is that of an agent, the context id is invalid or not that of the task, or the task does not exist or
+/// does not await input.
+async fn resolve_target(app: &App, caller: &A2aCaller, message: &Message) -> Result<MessageTarget, Error> {
     if message.role == Role::Agent {
-        return Err(Error::invalid("message.role", "must be the user's"));
+        return Err(Error::invalid("message.role", "must be the role of the user"));
     }
-    let wanted = message.context_id.as_deref().filter(|id| !id.is_empty());
-    if wanted.is_some_and(|id| !contexts::is_one(id)) {
-        return Err(Error::invalid("message.contextId", contexts::RULE));
+    let requested_context = message.context_id.as_deref().filter(|id| !id.is_empty());
+    if requested_context.is_some_and(|id| !contexts::is_valid_id(id)) {
+        return Err(Error::invalid("message.contextId", contexts::CONTEXT_ID_RULE));
     }
     let Some(id) = message.task_id.as_deref().filter(|id| !id.is_empty()) else {
-        let context = wanted.map_or_else(|| app.clock().id().to_string(), str::to_owned);
-        return Ok(Place { asked: None, context });
+        let context = requested_context.map_or_else(|| app.clock().id().to_string(), str::to_owned);
+        return Ok(MessageTarget { answered_run: None, context });
     };
-    let task = faults::task_id(id)?;
-    let fault = |error| faults::from_store(error, id);
-    let mut reader = app.store().reader().await.map_err(fault)?;
-    let run = store::a2a::task(&mut reader, caller.user.id, &caller.entry.agent.id, task).await.map_err(fault)?;
-    if wanted.is_some_and(|context| context != run.task.context_id) {
-        return Err(Error::invalid("message.contextId", "is not the context of the task"));
+    let task = errors::parse_task_id(id)?;
+    let to_error = |error| errors::from_store(error, id);
+    let mut reader = app.store().reader().await.map_err(to_error)?;
+    let run =
+        store::a2a::current_run(&mut reader, caller.user.id, &caller.entry.agent.id, task).await.map_err(to_error)?;
+    if requested_context.is_some_and(|context| context != run.task.context_id) {
+        return Err(Error::invalid("message.contextId", "must be the context of the task"));
     }
-    if !run.standing().is_asking() {
-        return Err(not_asking(caller.version, run.standing()));
+    if !run.public_status().awaits_input() {
+        return Err(not_awaiting_input(caller.version, run.public_status()));
     }
     let context = run.task.context_id.clone();
-    Ok(Place { asked: Some(run), context })
+    Ok(MessageTarget { answered_run: Some(run), context })
 }
 
-/// Nothing was asked that could be answered. In 0.3 that is an error of whoever names the task.
-fn not_asking(version: Version, standing: Standing) -> Error {
-    let why = match standing.is_final() {
-        true => format!("the task has ended, it is {standing}: send the message without a task"),
-        false => "the task is at work and has asked nothing: wait until it has ended".to_owned(),
+/// Returns the error for a message to a task that does not await input. `status` selects the text. In 0.3 it is an
+/// invalid parameter, in 1.x an unsupported operation.
+fn not_awaiting_input(version: Version, status: PublicStatus) -> Error {
+    let message = match status.is_final() {
+        true => format!("the task has ended with status {status}; send the message without a task id"),
+        false => "the task is running and does not await input; wait until it has ended".to_owned(),
     };
     match version {
-        Version::V03 => Error::invalid("message.taskId", why),
-        Version::V10 => Error::new(Kind::UnsupportedOperation, why),
+        Version::V03 => Error::invalid("message.taskId", message),
+        Version::V10 => Error::new(ErrorKind::UnsupportedOperation, message),
     }
 }
 
-/// The execution to be.
-fn prepare(
+/// Returns the submission for a message, with the A2A task and the context. The stored message contains both ids. The
+/// input consists of the texts, data and URLs of the parts. Logs the message. Fails if the agent does not accept it.
+fn prepare_submission(
     app: &App,
-    caller: &Caller,
+    caller: &A2aCaller,
     context: &str,
-    asked: Option<&Run>,
+    answered_run: Option<&A2aRun>,
     mut message: Message,
 ) -> Result<Submission, Error> {
     message.context_id = Some(context.to_owned());
-    let broken = |error: serde_json::Error| faults::internal(&error.to_string());
-    let given = serde_json::to_value(&message).map_err(broken)?;
-    let input = said::as_input(&said::parts_of(&given).map_err(broken)?);
-    let parameters = contexts::conversation(&caller.entry, caller.user.id, context);
-    let parameters = parameters.map(|id| Map::from_iter([(CONVERSATION.to_owned(), json!(id))]));
-    let draft = Draft { input, parameters, message: Some(given), ..Draft::default() };
-    let prepared = app.supervisor().prepare_with(&caller.entry, &caller.user, draft, Origin::default());
-    let mut submission = prepared.map_err(faults::from_refused)?;
-    let new = &mut submission.new;
+    let internal = |error: serde_json::Error| errors::internal(&error.to_string());
+    let given = serde_json::to_value(&message).map_err(internal)?;
+    let input = output::parts_to_text(&output::parse_message_parts(&given).map_err(internal)?);
+    let parameters = contexts::conversation_id(&caller.entry, caller.user.id, context);
+    let parameters = parameters.map(|id| Map::from_iter([(CONVERSATION_PARAMETER.to_owned(), json!(id))]));
+    let draft = RunDraft { input, parameters, message: Some(given), ..RunDraft::default() };
+    let prepared = app.supervisor().prepare_with(&caller.entry, &caller.user, draft, RunOrigin::default());
+    let mut submission = prepared.map_err(errors::from_submit_error)?;
+    let new = &mut submission.new_execution;
     let agent_id = &new.execution.agent_id;
     let execution_id = new.execution.id;
     let binding = caller.binding.as_str();
-    let task = asked.map_or(execution_id, |run| run.task.id);
-    if let Some(Value::Object(kept)) = &mut new.message {
-        kept.insert("taskId".to_owned(), task.to_string().into());
+    let task = answered_run.map_or(execution_id, |run| run.task.id);
+    if let Some(Value::Object(stored)) = &mut new.message {
+        stored.insert("taskId".to_owned(), task.to_string().into());
     }
     tracing::info!(event = "a2a_message", agent_id, binding, task_id = %task, execution_id = %execution_id);
-    new.task = Some(OfTask { id: task, context_id: context.to_owned() });
+    new.task = Some(A2aTaskRef { id: task, context_id: context.to_owned() });
     Ok(submission)
 }
 
-/// Puts the message into the queue in one transaction, with the session that it may need and its push configuration.
-/// `asked` is the execution whose question the message answers.
+/// Enqueues the message in one transaction, with a session if the agent requires one, and with its push configuration.
+///
+/// `answered_execution` is the execution that awaits this message. Fails if the message cannot be enqueued.
 async fn enqueue(
     app: &App,
-    caller: &Caller,
+    caller: &A2aCaller,
     mut submission: Submission,
     context: String,
-    asked: Option<Uuid>,
-    push: Option<pushes::New>,
-    when: Acknowledge,
+    answered_execution: Option<Uuid>,
+    push: Option<pushes::NewPushConfig>,
+    acknowledge: Acknowledge,
 ) -> Result<(), Error> {
-    let task = submission.new.task.as_ref().map(|task| task.id).unwrap_or_default();
-    // Only needed if the context has no open session.
-    let spare = contexts::needs_session(&caller.entry)
+    let task = submission.new_execution.task.as_ref().map(|task| task.id).unwrap_or_default();
+    // Used only if the context has no open session.
+    let new_session = contexts::needs_session(&caller.entry)
         .then(|| app.supervisor().prepare_session_with(&caller.entry, caller.user.id));
-    let in_job = app.clone();
-    let job = async move |tx: &mut Transaction| -> Result<(), NotSent> {
-        let app = in_job;
-        let owner = submission.new.owner;
-        let agent = submission.new.execution.agent_id.clone();
-        let now = submission.new.execution.created_at;
-        if let Some(spare) = spare {
-            let session = contexts::session(tx, &app, owner, &agent, &context, spare).await?;
-            submission.new.execution.session_id = Some(session);
+    let app_in_job = app.clone();
+    let job = async move |tx: &mut Transaction| -> Result<(), EnqueueError> {
+        let app = app_in_job;
+        let owner = submission.new_execution.owner;
+        let agent = submission.new_execution.execution.agent_id.clone();
+        let now = submission.new_execution.execution.created_at;
+        if let Some(new_session) = new_session {
+            let session = contexts::open_session(tx, &app, owner, &agent, &context, new_session).await?;
+            submission.new_execution.execution.session_id = Some(session);
         }
         app.supervisor().enqueue(tx, submission).await?;
         if let Some(push) = &push {
             push::store_with_task(tx, owner, &agent, task, push, now).await?;
         }
-        // Those who have waited for the answer follow the next execution.
-        if let Some(asked) = asked {
-            tx.after_commit(move || app.supervisor().ring(asked));
+        // Wakes the followers that wait for the answer.
+        if let Some(execution) = answered_execution {
+            tx.after_commit(move || app.supervisor().notify_followers(execution));
         }
         Ok(())
     };
-    app.store().transaction_acknowledged(when, job).await.map_err(|error| match error {
-        NotSent::Refused(refused) => faults::from_refused(refused),
-        // Another message has answered the question meanwhile.
-        NotSent::Store(store::Error::Ended) => not_asking(caller.version, Standing::Completed),
-        NotSent::Store(store::Error::NotEnded) => not_asking(caller.version, Standing::Working),
-        NotSent::Store(error) => push::fault(error, &task.to_string()),
+    app.store().transaction_acknowledged(acknowledge, job).await.map_err(|error| match error {
+        EnqueueError::Submit(error) => errors::from_submit_error(error),
+        // Another message has answered the question in the meantime.
+        EnqueueError::Store(store::Error::AlreadyEnded) => not_awaiting_input(caller.version, PublicStatus::Completed),
+        EnqueueError::Store(store::Error::NotEnded) => not_awaiting_input(caller.version, PublicStatus::Working),
+        EnqueueError::Store(error) => push::error_from_store(error, &task.to_string()),
     })
 }
 
-/// Why a message did not enter the queue.
-pub(crate) enum NotSent {
-    Refused(Refused),
+/// The reason why a message was not enqueued.
+pub(crate) enum EnqueueError {
+    Submit(SubmitError),
     Store(store::Error),
 }
 
-impl From<Refused> for NotSent {
-    fn from(refused: Refused) -> Self {
-        Self::Refused(refused)
+impl From<SubmitError> for EnqueueError {
+    fn from(error: SubmitError) -> Self {
+        Self::Submit(error)
     }
 }
 
-impl From<store::Error> for NotSent {
+impl From<store::Error> for EnqueueError {
     fn from(error: store::Error) -> Self {
         Self::Store(error)
     }

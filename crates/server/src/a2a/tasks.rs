@@ -1,78 +1,83 @@
-//! Tasks as they stand: one, many, and the wish that one shall end.
+//! Gets, lists and cancels tasks.
 
 use std::time::Duration;
 
 use ::a2a::types::{self, CancelTaskRequest, GetTaskRequest, ListTasksRequest, ListTasksResponse, Task, TaskState};
-use ::a2a::{Error, Kind};
+use ::a2a::{Error, ErrorKind};
 use jiff::Timestamp;
-use model::execution::Standing;
+use model::execution::PublicStatus;
 use serde::Deserialize;
 use store::Conn;
-use store::a2a::{Filter, Run};
-use store::executions::Whose;
+use store::a2a::{A2aRun, A2aTaskFilter};
+use store::executions::OwnerScope;
 use store::page::Cursor;
 use uuid::Uuid;
 
-use super::caller::Caller;
-use super::cards::Base;
-use super::render::{Form, Story, standing_of};
-use super::updates::Following;
-use super::{contexts, faults};
+use super::caller::A2aCaller;
+use super::cards::BaseUrl;
+use super::projection::{ProjectionOptions, TaskProjection, public_status};
+use super::updates::TaskFollower;
+use super::{contexts, errors};
 use crate::App;
 
-/// Tasks a page, where nobody says how many.
-const USUAL: i32 = 50;
-/// A page that has come to so many bytes ends there: the rest is on the next one.
-const MOST_BYTES: usize = 16 << 20;
-/// How long an end is waited for after the agent's grace is over.
-const LAST_PATIENCE: Duration = Duration::from_secs(5);
-/// How often a task is told to end that goes on in the moment in which it is told.
-const TRIES: usize = 3;
+/// The default number of tasks on a page.
+const DEFAULT_PAGE_SIZE: i32 = 50;
+/// The size at which a page ends, in bytes. The remaining tasks are on the next page.
+const MAX_PAGE_BYTES: usize = 16 << 20;
+/// The time to wait for the end of a task after the grace period of its agent.
+const CANCEL_MARGIN: Duration = Duration::from_secs(5);
+/// The maximum number of attempts to cancel a task that continues concurrently.
+const MAX_CANCEL_ATTEMPTS: usize = 3;
 
-pub(crate) async fn get(app: &App, caller: &Caller, base: &Base, request: GetTaskRequest) -> Result<Task, Error> {
-    let task = faults::task_id(&request.id)?;
-    let following = Following::begin(app, base, caller.user.id, &caller.entry.agent.id, task).await;
-    Ok(following.map_err(|error| faults::from_store(error, &request.id))?.task(request.history_length))
+/// Handles `GetTask`. Returns the task with its artifacts and the requested part of its history. Fails if the task does
+/// not exist or the database fails.
+pub(crate) async fn get(app: &App, caller: &A2aCaller, base: &BaseUrl, request: GetTaskRequest) -> Result<Task, Error> {
+    let task = errors::parse_task_id(&request.id)?;
+    let follower = TaskFollower::start(app, base, caller.user.id, &caller.entry.agent.id, task).await;
+    Ok(follower.map_err(|error| errors::from_store(error, &request.id))?.task(request.history_length))
 }
 
-/// The user's tasks with this agent, whose status has changed last first.
+/// Handles `ListTasks`: returns the tasks of the user with this agent, the last changed first. Artifacts are included
+/// only on request. A page ends early when it reaches 16 MiB; tasks that are deleted meanwhile are left out.
+///
+/// Fails if a parameter is invalid or the database fails.
 pub(crate) async fn list(
     app: &App,
-    caller: &Caller,
-    base: &Base,
+    caller: &A2aCaller,
+    base: &BaseUrl,
     request: ListTasksRequest,
 ) -> Result<ListTasksResponse, Error> {
-    let page_size = request.page_size.unwrap_or(USUAL);
+    let page_size = request.page_size.unwrap_or(DEFAULT_PAGE_SIZE);
     let cursor = match request.page_token.as_deref().filter(|token| !token.is_empty()) {
         Some(token) => {
-            let wrong = |_| Error::invalid("pageToken", "must be the nextPageToken of an earlier answer");
-            Some(Cursor::parse(token).map_err(wrong)?)
+            let invalid = |_| Error::invalid("pageToken", "must be the nextPageToken of an earlier response");
+            Some(Cursor::parse(token).map_err(invalid)?)
         }
         None => None,
     };
-    let standings = match &request.status {
+    let statuses = match &request.status {
         None | Some(TaskState::Unspecified) => Vec::new(),
-        Some(state) => standing_of(state).into_iter().collect(),
+        Some(state) => public_status(state).into_iter().collect(),
     };
     let changed_since = match request.status_timestamp_after {
         None => None,
         Some(time) => {
-            let wrong = |_| Error::invalid("statusTimestampAfter", "must be a time that there is");
-            Some(Timestamp::from_microsecond(time.timestamp_micros()).map_err(wrong)?)
+            let invalid = |_| Error::invalid("statusTimestampAfter", "must be a valid time");
+            Some(Timestamp::from_microsecond(time.timestamp_micros()).map_err(invalid)?)
         }
     };
     let context_id = request.context_id.filter(|context| !context.is_empty());
-    if context_id.as_deref().is_some_and(|id| !contexts::is_one(id)) {
-        return Err(Error::invalid("contextId", contexts::RULE));
+    if context_id.as_deref().is_some_and(|id| !contexts::is_valid_id(id)) {
+        return Err(Error::invalid("contextId", contexts::CONTEXT_ID_RULE));
     }
-    let filter = Filter { context_id, standings, changed_since };
-    let fault = |error| faults::from_store(error, "");
-    let mut reader = app.store().reader().await.map_err(fault)?;
+    let filter = A2aTaskFilter { context_id, statuses, changed_since };
+    let to_error = |error| errors::from_store(error, "");
+    let mut reader = app.store().reader().await.map_err(to_error)?;
     let owner = caller.user.id;
     let agent_id = &caller.entry.agent.id;
-    let listed = store::a2a::tasks(&mut reader, owner, agent_id, &filter, cursor.as_ref(), page_size.into());
-    let (page, total) = listed.await.map_err(fault)?;
-    // Who holds one reader and waits for another may wait for somebody who does the same.
+    let listed = store::a2a::list_tasks(&mut reader, owner, agent_id, &filter, cursor.as_ref(), page_size.into());
+    let (page, total) = listed.await.map_err(to_error)?;
+    // Holding one reader while waiting for another can deadlock.
     drop(reader);
     let mut tasks = Vec::with_capacity(page.rows.len());
     let mut bytes = 0;
@@ -80,24 +85,24 @@ pub(crate) async fn list(
     let last = page.rows.len().saturating_sub(1);
     for (at, run) in page.rows.iter().enumerate() {
         let task = if request.include_artifacts.unwrap_or_default() {
-            Following::begin(app, base, owner, agent_id, run.task.id)
+            TaskFollower::start(app, base, owner, agent_id, run.task.id)
                 .await
                 .map(|task| task.task(request.history_length))
         } else {
             match app.store().reader().await {
-                Ok(mut reader) => in_short(&mut reader, caller, run, request.history_length).await,
+                Ok(mut reader) => task_summary(&mut reader, caller, run, request.history_length).await,
                 Err(error) => Err(error),
             }
         };
         let task = match task {
             Ok(task) => task,
-            // It was removed in this moment.
+            // The task was removed concurrently.
             Err(store::Error::NotFound) => continue,
-            Err(error) => return Err(fault(error)),
+            Err(error) => return Err(to_error(error)),
         };
-        bytes += size(&task);
+        bytes += approximate_size(&task);
         tasks.push(task);
-        if bytes >= MOST_BYTES && at < last {
+        if bytes >= MAX_PAGE_BYTES && at < last {
             let sort = run.execution.last_state_change().as_microsecond();
             next = Some(Cursor { sort, id: run.execution.id.to_string() });
             break;
@@ -111,39 +116,49 @@ pub(crate) async fn list(
     })
 }
 
-/// A task without its artifacts: what an agent said at length is not even read.
-async fn in_short(conn: &mut Conn, caller: &Caller, last: &Run, history_length: Option<i32>) -> store::Result<Task> {
+/// Returns a task without its artifacts. The output is read from the database only if the task awaits input and nothing
+/// else contains the question. `last` is the last run; with a history length of zero no other run is read.
+async fn task_summary(
+    conn: &mut Conn,
+    caller: &A2aCaller,
+    last: &A2aRun,
+    history_length: Option<i32>,
+) -> store::Result<Task> {
     let owner = caller.user.id;
     let agent_id = &caller.entry.agent.id;
     let id = last.task.id;
-    let (runs, asked) = match history_length {
+    let (runs, messages) = match history_length {
         Some(0) => (vec![last.clone()], Vec::new()),
         _ => {
             let runs = store::a2a::runs(conn, owner, agent_id, id).await?;
             (runs, store::a2a::messages(conn, owner, agent_id, id).await?)
         }
     };
-    let mut story = Story::new(last.task.clone(), Form { in_short: true, ..Form::default() });
+    let mut projection = TaskProjection::new(
+        last.task.clone(),
+        ProjectionOptions { without_artifacts: true, ..ProjectionOptions::default() },
+    );
     for run in &runs {
-        let its = asked.iter().filter(|asked| asked.execution_id == run.execution.id);
-        story.begin(run, its.filter_map(|asked| types::Message::deserialize(&asked.message).ok()));
-        for event in store::executions::events_in_short(conn, run.execution.id).await? {
-            story.tell(&event);
+        let run_messages = messages.iter().filter(|message| message.execution_id == run.execution.id);
+        let run_messages = run_messages.filter_map(|message| types::Message::deserialize(&message.message).ok());
+        projection.begin_run(run, run_messages);
+        for event in store::executions::status_events(conn, run.execution.id).await? {
+            projection.apply(&event);
         }
         if !run.execution.is_ended() {
             continue;
         }
-        if run.standing().is_asking() && !story.has_begun() {
-            let stream = if caller.entry.agent.answers_late() { "file" } else { "stdout" };
-            story.said(&store::executions::output(conn, run.execution.id, stream).await?);
+        if run.public_status().awaits_input() && !projection.has_content() {
+            let stream = if caller.entry.agent.answers_at_end() { "file" } else { "stdout" };
+            projection.set_question_text(&store::executions::output(conn, run.execution.id, stream).await?);
         }
-        story.end(run, Vec::new());
+        projection.end_run(run, Vec::new());
     }
-    Ok(story.task(history_length))
+    Ok(projection.task(history_length))
 }
 
-/// About how long it is when it is written.
-fn size(task: &Task) -> usize {
+/// Returns the approximate encoded size of a task in bytes. It counts only the content of messages and artifacts.
+fn approximate_size(task: &Task) -> usize {
     let part = |part: &types::Part| match &part.content {
         types::PartContent::Text(text) | types::PartContent::Url(text) => text.len(),
         types::PartContent::Raw(bytes) => bytes.len() * 4 / 3,
@@ -154,65 +169,79 @@ fn size(task: &Task) -> usize {
     messages.chain(artifacts).map(part).sum()
 }
 
-/// Ends a task, and waits for that as long as its agent may take.
-pub(crate) async fn cancel(app: &App, caller: &Caller, base: &Base, request: CancelTaskRequest) -> Result<Task, Error> {
-    let task = faults::task_id(&request.id)?;
-    let fault = |error| faults::from_store(error, &request.id);
-    for _ in 0..TRIES {
-        let run = match withdraw(app, caller, task).await {
+/// Handles `CancelTask`: cancels a task and waits for its end, at most for the grace period of the agent and five
+/// seconds. Returns the task, which may still be running after that. A task that asks for input meanwhile is cancelled
+/// again.
+///
+/// Fails if the task does not exist, has ended, or ends with another status before the cancellation takes effect.
+pub(crate) async fn cancel(
+    app: &App,
+    caller: &A2aCaller,
+    base: &BaseUrl,
+    request: CancelTaskRequest,
+) -> Result<Task, Error> {
+    let task = errors::parse_task_id(&request.id)?;
+    let to_error = |error| errors::from_store(error, &request.id);
+    for _ in 0..MAX_CANCEL_ATTEMPTS {
+        let run = match request_cancel(app, caller, task).await {
             Ok(Some(run)) => run,
             Ok(None) => return Err(not_cancelable(&request.id)),
-            // It asked, or was answered, in this moment.
-            Err(store::Error::Ended | store::Error::NotEnded) => continue,
-            Err(error) => return Err(fault(error)),
+            // The task changed its state concurrently.
+            Err(store::Error::AlreadyEnded | store::Error::NotEnded) => continue,
+            Err(error) => return Err(to_error(error)),
         };
         let execution = &run.execution;
-        if run.standing() == Standing::Cancelled && execution.ended().is_some_and(|end| end.exit.outcome.is_some()) {
-            app.supervisor().ring(execution.id);
+        if run.public_status() == PublicStatus::Cancelled
+            && execution.ended().is_some_and(|end| end.exit.outcome.is_some())
+        {
+            app.supervisor().notify_followers(execution.id);
         } else {
-            let patience = caller.entry.agent.grace.duration() + LAST_PATIENCE;
-            let end = app.supervisor().wait(Whose::Users(caller.user.id), execution.id);
-            let _ = tokio::time::timeout(patience, app.stopping().run_until_cancelled(end)).await;
+            let end_timeout = caller.entry.agent.grace.duration() + CANCEL_MARGIN;
+            let end = app.supervisor().wait(OwnerScope::User(caller.user.id), execution.id);
+            let _ = tokio::time::timeout(end_timeout, app.stopping().run_until_cancelled(end)).await;
         }
-        let following = Following::begin(app, base, caller.user.id, &caller.entry.agent.id, task).await;
-        let following = following.map_err(fault)?;
-        match following.standing() {
-            // It asked before it heard of it, and nobody is going to answer.
-            standing if standing.is_asking() => {}
-            // It came to its own end before it heard of it.
-            standing if standing.is_final() && standing != Standing::Cancelled => break,
-            _ => return Ok(following.task(None)),
+        let follower = TaskFollower::start(app, base, caller.user.id, &caller.entry.agent.id, task).await;
+        let follower = follower.map_err(to_error)?;
+        match follower.public_status() {
+            // The task asked for input before the cancellation took effect. It is cancelled again.
+            status if status.awaits_input() => {}
+            // The task ended before the cancellation took effect.
+            status if status.is_final() && status != PublicStatus::Cancelled => break,
+            _ => return Ok(follower.task(None)),
         }
     }
     Err(not_cancelable(&request.id))
 }
 
-/// Says that nobody wants a task any more; nothing where it has ended. [`store::Error::Ended`], [`store::Error::NotEnded`]:
-/// it has gone on since it was looked at.
-async fn withdraw(app: &App, caller: &Caller, task: Uuid) -> store::Result<Option<Run>> {
+/// Requests the cancellation of a task and returns its run, or `None` if the task has ended. A task that awaits input
+/// is cancelled at once. A running one is only asked to stop.
+///
+/// Fails with [`store::Error::AlreadyEnded`] or [`store::Error::NotEnded`] if the task changed its state concurrently.
+async fn request_cancel(app: &App, caller: &A2aCaller, task: Uuid) -> store::Result<Option<A2aRun>> {
     let owner = caller.user.id;
     let agent_id = caller.entry.agent.id.clone();
     let now = app.clock().now();
     let supervisor = app.supervisor().clone();
-    let asked = app.store().transaction(async move |tx| {
-        let run = store::a2a::task(tx, owner, &agent_id, task).await?;
-        match run.standing() {
-            Standing::Asks | Standing::NeedsAccess => {
+    let cancelled = app.store().transaction(async move |tx| {
+        let run = store::a2a::current_run(tx, owner, &agent_id, task).await?;
+        match run.public_status() {
+            PublicStatus::InputRequired | PublicStatus::AuthRequired => {
                 store::a2a::withdraw(tx, owner, &agent_id, task, now).await.map(Some)
             }
-            Standing::Waiting | Standing::Working => {
-                let whose = Whose::Users(owner);
-                let execution = supervisor.cancel(tx, whose, run.execution.id).await?;
-                Ok(Some(Run { execution, ..run }))
+            PublicStatus::Waiting | PublicStatus::Working => {
+                let scope = OwnerScope::User(owner);
+                let execution = supervisor.cancel(tx, scope, run.execution.id).await?;
+                Ok(Some(A2aRun { execution, ..run }))
             }
             _ => Ok(None),
         }
     });
-    asked.await
+    cancelled.await
 }
 
+/// Returns the error for a task that has already ended, with its id in the metadata.
 fn not_cancelable(id: &str) -> Error {
-    let mut error = Error::new(Kind::TaskNotCancelable, "the task has ended already");
+    let mut error = Error::new(ErrorKind::TaskNotCancelable, "the task has already ended");
     error.metadata.insert("taskId".to_owned(), id.to_owned());
     error
 }

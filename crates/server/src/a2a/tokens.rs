@@ -1,5 +1,5 @@
-//! What the tokens of agents are, looked up where they are kept. Only digests stay in memory, and only for a moment, so
-//! that a token that was changed is soon the only one that is good.
+//! Resolves the tokens of agents. Only digests stay in memory, and only for a few seconds, so that a changed token takes
+//! effect soon.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,34 +9,41 @@ use sha2::{Digest, Sha256};
 
 use crate::App;
 
-const KEPT: Duration = Duration::from_secs(5);
-/// More than anybody has agents.
-const MOST: usize = 10_000;
+/// The time for which a digest is cached.
+const CACHE_TTL: Duration = Duration::from_secs(5);
+/// The maximum number of cached digests.
+const MAX_CACHED: usize = 10_000;
 
-type Hash = [u8; 32];
+type TokenDigest = [u8; 32];
 
+/// A cache of token digests by reference.
 #[derive(Default)]
-pub(crate) struct Tokens(Mutex<HashMap<String, (Instant, Option<Hash>)>>);
+pub(crate) struct TokenDigests(Mutex<HashMap<String, (Instant, Option<TokenDigest>)>>);
 
-impl Tokens {
-    /// The digest of what `env:NAME` or `file:PATH` stands for; nothing where nothing is there.
-    pub(crate) async fn digest(&self, app: &App, reference: &str) -> Option<Hash> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(reference).copied();
-        if let Some((_, digest)) = known.filter(|(at, _)| at.elapsed() < KEPT) {
+impl TokenDigests {
+    /// Returns the SHA-256 digest of the secret at `env:NAME` or `file:PATH`, or `None` if it cannot be read, which is
+    /// logged. Both results are cached for five seconds.
+    pub(crate) async fn digest(&self, app: &App, reference: &str) -> Option<TokenDigest> {
+        let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(reference).copied();
+        if let Some((_, digest)) = cached.filter(|(at, _)| at.elapsed() < CACHE_TTL) {
             return digest;
         }
         let supervisor = app.supervisor().clone();
-        let wanted = reference.to_owned();
-        let read = tokio::task::spawn_blocking(move || supervisor.secret(&wanted));
-        let digest = read.await.ok().flatten().map(|token| Hash::from(Sha256::digest(token)));
+        let owned_reference = reference.to_owned();
+        let read = tokio::task::spawn_blocking(move || supervisor.resolve_secret(&owned_reference));
+        let digest = read.await.ok().flatten().map(|token| TokenDigest::from(Sha256::digest(token)));
         if digest.is_none() {
-            tracing::error!(event = "a2a_token_missing", reference, "nobody is let in by it");
+            tracing::error!(
+                event = "a2a_token_missing",
+                reference,
+                "the token cannot be read; callers with this token are rejected"
+            );
         }
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST {
-            known.clear();
+        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if cache.len() >= MAX_CACHED {
+            cache.clear();
         }
-        known.insert(reference.to_owned(), (Instant::now(), digest));
+        cache.insert(reference.to_owned(), (Instant::now(), digest));
         digest
     }
 }

@@ -1,64 +1,67 @@
-//! Following a task: all that has happened, then what happens, until it has ended or asks something. Everything is read
-//! from the tables: it makes no difference who runs the task, nor whether anybody has been stopped meanwhile.
+//! Follows a task: first its history, then its updates, until it ends or awaits input.
+//!
+//! All events are read from the database, so the follower is independent of the node that runs the task and of restarts.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use ::a2a::types::{Message, SendMessageRequest, StreamResponse, SubscribeToTaskRequest, Task};
-use ::a2a::{Error, Kind, Updates, Version};
+use ::a2a::{Error, ErrorKind, UpdateStream, Version};
 use model::UserId;
-use model::execution::Standing;
+use model::execution::PublicStatus;
 use serde::Deserialize;
 use store::Acknowledge;
-use store::a2a::Run;
-use store::executions::{OfTask, Whose};
-use supervisor::{Account, Follower, Told};
+use store::a2a::A2aRun;
+use store::executions::{A2aTaskRef, OwnerScope};
+use supervisor::{ExecutionFollower, FinishedRun, FollowEvent};
 use uuid::Uuid;
 
-use super::caller::Caller;
-use super::cards::Base;
-use super::limits::Open;
-use super::render::{Form, Story};
-use super::{faults, files, send};
+use super::caller::A2aCaller;
+use super::cards::BaseUrl;
+use super::limits::OpenStream;
+use super::projection::{ProjectionOptions, TaskProjection};
+use super::{errors, files, send};
 use crate::App;
 
-/// How long a message is waited for that would be all there is to tell.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// The time to wait for a message that would be the whole answer.
+const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Somebody who follows one task.
-pub(crate) struct Following {
+/// Follows one task.
+pub(crate) struct TaskFollower {
     app: App,
-    base: Base,
+    base: BaseUrl,
     owner: UserId,
     agent_id: String,
     task: Uuid,
-    story: Story,
-    /// The execution that is at it.
-    run: Run,
-    follower: Follower,
+    projection: TaskProjection,
+    /// The current run of the task.
+    run: A2aRun,
+    run_follower: ExecutionFollower,
+    /// The updates that [`Self::next`] returns before it waits for further events.
     ready: VecDeque<StreamResponse>,
-    /// It asks, and shall be followed when it goes on.
-    waits: bool,
-    /// The place of the stream that it is.
-    _place: Option<Open>,
+    /// True if the task awaits input and the stream continues with its next run.
+    awaits_next_run: bool,
+    /// Counts the stream until the follower is dropped.
+    _open_stream: Option<OpenStream>,
 }
 
-impl Following {
-    /// Reads all that has happened to a task of the user. [`store::Error::NotFound`]: there is none.
-    pub(crate) async fn begin(
+impl TaskFollower {
+    /// Reads the history of a task of the user. Fails with [`store::Error::NotFound`] if the task does not exist.
+    pub(crate) async fn start(
         app: &App,
-        base: &Base,
+        base: &BaseUrl,
         owner: UserId,
         agent_id: &str,
         task: Uuid,
     ) -> store::Result<Self> {
-        Self::begin_before(app, base, owner, agent_id, task, None).await
+        Self::start_before(app, base, owner, agent_id, task, None).await
     }
 
-    /// Reads what has happened before this execution, and that there is one: what it does is told next, however fast it was.
-    async fn begin_before(
+    /// Reads the history of all runs of a task. Of the execution `fresh` only the first event is read, so that its
+    /// updates follow, even if it has already ended. Fails with [`store::Error::NotFound`] if the task does not exist.
+    async fn start_before(
         app: &App,
-        base: &Base,
+        base: &BaseUrl,
         owner: UserId,
         agent_id: &str,
         task: Uuid,
@@ -66,67 +69,72 @@ impl Following {
     ) -> store::Result<Self> {
         let mut reader = app.store().reader().await?;
         let runs = store::a2a::runs(&mut reader, owner, agent_id, task).await?;
-        let mut asked = store::a2a::messages(&mut reader, owner, agent_id, task).await?;
+        let mut messages = store::a2a::messages(&mut reader, owner, agent_id, task).await?;
         drop(reader);
         let mut runs = runs.into_iter();
         let first = runs.next().ok_or(store::Error::NotFound)?;
-        let its = extract(&mut asked, &first);
-        let mut this = Self::new(app, base, owner, first, its);
+        let run_messages = take_messages(&mut messages, &first);
+        let mut this = Self::new(app, base, owner, first, run_messages);
         loop {
             let is_fresh = fresh == Some(this.run.execution.id);
             this.catch_up(is_fresh).await?;
             let Some(run) = runs.next() else { break };
-            let its = extract(&mut asked, &run);
-            this.follow(run, its);
+            let run_messages = take_messages(&mut messages, &run);
+            this.switch_to(run, run_messages);
         }
-        // It is all in the first thing that is told.
+        // The first update contains the whole history.
         this.ready.clear();
         Ok(this)
     }
 
-    /// A task that was begun with this message, and what happened to it.
-    pub(crate) async fn of_one(
+    /// Returns a follower of a task that started with this message and has one finished run. Fails if the database fails.
+    pub(crate) async fn from_finished_run(
         app: &App,
-        base: &Base,
+        base: &BaseUrl,
         owner: UserId,
-        (task, message): (OfTask, store::a2a::Message),
-        account: &Account,
+        (task, message): (A2aTaskRef, store::a2a::A2aTaskMessage),
+        finished_run: &FinishedRun,
     ) -> store::Result<Self> {
-        let execution = account.execution().clone();
-        let artifacts = account.artifacts().to_vec();
-        let run = Run { task, execution, artifacts, truncated: account.is_truncated() };
+        let execution = finished_run.execution().clone();
+        let artifacts = finished_run.artifacts().to_vec();
+        let run = A2aRun { task, execution, artifacts, truncated: finished_run.is_truncated() };
         let mut this = Self::new(app, base, owner, run, vec![message]);
-        this.follower.knows_all(account);
+        this.run_follower.set_finished_run(finished_run);
         this.catch_up(false).await?;
         this.ready.clear();
         Ok(this)
     }
 
-    fn new(app: &App, base: &Base, owner: UserId, first: Run, asked: Vec<store::a2a::Message>) -> Self {
+    /// Returns a follower of the first run, before any of its events. If the agent does not exist any more, all its
+    /// output counts as the answer.
+    fn new(app: &App, base: &BaseUrl, owner: UserId, first: A2aRun, messages: Vec<store::a2a::A2aTaskMessage>) -> Self {
         let agent_id = first.execution.agent_id.clone();
         let entry = app.supervisor().agent(&agent_id);
-        let form = Form { answers_late: entry.is_some_and(|entry| entry.agent.answers_late()), in_short: false };
-        let mut story = Story::new(first.task.clone(), form);
-        let follower = begin_run(app, &mut story, owner, &first, asked);
+        let options = ProjectionOptions {
+            answers_at_end: entry.is_some_and(|entry| entry.agent.answers_at_end()),
+            without_artifacts: false,
+        };
+        let mut projection = TaskProjection::new(first.task.clone(), options);
+        let run_follower = begin_run(app, &mut projection, owner, &first, messages);
         Self {
             app: app.clone(),
             base: base.clone(),
             owner,
             agent_id,
             task: first.task.id,
-            story,
+            projection,
             run: first,
-            follower,
+            run_follower,
             ready: VecDeque::new(),
-            waits: false,
-            _place: None,
+            awaits_next_run: false,
+            _open_stream: None,
         }
     }
 
-    /// Hears what the run has done so far, or only the first of it, which is that it waits.
+    /// Applies the existing events of the run, or only the first one, which is the queued state.
     async fn catch_up(&mut self, only_first: bool) -> store::Result<()> {
-        while let Some(told) = self.follower.next_so_far().await? {
-            self.hear(told).await?;
+        while let Some(event) = self.run_follower.next_existing().await? {
+            self.apply(event).await?;
             if only_first {
                 break;
             }
@@ -134,202 +142,223 @@ impl Following {
         Ok(())
     }
 
-    /// The task as it stands.
+    /// Returns the task in its current state. `None` means the whole history.
     pub(crate) fn task(&self, history_length: Option<i32>) -> Task {
-        self.story.task(history_length)
+        self.projection.task(history_length)
     }
 
-    pub(crate) fn story(&self) -> &Story {
-        &self.story
+    /// Returns the projection of the task.
+    pub(crate) fn projection(&self) -> &TaskProjection {
+        &self.projection
     }
 
-    /// The last of its executions.
+    /// Returns the last execution of the task.
     pub(crate) fn execution(&self) -> Uuid {
         self.run.execution.id
     }
 
-    /// Whether this execution of it has ended.
+    /// Returns whether this execution has ended, or the follower is at another execution of the task.
     pub(crate) fn is_past(&self, execution: Uuid) -> bool {
         self.run.execution.id != execution || self.run.execution.is_ended()
     }
 
-    /// How it stands, as far as it was told.
-    pub(crate) fn standing(&self) -> Standing {
-        self.run.standing()
+    /// Returns the status of the current run as it was last read.
+    pub(crate) fn public_status(&self) -> PublicStatus {
+        self.run.public_status()
     }
 
-    /// The next thing that happens; nothing once the task has ended or asks.
+    /// Waits for the next update. Returns `None` after the last update of the current run, when the task has ended or
+    /// awaits input. Fails if the database fails.
     pub(crate) async fn next(&mut self) -> store::Result<Option<StreamResponse>> {
         loop {
             if let Some(update) = self.ready.pop_front() {
                 return Ok(Some(update));
             }
-            let Some(told) = self.follower.next().await? else { return Ok(None) };
-            self.hear(told).await?;
+            let Some(event) = self.run_follower.next().await? else { return Ok(None) };
+            self.apply(event).await?;
         }
     }
 
-    /// Waits a moment for something that is more than a state. All that is heard meanwhile is told next.
-    async fn until_begun(&mut self) -> store::Result<()> {
-        let end = tokio::time::Instant::now() + PATIENCE;
-        while !self.story.has_begun() {
-            // Only the waiting is cut short: what was heard is told.
-            let Ok(told) = tokio::time::timeout_at(end, self.follower.next()).await else { break };
-            let Some(told) = told? else { break };
-            self.hear(told).await?;
+    /// Waits at most half a second for an event with content. The updates of all events until then are queued.
+    async fn wait_for_content(&mut self) -> store::Result<()> {
+        let deadline = tokio::time::Instant::now() + FIRST_MESSAGE_TIMEOUT;
+        while !self.projection.has_content() {
+            // The timeout covers only the wait. Received events are always applied.
+            let Ok(event) = tokio::time::timeout_at(deadline, self.run_follower.next()).await else { break };
+            let Some(event) = event? else { break };
+            self.apply(event).await?;
         }
         Ok(())
     }
 
-    /// Waits until a task that asks goes on, or does not want to any more.
-    pub(crate) async fn go_on(&mut self) -> store::Result<()> {
-        let bell = self.app.supervisor().bell(self.run.execution.id);
+    /// Waits until a task that awaits input continues or is cancelled, and switches to the next run or queues the final
+    /// update. Fails if the database fails or the task does not exist any more.
+    pub(crate) async fn wait_for_next_run(&mut self) -> store::Result<()> {
+        let notifier = self.app.supervisor().change_notifier(self.run.execution.id);
         loop {
-            let rings = bell.next();
+            let changed = notifier.changed();
             let mut reader = self.app.store().reader().await?;
-            let run = store::a2a::task(&mut reader, self.owner, &self.agent_id, self.task).await?;
+            let run = store::a2a::current_run(&mut reader, self.owner, &self.agent_id, self.task).await?;
             if run.execution.id != self.run.execution.id {
-                // One after the other: what came between is told too.
+                // Continues with the run after the current one, so that no run is skipped.
                 let runs = store::a2a::runs(&mut reader, self.owner, &self.agent_id, self.task).await?;
-                let asked = store::a2a::messages(&mut reader, self.owner, &self.agent_id, self.task).await?;
+                let messages = store::a2a::messages(&mut reader, self.owner, &self.agent_id, self.task).await?;
                 drop(reader);
-                let this = runs.iter().position(|run| run.execution.id == self.run.execution.id);
-                let run = runs.into_iter().nth(this.map_or(0, |at| at + 1)).unwrap_or(run);
-                let asked = asked.into_iter().filter(|message| message.execution_id == run.execution.id).collect();
-                self.follow(run, asked);
+                let current = runs.iter().position(|run| run.execution.id == self.run.execution.id);
+                let run = runs.into_iter().nth(current.map_or(0, |at| at + 1)).unwrap_or(run);
+                let messages =
+                    messages.into_iter().filter(|message| message.execution_id == run.execution.id).collect();
+                self.switch_to(run, messages);
                 return Ok(());
             }
             drop(reader);
-            if !run.standing().is_asking() {
+            if !run.public_status().awaits_input() {
                 self.run = run;
-                self.ready.extend(self.story.end(&self.run, Vec::new()));
+                self.ready.extend(self.projection.end_run(&self.run, Vec::new()));
                 return Ok(());
             }
-            rings.await;
+            changed.await;
         }
     }
 
-    /// From now on this execution is followed.
-    fn follow(&mut self, run: Run, asked: Vec<store::a2a::Message>) {
-        self.follower = begin_run(&self.app, &mut self.story, self.owner, &run, asked);
+    /// Switches to the next run of the task.
+    fn switch_to(&mut self, run: A2aRun, messages: Vec<store::a2a::A2aTaskMessage>) {
+        self.run_follower = begin_run(&self.app, &mut self.projection, self.owner, &run, messages);
         self.run = run;
     }
 
-    async fn hear(&mut self, told: Told) -> store::Result<()> {
-        match told {
-            Told::Event(event) => self.ready.extend(self.story.tell(&event)),
-            Told::Usage(_) => {}
-            Told::End(execution) => {
+    /// Applies an event and queues its updates. At the end of a run it reads the run again, for its artifacts, and
+    /// includes its files.
+    async fn apply(&mut self, event: FollowEvent) -> store::Result<()> {
+        match event {
+            FollowEvent::Event(event) => self.ready.extend(self.projection.apply(&event)),
+            FollowEvent::Usage(_) => {}
+            FollowEvent::End(execution) => {
                 if !self.run.execution.is_ended() {
-                    // What it has left is not known to those who follow.
+                    // Followers do not know the artifacts of the run.
                     let mut reader = self.app.store().reader().await?;
-                    self.run = store::a2a::run(&mut reader, self.owner, &self.agent_id, execution.id).await?;
+                    self.run =
+                        store::a2a::run_by_execution(&mut reader, self.owner, &self.agent_id, execution.id).await?;
                 }
-                let files = files::parts(&self.app, &self.base, &self.run).await;
-                self.ready.extend(self.story.end(&self.run, files));
+                let files = files::file_parts(&self.app, &self.base, &self.run).await;
+                self.ready.extend(self.projection.end_run(&self.run, files));
             }
         }
         Ok(())
     }
 
-    /// Tells this first, and then what happens.
-    fn updates(self, first: StreamResponse) -> Updates {
-        // A message is all there is to tell.
+    /// Returns a stream of `first` and the following updates. A message is the only update. The stream ends when the
+    /// run ends, the task is deleted or the server stops. A failure of the database is its last item.
+    fn into_updates(self, first: StreamResponse) -> UpdateStream {
+        // A message is the only update.
         let rest = (!matches!(first, StreamResponse::Message(_))).then_some(self);
         let state = Some((Some(first), rest));
         let updates = futures::stream::unfold(state, |state| async move {
-            let (first, following) = state?;
+            let (first, follower) = state?;
             if let Some(first) = first {
-                return Some((Ok(first), Some((None, following))));
+                return Some((Ok(first), Some((None, follower))));
             }
-            let mut following = following?;
-            let stopping = following.app.stopping().clone();
-            // The task goes on without those who follow, and they come back to it.
-            match stopping.run_until_cancelled(following.further()).await? {
-                Ok(Some(update)) => Some((Ok(update), Some((None, Some(following))))),
+            let mut follower = follower?;
+            let stopping = follower.app.stopping().clone();
+            // If the server stops, the stream ends. The task continues, and clients can subscribe again.
+            match stopping.run_until_cancelled(follower.next_or_next_run()).await? {
+                Ok(Some(update)) => Some((Ok(update), Some((None, Some(follower))))),
                 Ok(None) | Err(store::Error::NotFound) => None,
-                Err(error) => Some((Err(faults::from_store(error, &following.task.to_string())), None)),
+                Err(error) => Some((Err(errors::from_store(error, &follower.task.to_string())), None)),
             }
         });
         Box::pin(updates)
     }
 
-    /// The next thing that happens. A task that asked when it was first told is waited for.
-    async fn further(&mut self) -> store::Result<Option<StreamResponse>> {
-        if self.waits {
-            self.waits = false;
-            self.go_on().await?;
+    /// Returns the next update. If the task awaits input at the start of the stream, waits for its next run first.
+    async fn next_or_next_run(&mut self) -> store::Result<Option<StreamResponse>> {
+        if self.awaits_next_run {
+            self.awaits_next_run = false;
+            self.wait_for_next_run().await?;
         }
         self.next().await
     }
 }
 
-/// The next execution of a story, and who follows it.
-fn begin_run(app: &App, story: &mut Story, owner: UserId, run: &Run, asked: Vec<store::a2a::Message>) -> Follower {
-    let asked = asked.iter().filter_map(|asked| Message::deserialize(&asked.message).ok());
-    story.begin(run, asked);
-    let mut follower = app.supervisor().follow(Whose::Users(owner), run.execution.id, 0);
+/// Begins the next run of a projection and returns its follower, from the first event. Stored messages that cannot be
+/// parsed are left out.
+fn begin_run(
+    app: &App,
+    projection: &mut TaskProjection,
+    owner: UserId,
+    run: &A2aRun,
+    messages: Vec<store::a2a::A2aTaskMessage>,
+) -> ExecutionFollower {
+    let messages = messages.iter().filter_map(|message| Message::deserialize(&message.message).ok());
+    projection.begin_run(run, messages);
+    let mut follower = app.supervisor().follow(OwnerScope::User(owner), run.execution.id, 0);
     if run.execution.is_ended() {
-        follower.knows(run.execution.clone());
+        follower.set_ended(run.execution.clone());
     }
     follower
 }
 
-/// What this execution was asked.
-fn extract(asked: &mut Vec<store::a2a::Message>, run: &Run) -> Vec<store::a2a::Message> {
-    asked.extract_if(.., |message| message.execution_id == run.execution.id).collect()
+/// Removes and returns the messages of this run.
+fn take_messages(messages: &mut Vec<store::a2a::A2aTaskMessage>, run: &A2aRun) -> Vec<store::a2a::A2aTaskMessage> {
+    messages.extract_if(.., |message| message.execution_id == run.execution.id).collect()
 }
 
-/// A place for one more stream.
-fn place(app: &App, caller: &Caller) -> Result<Open, Error> {
-    let place = app.a2a().streams.open(caller.user.id, &caller.entry.agent.id);
-    place.ok_or_else(|| Error::new(Kind::Busy, "you have too many streams open with this agent; close some"))
+/// Counts one more stream of the caller with its agent. Fails with `Busy` if the limit is reached.
+fn open_stream(app: &App, caller: &A2aCaller) -> Result<OpenStream, Error> {
+    let stream = app.a2a().streams.open(caller.user.id, &caller.entry.agent.id);
+    stream.ok_or_else(|| Error::new(ErrorKind::Busy, "too many open streams with this agent; close some of them"))
 }
 
-/// What happens to a task that is begun, or goes on, with a message.
+/// Handles `SendStreamingMessage`: sends a message and returns the task and its updates. If the agent answers a new
+/// task with a message within half a second, that message is the only update.
+///
+/// Fails if the message cannot be sent or the caller has too many streams.
 pub(crate) async fn stream(
     app: &App,
-    caller: &Caller,
-    base: &Base,
+    caller: &A2aCaller,
+    base: &BaseUrl,
     request: SendMessageRequest,
-) -> Result<Updates, Error> {
+) -> Result<UpdateStream, Error> {
     let history_length = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
-    let place = place(app, caller)?;
+    let open_stream = open_stream(app, caller)?;
     let sent = send::submit(app, caller, request, Acknowledge::Synced).await?;
     let task = sent.task;
-    let fault = |error| faults::from_store(error, &task.to_string());
+    let to_error = |error| errors::from_store(error, &task.to_string());
     let owner = caller.user.id;
     let agent_id = &caller.entry.agent.id;
-    let following = Following::begin_before(app, base, owner, agent_id, task, Some(sent.execution)).await;
-    let mut following = following.map_err(fault)?;
-    following._place = Some(place);
-    let first = StreamResponse::Task(following.task(history_length));
+    let follower = TaskFollower::start_before(app, base, owner, agent_id, task, Some(sent.execution)).await;
+    let mut follower = follower.map_err(to_error)?;
+    follower._open_stream = Some(open_stream);
+    let first = StreamResponse::Task(follower.task(history_length));
     if caller.entry.runner.answers_by_message() && sent.is_first() {
-        following.until_begun().await.map_err(fault)?;
+        follower.wait_for_content().await.map_err(to_error)?;
     }
-    let alone = following.story.answer().map(StreamResponse::Message);
-    Ok(following.updates(alone.unwrap_or(first)))
+    let only_message = follower.projection.answer().map(StreamResponse::Message);
+    Ok(follower.into_updates(only_message.unwrap_or(first)))
 }
 
-/// What happens to a task from now on.
+/// Handles `SubscribeToTask`: returns the task and its updates from now on. If the task awaits input, the stream
+/// continues with its next run. For an ended task in 0.3, only the task is returned.
+///
+/// Fails if the task does not exist, or has ended in 1.x, or the caller has too many streams.
 pub(crate) async fn subscribe(
     app: &App,
-    caller: &Caller,
-    base: &Base,
+    caller: &A2aCaller,
+    base: &BaseUrl,
     request: SubscribeToTaskRequest,
-) -> Result<Updates, Error> {
-    let task = faults::task_id(&request.id)?;
-    let place = place(app, caller)?;
-    let following = Following::begin(app, base, caller.user.id, &caller.entry.agent.id, task).await;
-    let mut following = following.map_err(|error| faults::from_store(error, &request.id))?;
-    let standing = following.standing();
-    // In 0.3 whoever comes too late is told how it ended.
-    if standing.is_final() && caller.version == Version::V10 {
-        let message = format!("the task has ended: it is {standing}");
-        return Err(Error::new(Kind::UnsupportedOperation, message));
+) -> Result<UpdateStream, Error> {
+    let task = errors::parse_task_id(&request.id)?;
+    let open_stream = open_stream(app, caller)?;
+    let follower = TaskFollower::start(app, base, caller.user.id, &caller.entry.agent.id, task).await;
+    let mut follower = follower.map_err(|error| errors::from_store(error, &request.id))?;
+    let status = follower.public_status();
+    // In 0.3 subscribing to an ended task returns its final state.
+    if status.is_final() && caller.version == Version::V10 {
+        let message = format!("the task has ended with status {status}");
+        return Err(Error::new(ErrorKind::UnsupportedOperation, message));
     }
-    following.waits = standing.is_asking();
-    following._place = Some(place);
-    let first = StreamResponse::Task(following.task(None));
-    Ok(following.updates(first))
+    follower.awaits_next_run = status.awaits_input();
+    follower._open_stream = Some(open_stream);
+    let first = StreamResponse::Task(follower.task(None));
+    Ok(follower.into_updates(first))
 }

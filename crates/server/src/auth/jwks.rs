@@ -1,7 +1,8 @@
-//! The issuer's public keys, fetched when they are needed and kept while they are good.
+//! The public keys of the issuer, fetched on demand and cached.
 //!
-//! An unknown `kid` makes it look again (the issuer has changed keys), at most once in [`COOLDOWN`], so that forged
-//! tokens cannot turn the server against the issuer. While the issuer cannot be reached the keys last seen still count.
+//! A token with an unknown `kid` causes a new fetch, because the issuer may have rotated its keys. Fetches are at least
+//! [`COOLDOWN`] apart, so that forged tokens cannot flood the issuer. While the issuer is unreachable, the cached keys
+//! stay valid.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -10,83 +11,95 @@ use jsonwebtoken::jwk::{AlgorithmParameters, Jwk};
 use jsonwebtoken::{Algorithm, DecodingKey};
 use tokio::sync::Mutex;
 
-const KEPT: Duration = Duration::from_secs(600);
+/// The age after which the cached keys are fetched again.
+const MAX_AGE: Duration = Duration::from_secs(600);
+/// The shortest time between two fetches.
 const COOLDOWN: Duration = Duration::from_secs(5);
-const PATIENCE: Duration = Duration::from_secs(5);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_BYTES: usize = 1024 * 1024;
 
+/// The cached keys of one URL.
 pub(crate) struct Jwks {
     url: String,
     client: reqwest::Client,
-    keys: RwLock<Keys>,
-    /// Held by the one who fetches; when that ended last.
-    fetching: Mutex<Option<Instant>>,
+    keys: RwLock<CachedKeys>,
+    /// Locked during a fetch. Contains the time at which the last fetch ended.
+    last_fetch: Mutex<Option<Instant>>,
 }
 
 #[derive(Clone, Default)]
-struct Keys {
+struct CachedKeys {
     list: Arc<Vec<Jwk>>,
+    /// The time of the last successful fetch.
     fetched: Option<Instant>,
 }
 
 impl Jwks {
+    /// Creates an empty cache. The first lookup fetches the keys.
     pub(crate) fn new(url: String) -> Self {
-        let client = reqwest::Client::builder().timeout(PATIENCE).redirect(reqwest::redirect::Policy::none()).build();
-        Self { url, client: client.unwrap_or_default(), keys: RwLock::default(), fetching: Mutex::default() }
+        let client =
+            reqwest::Client::builder().timeout(FETCH_TIMEOUT).redirect(reqwest::redirect::Policy::none()).build();
+        Self { url, client: client.unwrap_or_default(), keys: RwLock::default(), last_fetch: Mutex::default() }
     }
 
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// The key a token names, if it may be used with that algorithm. Whoever brings a known key never waits.
+    /// Returns the key that a token names, or `None` if no key has the `kid` or fits the algorithm. A cached key is
+    /// returned without waiting; if it is older than ten minutes, a refresh starts in the background. An unknown key
+    /// waits for a refresh.
     pub(crate) async fn key(self: &Arc<Self>, kid: Option<&str>, algorithm: Algorithm) -> Option<DecodingKey> {
-        let keys = self.known();
+        let keys = self.cached();
         if let Some(key) = find(&keys.list, kid, algorithm) {
-            if keys.fetched.is_none_or(|at| at.elapsed() >= KEPT) {
+            if keys.fetched.is_none_or(|at| at.elapsed() >= MAX_AGE) {
                 let jwks = self.clone();
                 tokio::spawn(async move { jwks.refresh().await });
             }
             return DecodingKey::from_jwk(key).ok();
         }
         self.refresh().await;
-        find(&self.known().list, kid, algorithm).and_then(|key| DecodingKey::from_jwk(key).ok())
+        find(&self.cached().list, kid, algorithm).and_then(|key| DecodingKey::from_jwk(key).ok())
     }
 
-    fn known(&self) -> Keys {
+    fn cached(&self) -> CachedKeys {
         self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Fetches the keys, unless that was done a moment ago; those who come meanwhile wait for the one who does it.
+    /// Fetches the keys, unless the last fetch, successful or not, ended less than [`COOLDOWN`] ago. Concurrent callers
+    /// wait for one fetch. A failure is logged and keeps the cached keys.
     async fn refresh(&self) {
-        let mut ended = self.fetching.lock().await;
+        let mut ended = self.last_fetch.lock().await;
         if ended.is_some_and(|at| at.elapsed() < COOLDOWN) {
             return;
         }
         match self.fetch().await {
             Ok(list) => {
-                let keys = Keys { list: Arc::new(list), fetched: Some(Instant::now()) };
+                let keys = CachedKeys { list: Arc::new(list), fetched: Some(Instant::now()) };
                 *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
             }
-            Err(error) => tracing::warn!(url = self.url, error, "the keys of the token issuer were not fetched"),
+            Err(error) => tracing::warn!(url = self.url, error, "fetching the keys of the token issuer failed"),
         }
         *ended = Some(Instant::now());
     }
 
+    /// Returns the published keys. Malformed keys are left out. Redirects are not followed. Fails if the response has
+    /// an error status, is larger than 1 MiB, or has no list of keys.
     async fn fetch(&self) -> Result<Vec<Jwk>, String> {
-        let answer = self.client.get(&self.url).send().await.and_then(reqwest::Response::error_for_status);
-        let body = answer.map_err(|e| e.to_string())?.bytes().await.map_err(|e| e.to_string())?;
+        let response = self.client.get(&self.url).send().await.and_then(reqwest::Response::error_for_status);
+        let body = response.map_err(|e| e.to_string())?.bytes().await.map_err(|e| e.to_string())?;
         if body.len() > MAX_BYTES {
-            return Err("the answer is too large".to_owned());
+            return Err("the response is too large".to_owned());
         }
-        // One key that we cannot read must not hide the others.
+        // One malformed key must not hide the valid ones.
         let set: serde_json::Value = serde_json::from_slice(&body).map_err(|e| e.to_string())?;
-        let keys = set["keys"].as_array().ok_or("the answer has no keys")?;
+        let keys = set["keys"].as_array().ok_or("the response has no keys")?;
         Ok(keys.iter().filter_map(|key| serde_json::from_value(key.clone()).ok()).collect())
     }
 }
 
-/// By `kid`; without one, the only key that fits.
+/// Returns the key with this `kid`, if it fits the algorithm. Without a `kid`, returns the only key that fits, or
+/// `None` if several fit.
 fn find<'a>(keys: &'a [Jwk], kid: Option<&str>, algorithm: Algorithm) -> Option<&'a Jwk> {
     let mut fitting = keys.iter().filter(|key| fits(key, algorithm));
     match kid {
@@ -95,6 +108,7 @@ fn find<'a>(keys: &'a [Jwk], kid: Option<&str>, algorithm: Algorithm) -> Option<
     }
 }
 
+/// Returns whether the type of the key fits the algorithm, and the algorithm of the key, if it names one, is the same.
 fn fits(key: &Jwk, algorithm: Algorithm) -> bool {
     let kind = match &key.algorithm {
         AlgorithmParameters::RSA(_) => Algorithm::RS256,

@@ -1,4 +1,4 @@
-//! Makes tokens with the shared secret, for the operator.
+//! Creates tokens with the shared secret, for the operator.
 
 use std::time::Duration;
 
@@ -8,42 +8,44 @@ use model::{Clock, UserId};
 use secrecy::ExposeSecret;
 
 use super::verifier::Claims;
-use crate::settings::Auth;
+use crate::settings::AuthSettings;
 
-/// Whom a token is for, and for how long.
+/// The contents of a token to create.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct TokenRequest {
     pub user: UserId,
     pub ttl: Duration,
     pub scopes: Vec<String>,
     pub time_zone: Option<String>,
 }
 
-/// A token, and what one needs to know of it.
+/// A new token with its id and its expiry.
 #[derive(Clone, Debug)]
-pub struct Minted {
+pub struct MintedToken {
     pub token: String,
     pub id: String,
     pub expires_at: Timestamp,
 }
 
-/// `None` without a secret: tokens of a JWKS are its issuer's to give.
-pub fn mint(auth: &Auth, wanted: &Wanted, clock: &Clock) -> Option<Minted> {
+/// Creates a token that is signed with HS256. It expires after `ttl` and has the configured issuer and audience.
+/// Returns `None` without a shared secret, because only the issuer can sign tokens of a JWKS, or if the signature
+/// fails.
+pub fn mint(auth: &AuthSettings, request: &TokenRequest, clock: &Clock) -> Option<MintedToken> {
     let secret = auth.secret.as_ref()?;
     let now = clock.now();
     let id = clock.id().to_string();
-    let expires_at = now + wanted.ttl;
+    let expires_at = now + request.ttl;
     let claims = Claims {
-        sub: wanted.user,
+        sub: request.user,
         exp: expires_at.as_second(),
         iat: Some(now.as_second()),
         jti: Some(id.clone()),
         iss: auth.issuer.clone(),
         aud: auth.audience.clone().map(Into::into),
-        scope: (!wanted.scopes.is_empty()).then(|| wanted.scopes.join(" ")),
-        zoneinfo: wanted.time_zone.clone(),
+        scope: (!request.scopes.is_empty()).then(|| request.scopes.join(" ")),
+        zoneinfo: request.time_zone.clone(),
     };
     let key = EncodingKey::from_secret(secret.expose_secret().as_bytes());
     let token = encode(&Header::new(Algorithm::HS256), &claims, &key).ok()?;
-    Some(Minted { token, id, expires_at })
+    Some(MintedToken { token, id, expires_at })
 }

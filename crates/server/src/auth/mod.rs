@@ -1,6 +1,6 @@
-//! Who is asking (OPS-3): the bearer of a token, or the local user where no authentication is configured.
+//! Authenticates requests (OPS-3) by bearer token. Without configured authentication every caller is the local user.
 //!
-//! A refusal says nothing about its reason: an expired token, a forged one and none at all get the same answer.
+//! A rejection does not reveal its reason: an expired, a forged and a missing token get the same response.
 
 pub(crate) mod jwks;
 pub mod mint;
@@ -16,11 +16,12 @@ use model::User;
 
 use crate::{App, Problem, request};
 
-/// Lets a request pass with its [`User`], within that user's rate.
-pub(crate) async fn require(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    match admit(&app, request.headers()).await {
+/// Authenticates a request and adds its [`User`] to the extensions and the log. Responds with 401 if the token is
+/// missing or invalid, and with 429 beyond the rate limit of the user.
+pub(crate) async fn require_user(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    match authenticate(&app, request.headers()).await {
         Ok(user) => {
-            request::note_user(&user);
+            request::record_user(&user);
             request.extensions_mut().insert(user);
             next.run(request).await
         }
@@ -28,34 +29,39 @@ pub(crate) async fn require(State(app): State<App>, mut request: Request, next: 
     }
 }
 
-async fn admit(app: &App, headers: &HeaderMap) -> Result<User, Problem> {
-    let user = identify(app, bearer(headers)).await.ok_or_else(Problem::unauthorized)?;
-    if let Some(limiter) = &app.in_force().limiter {
-        limiter.take(&user.id).map_err(Problem::too_many_requests)?;
+/// Returns the user of a request and counts the request. Fails with 401 if the token is missing or invalid, and with
+/// 429 beyond the rate limit of the user.
+async fn authenticate(app: &App, headers: &HeaderMap) -> Result<User, Problem> {
+    let user = identify(app, bearer_token(headers)).await.ok_or_else(Problem::unauthorized)?;
+    if let Some(limiter) = &app.active_config().limiter {
+        limiter.check(&user.id).map_err(Problem::too_many_requests)?;
     }
     Ok(user)
 }
 
-/// The user a token stands for; everyone is the local user where no authentication is configured.
+/// Returns the user of a token, or `None` if the token is missing, invalid or revoked. Without configured authentication
+/// returns the local user.
 pub async fn identify(app: &App, token: Option<&str>) -> Option<User> {
-    let in_force = app.in_force();
-    let Some(verifier) = &in_force.verifier else { return Some(User::local(in_force.settings.time_zone.clone())) };
+    let config = app.active_config();
+    let Some(verifier) = &config.verifier else { return Some(User::local(config.settings.time_zone.clone())) };
     let token = token?;
     let claims = verifier.verify(token).await?;
     let revoked = app.revocations().contains(&claims.revocation_id(token));
-    (!revoked).then(|| claims.user(&in_force.settings.time_zone))
+    (!revoked).then(|| claims.user(&config.settings.time_zone))
 }
 
-pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+/// Returns the token of the `Authorization` header, or `None` if the header is missing or has another scheme than
+/// `Bearer`.
+pub(crate) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let header = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = header.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// The user that [`require`] let pass.
-pub(crate) struct Asking(pub(crate) User);
+/// The user that [`require_user`] authenticated.
+pub(crate) struct CurrentUser(pub(crate) User);
 
-impl<S: Sync> FromRequestParts<S> for Asking {
+impl<S: Sync> FromRequestParts<S> for CurrentUser {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
@@ -63,7 +69,7 @@ impl<S: Sync> FromRequestParts<S> for Asking {
     }
 }
 
-/// Whoever configures or copies everything needs the administrator's scope (OPS-6).
+/// Fails if the user does not have the scope `adjutant:admin` (OPS-6).
 pub(crate) fn require_admin(user: &User) -> Result<(), Problem> {
-    if user.is_admin() { Ok(()) } else { Err(Problem::forbidden("this needs the scope adjutant:admin")) }
+    if user.is_admin() { Ok(()) } else { Err(Problem::forbidden("this operation requires the scope adjutant:admin")) }
 }

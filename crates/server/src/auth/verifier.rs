@@ -1,5 +1,7 @@
-//! Checks tokens: signature, lifetime, issuer, audience. The algorithm decides which key may be used, never the token
-//! alone: HS256 only ever meets the shared secret, the others only ever meet published public keys.
+//! Verifies tokens: signature, lifetime, issuer, audience.
+//!
+//! The algorithm decides which keys are tried. HS256 is verified only with the shared secret; RS256, ES256 and EdDSA only
+//! with the published public keys. So a token cannot pass a public key off as a shared secret.
 
 use std::sync::Arc;
 
@@ -12,11 +14,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::jwks::Jwks;
-use crate::settings::Auth;
+use crate::settings::AuthSettings;
 
-/// How far the clocks of issuer and server may differ, in seconds.
-const SKEW: u64 = 60;
+/// The accepted difference between the clocks of issuer and server.
+const CLOCK_SKEW_SECONDS: u64 = 60;
 
+/// Verifies tokens by the settings of `[auth]`.
 pub(crate) struct Verifier {
     secret: Option<DecodingKey>,
     jwks: Option<Arc<Jwks>>,
@@ -24,13 +27,15 @@ pub(crate) struct Verifier {
     audience: Option<String>,
 }
 
-/// What a token says.
+/// The claims of a token.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Claims {
     pub(crate) sub: UserId,
+    /// The expiry, in seconds since 1970.
     pub(crate) exp: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) iat: Option<i64>,
+    /// The id of the token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) jti: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,13 +46,14 @@ pub(crate) struct Claims {
     /// Names separated by spaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) scope: Option<String>,
+    /// The time zone of the user, as an IANA name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) zoneinfo: Option<String>,
 }
 
 impl Verifier {
-    /// Keys that are known already are not fetched again.
-    pub(crate) fn new(auth: Auth, known_keys: Option<Arc<Jwks>>) -> Self {
+    /// Creates a verifier. It reuses `known_keys` if they belong to the same URL.
+    pub(crate) fn new(auth: AuthSettings, known_keys: Option<Arc<Jwks>>) -> Self {
         let jwks = auth.jwks_url.map(|url| match known_keys {
             Some(known) if known.url() == url => known,
             _ => Arc::new(Jwks::new(url)),
@@ -64,7 +70,8 @@ impl Verifier {
         self.jwks.clone()
     }
 
-    /// The claims of a token that is valid now; nothing for any other.
+    /// Returns the claims of a valid token. Returns `None` if the token is malformed, has another algorithm than the
+    /// configured keys allow, has no known key, or breaks a rule of [`Verifier::decode`]. Revocations are not checked.
     pub(crate) async fn verify(&self, token: &str) -> Option<Claims> {
         let header = decode_header(token).ok()?;
         let claims = match (header.alg, &self.secret, &self.jwks) {
@@ -78,9 +85,12 @@ impl Verifier {
         Some(claims)
     }
 
+    /// Returns the claims if the signature is valid, the token is not expired and already valid within the clock skew,
+    /// and the issuer and audience are the configured ones. Without a configured issuer or audience, that claim is not
+    /// checked.
     fn decode(&self, token: &str, key: &DecodingKey, algorithm: Algorithm) -> Option<Claims> {
         let mut rules = Validation::new(algorithm);
-        rules.leeway = SKEW;
+        rules.leeway = CLOCK_SKEW_SECONDS;
         rules.validate_nbf = true;
         let mut required = vec!["exp", "sub"];
         if let Some(issuer) = &self.issuer {
@@ -100,11 +110,12 @@ impl Verifier {
 }
 
 impl Claims {
-    /// What a token says of itself, whoever made it.
+    /// Returns the claims of a token without verifying it. Returns `None` if it is not a token.
     pub(crate) fn unverified(token: &str) -> Option<Self> {
         jsonwebtoken::dangerous::insecure_decode(token).ok().map(|data| data.claims)
     }
 
+    /// Returns the user of the token. `default_zone` applies if the token has no valid time zone.
     pub(crate) fn user(&self, default_zone: &TimeZone) -> User {
         let zone = self.zoneinfo.as_deref().and_then(|name| TimeZone::get(name).ok());
         User {
@@ -114,14 +125,14 @@ impl Claims {
         }
     }
 
-    /// What a revocation of this token is filed under: its `jti`, or the token itself where the issuer gives none.
+    /// Returns the id for a revocation of this token. It is derived from the `jti`, or from the token if it has none.
     pub(crate) fn revocation_id(&self, token: &str) -> String {
         revocation_id(self.sub, self.jti.as_deref().unwrap_or(token))
     }
 }
 
-/// A digest of one length, whatever the issuer puts into the id. It is unique for its user only: nobody can revoke
-/// another's token by guessing.
+/// Returns the id for a revocation: a digest of fixed length. It includes the user, so that a guessed `jti` cannot revoke
+/// the token of a different user.
 pub(crate) fn revocation_id(user: UserId, jti: &str) -> String {
     hex(&Sha256::digest(format!("{user}:{jti}")))
 }

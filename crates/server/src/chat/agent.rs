@@ -1,167 +1,187 @@
-//! The assistant as an agent among others: an execution is one turn in a conversation that is kept. It starts no process,
-//! and what destroys is held in the conversation, where its user can confirm it.
+//! Runs the assistant as an agent: one execution is one turn in a stored conversation. It starts no process. Destructive
+//! calls are held in the conversation until the user confirms them.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use assistant::turn::{History, Turn, TurnOutcome, TurnStream};
-use assistant::{AgentResult, ErrorType, Request, Status, TurnEvent};
+use assistant::{AgentResult, ErrorType, ToolCallStatus, TurnEvent, TurnRequest};
 use futures::future::BoxFuture;
 use model::Invalid;
-use model::agent::{ASSISTANT, Agent, Draft, Redact, Seconds};
-use model::conversation::{self, Id, MAX_INPUT};
-use model::execution::Outcome;
+use model::agent::{ASSISTANT_ID, Agent, AgentDraft, RedactionKind, Seconds};
+use model::conversation::{self, ConversationId, MAX_CHAT_INPUT_CHARS};
+use model::execution::ExecutionOutcome;
 use model::invalid::Checks;
-use supervisor::{Desk, Ended, Failure, Run, Runner, Stream};
+use supervisor::{AgentRun, RunFailure, RunRecorder, RunRequest, RunResult, Runner, StreamName};
 use tokio_util::sync::CancellationToken;
 
 use crate::App;
-use crate::app::Fading;
+use crate::app::WeakApp;
 
-/// The one parameter it knows.
-const CONVERSATION: &str = "conversation_id";
-const PLACES: u32 = 10;
-const QUEUE: u32 = 100;
-/// Longer than a turn may be.
+/// The only parameter of the agent.
+const CONVERSATION_PARAMETER: &str = "conversation_id";
+const MAX_CONCURRENT_EXECUTIONS: u32 = 10;
+const QUEUE_DEPTH: u32 = 100;
+/// More than the longest message of a turn.
 const MAX_INPUT_BYTES: u64 = 64 << 10;
-/// A turn has limits of its own, and they are shorter.
+/// Longer than the time limit of a turn, so that the turn ends by its own limit.
 const TIMEOUT: Seconds = Seconds::new(600);
 
-/// Carries turns out for whoever runs the agent `assistant`.
-pub(crate) struct Assistant(Fading);
+/// The runner of the agent `assistant`.
+pub(crate) struct AssistantRunner(WeakApp);
 
-impl Assistant {
-    pub(crate) fn of(app: &App) -> Self {
+impl AssistantRunner {
+    /// Creates the runner. It does not keep the app alive.
+    pub(crate) fn new(app: &App) -> Self {
         Self(app.downgrade())
     }
 
+    /// Returns the default configuration of the agent.
     pub(crate) fn agent() -> Agent {
-        let draft = Draft {
-            id: Some(ASSISTANT.to_owned()),
+        let draft = AgentDraft {
+            id: Some(ASSISTANT_ID.to_owned()),
             name: Some("Assistant".to_owned()),
             description: Some("adds, lists, changes and completes your tasks, and reminds you of them".to_owned()),
-            max_concurrent_executions: Some(PLACES),
-            queue_depth: Some(QUEUE),
+            max_concurrent_executions: Some(MAX_CONCURRENT_EXECUTIONS),
+            queue_depth: Some(QUEUE_DEPTH),
             max_input_size: Some(MAX_INPUT_BYTES),
             timeout: Some(TIMEOUT),
             allow: Some(vec!["*".to_owned()]),
-            // Whom to write to is part of many a task.
-            redact: Some(vec![Redact::Secrets]),
-            ..Draft::default()
+            // E-mail addresses are not redacted, because many tasks contain one.
+            redact: Some(vec![RedactionKind::Secrets]),
+            ..AgentDraft::default()
         };
-        draft.built_in()
+        draft.into_built_in()
     }
 }
 
-impl Runner for Assistant {
-    fn check(&self, request: &supervisor::Request) -> Result<(), Invalid> {
-        read(request).map(drop)
+impl Runner for AssistantRunner {
+    fn check(&self, request: &RunRequest) -> Result<(), Invalid> {
+        parse_request(request).map(drop)
     }
 
-    fn run<'a>(&'a self, run: &'a Run, desk: &'a Desk) -> BoxFuture<'a, Ended> {
+    fn run<'a>(&'a self, run: &'a AgentRun, recorder: &'a RunRecorder) -> BoxFuture<'a, RunResult> {
         Box::pin(async move {
-            desk.started(None);
-            let Some(app) = self.0.upgrade() else { return Failure::system("adjutant is stopping").into() };
-            match turn(&app, run, desk).await {
-                Ok(ended) => ended,
+            recorder.record_start(None);
+            let Some(app) = self.0.upgrade() else { return RunFailure::system("adjutant is stopping").into() };
+            match run_turn(&app, run, recorder).await {
+                Ok(result) => result,
                 Err(failure) => failure.into(),
             }
         })
     }
 }
 
-/// The message, and the conversation in which it is said: where none is named, one begins under the id of the execution.
-fn read(request: &supervisor::Request) -> Result<(String, Option<Id>), Invalid> {
+/// Returns the message, and the conversation if the request names one. Fails with all violations if the message is
+/// invalid, a parameter is unknown, or the conversation id is malformed.
+fn parse_request(request: &RunRequest) -> Result<(String, Option<ConversationId>), Invalid> {
     let mut checks = Checks::default();
-    let message = checks.take(conversation::input("input", &request.input, MAX_INPUT));
-    for name in request.parameters.keys().filter(|name| *name != CONVERSATION) {
-        checks.fail(format!("parameters.{name}"), "unknown", format!("is not known: there is only {CONVERSATION}"));
+    let message = checks.take(conversation::clean_message("input", &request.input, MAX_CHAT_INPUT_CHARS));
+    for name in request.parameters.keys().filter(|name| *name != CONVERSATION_PARAMETER) {
+        checks.fail(
+            format!("parameters.{name}"),
+            "unknown",
+            format!("is unknown; the only parameter is {CONVERSATION_PARAMETER}"),
+        );
     }
-    let id = request.parameters.get(CONVERSATION).map(|id| id.as_str().unwrap_or_default().parse::<Id>());
+    let id = request
+        .parameters
+        .get(CONVERSATION_PARAMETER)
+        .map(|id| id.as_str().unwrap_or_default().parse::<ConversationId>());
     if let Some(Err(invalid)) = &id {
         for violation in &invalid.violations {
-            checks.fail(format!("parameters.{CONVERSATION}"), &violation.rule, violation.message.clone());
+            checks.fail(format!("parameters.{CONVERSATION_PARAMETER}"), &violation.rule, violation.message.clone());
         }
     }
     checks.finish(message.map(|message| (message, id.and_then(Result::ok))))
 }
 
-/// Runs the turn and reports its events. A turn that is stopped ends with what it has done, and its exchange is stored.
-async fn turn(app: &App, run: &Run, desk: &Desk) -> Result<Ended, Failure> {
-    let (message, id) = read(&run.request).map_err(|invalid| Failure::permanent(invalid.to_string()))?;
-    let zone = app.in_force().settings.time_zone.clone();
-    let user = run.request.asker.clone().unwrap_or_default().user(run.owner, zone);
+/// Runs the turn and records its events. Without a conversation, a new one starts under the id of the execution. The
+/// reply is written to stdout. A pending confirmation has the outcome `InputRequired` and a hint on stderr.
+///
+/// A turn that is stopped while it runs ends with the work done so far, and its messages are stored. Fails if the
+/// request is invalid, the conversation is not found or the database fails.
+async fn run_turn(app: &App, run: &AgentRun, recorder: &RunRecorder) -> Result<RunResult, RunFailure> {
+    let (message, id) = parse_request(&run.request).map_err(|invalid| RunFailure::permanent(invalid.to_string()))?;
+    let zone = app.active_config().settings.time_zone.clone();
+    let user = run.request.requester.clone().unwrap_or_default().into_user(run.owner, zone);
     let cancelled = CancellationToken::new();
     let turn = Turn {
-        request: Request::new(message, &user, app.reader(), app.clock().now()),
+        request: TurnRequest::new(message, &user, app.utterance_parser(), app.clock().now()),
         user,
         history: History::Stored(id.unwrap_or_else(|| run.id.into())),
         key: None,
         request_id: run.id.to_string(),
         started: Instant::now(),
-        include_reading: false,
+        include_utterance: false,
         cancelled: cancelled.clone(),
     };
     let mut stream = tokio::select! {
-        started = super::start(app, turn) => started.map_err(|error| lost(&error))?,
-        _ = desk.stopped() => return Ok(Ended { stopped: true, ..Ended::default() }),
+        started = super::start(app, turn) => started.map_err(|error| start_failure(&error))?,
+        _ = recorder.stop_requested() => return Ok(RunResult { stopped: true, ..RunResult::default() }),
     };
     let stop = async {
-        desk.stopped().await;
+        recorder.stop_requested().await;
         cancelled.cancel();
         std::future::pending::<()>().await;
     };
     let outcome = tokio::select! {
-        outcome = report(&mut stream, desk) => outcome,
+        outcome = record_events(&mut stream, recorder) => outcome,
         () = stop => None,
     };
-    let Some(outcome) = outcome else { return Err(Failure::system("the turn has no end")) };
+    let Some(outcome) = outcome else { return Err(RunFailure::system("the turn ended without a result")) };
     let result = &outcome.result;
-    desk.output(Stream::Stdout, result.response.as_bytes()).await;
-    if let Some(held) = &result.held {
-        let words = format!("nothing was changed yet: '{}' in the conversation confirms it\n", held.phrase);
-        desk.output(Stream::Stderr, words.as_bytes()).await;
+    recorder.output(StreamName::Stdout, result.response.as_bytes()).await;
+    if let Some(pending) = &result.pending {
+        let words = format!("confirmation required: reply '{}' in the conversation\n", pending.phrase);
+        recorder.output(StreamName::Stderr, words.as_bytes()).await;
     }
-    let stopped = desk.is_stopped().is_some() && !result.success;
+    let stopped = recorder.stop_reason().is_some() && !result.success;
     // A pending confirmation is a question to the caller.
-    let outcome = result.held.is_some().then_some(Outcome::Asks);
-    Ok(Ended { stopped, failure: failure_of(result), outcome, ..Ended::default() })
+    let outcome = result.pending.is_some().then_some(ExecutionOutcome::InputRequired);
+    Ok(RunResult { stopped, failure: turn_failure(result), outcome, ..RunResult::default() })
 }
 
-/// Reports the events of a turn until its end. Returns the outcome.
-async fn report(stream: &mut TurnStream, desk: &Desk) -> Option<Arc<TurnOutcome>> {
+/// Records the events of a turn until its end. Returns the outcome, or `None` if the stream ends without one.
+async fn record_events(stream: &mut TurnStream, recorder: &RunRecorder) -> Option<Arc<TurnOutcome>> {
     while let Some((_, event)) = stream.next().await {
         match event {
             TurnEvent::Done(outcome) => return Some(outcome),
-            event => tell(desk, &event),
+            event => record_event(recorder, &event),
         }
     }
     None
 }
 
-/// Tools that were called, and what went wrong, for those who follow.
-fn tell(desk: &Desk, event: &TurnEvent) {
+/// Writes ended tool calls and errors to standard error, for followers of the execution. Other events are ignored.
+fn record_event(recorder: &RunRecorder, event: &TurnEvent) {
     let line = match event {
-        TurnEvent::ToolCall { tool_name, status: Status::Completed, .. } => format!("{tool_name} completed\n"),
-        TurnEvent::ToolCall { tool_name, status: Status::Failed, .. } => format!("{tool_name} failed\n"),
+        TurnEvent::ToolCall { tool_name, status: ToolCallStatus::Completed, .. } => format!("{tool_name} completed\n"),
+        TurnEvent::ToolCall { tool_name, status: ToolCallStatus::Failed, .. } => format!("{tool_name} failed\n"),
         TurnEvent::Error { message, .. } => format!("{message}\n"),
         _ => return,
     };
-    desk.output_now(Stream::Stderr, line.as_bytes());
+    recorder.output_now(StreamName::Stderr, line.as_bytes());
 }
 
-fn failure_of(result: &AgentResult) -> Option<Failure> {
-    let words = result.error.clone().filter(|_| !result.success)?;
+/// Returns the failure of an unsuccessful turn, or `None` if it succeeded or has no error message. The error type
+/// implies the category: transient after a timeout or if a model or MCP server is unavailable, system for internal
+/// errors, otherwise agent.
+fn turn_failure(result: &AgentResult) -> Option<RunFailure> {
+    let message = result.error.clone().filter(|_| !result.success)?;
     Some(match result.error_type {
-        Some(ErrorType::Timeout | ErrorType::ModelUnavailable | ErrorType::McpUnavailable) => Failure::transient(words),
-        Some(ErrorType::Internal) => Failure::system(words),
-        _ => Failure::agent(words),
+        Some(ErrorType::Timeout | ErrorType::ModelUnavailable | ErrorType::McpUnavailable) => {
+            RunFailure::transient(message)
+        }
+        Some(ErrorType::Internal) => RunFailure::system(message),
+        _ => RunFailure::agent(message),
     })
 }
 
-fn lost(error: &store::Error) -> Failure {
+/// Converts an error at the start of a turn. A missing conversation is permanent, other errors are system failures.
+fn start_failure(error: &store::Error) -> RunFailure {
     match error {
-        store::Error::NotFound => Failure::permanent("there is no such conversation"),
-        error => Failure::system(error.to_string()),
+        store::Error::NotFound => RunFailure::permanent("conversation not found"),
+        error => RunFailure::system(error.to_string()),
     }
 }

@@ -1,10 +1,10 @@
-//! Encodes a turn as one JSON document, once it has ended: `/chat` (S1) and `/agent/run` (S4).
+//! Encodes an ended turn as one JSON document, for `/chat` (S1) and `/agent/run` (S4).
 
 use std::borrow::Cow;
 
 use api::chat::{AgentResponse, ChatResponse, ResponseMetadata, TokenUsage, ToolInvocation};
 use assistant::turn::{TurnOutcome, TurnStream};
-use assistant::{ErrorType, Usage};
+use assistant::{ErrorType, ModelUsage};
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use model::conversation::ToolCall;
@@ -12,8 +12,8 @@ use serde_json::json;
 
 use crate::Problem;
 
-/// Returns the tokens that a turn has used.
-pub(crate) fn token_usage(usage: Usage) -> TokenUsage {
+/// Converts the token usage of a turn.
+pub(crate) fn token_usage(usage: ModelUsage) -> TokenUsage {
     TokenUsage {
         input_tokens: usage.input,
         output_tokens: usage.output,
@@ -31,7 +31,7 @@ fn chat_response(outcome: &TurnOutcome) -> ChatResponse<'_> {
         tool_calls: result.tool_calls.as_slice().into(),
         error: result.error.as_deref().map(Cow::Borrowed),
         error_type: result.error_type.map(|kind| kind.as_str().into()),
-        confirmation_phrase: result.held.as_ref().map(|held| held.phrase.as_str().into()),
+        confirmation_phrase: result.pending.as_ref().map(|pending| pending.phrase.as_str().into()),
         request_id: outcome.request_id.as_str().into(),
         model: outcome.model.as_str().into(),
         usage: result.usage().map(token_usage),
@@ -39,10 +39,11 @@ fn chat_response(outcome: &TurnOutcome) -> ChatResponse<'_> {
     }
 }
 
-/// `warnings` come before those of the turn.
+/// Returns the response for `/agent/run`. `warnings` come before the warnings of the turn. Fails if the pending
+/// confirmation cannot be encoded.
 fn agent_response<'a>(outcome: &'a TurnOutcome, warnings: &[&'a str]) -> serde_json::Result<AgentResponse<'a>> {
     let result = &outcome.result;
-    let read = |name: &str| outcome.reading.as_ref().and_then(|reading| reading.get(name)).cloned();
+    let parsed = |name: &str| outcome.utterance.as_ref().and_then(|utterance| utterance.get(name)).cloned();
     let warnings = warnings.iter().copied().chain(result.warnings.iter().map(String::as_str));
     Ok(AgentResponse {
         response_text: (&*result.response).into(),
@@ -50,19 +51,20 @@ fn agent_response<'a>(outcome: &'a TurnOutcome, warnings: &[&'a str]) -> serde_j
         metadata: ResponseMetadata {
             intent: result.intent.as_str().into(),
             confidence: result.confidence,
-            extracted_params: read("extracted_params").unwrap_or_else(|| json!({})),
-            clarification_question: read("clarification_question").unwrap_or_default(),
+            extracted_params: parsed("extracted_params").unwrap_or_else(|| json!({})),
+            clarification_question: parsed("clarification_question").unwrap_or_default(),
             processing_time_ms: outcome.duration_ms,
             model: outcome.model.as_str().into(),
             request_id: outcome.request_id.as_str().into(),
             error_type: result.error_type.map(|kind| error_type(kind, result.tool_error.as_deref()).into()),
-            pending: result.held.as_ref().map(serde_json::to_value).transpose()?,
+            pending: result.pending.as_ref().map(serde_json::to_value).transpose()?,
             usage: result.usage().map(token_usage),
             warnings: warnings.map(Cow::Borrowed).collect(),
         },
     })
 }
 
+/// Returns a tool call in the form of S4. A failed call has an error and no result.
 fn tool_invocation(call: &ToolCall) -> ToolInvocation<'_> {
     ToolInvocation {
         tool_name: call.tool_name.as_str().into(),
@@ -73,7 +75,8 @@ fn tool_invocation(call: &ToolCall) -> ToolInvocation<'_> {
     }
 }
 
-/// S4's names.
+/// Returns the name of an error type in S4. `tool_error` is the error code of a failed tool; a validation error of a
+/// tool precedes the type.
 fn error_type(kind: ErrorType, tool_error: Option<&str>) -> &'static str {
     match (kind, tool_error) {
         (_, Some(tools::answer::VALIDATION_ERROR)) => "ValidationError",
@@ -82,13 +85,14 @@ fn error_type(kind: ErrorType, tool_error: Option<&str>) -> &'static str {
     }
 }
 
-/// Encodes a turn for `/chat`.
+/// Waits for the end of a turn and encodes it for `/chat`.
 pub(crate) async fn chat(stream: TurnStream) -> Response {
     let outcome = stream.outcome().await;
     Json(chat_response(&outcome)).into_response()
 }
 
-/// Encodes a turn for `/agent/run`.
+/// Waits for the end of a turn and encodes it for `/agent/run`. `warnings` come before the warnings of the turn.
+/// Responds with an internal error if the turn cannot be encoded.
 pub(crate) async fn agent(stream: TurnStream, warnings: &[&str]) -> Response {
     let outcome = stream.outcome().await;
     match agent_response(&outcome, warnings) {

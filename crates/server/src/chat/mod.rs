@@ -1,6 +1,6 @@
-//! Turns of the assistant over HTTP and as an agent. The engine is `assistant::turn`; each file here encodes its events for
-//! one interface: [`sse`] for `/chat/stream`, [`document`] for `/chat` and `/agent/run`, [`agent`] for executions, and
-//! thereby for A2A.
+//! Turns of the assistant over HTTP and as an agent. `assistant::turn` runs them. Each file here encodes their events for
+//! one interface: [`sse`] for `/chat/stream`, [`document`] for `/chat` and `/agent/run`, [`agent`] for executions and
+//! A2A.
 
 mod agent;
 pub(crate) mod document;
@@ -8,28 +8,31 @@ pub(crate) mod sse;
 
 use std::time::Instant;
 
-use assistant::turn::{Source, Turn, TurnStream};
-use assistant::{AgentRunner, Limits};
+use assistant::turn::{StreamSource, Turn, TurnStream};
+use assistant::{AgentRunner, TurnLimits};
 use axum::http::HeaderValue;
 use axum::response::Response;
 use tracing::Instrument;
 
-pub(crate) use agent::Assistant;
+pub(crate) use agent::AssistantRunner;
 
-use crate::change::REPLAYED;
+use crate::idempotency::REPLAYED;
 use crate::request::TurnSummary;
 use crate::{App, Problem};
 
-/// Starts a turn under the settings in force.
+/// Starts a turn under the active configuration. Fails if the conversation is not found or the database fails.
 async fn start(app: &App, turn: Turn) -> store::Result<TurnStream> {
-    let in_force = app.in_force();
-    let limits = Limits { max_tool_calls: in_force.settings.max_tool_calls, time: in_force.settings.request_timeout };
-    let runner = AgentRunner { models: in_force.models.clone(), limits };
-    app.turns().start(runner, in_force.tools.clone(), turn).await
+    let config = app.active_config();
+    let limits =
+        TurnLimits { max_tool_calls: config.settings.max_tool_calls, time_limit: config.settings.request_timeout };
+    let runner = AgentRunner { models: config.models.clone(), limits };
+    app.turns().start(runner, config.tools.clone(), turn).await
 }
 
-/// Runs the turn of a request and answers with what `encode` makes of its events. `seen` is how many of them the client
-/// has.
+/// Runs the turn of a request, or joins or replays the turn with the same idempotency key. Returns the response that
+/// `encode` makes of its events. A replay has the header `Idempotent-Replayed`.
+///
+/// `seen` is the number of events that the client already has. Fails if the turn cannot be started.
 pub(crate) async fn respond(
     app: &App,
     turn: Turn,
@@ -41,31 +44,32 @@ pub(crate) async fn respond(
     let summary = summarize(app, &stream, started);
     let source = stream.source();
     let mut response = encode(stream.from_offset(seen)).await;
-    if source == Source::Replayed {
+    if source == StreamSource::Replayed {
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     }
     response.extensions_mut().extend(summary);
     Ok(response)
 }
 
-/// Returns what the log and the metrics of the request need. If the turn goes on, they are written when it ends.
+/// Returns the extensions of the response that the log and the metrics need. If a started turn is still running, both
+/// are written in the background when it ends. A replayed or joined turn is not counted again.
 fn summarize(app: &App, stream: &TurnStream, started: Instant) -> axum::http::Extensions {
     let mut summary = axum::http::Extensions::new();
-    match (stream.source(), stream.outcome_now()) {
-        (Source::Replayed, _) => {}
-        (Source::Started, Some(outcome)) => drop(summary.insert(TurnSummary::Ended(outcome))),
-        (Source::Joined, _) => drop(summary.insert(TurnSummary::Deferred)),
-        (Source::Started, None) => {
+    match (stream.source(), stream.try_outcome()) {
+        (StreamSource::Replayed, _) => {}
+        (StreamSource::Started, Some(outcome)) => drop(summary.insert(TurnSummary::Ended(outcome))),
+        (StreamSource::Joined, _) => drop(summary.insert(TurnSummary::Deferred)),
+        (StreamSource::Started, None) => {
             summary.insert(TurnSummary::Deferred);
-            let stream = stream.second();
+            let stream = stream.from_start();
             let app = app.clone();
-            let tasks = app.tasks().clone();
-            let follow = async move {
+            let tasks = app.background_tasks().clone();
+            let summarize_at_end = async move {
                 let summary = TurnSummary::Ended(stream.outcome().await);
-                app.metrics().count_turn(&summary, app.in_force().settings.tool_names);
+                app.metrics().count_turn(&summary, app.active_config().settings.tool_names);
                 summary.log(true, started);
             };
-            tasks.spawn(follow.in_current_span());
+            tasks.spawn(summarize_at_end.in_current_span());
         }
     }
     summary

@@ -1,8 +1,9 @@
-//! Encodes a turn as server-sent events (S0's format). Their ids count from 1, so that a client can say what it has seen.
+//! Encodes a turn as server-sent events (S0's format). Their ids count from 1, so that a client can resume after the last
+//! one.
 
 use std::borrow::Cow;
 
-use api::chat::{Done, EventData, ResponseDelta, Thinking, ToolCallProgress, TurnError};
+use api::chat::{ChatEventData, ResponseDelta, Thinking, ToolCallProgress, TurnDone, TurnError};
 use assistant::TurnEvent;
 use assistant::turn::{TurnOutcome, TurnStream};
 use axum::response::Response;
@@ -11,72 +12,75 @@ use serde::Serialize;
 use super::document::token_usage;
 use crate::event_stream;
 
-fn done(outcome: &TurnOutcome) -> Done<'_> {
+/// Returns the data of the last event of a turn.
+fn done(outcome: &TurnOutcome) -> TurnDone<'_> {
     let result = &outcome.result;
-    Done {
+    TurnDone {
         final_output: (&*result.response).into(),
         tools_called: result.tool_calls.iter().map(|call| call.tool_name.as_str().into()).collect(),
         success: result.success,
         conversation_id: outcome.conversation_id.as_ref().map(Cow::Borrowed),
-        confirmation_phrase: result.held.as_ref().map(|held| held.phrase.as_str().into()),
+        confirmation_phrase: result.pending.as_ref().map(|pending| pending.phrase.as_str().into()),
         model: outcome.model.as_str().into(),
         usage: result.usage().map(token_usage),
     }
 }
 
-/// Returns the events from the offset of the stream on, as they happen.
+/// Returns a response that sends the events from the offset of the stream on, as they arrive. If the turn has ended,
+/// they are all in the body at once.
 pub(crate) async fn encode(mut stream: TurnStream) -> Response {
-    if stream.outcome_now().is_some() {
-        return event_stream::respond(ready(&mut stream).into());
+    if stream.try_outcome().is_some() {
+        return event_stream::respond(encode_ready(&mut stream).into());
     }
     event_stream::stream(futures::stream::unfold(stream, |mut stream| async move {
         let (id, event) = stream.next().await?;
         let mut text = String::new();
         push_event(&mut text, id, &event, stream.request_id());
-        // Events that are reported together are sent together.
+        // Lets the turn report more events, so that they are sent together.
         tokio::task::yield_now().await;
-        text.push_str(&ready(&mut stream));
+        text.push_str(&encode_ready(&mut stream));
         Some((text, stream))
     }))
 }
 
-/// Encodes the events that are there.
-fn ready(stream: &mut TurnStream) -> String {
+/// Encodes the events that have already arrived.
+fn encode_ready(stream: &mut TurnStream) -> String {
     let mut text = String::with_capacity(1024);
-    while let Some((id, event)) = stream.ready() {
+    while let Some((id, event)) = stream.try_next() {
         push_event(&mut text, id, &event, stream.request_id());
     }
     text
 }
 
+/// Appends the encoded event to `text`. An event that cannot be encoded is left out.
 fn push_event(text: &mut String, id: usize, event: &TurnEvent, request_id: &str) {
     let (name, data) = match event {
         TurnEvent::Thinking { content } => {
-            ("thinking", EventData::Thinking(Thinking { content: content.as_str().into() }))
+            ("thinking", ChatEventData::Thinking(Thinking { content: content.as_str().into() }))
         }
         TurnEvent::ToolCall { tool_name, arguments, status } => {
             let tool_name = tool_name.as_str().into();
             let arguments = Cow::Borrowed(arguments);
             let status = status.as_str().into();
-            ("tool_call", EventData::ToolCall(ToolCallProgress { tool_name, arguments, status }))
+            ("tool_call", ChatEventData::ToolCall(ToolCallProgress { tool_name, arguments, status }))
         }
         TurnEvent::ResponseDelta { delta, accumulated } => {
             let delta = delta.as_str().into();
             let accumulated = accumulated.as_str().into();
-            ("response_delta", EventData::ResponseDelta(ResponseDelta { delta, accumulated }))
+            ("response_delta", ChatEventData::ResponseDelta(ResponseDelta { delta, accumulated }))
         }
         TurnEvent::Error { error_type, message, recoverable } => {
             let error_type = error_type.as_str().into();
             let message = message.as_str().into();
-            ("error", EventData::Error(TurnError { error_type, message, recoverable: *recoverable }))
+            ("error", ChatEventData::Error(TurnError { error_type, message, recoverable: *recoverable }))
         }
-        TurnEvent::Done(outcome) => ("done", EventData::Done(done(outcome))),
+        TurnEvent::Done(outcome) => ("done", ChatEventData::Done(done(outcome))),
     };
-    text.push_str(&block(id, name, &data, request_id).unwrap_or_default());
+    text.push_str(&encode_event(id, name, &data, request_id).unwrap_or_default());
 }
 
-/// Returns one event. Its data is an object, and the id of the request is added to it.
-fn block(id: usize, name: &str, data: &impl Serialize, request_id: &str) -> serde_json::Result<String> {
+/// Encodes one event. Adds the id of the request to its data, which must be an object with at least one field.
+fn encode_event(id: usize, name: &str, data: &impl Serialize, request_id: &str) -> serde_json::Result<String> {
     let mut data = serde_json::to_string(data)?;
     data.pop();
     let request_id = serde_json::to_string(request_id)?;
@@ -89,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_one_block_with_the_id_of_the_request() {
+    fn events_contain_the_request_id() {
         // CHAT-6
         let mut text = String::new();
         push_event(&mut text, 1, &TurnEvent::Thinking { content: "a\n\nb".to_owned() }, "req_1");

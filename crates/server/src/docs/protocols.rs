@@ -32,19 +32,19 @@ use utoipa::OpenApi;
     tags(
         (
             name = "a2a",
-            description = "The Agent2Agent protocol, versions 0.3 and 1.x. A request without `A2A-Version` speaks 0.3. gRPC is served on the same port.",
+            description = "The Agent2Agent protocol, versions 0.3 and 1.x. A request without `A2A-Version` uses 0.3. gRPC is served on the same port.",
             external_docs(url = "https://a2a-protocol.org/latest/specification/")
         ),
         (
             name = "mcp",
-            description = "The Model Context Protocol by Streamable HTTP.",
+            description = "The Model Context Protocol over Streamable HTTP.",
             external_docs(url = "https://modelcontextprotocol.io/specification/latest")
         ),
     )
 )]
 pub(super) struct Protocols;
 
-/// Declares the description of a path. Nothing calls the function.
+/// Declares the description of a path. The function is never called.
 macro_rules! path {
     ($(#[$about:meta])* $name:ident, $($path:tt)*) => {
         $(#[$about])*
@@ -86,7 +86,9 @@ path! {
 }
 
 path! {
-    /// Calls any method of A2A by JSON-RPC 2.0. The streaming ones answer with server-sent events.
+    /// Calls any method of A2A by JSON-RPC 2.0.
+    ///
+    /// Streaming methods respond with server-sent events.
     json_rpc,
     post,
     path = "/agents/{agent}",
@@ -100,7 +102,9 @@ path! {
 }
 
 path! {
-    /// Sends a message: a new task, or the answer to a question of one.
+    /// Sends a message.
+    ///
+    /// It starts a task, or continues one that requires input.
     send_message,
     post,
     path = "/agents/{agent}/v1/message:send",
@@ -205,7 +209,7 @@ path! {
     path = "/agents/{agent}/v1/tasks/{task}/pushNotificationConfigs/{config}",
     tag = "a2a",
     params(("agent" = String, Path), ("task" = String, Path), ("config" = String, Path)),
-    responses((status = 200, description = "It is removed", body = Object), (status = "default", description = "An error of A2A", body = Object))
+    responses((status = 200, description = "The configuration was removed", body = Object), (status = "default", description = "An error of A2A", body = Object))
 }
 
 path! {
@@ -219,7 +223,7 @@ path! {
 }
 
 path! {
-    /// Returns a file that a task has left and that is too large for a message.
+    /// Returns a file of a task that is too large for a message.
     file,
     get,
     path = "/agents/{agent}/files/{execution}/{name}",
@@ -232,7 +236,9 @@ path! {
 }
 
 path! {
-    /// Sends one message of S2's A2A and returns its answer; `type: "stream"` streams it as server-sent events.
+    /// Sends one message in the envelope format and returns the answer.
+    ///
+    /// `type: "stream"` streams it as server-sent events.
     envelope,
     post,
     path = "/agents/{agent}/v1/envelope",
@@ -241,7 +247,7 @@ path! {
     request_body = Object,
     responses(
         (status = 200, description = "An envelope: `response` or `error`", content((Object = "application/json"), (String = "text/event-stream"))),
-        (status = "default", description = "An envelope with the reason why the caller is refused", body = Object),
+        (status = "default", description = "An envelope with the reason of the rejection", body = Object),
     )
 }
 
@@ -253,20 +259,20 @@ path! {
     tag = "mcp",
     request_body = Object,
     responses(
-        (status = 200, description = "The answer", content((Object = "application/json"), (String = "text/event-stream"))),
-        (status = 202, description = "A notification was taken"),
+        (status = 200, description = "The response", content((Object = "application/json"), (String = "text/event-stream"))),
+        (status = 202, description = "The notification was accepted"),
         (status = "default", description = "An error"),
     )
 }
 
 path! {
-    /// Opens the stream of a session for messages of the server.
+    /// Opens the stream for messages of the server in a session.
     mcp_stream,
     get,
     path = "/mcp",
     tag = "mcp",
     responses(
-        (status = 200, description = "Messages", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "Messages of the server", body = String, content_type = "text/event-stream"),
         (status = "default", description = "An error"),
     )
 }
@@ -277,5 +283,5 @@ path! {
     delete,
     path = "/mcp",
     tag = "mcp",
-    responses((status = 200, description = "It has ended"), (status = "default", description = "An error"))
+    responses((status = 200, description = "The session has ended"), (status = "default", description = "An error"))
 }

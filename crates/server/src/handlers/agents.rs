@@ -1,97 +1,110 @@
-//! `/api/agents`: what can be run, and how it is run.
+//! `/api/agents`: the configured agents and their status.
 
 use api::agents::{
-    Agent, AgentConfiguration, AgentDraft, AgentStatus, AgentSummary, Agents, Await, AwaitStatus, ListAgents,
-    ResourcePoolMetrics, Source,
+    Agent, AgentConfiguration, AgentDraft, AgentSource, AgentStatus, AgentStatusParams, AgentSummary, Agents,
+    AwaitedState, ListAgents, ResourcePoolMetrics,
 };
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use model::agent::Agent as Configured;
+use model::agent::Agent as ConfiguredAgent;
 use model::{Invalid, User};
 use serde_json::{Map, Value};
-use supervisor::Entry;
+use supervisor::AgentEntry;
 
 use super::NoBody;
-use crate::auth::{Asking, require_admin};
-use crate::change::{Answer, Change, Json as Input, Nothing};
-use crate::input::{Id, Params};
+use crate::auth::{CurrentUser, require_admin};
+use crate::idempotency::{EmptyBody, IdempotentRequest, JsonBody, Success};
+use crate::input::{IdParam, QueryParams};
 use crate::{App, Problem};
 
-/// What is shown of an agent but cannot be set.
-const SHOWN_ONLY: [&str; 3] = ["source", "created_at", "updated_at"];
+/// The fields of an agent that a request cannot set. A body may repeat them.
+const READ_ONLY_FIELDS: [&str; 3] = ["source", "created_at", "updated_at"];
 
-/// Returns an agent as far as the user may see it.
-fn shown(user: &User, entry: Entry) -> Agent {
-    let Entry { agent, source, created_at, updated_at, .. } = entry;
+/// Returns the view of an agent that the user may see: only administrators see the configuration.
+fn agent_view(user: &User, entry: AgentEntry) -> Agent {
+    let AgentEntry { agent, source, created_at, updated_at, .. } = entry;
     if user.is_admin() {
-        let agent = Configured::clone(&agent);
+        let agent = ConfiguredAgent::clone(&agent);
         return Agent::Configuration(Box::new(AgentConfiguration { agent, source, created_at, updated_at }));
     }
     Agent::Summary(AgentSummary::new(&agent, source))
 }
 
-/// The agents that the user may run.
-#[utoipa::path(get, path = "/api/agents", tag = "agents", params(ListAgents), responses((status = 200, body = Agents)))]
+/// Lists the agents that the user may run.
+#[utoipa::path(
+    get,
+    path = "/api/agents",
+    tag = "agents",
+    params(ListAgents),
+    responses((status = 200, description = "The agents", body = Agents))
+)]
 pub(super) async fn list(
     State(app): State<App>,
-    Asking(user): Asking,
-    Params(_params): Params<ListAgents>,
+    CurrentUser(user): CurrentUser,
+    QueryParams(_params): QueryParams<ListAgents>,
 ) -> Result<Json<Agents>, Problem> {
     let entries = app.supervisor().agents_for(&user);
-    let agents: Vec<_> = entries.into_iter().map(|entry| shown(&user, entry)).collect();
+    let agents: Vec<_> = entries.into_iter().map(|entry| agent_view(&user, entry)).collect();
     Ok(Json(Agents::new(agents, None)))
 }
 
-/// One agent.
+/// Returns an agent.
 #[utoipa::path(
     get,
     path = "/api/agents/{id}",
     tag = "agents",
     params(("id" = String, Path)),
-    responses((status = 200, body = Agent), (status = 404))
+    responses(
+        (status = 200, description = "The agent", body = Agent),
+        (status = 404, description = "The user may run no agent with this id"),
+    )
 )]
 pub(super) async fn get(
     State(app): State<App>,
-    Asking(user): Asking,
-    Id(id): Id<String>,
+    CurrentUser(user): CurrentUser,
+    IdParam(id): IdParam<String>,
 ) -> Result<Json<Agent>, Problem> {
-    Ok(Json(shown(&user, app.supervisor().agent_for(&user, &id)?)))
+    Ok(Json(agent_view(&user, app.supervisor().agent_for(&user, &id)?)))
 }
 
 /// Adds an agent.
+///
+/// Requires the scope `adjutant:admin`.
 #[utoipa::path(
     post,
     path = "/api/agents",
     tag = "agents",
     request_body = AgentDraft,
     responses(
-        (status = 201, body = AgentConfiguration),
-        (status = 403),
-        (status = 409, description = "Its id or name is taken"),
+        (status = 201, description = "The new agent", body = AgentConfiguration),
+        (status = 403, description = "The scope adjutant:admin is required"),
+        (status = 409, description = "An agent with this id or name exists"),
     )
 )]
-pub(super) async fn create(change: Change<Input<Map<String, Value>>>) -> Result<Response, Problem> {
-    require_admin(&change.user)?;
-    let app = change.app.clone();
-    let now = change.app.clock().now();
-    let agent = read(&app, change.body.0.clone())?;
+pub(super) async fn create(request: IdempotentRequest<JsonBody<Map<String, Value>>>) -> Result<Response, Problem> {
+    require_admin(&request.user)?;
+    let app = request.app.clone();
+    let now = request.app.clock().now();
+    let agent = parse_agent(&app, request.body.0.clone())?;
     if app.supervisor().agents().iter().any(|entry| entry.agent.id == agent.id) {
-        return Err(taken("id"));
+        return Err(already_exists("id"));
     }
-    is_free(&app, &agent)?;
-    let answer = change
-        .carry_out("agent", async move |tx| {
-            let kept = store::agents::add(tx, &agent, now).await?;
-            Ok(Answer::Created(whole(kept)))
+    check_name_is_free(&app, &agent)?;
+    let response = request
+        .run_transaction("agent", async move |tx| {
+            let row = store::agents::add(tx, &agent, now).await?;
+            Ok(Success::Created(configuration(row)))
         })
         .await?;
-    app.supervisor().refresh().await?;
-    Ok(answer)
+    app.supervisor().refresh_agents().await?;
+    Ok(response)
 }
 
-/// Writes an agent anew.
+/// Replaces the configuration of an agent.
+///
+/// Requires the scope `adjutant:admin`.
 #[utoipa::path(
     put,
     path = "/api/agents/{id}",
@@ -99,93 +112,104 @@ pub(super) async fn create(change: Change<Input<Map<String, Value>>>) -> Result<
     request_body = AgentDraft,
     params(("id" = String, Path)),
     responses(
-        (status = 200, body = AgentConfiguration),
-        (status = 403),
-        (status = 404),
-        (status = 409, description = "It is in the configuration file"),
+        (status = 200, description = "The changed agent", body = AgentConfiguration),
+        (status = 403, description = "The scope adjutant:admin is required"),
+        (status = 404, description = "No agent has this id"),
+        (status = 409, description = "The agent is defined in the configuration file, or its name is in use"),
     )
 )]
 pub(super) async fn replace(
-    Id(id): Id<String>,
-    change: Change<Input<Map<String, Value>>>,
+    IdParam(id): IdParam<String>,
+    request: IdempotentRequest<JsonBody<Map<String, Value>>>,
 ) -> Result<Response, Problem> {
-    require_admin(&change.user)?;
-    let app = change.app.clone();
-    let now = change.app.clock().now();
-    changeable(&app, &id)?;
-    let mut fields = change.body.0.clone();
+    require_admin(&request.user)?;
+    let app = request.app.clone();
+    let now = request.app.clock().now();
+    check_changeable(&app, &id)?;
+    let mut fields = request.body.0.clone();
     match fields.get("id").and_then(Value::as_str) {
         Some(other) if other != id => {
-            return Err(Invalid::one("id", "same", "must be the id in the path, or be left out").into());
+            return Err(Invalid::one("id", "same", "must equal the id in the path, or be omitted").into());
         }
         _ => drop(fields.insert("id".to_owned(), id.clone().into())),
     }
-    let agent = read(&app, fields)?;
-    is_free(&app, &agent)?;
-    let answer = change
-        .carry_out("agent", async move |tx| {
-            let kept = store::agents::replace(tx, &agent, now).await?;
-            Ok(Answer::Ok(whole(kept)))
+    let agent = parse_agent(&app, fields)?;
+    check_name_is_free(&app, &agent)?;
+    let response = request
+        .run_transaction("agent", async move |tx| {
+            let row = store::agents::replace(tx, &agent, now).await?;
+            Ok(Success::Ok(configuration(row)))
         })
         .await?;
-    app.supervisor().refresh().await?;
-    Ok(answer)
+    app.supervisor().refresh_agents().await?;
+    Ok(response)
 }
 
-/// Removes an agent. What it did stays on record; what waits for it ends.
+/// Deletes an agent.
+///
+/// Its executions stay on record. Queued executions fail. Requires the scope `adjutant:admin`.
 #[utoipa::path(
     delete,
     path = "/api/agents/{id}",
     tag = "agents",
     params(("id" = String, Path)),
     responses(
-        (status = 204, description = "It is gone"),
-        (status = 403),
-        (status = 404),
-        (status = 409, description = "It is in the configuration file"),
+        (status = 204, description = "The agent was deleted"),
+        (status = 403, description = "The scope adjutant:admin is required"),
+        (status = 404, description = "No agent has this id"),
+        (status = 409, description = "The agent is defined in the configuration file"),
     )
 )]
-pub(super) async fn delete(Id(id): Id<String>, change: Change<Nothing>) -> Result<Response, Problem> {
-    require_admin(&change.user)?;
-    let app = change.app.clone();
-    let now = change.app.clock().now();
-    changeable(&app, &id)?;
-    let answer = change
-        .carry_out("agent", async move |tx| {
+pub(super) async fn delete(
+    IdParam(id): IdParam<String>,
+    request: IdempotentRequest<EmptyBody>,
+) -> Result<Response, Problem> {
+    require_admin(&request.user)?;
+    let app = request.app.clone();
+    let now = request.app.clock().now();
+    check_changeable(&app, &id)?;
+    let response = request
+        .run_transaction("agent", async move |tx| {
             store::agents::remove(tx, &id).await?;
-            store::executions::end_waiting(tx, &id, "its agent was removed", now, i64::MAX).await?;
-            Ok(Answer::<NoBody>::NoContent)
+            store::executions::end_queued(tx, &id, "its agent was removed", now, i64::MAX).await?;
+            Ok(Success::<NoBody>::NoContent)
         })
         .await?;
-    app.supervisor().refresh().await?;
-    Ok(answer)
+    app.supervisor().refresh_agents().await?;
+    Ok(response)
 }
 
-/// How busy an agent is; with `wait=idle` as soon as it has nothing more to do.
+/// Returns the load of an agent.
+///
+/// With `wait=idle` the response comes when the agent is idle.
 #[utoipa::path(
     get,
     path = "/api/agents/{id}/status",
     tag = "agents",
-    params(("id" = String, Path), AwaitStatus),
-    responses((status = 200, body = AgentStatus), (status = 404))
+    params(("id" = String, Path), AgentStatusParams),
+    responses(
+        (status = 200, description = "The status", body = AgentStatus),
+        (status = 404, description = "The user may run no agent with this id"),
+    )
 )]
 pub(super) async fn status(
     State(app): State<App>,
-    Asking(user): Asking,
-    Id(id): Id<String>,
-    Params(params): Params<AwaitStatus>,
+    CurrentUser(user): CurrentUser,
+    IdParam(id): IdParam<String>,
+    QueryParams(params): QueryParams<AgentStatusParams>,
 ) -> Result<Json<AgentStatus>, Problem> {
     let entry = app.supervisor().agent_for(&user, &id)?;
-    if params.wait == Some(Await::Idle) {
-        app.supervisor().wait_for_agent(&id).await?;
+    if params.wait == Some(AwaitedState::Idle) {
+        app.supervisor().wait_until_agent_idle(&id).await?;
     }
-    Ok(Json(status_of(&app, &entry.agent).await?))
+    Ok(Json(current_status(&app, &entry.agent).await?))
 }
 
-/// How busy an agent is at the moment.
-pub(crate) async fn status_of(app: &App, agent: &Configured) -> store::Result<AgentStatus> {
-    let (waiting, running) = store::executions::counts(&mut app.store().reader().await?, &agent.id).await?;
-    let limit = agent.places();
+/// Returns the current load of an agent on all nodes, and the reason why this node admits no executions, if any. Fails
+/// if the database fails.
+pub(crate) async fn current_status(app: &App, agent: &ConfiguredAgent) -> store::Result<AgentStatus> {
+    let (waiting, running) = store::executions::queue_counts(&mut app.store().reader().await?, &agent.id).await?;
+    let limit = agent.max_concurrency();
     let state = if running > 0 { model::execution::StateName::Running } else { model::execution::StateName::Idle };
     Ok(AgentStatus {
         agent_id: agent.id.clone(),
@@ -194,49 +218,51 @@ pub(crate) async fn status_of(app: &App, agent: &Configured) -> store::Result<Ag
         running,
         queue_length: waiting,
         pool: ResourcePoolMetrics { limit, running, waiting, utilisation: running as f64 / f64::from(limit.max(1)) },
-        held_back: app.supervisor().refusal(),
+        held_back: app.supervisor().admission_refusal(),
     })
 }
 
-/// The configuration in a body, checked as far as it can be without running it.
-fn read(app: &App, mut fields: Map<String, Value>) -> Result<Configured, Problem> {
-    for name in SHOWN_ONLY {
+/// Parses and checks the configuration in a body. Read-only fields and fields with `null` are ignored. Fails if a field
+/// is unknown or invalid.
+fn parse_agent(app: &App, mut fields: Map<String, Value>) -> Result<ConfiguredAgent, Problem> {
+    for name in READ_ONLY_FIELDS {
         fields.shift_remove(name);
     }
-    // Absent and null are the same: that is how the configuration is shown.
+    // `null` means absent, because responses contain absent fields as null.
     fields.retain(|_, value| !value.is_null());
     let draft: AgentDraft = model::json::from_value(Value::Object(fields))?;
     Ok(app.supervisor().check_agent(draft)?)
 }
 
-/// Whether no other agent, from wherever, has the name.
-fn is_free(app: &App, agent: &Configured) -> Result<(), Problem> {
+/// Fails if a different agent has the name, ignoring case.
+fn check_name_is_free(app: &App, agent: &ConfiguredAgent) -> Result<(), Problem> {
     let name = agent.name.to_lowercase();
-    let other = |entry: &Entry| entry.agent.id != agent.id && entry.agent.name.to_lowercase() == name;
-    if app.supervisor().agents().iter().any(other) { Err(taken("name")) } else { Ok(()) }
+    let other = |entry: &AgentEntry| entry.agent.id != agent.id && entry.agent.name.to_lowercase() == name;
+    if app.supervisor().agents().iter().any(other) { Err(already_exists("name")) } else { Ok(()) }
 }
 
-fn changeable(app: &App, id: &str) -> Result<(), Problem> {
+/// Fails if the agent does not exist, is built in, or is defined in the configuration file.
+fn check_changeable(app: &App, id: &str) -> Result<(), Problem> {
     let entry = app.supervisor().agents().into_iter().find(|entry| entry.agent.id == id);
     match entry.map(|entry| entry.source) {
-        Some(Source::Api) => Ok(()),
-        Some(Source::File) => {
-            let detail = "this agent is in the configuration file: change it there";
+        Some(AgentSource::Api) => Ok(()),
+        Some(AgentSource::File) => {
+            let detail = "this agent is defined in the configuration file; change it there";
             Err(Problem::new(StatusCode::CONFLICT, "configured", detail))
         }
-        Some(Source::BuiltIn) => {
-            Err(Problem::new(StatusCode::CONFLICT, "built-in", "this agent is part of adjutant and stays as it is"))
+        Some(AgentSource::BuiltIn) => {
+            Err(Problem::new(StatusCode::CONFLICT, "built-in", "this agent is built in and cannot be changed"))
         }
         None => Err(Problem::not_found("agent")),
     }
 }
 
-fn taken(field: &'static str) -> Problem {
-    store::Error::Taken(field).into()
+fn already_exists(field: &'static str) -> Problem {
+    store::Error::AlreadyExists(field).into()
 }
 
-fn whole(kept: store::agents::Kept) -> AgentConfiguration {
-    let created_at = Some(kept.created_at);
-    let updated_at = Some(kept.updated_at);
-    AgentConfiguration { agent: kept.agent, source: Source::Api, created_at, updated_at }
+fn configuration(row: store::agents::AgentRow) -> AgentConfiguration {
+    let created_at = Some(row.created_at);
+    let updated_at = Some(row.updated_at);
+    AgentConfiguration { agent: row.agent, source: AgentSource::Api, created_at, updated_at }
 }

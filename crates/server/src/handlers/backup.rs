@@ -1,6 +1,7 @@
-//! `/api/backup` and `/api/restore`: the whole database, for administrators, while the server runs (OPS-7).
+//! `/api/backup` and `/api/restore`: backs up and restores the whole database while the server runs (OPS-7). Both require
+//! the scope `adjutant:admin`.
 
-use api::data::Restored;
+use api::data::RestoreSummary;
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -10,51 +11,56 @@ use store::backup::Backup;
 use tokio::io::AsyncWriteExt;
 
 use super::stream;
-use crate::auth::{Asking, require_admin};
+use crate::auth::{CurrentUser, require_admin};
 use crate::{App, Problem};
 
-/// A backup of everything, as lines of JSON.
+/// Returns a backup of the whole database, as lines of JSON.
+///
+/// Requires the scope `adjutant:admin`.
 #[utoipa::path(
     get,
     path = "/api/backup",
     tag = "data",
     responses((status = 200, description = "The backup", body = String, content_type = "application/x-ndjson"))
 )]
-pub(super) async fn backup(State(app): State<App>, Asking(user): Asking) -> Result<Response, Problem> {
+pub(super) async fn backup(State(app): State<App>, CurrentUser(user): CurrentUser) -> Result<Response, Problem> {
     require_admin(&user)?;
     let mut backup = Backup::begin(app.store(), app.clock().now()).await?;
-    Ok(stream::respond("application/x-ndjson", |out| async move {
+    Ok(stream::respond("application/x-ndjson", |writer| async move {
         let written = async {
             while let Some(chunk) = backup.next().await? {
-                out.send(chunk).await?;
+                writer.send(chunk).await?;
             }
             Ok(())
         };
         let written = written.await;
-        (out, written)
+        (writer, written)
     }))
 }
 
-/// Replaces everything with a backup, in one step; a backup that is not whole changes nothing.
+/// Replaces the whole database with a backup, in one transaction.
+///
+/// An incomplete backup changes nothing. Requires the scope `adjutant:admin`.
 #[utoipa::path(
     post,
     path = "/api/restore",
     tag = "data",
     request_body(content = Vec<u8>, description = "The backup", content_type = "application/octet-stream"),
-    responses((status = 200, body = Restored))
+    responses((status = 200, description = "The database was replaced", body = RestoreSummary))
 )]
 pub(super) async fn restore(
     State(app): State<App>,
-    Asking(user): Asking,
+    CurrentUser(user): CurrentUser,
     request: Request,
-) -> Result<Json<Restored>, Problem> {
+) -> Result<Json<RestoreSummary>, Problem> {
     require_admin(&user)?;
-    let failed = |error: std::io::Error| Problem::internal(format!("the backup was not received: {error}"));
+    let failed = |error: std::io::Error| Problem::internal(format!("receiving the backup failed: {error}"));
     let (file, path) = tempfile::NamedTempFile::new().map_err(failed)?.into_parts();
     let mut file = tokio::fs::File::from_std(file);
     let mut body = request.into_body();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Invalid::one("body", "complete", "must arrive completely"))?;
+        let frame = frame
+            .map_err(|_| Invalid::one("body", "complete", "must arrive completely; the connection was closed early"))?;
         if let Ok(bytes) = frame.into_data() {
             file.write_all(&bytes).await.map_err(failed)?;
         }
@@ -62,6 +68,6 @@ pub(super) async fn restore(
     file.flush().await.map_err(failed)?;
     let rows = store::backup::restore(app.store(), path.to_path_buf()).await?;
     app.revocations().refresh(&app).await?;
-    tracing::info!(event = "backup_restored", rows, "the database was replaced by a backup");
-    Ok(Json(Restored { rows }))
+    tracing::info!(event = "backup_restored", rows, "the database was restored from a backup");
+    Ok(Json(RestoreSummary { rows }))
 }

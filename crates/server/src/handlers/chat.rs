@@ -1,83 +1,94 @@
-//! `/chat/stream`, `/chat` and `/agent/run`: three ways to talk to the assistant.
+//! `/chat/stream`, `/chat` and `/agent/run`: the endpoints of the assistant.
 
 use std::time::Instant;
 
 use api::chat::{AgentRequest, AgentResponse, ChatRequest, ChatResponse, HistoryMessage, StreamEvent};
 use assistant::turn::{History, Turn};
-use assistant::{AgentContext, Request};
+use assistant::{AgentContext, TurnRequest};
 use axum::http::HeaderMap;
 use axum::response::Response;
-use model::conversation::{self, Id, MAX_AGENT_MESSAGE, MAX_INPUT, Message, Role, ToolCall};
+use model::conversation::{
+    self, ConversationId, MAX_AGENT_MESSAGE_CHARS, MAX_CHAT_INPUT_CHARS, Message, MessageRole, ToolCall,
+};
 use model::invalid::Checks;
 use model::{Clock, Invalid, User, UserId};
-use store::idempotency::Key;
+use store::idempotency::IdempotencyKey;
 use tokio_util::sync::CancellationToken;
 
-use crate::change::{Change, Json};
 use crate::chat::{self, document, sse};
+use crate::idempotency::{IdempotentRequest, JsonBody};
 use crate::request::RequestId;
 use crate::{App, Problem, event_stream};
 
-/// How much of a history that the caller sends is looked at.
-const MAX_HISTORY: usize = 50;
-/// The warning for a longer one.
-const SHORTENED: &str = "only the last 50 messages of the history were looked at";
+/// The number of messages that are used of a history that the caller sends.
+const MAX_HISTORY_MESSAGES: usize = 50;
+/// The warning for a longer history.
+const TRUNCATION_WARNING: &str = "only the last 50 messages of the history were used";
 
-/// Says something to the assistant and streams its answer as server-sent events: `thinking`, `tool_call`,
-/// `response_delta`, `error`, and at last `done`.
+/// Sends a message to the assistant and streams the reply.
+///
+/// The server-sent events are `thinking`, `tool_call`, `response_delta`, `error`, and finally `done`.
 #[utoipa::path(
     post,
     path = "/chat/stream",
     tag = "chat",
     request_body = ChatRequest,
-    params(("Last-Event-ID" = Option<String>, Header, description = "With an Idempotency-Key: goes on after this event")),
+    params(("Last-Event-ID" = Option<String>, Header, description = "With an Idempotency-Key: resumes after this event")),
     responses(
         (status = 200, description = "Server-sent events", body = StreamEvent, content_type = "text/event-stream"),
-        (status = 404, description = "The conversation is another user's"),
+        (status = 404, description = "The conversation belongs to a different user"),
     )
 )]
 pub(super) async fn stream(
     request_id: RequestId,
     headers: HeaderMap,
-    change: Change<Json<ChatRequest>>,
+    request: IdempotentRequest<JsonBody<ChatRequest>>,
 ) -> Result<Response, Problem> {
     let seen = event_stream::last_event_id(&headers)?.unwrap_or(0);
-    let (app, turn) = turn_from_request(change, &request_id)?;
-    // Without a key there is no earlier stream to go on with.
+    let (app, turn) = turn_from_request(request, &request_id)?;
+    // Without a key no earlier stream exists that could be resumed.
     let seen = if turn.key.is_some() { seen } else { 0 };
     chat::respond(&app, turn, seen, sse::encode).await
 }
 
-/// Says something to the assistant and waits for its answer.
+/// Sends a message to the assistant and returns the reply.
 #[utoipa::path(
     post,
     path = "/chat",
     tag = "chat",
     request_body = ChatRequest,
     responses(
-        (status = 200, body = ChatResponse),
-        (status = 404, description = "The conversation is another user's"),
+        (status = 200, description = "The reply", body = ChatResponse),
+        (status = 404, description = "The conversation belongs to a different user"),
     )
 )]
-pub(super) async fn chat(request_id: RequestId, change: Change<Json<ChatRequest>>) -> Result<Response, Problem> {
-    let (app, turn) = turn_from_request(change, &request_id)?;
+pub(super) async fn chat(
+    request_id: RequestId,
+    request: IdempotentRequest<JsonBody<ChatRequest>>,
+) -> Result<Response, Problem> {
+    let (app, turn) = turn_from_request(request, &request_id)?;
     chat::respond(&app, turn, 0, document::chat).await
 }
 
-/// Runs the assistant on a conversation that the caller keeps; nothing of it is stored.
+/// Runs the assistant on a history that the caller sends.
+///
+/// The conversation is not stored.
 #[utoipa::path(
     post,
     path = "/agent/run",
     tag = "chat",
     request_body = AgentRequest,
-    responses((status = 200, body = AgentResponse))
+    responses((status = 200, description = "The reply", body = AgentResponse))
 )]
-pub(super) async fn run(request_id: RequestId, change: Change<Json<AgentRequest>>) -> Result<Response, Problem> {
-    let (app, user, Json(body), key) = change.into_parts();
+pub(super) async fn run(
+    request_id: RequestId,
+    request: IdempotentRequest<JsonBody<AgentRequest>>,
+) -> Result<Response, Problem> {
+    let (app, user, JsonBody(body), key) = request.into_parts();
     check_agent_user(&app, &user, body.user_id.as_deref())?;
     let mut checks = Checks::default();
-    let message = checks.take(conversation::input("message", &body.message, MAX_AGENT_MESSAGE));
-    let dropped = body.conversation_history.len().saturating_sub(MAX_HISTORY);
+    let message = checks.take(conversation::clean_message("message", &body.message, MAX_AGENT_MESSAGE_CHARS));
+    let dropped = body.conversation_history.len().saturating_sub(MAX_HISTORY_MESSAGES);
     let mut history = Vec::with_capacity(body.conversation_history.len() - dropped);
     for (at, message) in body.conversation_history.into_iter().enumerate() {
         let checked = checks.take(history_message(message, &format!("conversation_history[{at}]"), app.clock()));
@@ -86,76 +97,84 @@ pub(super) async fn run(request_id: RequestId, change: Change<Json<AgentRequest>
     let message = checks.finish(message)?;
     let mut context = AgentContext::new(user.clone(), history);
     if let Some(pending) = body.metadata.and_then(|metadata| metadata.pending) {
-        context.hold(pending);
+        context.set_pending(pending);
     }
     let turn = Turn {
-        include_reading: true,
+        include_utterance: true,
         ..new_turn(&app, user, message, History::FromCaller(Box::new(context)), key, &request_id)
     };
-    let warnings: &[&str] = if dropped > 0 { &[SHORTENED] } else { &[] };
+    let warnings: &[&str] = if dropped > 0 { &[TRUNCATION_WARNING] } else { &[] };
     chat::respond(&app, turn, 0, async |stream| document::agent(stream, warnings).await).await
 }
 
-/// Checks a message for a stored conversation.
-fn turn_from_request(change: Change<Json<ChatRequest>>, request_id: &RequestId) -> Result<(App, Turn), Problem> {
-    let (app, user, Json(body), key) = change.into_parts();
+/// Returns the turn for a message to a stored conversation. Without a conversation id, a new one is created. Adds the
+/// conversation to the log. Fails if the message or an id is invalid, or `user_id` names a different user.
+fn turn_from_request(
+    request: IdempotentRequest<JsonBody<ChatRequest>>,
+    request_id: &RequestId,
+) -> Result<(App, Turn), Problem> {
+    let (app, user, JsonBody(body), key) = request.into_parts();
     if let Some(user_id) = body.user_id.as_deref() {
         check_user(&app, &user, user_id)?;
     }
     let mut checks = Checks::default();
-    let message = checks.take(conversation::input("input", &body.input, MAX_INPUT));
+    let message = checks.take(conversation::clean_message("input", &body.input, MAX_CHAT_INPUT_CHARS));
     let id = match &body.conversation_id {
-        Some(id) => checks.take(id.parse::<Id>()),
+        Some(id) => checks.take(id.parse::<ConversationId>()),
         None => Some(app.clock().id().into()),
     };
     let (message, id) = checks.finish(message.zip(id))?;
-    crate::request::note_conversation(&id);
+    crate::request::record_conversation(&id);
     let turn = new_turn(&app, user, message, History::Stored(id), key, request_id);
     Ok((app, turn))
 }
 
+/// Returns a turn that starts now and has its own cancellation token.
 fn new_turn(
     app: &App,
     user: User,
     message: String,
     history: History,
-    key: Option<Key>,
+    key: Option<IdempotencyKey>,
     request_id: &RequestId,
 ) -> Turn {
     Turn {
-        request: Request::new(message, &user, app.reader(), app.clock().now()),
+        request: TurnRequest::new(message, &user, app.utterance_parser(), app.clock().now()),
         user,
         history,
         key,
         request_id: request_id.to_string(),
         started: Instant::now(),
-        include_reading: false,
+        include_utterance: false,
         cancelled: CancellationToken::new(),
     }
 }
 
-/// Nobody speaks for another: with authentication the user named must be the one of the token.
+/// Fails if authentication is configured and `named` is not the user of the token. Without authentication any name is
+/// accepted.
 fn check_user(app: &App, user: &User, named: &str) -> Result<(), Problem> {
     let is_same = named.parse::<UserId>().is_ok_and(|named| named == user.id);
-    if app.in_force().verifier.is_none() || is_same {
+    if app.active_config().verifier.is_none() || is_same {
         return Ok(());
     }
     Err(Problem::forbidden("user_id must be the user of the token"))
 }
 
+/// Like [`check_user`] for an optional user. With authentication, a malformed id is a validation error.
 fn check_agent_user(app: &App, user: &User, named: Option<&str>) -> Result<(), Problem> {
     let Some(named) = named else { return Ok(()) };
-    if app.in_force().verifier.is_some() {
+    if app.active_config().verifier.is_some() {
         named.parse::<UserId>()?;
     }
     check_user(app, user, named)
 }
 
-/// Checks a message of the history that the caller sends. `place` names it in errors.
-fn history_message(message: HistoryMessage, place: &str, clock: &Clock) -> Result<Message, Invalid> {
+/// Returns a message of the history that the caller sends, with a new id and the current time. Fails if the role is
+/// unknown or the content is empty; fields of violations start with `path`.
+fn history_message(message: HistoryMessage, path: &str, clock: &Clock) -> Result<Message, Invalid> {
     let mut checks = Checks::default();
-    let role = checks.take(Role::parse(&format!("{place}.role"), &message.role));
-    let content = checks.take(model::text::required(&format!("{place}.content"), &message.content, usize::MAX));
+    let role = checks.take(MessageRole::parse(&format!("{path}.role"), &message.role));
+    let content = checks.take(model::text::required(&format!("{path}.content"), &message.content, usize::MAX));
     let checked = role.zip(content).map(|(role, content)| Message {
         id: clock.id(),
         role,

@@ -1,58 +1,61 @@
-//! `/api/conversations`.
+//! `/api/conversations`: the stored conversations of the user.
 
 use api::conversations::{Conversations, ListConversations, ListMessages, Transcript};
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
-use model::conversation::Id as ConversationId;
+use model::conversation::ConversationId;
 use model::text;
 
 use super::{NoBody, page};
-use crate::auth::Asking;
-use crate::change::{Answer, Change, Nothing};
-use crate::input::{self, Id, Params};
+use crate::auth::CurrentUser;
+use crate::idempotency::{EmptyBody, IdempotentRequest, Success};
+use crate::input::{self, IdParam, QueryParams};
 use crate::{App, Problem};
 
-const MAX_SEARCH: usize = 200;
+const MAX_SEARCH_CHARS: usize = 200;
 
-/// The user's conversations, the one used last first.
+/// Lists the conversations of the user, the most recently used first.
 #[utoipa::path(
     get,
     path = "/api/conversations",
     tag = "conversations",
     params(ListConversations),
-    responses((status = 200, body = Conversations))
+    responses((status = 200, description = "A page of conversations", body = Conversations))
 )]
 pub(super) async fn list(
     State(app): State<App>,
-    Asking(user): Asking,
-    Params(params): Params<ListConversations>,
+    CurrentUser(user): CurrentUser,
+    QueryParams(params): QueryParams<ListConversations>,
 ) -> Result<Json<Conversations>, Problem> {
-    let (limit, cursor) = input::page(&params)?;
-    let words = params.q.map(|q| text::required_line("q", &q, MAX_SEARCH)).transpose()?;
+    let (limit, cursor) = input::page_params(&params)?;
+    let words = params.q.map(|q| text::required_line("q", &q, MAX_SEARCH_CHARS)).transpose()?;
     let mut reader = app.store().reader().await?;
     let found = store::conversations::list(&mut reader, user.id, words.as_deref(), cursor.as_ref(), limit).await?;
     Ok(page(found, Conversations::new))
 }
 
-/// One conversation with its messages, oldest first.
+/// Returns a conversation with its messages, oldest first.
 #[utoipa::path(
     get,
     path = "/api/conversations/{id}",
     tag = "conversations",
     params(
-        ("id" = String, Path, description = "A UUID, or `conv_` and letters and digits", pattern = "^(conv_[A-Za-z0-9]{1,64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$"),
+        ("id" = String, Path, description = "A UUID, or `conv_` followed by letters and digits", pattern = "^(conv_[A-Za-z0-9]{1,64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$"),
         ListMessages,
     ),
-    responses((status = 200, body = Transcript), (status = 404))
+    responses(
+        (status = 200, description = "The conversation and a page of its messages", body = Transcript),
+        (status = 404, description = "The user has no conversation with this id"),
+    )
 )]
 pub(super) async fn get(
     State(app): State<App>,
-    Asking(user): Asking,
-    Id(id): Id<ConversationId>,
-    Params(params): Params<ListMessages>,
+    CurrentUser(user): CurrentUser,
+    IdParam(id): IdParam<ConversationId>,
+    QueryParams(params): QueryParams<ListMessages>,
 ) -> Result<Json<Transcript>, Problem> {
-    let (limit, cursor) = input::page(&params)?;
+    let (limit, cursor) = input::page_params(&params)?;
     let mut reader = app.store().reader().await?;
     let conversation = store::conversations::get(&mut reader, user.id, &id).await;
     let conversation = conversation.map_err(Problem::from_store("conversation"))?;
@@ -66,19 +69,22 @@ pub(super) async fn get(
     path = "/api/conversations/{id}",
     tag = "conversations",
     params(
-        ("id" = String, Path, description = "A UUID, or `conv_` and letters and digits", pattern = "^(conv_[A-Za-z0-9]{1,64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$"),
+        ("id" = String, Path, description = "A UUID, or `conv_` followed by letters and digits", pattern = "^(conv_[A-Za-z0-9]{1,64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$"),
     ),
     responses(
-        (status = 204, description = "It is gone"),
-        (status = 404),
+        (status = 204, description = "The conversation was deleted"),
+        (status = 404, description = "The user has no conversation with this id"),
     )
 )]
-pub(super) async fn delete(Id(id): Id<ConversationId>, change: Change<Nothing>) -> Result<Response, Problem> {
-    let owner = change.user.id;
-    change
-        .carry_out("conversation", async move |tx| {
+pub(super) async fn delete(
+    IdParam(id): IdParam<ConversationId>,
+    request: IdempotentRequest<EmptyBody>,
+) -> Result<Response, Problem> {
+    let owner = request.user.id;
+    request
+        .run_transaction("conversation", async move |tx| {
             store::conversations::delete(tx, owner, &id).await?;
-            Ok(Answer::<NoBody>::NoContent)
+            Ok(Success::<NoBody>::NoContent)
         })
         .await
 }

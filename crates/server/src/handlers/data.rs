@@ -1,8 +1,8 @@
-//! `/api/data`: everything that belongs to the user who asks, out, in or gone (OPS-7).
+//! `/api/data`: exports, imports and erases all data of the current user (OPS-7).
 
 use std::time::Duration;
 
-use api::data::{Imported, ImportedCount};
+use api::data::{ImportCount, ImportSummary};
 use axum::extract::State;
 use axum::http::request::Parts;
 use axum::response::Response;
@@ -10,30 +10,32 @@ use jiff::Timestamp;
 use model::conversation::{Conversation, Message};
 use model::invalid::Checks;
 use model::reminder::Reminder;
-use model::task::{Filter, Task};
+use model::task::{Task, TaskFilter};
 use model::{Invalid, UserId};
 use serde::{Deserialize, Serialize};
-use store::data::Dialogue;
-use store::executions::Whose;
+use store::data::{FullConversation, ImportCounts};
+use store::executions::OwnerScope;
 use store::page::{Cursor, MAX_LIMIT, Page};
-use store::undo::Step;
-use store::{Conn, Snapshot, schedules};
+use store::schedules::ScheduleFilter;
+use store::undo::UndoStep;
+use store::{Conn, StoreSnapshot, schedules};
 use utoipa::ToSchema;
 
 use super::NoBody;
-use super::stream::{self, Out};
-use crate::auth::Asking;
-use crate::change::{Answer, Change, Nothing, RequestBody};
+use super::stream::{self, BodyWriter};
+use crate::auth::CurrentUser;
+use crate::idempotency::{EmptyBody, IdempotentRequest, RequestBody, Success};
 use crate::{App, Problem, input};
 
-const FORMAT: u64 = 1;
+/// The version of the export format.
+const FORMAT_VERSION: u64 = 1;
 
-/// A user's data as one document.
+/// The data of a user as one document.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = UserData)]
-#[expect(dead_code, reason = "an import says whose it was and when; it is read, and belongs to who imports it")]
-pub(super) struct Document {
+#[expect(dead_code, reason = "the former owner and the time of the export are accepted and ignored")]
+pub(super) struct UserData {
     /// The version of the format: 1.
     adjutant_export: u64,
     user_id: Option<String>,
@@ -43,16 +45,16 @@ pub(super) struct Document {
     #[serde(default)]
     reminders: Vec<Reminder>,
     #[serde(default)]
-    conversations: Vec<Told>,
-    /// What the user was told is given out but not taken in: it was told elsewhere.
+    conversations: Vec<ExportedConversation>,
+    /// Notifications are exported but not imported.
     #[serde(default)]
     #[schema(value_type = Vec<Object>)]
     notifications: Vec<serde::de::IgnoredAny>,
-    /// What agents did is given out but not taken in: it happened elsewhere.
+    /// Executions are exported but not imported.
     #[serde(default)]
     #[schema(value_type = Vec<Object>)]
     executions: Vec<serde::de::IgnoredAny>,
-    /// Schedules run programs: they are given out, and made anew by somebody who may.
+    /// Schedules are exported but not imported: they run programs, so an administrator must create them.
     #[serde(default)]
     #[schema(value_type = Vec<Object>)]
     schedules: Vec<serde::de::IgnoredAny>,
@@ -61,35 +63,48 @@ pub(super) struct Document {
 /// A conversation with all its messages.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = ConversationWithMessages)]
-struct Told {
+struct ExportedConversation {
     #[serde(flatten)]
     conversation: Conversation,
     messages: Vec<Message>,
 }
 
-/// All tasks, reminders, conversations, notifications and runs of the user, as one document.
-#[utoipa::path(get, path = "/api/data", tag = "data", responses((status = 200, body = Document)))]
-pub(super) async fn export(State(app): State<App>, Asking(user): Asking) -> Result<Response, Problem> {
+/// Exports all tasks, reminders, conversations, notifications, executions and schedules of the user as one document.
+#[utoipa::path(
+    get,
+    path = "/api/data",
+    tag = "data",
+    responses((status = 200, description = "The data of the user", body = UserData))
+)]
+pub(super) async fn export(State(app): State<App>, CurrentUser(user): CurrentUser) -> Result<Response, Problem> {
     let snapshot = app.store().snapshot().await?;
     let now = app.clock().now();
-    let head = serde_json::json!({"adjutant_export": FORMAT, "user_id": user.id, "exported_at": now});
-    // Page by page: the document may be larger than memory should be.
-    Ok(stream::respond("application/json", |out| async move {
-        let written = write(snapshot, user.id, now, head.to_string(), &out).await;
-        (out, written)
+    let head = serde_json::json!({"adjutant_export": FORMAT_VERSION, "user_id": user.id, "exported_at": now});
+    // Written page by page, because the document may be larger than the memory.
+    Ok(stream::respond("application/json", |writer| async move {
+        let written = write_export(snapshot, user.id, now, head.to_string(), &writer).await;
+        (writer, written)
     }))
 }
 
-async fn write(mut conn: Snapshot, owner: UserId, now: Timestamp, head: String, out: &Out) -> store::Result<()> {
-    out.send(head.trim_end_matches('}').to_owned()).await?;
-    for (name, section) in Section::ALL {
-        out.send(format!(",\"{name}\":[")).await?;
+/// Writes the document: `head`, an object without a trailing line break, extended by one array for each section. All
+/// sections are read from one snapshot. Fails if the database fails or the client stops reading.
+async fn write_export(
+    mut conn: StoreSnapshot,
+    owner: UserId,
+    now: Timestamp,
+    head: String,
+    writer: &BodyWriter,
+) -> store::Result<()> {
+    writer.send(head.trim_end_matches('}').to_owned()).await?;
+    for (name, section) in ExportSection::ALL {
+        writer.send(format!(",\"{name}\":[")).await?;
         let mut cursor = None;
         let mut separator = "";
         loop {
             let page = section.read(&mut conn, owner, now, cursor.as_ref()).await?;
             for item in page.rows {
-                out.send(format!("{separator}{item}")).await?;
+                writer.send(format!("{separator}{item}")).await?;
                 separator = ",";
             }
             cursor = page.next;
@@ -97,14 +112,14 @@ async fn write(mut conn: Snapshot, owner: UserId, now: Timestamp, head: String, 
                 break;
             }
         }
-        out.send("]".to_owned()).await?;
+        writer.send("]".to_owned()).await?;
     }
-    out.send("}\n".to_owned()).await
+    writer.send("}\n".to_owned()).await
 }
 
 /// A list in the document.
 #[derive(Clone, Copy)]
-enum Section {
+enum ExportSection {
     Tasks,
     Reminders,
     Conversations,
@@ -113,7 +128,7 @@ enum Section {
     Schedules,
 }
 
-impl Section {
+impl ExportSection {
     const ALL: [(&str, Self); 6] = [
         ("tasks", Self::Tasks),
         ("reminders", Self::Reminders),
@@ -123,7 +138,8 @@ impl Section {
         ("schedules", Self::Schedules),
     ];
 
-    /// Returns one page of the list, its items as JSON.
+    /// Returns one page of the list, its items as JSON. Conversations, with all their messages, and executions are read
+    /// one at a time.
     async fn read(
         self,
         conn: &mut Conn,
@@ -132,7 +148,7 @@ impl Section {
         cursor: Option<&Cursor>,
     ) -> store::Result<Page<String>> {
         match self {
-            Self::Tasks => to_json(store::tasks::list(conn, owner, &Filter::default(), cursor, MAX_LIMIT).await?),
+            Self::Tasks => to_json(store::tasks::list(conn, owner, &TaskFilter::default(), cursor, MAX_LIMIT).await?),
             Self::Reminders => {
                 to_json(store::reminders::list(conn, owner, &Default::default(), cursor, MAX_LIMIT).await?)
             }
@@ -141,7 +157,7 @@ impl Section {
                 let mut rows = Vec::with_capacity(page.rows.len());
                 for conversation in page.rows {
                     let messages = all_messages(conn, owner, &conversation).await?;
-                    rows.push(Told { conversation, messages });
+                    rows.push(ExportedConversation { conversation, messages });
                 }
                 to_json(Page { rows, next: page.next })
             }
@@ -149,23 +165,24 @@ impl Section {
                 let page = store::notifications::list(conn, owner, false, cursor, MAX_LIMIT).await?;
                 to_json(Page { rows: page.rows.iter().map(|row| &row.notification).collect(), next: page.next })
             }
-            // One at a time, because of their output.
-            Self::Executions => to_json(store::data::executions(conn, owner, cursor, 1).await?),
+            // One at a time, because their output is large.
+            Self::Executions => to_json(store::data::export_executions(conn, owner, cursor, 1).await?),
             Self::Schedules => {
-                let filter = schedules::Filter::default();
-                to_json(schedules::list(conn, Whose::Users(owner), &filter, cursor, MAX_LIMIT, now).await?)
+                let filter = ScheduleFilter::default();
+                to_json(schedules::list(conn, OwnerScope::User(owner), &filter, cursor, MAX_LIMIT, now).await?)
             }
         }
     }
 }
 
-/// Returns the page with its rows as JSON.
+/// Encodes the rows of a page as JSON.
 fn to_json<T: Serialize>(page: Page<T>) -> store::Result<Page<String>> {
     let json = |row| serde_json::to_string(row).map_err(|error| store::Error::Corrupt(error.to_string()));
     let rows = page.rows.iter().map(json).collect::<store::Result<_>>()?;
     Ok(Page { rows, next: page.next })
 }
 
+/// Returns all messages of a conversation, page by page.
 async fn all_messages(conn: &mut Conn, owner: UserId, conversation: &Conversation) -> store::Result<Vec<Message>> {
     let mut messages = Vec::new();
     let mut cursor = None;
@@ -179,28 +196,30 @@ async fn all_messages(conn: &mut Conn, owner: UserId, conversation: &Conversatio
     }
 }
 
-/// Takes in an exported document; what is there already under the same id stays as it is.
+/// Imports an exported document.
+///
+/// Objects with an id that already exists are skipped.
 #[utoipa::path(
     post,
     path = "/api/data",
     tag = "data",
-    request_body = Document,
+    request_body = UserData,
     responses(
-        (status = 200, body = Imported),
+        (status = 200, description = "The number of added and skipped objects", body = ImportSummary),
     )
 )]
-pub(super) async fn import(mut change: Change<Import>) -> Result<Response, Problem> {
-    let Import(document) = std::mem::take(&mut change.body);
-    let Checked { tasks, reminders, dialogues } = check(document, &change.app)?;
-    let owner = change.user.id;
-    let now = change.app.clock().now();
-    change
-        .carry_out("data", async move |tx| {
-            let mut step = Step::begin(tx, owner).await?;
+pub(super) async fn import(mut request: IdempotentRequest<ImportBody>) -> Result<Response, Problem> {
+    let ImportBody(document) = std::mem::take(&mut request.body);
+    let CheckedImport { tasks, reminders, conversations } = check(document, &request.app)?;
+    let owner = request.user.id;
+    let now = request.app.clock().now();
+    request
+        .run_transaction("data", async move |tx| {
+            let mut step = UndoStep::begin(tx, owner).await?;
             let tasks = store::data::import_tasks(tx, &mut step, &tasks, now).await?;
             let reminders = store::data::import_reminders(tx, owner, &reminders, now).await?;
-            let conversations = store::data::import_conversations(tx, owner, &dialogues).await?;
-            Ok(Answer::Ok(Imported {
+            let conversations = store::data::import_conversations(tx, owner, &conversations).await?;
+            Ok(Success::Ok(ImportSummary {
                 tasks: count(tasks),
                 reminders: count(reminders),
                 conversations: count(conversations),
@@ -209,89 +228,93 @@ pub(super) async fn import(mut change: Change<Import>) -> Result<Response, Probl
         .await
 }
 
-fn count(imported: store::data::Imported) -> ImportedCount {
-    ImportedCount { added: imported.added, skipped: imported.skipped }
+fn count(imported: ImportCounts) -> ImportCount {
+    ImportCount { added: imported.added, skipped: imported.skipped }
 }
 
-/// A document to import, which may be larger than other bodies.
+/// A document to import. It may be larger than the body of any other request.
 #[derive(Default)]
-pub(super) struct Import(Option<Document>);
+pub(super) struct ImportBody(Option<UserData>);
 
-impl RequestBody for Import {
-    fn limit(app: &App) -> usize {
-        app.in_force().settings.max_import_bytes
+impl RequestBody for ImportBody {
+    fn max_bytes(app: &App) -> usize {
+        app.active_config().settings.max_import_bytes
     }
 
-    fn patience(_: &App) -> Option<Duration> {
+    fn timeout(_: &App) -> Option<Duration> {
         None
     }
 
     fn parse(parts: &Parts, bytes: &[u8]) -> Result<Self, Problem> {
-        input::json(parts, bytes).map(Some).map(Self)
+        input::parse_json(parts, bytes).map(Some).map(Self)
     }
 }
 
-/// A document whose every part is valid.
-struct Checked {
+/// A valid document.
+struct CheckedImport {
     tasks: Vec<Task>,
     reminders: Vec<Reminder>,
-    dialogues: Vec<Dialogue>,
+    conversations: Vec<FullConversation>,
 }
 
-/// Holds what comes from outside to the same rules as everything else.
-fn check(document: Option<Document>, app: &App) -> Result<Checked, Invalid> {
+/// Checks a document by the rules for all other input. Fails with all violations, or if the document is missing or has
+/// another format version.
+fn check(document: Option<UserData>, app: &App) -> Result<CheckedImport, Invalid> {
     let mut checks = Checks::default();
-    let document = document.ok_or_else(|| Invalid::one("body", "required", "must be given"))?;
-    if document.adjutant_export != FORMAT {
-        checks.fail("adjutant_export", "version", format!("must be {FORMAT}"));
+    let document = document.ok_or_else(|| Invalid::one("body", "required", "must not be empty"))?;
+    if document.adjutant_export != FORMAT_VERSION {
+        checks.fail("adjutant_export", "version", format!("must be {FORMAT_VERSION}"));
     }
-    let limits = app.in_force().settings.tasks;
+    let limits = app.active_config().settings.tasks;
     let mut tasks = Vec::with_capacity(document.tasks.len());
     for (at, task) in document.tasks.into_iter().enumerate() {
-        tasks.extend(checks.take(within(format!("tasks[{at}]"), task.check(limits))));
+        tasks.extend(checks.take(prefix_fields(format!("tasks[{at}]"), task.check(limits))));
     }
     let mut reminders = Vec::with_capacity(document.reminders.len());
     for (at, reminder) in document.reminders.into_iter().enumerate() {
-        reminders.extend(checks.take(within(format!("reminders[{at}]"), reminder.check())));
+        reminders.extend(checks.take(prefix_fields(format!("reminders[{at}]"), reminder.check())));
     }
-    let mut dialogues = Vec::with_capacity(document.conversations.len());
-    for (at, Told { conversation, messages }) in document.conversations.into_iter().enumerate() {
-        let place = format!("conversations[{at}]");
-        let conversation = checks.take(within(place.clone(), conversation.check()));
+    let mut conversations = Vec::with_capacity(document.conversations.len());
+    for (at, ExportedConversation { conversation, messages }) in document.conversations.into_iter().enumerate() {
+        let path = format!("conversations[{at}]");
+        let conversation = checks.take(prefix_fields(path.clone(), conversation.check()));
         let messages: Vec<_> = messages
             .into_iter()
             .enumerate()
-            .filter_map(|(at, message)| checks.take(within(format!("{place}.messages[{at}]"), message.check())))
+            .filter_map(|(at, message)| checks.take(prefix_fields(format!("{path}.messages[{at}]"), message.check())))
             .collect();
-        dialogues.extend(conversation.map(|conversation| Dialogue { conversation, messages }));
+        conversations.extend(conversation.map(|conversation| FullConversation { conversation, messages }));
     }
-    checks.finish(Some(Checked { tasks, reminders, dialogues }))
+    checks.finish(Some(CheckedImport { tasks, reminders, conversations }))
 }
 
-fn within<T>(place: String, result: Result<T, Invalid>) -> Result<T, Invalid> {
+/// Prefixes the fields of all violations with the path of the object.
+fn prefix_fields<T>(path: String, result: Result<T, Invalid>) -> Result<T, Invalid> {
     result.map_err(|mut invalid| {
         for violation in &mut invalid.violations {
-            violation.field = format!("{place}.{}", violation.field);
+            violation.field = format!("{path}.{}", violation.field);
         }
         invalid
     })
 }
 
-/// Erases everything the user has here. This cannot be undone.
+/// Erases all data of the user.
+///
+/// This cannot be undone.
 #[utoipa::path(
     delete,
     path = "/api/data",
     tag = "data",
     responses(
-        (status = 204, description = "It is gone"),
+        (status = 204, description = "All data of the user was erased"),
     )
 )]
-pub(super) async fn erase(change: Change<Nothing>) -> Result<Response, Problem> {
-    let owner = change.user.id;
-    change
-        .carry_out("data", async move |tx| {
+pub(super) async fn erase(request: IdempotentRequest<EmptyBody>) -> Result<Response, Problem> {
+    let owner = request.user.id;
+    request
+        .run_transaction("data", async move |tx| {
             store::data::erase(tx, owner).await?;
-            Ok(Answer::<NoBody>::NoContent)
+            Ok(Success::<NoBody>::NoContent)
         })
         .await
 }

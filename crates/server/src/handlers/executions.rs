@@ -1,7 +1,7 @@
-//! `/api/executions`: what agents were asked to do, what came of it, and what is happening.
+//! `/api/executions`: starts, lists, cancels and repeats executions, and streams their events.
 
 use api::executions::{
-    EndedExecution, Execution, ExecutionDraft, ExecutionResult, Executions, ListExecutions, OutputEvent, ReadEvents,
+    EndedExecution, EventParams, Execution, ExecutionDraft, ExecutionResult, Executions, ListExecutions, OutputEvent,
     StateEvent,
 };
 use axum::Json;
@@ -13,21 +13,23 @@ use futures::StreamExt;
 use model::execution::StateName;
 use model::{Invalid, User, UserId};
 use serde::Deserialize;
-use store::executions::{Filter, Kind, Whose};
-use store::idempotency::{Key, Reply, once};
+use store::executions::{ExecutionEventKind, ExecutionFilter, OwnerScope};
+use store::idempotency::{IdempotencyKey, StoredReply, run_once};
 use store::{Job, Transaction};
-use supervisor::{Draft, Follower, Origin, Told};
+use supervisor::{ExecutionFollower, FollowEvent, RunDraft, RunOrigin, RunRequest};
 use tokio_util::io::ReaderStream;
 use uuid::Uuid;
 
 use super::page;
-use crate::auth::Asking;
-use crate::change::{Answer, Change, Json as Input, Nothing, respond};
+use crate::auth::CurrentUser;
 use crate::event_stream;
-use crate::input::{self, Id, Params};
+use crate::idempotency::{EmptyBody, IdempotentRequest, JsonBody, Success, respond};
+use crate::input::{self, IdParam, QueryParams};
 use crate::{App, Problem};
 
 /// Runs an agent.
+///
+/// Returns the execution at once, or with `wait` when it has ended.
 #[utoipa::path(
     post,
     path = "/api/agents/{id}/executions",
@@ -35,49 +37,58 @@ use crate::{App, Problem};
     request_body = ExecutionDraft,
     params(("id" = String, Path)),
     responses(
-        (status = 202, description = "It waits for its place, or runs", body = Execution),
-        (status = 200, description = "With `wait`: it has ended", body = EndedExecution),
-        (status = 404),
+        (status = 202, description = "The execution is queued or running", body = Execution),
+        (status = 200, description = "With `wait`: the ended execution", body = EndedExecution),
+        (status = 404, description = "The user may run no agent with this id"),
         (status = 409, description = "The agent is disabled"),
-        (status = 429, description = "The queue is full"),
+        (status = 429, description = "The queue is full; try again later"),
     )
 )]
-pub(super) async fn submit(Id(agent): Id<String>, change: Change<Input<ExecutionDraft>>) -> Result<Response, Problem> {
-    let (app, user, Input(body), key) = change.into_parts();
+pub(super) async fn submit(
+    IdParam(agent): IdParam<String>,
+    request: IdempotentRequest<JsonBody<ExecutionDraft>>,
+) -> Result<Response, Problem> {
+    let (app, user, JsonBody(body), key) = request.into_parts();
     let wait = body.wait.unwrap_or(false);
-    start(&app, &user, &agent, draft(body), Origin::default(), key, wait).await
+    start(&app, &user, &agent, run_draft(body), RunOrigin::default(), key, wait).await
 }
 
-/// Returns the request for a run that a body describes.
-pub(crate) fn draft(body: ExecutionDraft) -> Draft {
+/// Converts a body to the draft of a run.
+pub(crate) fn run_draft(body: ExecutionDraft) -> RunDraft {
     let ExecutionDraft { input, parameters, working_directory, envs, timeout, wait: _ } = body;
-    Draft { input, parameters, working_directory, envs, timeout, message: None }
+    RunDraft { input, parameters, working_directory, envs, timeout, message: None }
 }
 
-/// Puts a run into the queue, once for its key, and waits for its end if that is wanted.
+/// Enqueues an execution, at most once for the idempotency key. With `wait` the response comes at its end.
+///
+/// Fails if the agent does not exist, rejects the draft or has a full queue.
 pub(super) async fn start(
     app: &App,
     user: &User,
     agent: &str,
-    draft: Draft,
-    origin: Origin,
-    key: Option<Key>,
+    draft: RunDraft,
+    origin: RunOrigin,
+    key: Option<IdempotencyKey>,
     wait: bool,
 ) -> Result<Response, Problem> {
     let submission = app.supervisor().prepare(user, agent, draft, origin)?;
     let supervisor = app.supervisor().clone();
     let enqueue = async move |tx: &mut Transaction| supervisor.enqueue(tx, submission).await;
-    let whose = Whose::Users(user.id);
-    let reply = enqueue_once(app, user.id, key, whose, enqueue).await.map_err(Problem::from_store("execution"))?;
-    reply.respond(app, wait).await
+    let scope = OwnerScope::User(user.id);
+    let enqueued = enqueue_once(app, user.id, key, scope, enqueue).await.map_err(Problem::from_store("execution"))?;
+    enqueued.respond(app, wait).await
 }
 
-/// Puts an execution into the queue by `enqueue`, once for the key of the user. `whose` says who may see it.
+/// Calls `enqueue`, which returns the id of the execution, in one transaction, at most once for the idempotency key of
+/// the user. A repetition returns the stored reply of the first request.
+///
+/// `scope` must include the owner of the execution. Fails if `enqueue` or the database fails, or the key was used for a
+/// different request.
 pub(super) async fn enqueue_once<W>(
     app: &App,
     user: UserId,
-    key: Option<Key>,
-    whose: Whose,
+    key: Option<IdempotencyKey>,
+    scope: OwnerScope,
     enqueue: W,
 ) -> store::Result<Enqueued>
 where
@@ -85,72 +96,75 @@ where
 {
     let now = app.clock().now();
     let job = async move |tx: &mut Transaction| {
-        let work = async move |tx: &mut Transaction| -> store::Result<Reply> {
+        let work = async move |tx: &mut Transaction| -> store::Result<StoredReply> {
             let id = enqueue(&mut *tx).await?;
-            let execution = store::executions::get(tx, whose, id).await?;
+            let execution = store::executions::get(tx, scope, id).await?;
             let body = serde_json::to_string(&execution);
             let body = body.map_err(|error| store::Error::Corrupt(error.to_string()))?;
-            Ok(Reply { status: StatusCode::ACCEPTED.as_u16(), body })
+            Ok(StoredReply { status: StatusCode::ACCEPTED.as_u16(), body })
         };
-        once(tx, user, key.as_ref(), now, work).await
+        run_once(tx, user, key.as_ref(), now, work).await
     };
     let (reply, is_replay) = app.store().transaction(job).await?;
-    Ok(Enqueued { reply, is_replay, whose })
+    Ok(Enqueued { reply, is_replay, scope })
 }
 
-/// An execution in the queue, as the answer describes it.
+/// An enqueued execution with the reply that was stored for it.
 pub(super) struct Enqueued {
-    reply: Reply,
+    reply: StoredReply,
     is_replay: bool,
-    whose: Whose,
+    scope: OwnerScope,
 }
 
 impl Enqueued {
-    /// Answers at once, or with `wait` when the execution has ended.
+    /// Returns the stored reply at once, or with `wait` the ended execution with its output. Fails if the database
+    /// fails.
     pub(super) async fn respond(self, app: &App, wait: bool) -> Result<Response, Problem> {
         #[derive(Deserialize)]
-        struct Queued {
+        struct ReplyBody {
             id: Uuid,
         }
 
         if !wait {
             return Ok(respond(self.reply, self.is_replay));
         }
-        let queued: Queued =
+        let body: ReplyBody =
             serde_json::from_str(&self.reply.body).map_err(|error| Problem::internal(error.to_string()))?;
-        done(app, self.whose, queued.id).await
+        wait_for_end(app, self.scope, body.id).await
     }
 }
 
-/// The end of an execution, however long that takes.
-async fn done(app: &App, whose: Whose, id: Uuid) -> Result<Response, Problem> {
-    let execution = app.supervisor().wait(whose, id).await.map_err(Problem::from_store("execution"))?;
-    let result = result_of(app, whose, id).await?;
+/// Waits for the end of an execution, without a time limit. Returns the response with its output.
+async fn wait_for_end(app: &App, scope: OwnerScope, id: Uuid) -> Result<Response, Problem> {
+    let execution = app.supervisor().wait(scope, id).await.map_err(Problem::from_store("execution"))?;
+    let result = read_result(app, scope, id).await?;
     Ok(Json(EndedExecution { execution: execution.into(), status: result.status, output: result.output })
         .into_response())
 }
 
-/// Executions, newest first: one's own, or everyone's for an administrator. Of a long `input` the first 1,000 characters
-/// are shown, with `…` behind them, and likewise of what is long in `context`; one execution alone has all of it.
+/// Lists the executions of the user, newest first.
+///
+/// An administrator sees the executions of all users. A long `input` and long values in `context` are cut to 1,000
+/// characters and end with `…`. A single execution has them in full.
 #[utoipa::path(
     get,
     path = "/api/executions",
     tag = "executions",
     params(ListExecutions),
-    responses((status = 200, body = Executions))
+    responses((status = 200, description = "A page of executions", body = Executions))
 )]
 pub(super) async fn list(
     State(app): State<App>,
-    Asking(user): Asking,
-    Params(params): Params<ListExecutions>,
+    CurrentUser(user): CurrentUser,
+    QueryParams(params): QueryParams<ListExecutions>,
 ) -> Result<Json<Executions>, Problem> {
-    let (limit, cursor) = input::page(&params)?;
+    let (limit, cursor) = input::page_params(&params)?;
     let states = match params.state.as_deref() {
         None => Vec::new(),
         Some("active") => vec![StateName::Idle, StateName::Starting, StateName::Running],
         Some(state) => vec![StateName::parse("state", state)?],
     };
-    let filter = Filter {
+    let filter = ExecutionFilter {
         agent_id: params.agent_id,
         schedule_id: params.schedule_id,
         session_id: params.session_id,
@@ -158,73 +172,81 @@ pub(super) async fn list(
         reference: params.reference,
     };
     let mut reader = app.store().reader().await?;
-    let found = store::executions::list(&mut reader, visible(&user), &filter, cursor.as_ref(), limit).await?;
+    let found = store::executions::list(&mut reader, visible_scope(&user), &filter, cursor.as_ref(), limit).await?;
     Ok(page(found, Executions::new))
 }
 
-/// One execution.
+/// Returns an execution.
 #[utoipa::path(
     get,
     path = "/api/executions/{id}",
     tag = "executions",
     params(("id" = Uuid, Path)),
-    responses((status = 200, body = Execution), (status = 404))
+    responses(
+        (status = 200, description = "The execution", body = Execution),
+        (status = 404, description = "The user has no execution with this id"),
+    )
 )]
 pub(super) async fn get(
     State(app): State<App>,
-    Asking(user): Asking,
-    Id(id): Id<Uuid>,
+    CurrentUser(user): CurrentUser,
+    IdParam(id): IdParam<Uuid>,
 ) -> Result<Json<Execution>, Problem> {
     let mut reader = app.store().reader().await?;
-    let execution = store::executions::get(&mut reader, visible(&user), id).await;
+    let execution = store::executions::get(&mut reader, visible_scope(&user), id).await;
     Ok(Json(execution.map_err(Problem::from_store("execution"))?.into()))
 }
 
-/// What came of an execution that has ended.
+/// Returns the result of an ended execution.
 #[utoipa::path(
     get,
     path = "/api/executions/{id}/result",
     tag = "executions",
     params(("id" = Uuid, Path)),
     responses(
-        (status = 200, body = ExecutionResult),
-        (status = 404),
-        (status = 409, description = "It has not ended yet"),
+        (status = 200, description = "The result", body = ExecutionResult),
+        (status = 404, description = "The user has no execution with this id"),
+        (status = 409, description = "The execution has not ended"),
     )
 )]
 pub(super) async fn result(
     State(app): State<App>,
-    Asking(user): Asking,
-    Id(id): Id<Uuid>,
+    CurrentUser(user): CurrentUser,
+    IdParam(id): IdParam<Uuid>,
 ) -> Result<Json<ExecutionResult>, Problem> {
-    result_of(&app, visible(&user), id).await.map(Json)
+    read_result(&app, visible_scope(&user), id).await.map(Json)
 }
 
-async fn result_of(app: &App, whose: Whose, id: Uuid) -> Result<ExecutionResult, Problem> {
+/// Returns the result of an ended execution. Fails with 404 if it is not in the scope, and with 409 if it has not
+/// ended.
+async fn read_result(app: &App, scope: OwnerScope, id: Uuid) -> Result<ExecutionResult, Problem> {
     let mut reader = app.store().reader().await?;
-    store::executions::result(&mut reader, whose, id).await.map_err(Problem::from_store("execution"))
+    store::executions::result(&mut reader, scope, id).await.map_err(Problem::from_store("execution"))
 }
 
-/// Asks an execution to stop.
+/// Cancels an execution.
 #[utoipa::path(
     post,
     path = "/api/executions/{id}/cancel",
     tag = "executions",
     params(("id" = Uuid, Path)),
     responses(
-        (status = 200, description = "It ends now, or soon", body = Execution),
-        (status = 404),
-        (status = 409, description = "It has ended already"),
+        (status = 200, description = "The execution was cancelled, or will end soon", body = Execution),
+        (status = 404, description = "The user has no execution with this id"),
+        (status = 409, description = "The execution has already ended"),
     )
 )]
-pub(super) async fn cancel(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
-    let supervisor = change.app.supervisor().clone();
-    let whose = visible(&change.user);
-    let cancel = async move |tx: &mut Transaction| supervisor.cancel(tx, whose, id).await.map(Answer::Ok);
-    change.carry_out("execution", cancel).await
+pub(super) async fn cancel(
+    IdParam(id): IdParam<Uuid>,
+    request: IdempotentRequest<EmptyBody>,
+) -> Result<Response, Problem> {
+    let supervisor = request.app.supervisor().clone();
+    let scope = visible_scope(&request.user);
+    let cancel = async move |tx: &mut Transaction| supervisor.cancel(tx, scope, id).await.map(Success::Ok);
+    request.run_transaction("execution", cancel).await
 }
 
-/// Asks the same of the same agent again, as a new execution.
+/// Runs the same request again, as a new execution.
 #[utoipa::path(
     post,
     path = "/api/executions/{id}/retry",
@@ -232,138 +254,149 @@ pub(super) async fn cancel(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<
     params(("id" = Uuid, Path)),
     responses(
         (status = 202, description = "The new execution", body = Execution),
-        (status = 404),
-        (status = 409, description = "It has not ended yet, or had secrets that were not kept"),
+        (status = 404, description = "The user has no execution with this id"),
+        (status = 409, description = "The execution has not ended, or its request contained secrets and was not stored"),
     )
 )]
-pub(super) async fn retry(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
-    let (app, user, Nothing, key) = change.into_parts();
+pub(super) async fn retry(
+    IdParam(id): IdParam<Uuid>,
+    request: IdempotentRequest<EmptyBody>,
+) -> Result<Response, Problem> {
+    let (app, user, EmptyBody, key) = request.into_parts();
     let mut reader = app.store().reader().await?;
-    let stored = store::executions::again(&mut reader, visible(&user), id).await;
-    let stored = stored.map_err(Problem::from_store("execution"))?;
+    let row = store::executions::get_for_rerun(&mut reader, visible_scope(&user), id).await;
+    let row = row.map_err(Problem::from_store("execution"))?;
     drop(reader);
-    let Some(request) = stored.request else {
-        let detail = "what it was asked for had secrets in it, which are not kept: send it anew";
+    let Some(request) = row.request else {
+        let detail = "the request contained secrets and was not stored; send a new request";
         return Err(Problem::new(StatusCode::CONFLICT, "not-kept", detail));
     };
-    let request: supervisor::Request =
-        serde_json::from_str(&request).map_err(|error| Problem::internal(error.to_string()))?;
-    let draft = Draft {
+    let request: RunRequest = serde_json::from_str(&request).map_err(|error| Problem::internal(error.to_string()))?;
+    let draft = RunDraft {
         input: request.input,
         parameters: Some(request.parameters),
         working_directory: request.working_directory.map(|path| path.to_string_lossy().into_owned()),
         envs: None,
-        timeout: Some(stored.execution.timeout),
+        timeout: Some(row.execution.timeout),
         message: request.message,
     };
-    let mut origin = Origin::default();
+    let mut origin = RunOrigin::default();
     origin.context.insert("retry_of".to_owned(), id.to_string().into());
-    start(&app, &user, &stored.execution.agent_id, draft, origin, key, false).await
+    start(&app, &user, &row.execution.agent_id, draft, origin, key, false).await
 }
 
-/// What happens in an execution, from its beginning or behind `Last-Event-ID`, until its end: `state`, `output`, `said`
-/// (what is more than text: a piece of an artifact, a message, a word on how it goes), `usage`, and last `result`.
+/// Streams the events of an execution until its end.
+///
+/// The stream starts at the first event or after `Last-Event-ID`. The events are `state`, `output`, `said` (rich
+/// output: part of an artifact, a message or a progress report), `usage`, and finally `result`.
 #[utoipa::path(
     get,
     path = "/api/executions/{id}/events",
     tag = "executions",
     params(
         ("id" = Uuid, Path),
-        ReadEvents,
-        ("Last-Event-ID" = Option<i64>, Header, description = "The last event that was seen"),
+        EventParams,
+        ("Last-Event-ID" = Option<i64>, Header, description = "The id of the last event that the client has received"),
     ),
     responses(
-        (status = 200, description = "Server-Sent Events", content_type = "text/event-stream"),
-        (status = 404),
+        (status = 200, description = "Server-sent events", content_type = "text/event-stream"),
+        (status = 404, description = "The user has no execution with this id"),
     )
 )]
 pub(super) async fn events(
     State(app): State<App>,
-    Asking(user): Asking,
-    Id(id): Id<Uuid>,
-    Params(params): Params<ReadEvents>,
+    CurrentUser(user): CurrentUser,
+    IdParam(id): IdParam<Uuid>,
+    QueryParams(params): QueryParams<EventParams>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let so_far = params.follow == Some(false);
+    let existing_only = params.follow == Some(false);
     let after = event_stream::last_event_id(&headers)?.unwrap_or(0);
-    let whose = visible(&user);
+    let scope = visible_scope(&user);
     let mut reader = app.store().reader().await?;
-    store::executions::get(&mut reader, whose, id).await.map_err(Problem::from_store("execution"))?;
+    store::executions::get(&mut reader, scope, id).await.map_err(Problem::from_store("execution"))?;
     drop(reader);
-    let follower = app.supervisor().follow(whose, id, after);
-    let follower = if so_far { follower.so_far() } else { follower };
+    let follower = app.supervisor().follow(scope, id, after);
+    let follower = if existing_only { follower.existing_only() } else { follower };
     let stopping = app.stopping().clone();
     let events = futures::stream::unfold((app, follower), move |(app, mut follower)| async move {
         let event = follower.next().await.ok().flatten()?;
-        let text = block(&app, whose, &follower, event).await;
+        let text = encode_event(&app, scope, &follower, event).await;
         Some((text, (app, follower)))
     });
-    // A client resumes with the last id on the server that comes next.
+    // On shutdown the stream ends. The client reconnects with the last id.
     Ok(event_stream::stream(events.take_until(stopping.cancelled_owned())))
 }
 
-/// A file that an execution left.
+/// Returns a file that an execution produced.
 #[utoipa::path(
     get,
     path = "/api/executions/{id}/artifacts/{name}",
     tag = "executions",
-    params(("id" = Uuid, Path), ("name" = String, Path, description = "As the result has it")),
+    params(("id" = Uuid, Path), ("name" = String, Path, description = "The name in the result")),
     responses(
         (status = 200, description = "The file", content_type = "application/octet-stream"),
-        (status = 404),
+        (status = 404, description = "The execution has no artifact with this name, or its file is on a different node"),
     )
 )]
 pub(super) async fn artifact(
     State(app): State<App>,
-    Asking(user): Asking,
+    CurrentUser(user): CurrentUser,
     Path((id, name)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
     let id = Uuid::try_parse(&id).map_err(|_| Invalid::one("id", "uuid", "must be a UUID"))?;
-    let result = result_of(&app, visible(&user), id).await?;
-    // Only what was listed when the run ended: no name leads anywhere else.
+    let result = read_result(&app, visible_scope(&user), id).await?;
+    // Only listed artifacts are served, so a name cannot escape the directory.
     if !result.artifacts.iter().any(|artifact| artifact.name == name) {
         return Err(Problem::not_found("artifact"));
     }
-    let file = tokio::fs::File::open(app.supervisor().artifact(id, &name)).await;
-    let file = file.map_err(|_| Problem::not_found("artifact on this machine"))?;
+    let file = tokio::fs::File::open(app.supervisor().artifact_path(id, &name)).await;
+    let file = file.map_err(|_| {
+        let detail = "the file of the artifact is not on this node";
+        Problem::new(StatusCode::NOT_FOUND, "not-found", detail)
+    })?;
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
-        // Nobody's browser takes it for a page of ours.
+        // A browser must not show the file as a page of this server.
         (header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment")),
         (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     ];
     Ok((headers, Body::from_stream(ReaderStream::new(file))).into_response())
 }
 
-/// One event as it goes over the wire.
-async fn block(app: &App, whose: Whose, follower: &Follower, told: Told) -> String {
-    let event = |id: Option<i64>, name: &str, data: serde_json::Result<String>| {
+/// Encodes one event as a server-sent event. Only stored events have an id. A gap is an output without text and with
+/// the number of missing bytes. Returns an empty text if the result of an ended execution cannot be read.
+async fn encode_event(app: &App, scope: OwnerScope, follower: &ExecutionFollower, event: FollowEvent) -> String {
+    let encode = |id: Option<i64>, name: &str, data: serde_json::Result<String>| {
         let id = id.map(|id| id.to_string());
         event_stream::encode(id.as_deref(), name, &data.unwrap_or_default())
     };
-    match told {
-        Told::Event(told) if told.kind == Kind::State => {
-            let data = serde_json::to_string(&StateEvent { state: told.text, at: told.at });
-            event(Some(told.seq), "state", data)
+    match event {
+        FollowEvent::Event(event) if event.kind == ExecutionEventKind::State => {
+            let data = serde_json::to_string(&StateEvent { state: event.text, at: event.at });
+            encode(Some(event.seq), "state", data)
         }
-        // With nothing around it that would have to be read twice.
-        Told::Event(told) if told.kind == Kind::Said => event(Some(told.seq), "said", Ok(told.text)),
-        Told::Event(told) => {
-            let missing_bytes = (told.kind == Kind::Gap).then(|| told.text.parse().unwrap_or_default());
-            let text = if missing_bytes.is_some() { String::new() } else { told.text };
-            let data = serde_json::to_string(&OutputEvent { stream: told.stream, text, missing_bytes, at: told.at });
-            event(Some(told.seq), "output", data)
+        // The text is JSON already.
+        FollowEvent::Event(event) if event.kind == ExecutionEventKind::RichOutput => {
+            encode(Some(event.seq), "said", Ok(event.text))
         }
-        Told::Usage(usage) => event(None, "usage", serde_json::to_string(&usage)),
-        Told::End(_) => match result_of(app, whose, follower.id()).await {
-            Ok(result) => event(None, "result", serde_json::to_string(&result)),
-            // It was removed in this moment.
+        FollowEvent::Event(event) => {
+            let is_gap = event.kind == ExecutionEventKind::Gap;
+            let missing_bytes = is_gap.then(|| event.text.parse().unwrap_or_default());
+            let text = if is_gap { String::new() } else { event.text };
+            let data = serde_json::to_string(&OutputEvent { stream: event.stream, text, missing_bytes, at: event.at });
+            encode(Some(event.seq), "output", data)
+        }
+        FollowEvent::Usage(usage) => encode(None, "usage", serde_json::to_string(&usage)),
+        FollowEvent::End(_) => match read_result(app, scope, follower.id()).await {
+            Ok(result) => encode(None, "result", serde_json::to_string(&result)),
+            // The execution was deleted in the meantime.
             Err(_) => String::new(),
         },
     }
 }
 
-/// An administrator sees everyone's (OPS-6).
-pub(super) fn visible(user: &User) -> Whose {
-    if user.is_admin() { Whose::Everyones } else { Whose::Users(user.id) }
+/// Returns the executions that the user may see: all for an administrator (OPS-6), otherwise those of the user.
+pub(super) fn visible_scope(user: &User) -> OwnerScope {
+    if user.is_admin() { OwnerScope::AllUsers } else { OwnerScope::User(user.id) }
 }

@@ -1,4 +1,5 @@
-//! The endpoints below `/api`, one file a noun. All of them act for the user who asks and see nothing else.
+//! The handlers of `/api`, `/chat` and `/agent/run`, one file for each kind of object. All of them act for the current
+//! user. Only administrators see data of several users.
 
 pub(crate) mod agents;
 mod backup;
@@ -27,11 +28,12 @@ use utoipa_axum::routes;
 
 use crate::App;
 
-/// Paths with a wildcard: the description has another form of them than the router.
+/// Paths with a wildcard. The router and OpenAPI write them differently.
 #[derive(OpenApi)]
 #[openapi(paths(executions::artifact))]
 struct Wildcards;
 
+/// Returns the routes with their descriptions.
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Wildcards::openapi())
         .routes(routes!(chat::stream))
@@ -70,7 +72,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(schedules::explain))
         .routes(routes!(sessions::list, sessions::open))
         .routes(routes!(sessions::get, sessions::close))
-        .routes(routes!(sessions::say))
+        .routes(routes!(sessions::send_message))
         .routes(routes!(conversations::list))
         .routes(routes!(conversations::get, conversations::delete))
         .routes(routes!(data::export, data::import, data::erase))
@@ -79,35 +81,37 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(tokens::revoke))
 }
 
-/// How long a request may take before it is given up.
-pub(crate) fn time_limit(method: &Method, route: &str, usual: Duration) -> Duration {
+/// Returns the time limit until the response of a request starts. `default` is the configured limit. `Duration::MAX`
+/// means no limit: for imports, restores, A2A, and endpoints that may wait for the end of an execution.
+pub(crate) fn time_limit(method: &Method, route: &str, default: Duration) -> Duration {
     match route {
-        // As long as its body takes to arrive and to be stored.
+        // Large bodies may take any time to arrive and to be stored.
         RESTORE | IMPORT if *method == Method::POST => Duration::MAX,
-        // Whoever asks for the end of a run waits for it.
+        // With `wait` the response comes at the end of an execution.
         "/api/agents/{id}/executions" | "/api/agents/{id}/status" | "/api/schedules/{id}/run" => Duration::MAX,
         "/api/sessions/{id}/messages" => Duration::MAX,
-        // Whoever sends a message waits for the answer, and whoever subscribes for all that follows.
-        _ if route.starts_with(AGENTS) || route.starts_with(GRPC[0]) || route.starts_with(GRPC[1]) => Duration::MAX,
-        // A turn has its own limit, and ends with words.
-        "/chat" | "/chat/stream" | "/agent/run" => usual.saturating_mul(2).saturating_add(Duration::from_secs(5)),
-        _ => usual,
+        // A2A requests wait for the answer of an agent, or subscribe to updates.
+        _ if route.starts_with(A2A_PREFIX) => Duration::MAX,
+        _ if A2A_GRPC_PREFIXES.iter().any(|prefix| route.starts_with(prefix)) => Duration::MAX,
+        // A turn has its own limit and ends with a reply. This limit is only a safeguard.
+        "/chat" | "/chat/stream" | "/agent/run" => default.saturating_mul(2).saturating_add(Duration::from_secs(5)),
+        _ => default,
     }
 }
 
-/// Takes the place of everything, so a repetition changes nothing and needs no key.
+/// Replaces all data. A repetition has the same result, so it accepts no idempotency key.
 pub(crate) const RESTORE: &str = "/api/restore";
-/// Below this and these agents are called by A2A.
-const AGENTS: &str = "/agents/";
-const GRPC: [&str; 2] = ["/lf.a2a.v1.A2AService/", "/a2a.v1.A2AService/"];
+/// The paths of A2A.
+const A2A_PREFIX: &str = "/agents/";
+const A2A_GRPC_PREFIXES: [&str; 2] = ["/lf.a2a.v1.A2AService/", "/a2a.v1.A2AService/"];
 const IMPORT: &str = "/api/data";
 
-/// Returns a page of the store in the form of `new`.
+/// Converts a page of the store with `new`, which takes the items and the cursor of the next page.
 fn page<T: Into<U>, U, P>(page: Page<T>, new: impl FnOnce(Vec<U>, Option<String>) -> P) -> Json<P> {
     let next_cursor = page.next.as_ref().map(Cursor::encode);
     Json(new(page.rows.into_iter().map(Into::into).collect(), next_cursor))
 }
 
-/// A change whose answer has no body.
+/// The body of a response that has none.
 #[derive(Serialize)]
 enum NoBody {}

@@ -1,4 +1,4 @@
-//! `/api/notifications`: what the user was told, and what is told from now on.
+//! `/api/notifications`: lists and streams the notifications of the user.
 
 use api::notifications::{ListNotifications, Notification, Notifications};
 use axum::Json;
@@ -10,26 +10,26 @@ use store::page::Page;
 use uuid::Uuid;
 
 use super::page;
-use crate::auth::Asking;
-use crate::change::{Answer, Change, Nothing};
+use crate::auth::CurrentUser;
 use crate::event_stream;
-use crate::input::{self, Id, NoParameters, Params};
+use crate::idempotency::{EmptyBody, IdempotentRequest, Success};
+use crate::input::{self, IdParam, NoParameters, QueryParams};
 use crate::{App, Problem};
 
-/// What the user was told, newest first.
+/// Lists the notifications of the user, newest first.
 #[utoipa::path(
     get,
     path = "/api/notifications",
     tag = "notifications",
     params(ListNotifications),
-    responses((status = 200, body = Notifications))
+    responses((status = 200, description = "A page of notifications", body = Notifications))
 )]
 pub(super) async fn list(
     State(app): State<App>,
-    Asking(user): Asking,
-    Params(params): Params<ListNotifications>,
+    CurrentUser(user): CurrentUser,
+    QueryParams(params): QueryParams<ListNotifications>,
 ) -> Result<Json<Notifications>, Problem> {
-    let (limit, cursor) = input::page(&params)?;
+    let (limit, cursor) = input::page_params(&params)?;
     let unread = params.unread.unwrap_or(false);
     let mut reader = app.store().reader().await?;
     let found = store::notifications::list(&mut reader, user.id, unread, cursor.as_ref(), limit).await?;
@@ -37,55 +37,62 @@ pub(super) async fn list(
     Ok(page(Page { rows, next: found.next }, Notifications::new))
 }
 
-/// What the user is told from now on, or behind `Last-Event-ID`: one event, `notification`, for each.
+/// Streams the notifications of the user, from now on or after `Last-Event-ID`.
+///
+/// Each is an event `notification`.
 #[utoipa::path(
     get,
     path = "/api/notifications/stream",
     tag = "notifications",
-    params(("Last-Event-ID" = Option<i64>, Header, description = "The last event that was seen; 0 for all that are kept")),
-    responses((status = 200, description = "Server-Sent Events", content_type = "text/event-stream"))
+    params(("Last-Event-ID" = Option<i64>, Header, description = "The last event that the client has received, or 0 for all")),
+    responses((status = 200, description = "Server-sent events", content_type = "text/event-stream"))
 )]
 pub(super) async fn stream(
     State(app): State<App>,
-    Asking(user): Asking,
-    Params(_params): Params<NoParameters>,
+    CurrentUser(user): CurrentUser,
+    QueryParams(_params): QueryParams<NoParameters>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let after = match event_stream::last_event_id(&headers)? {
         Some(after) => after,
-        None => store::notifications::last(&mut app.store().reader().await?, user.id).await?,
+        None => store::notifications::last_seq(&mut app.store().reader().await?, user.id).await?,
     };
     let follower = app.notifier().follow(user.id, after);
     let stopping = app.stopping().clone();
-    // Sent at once, so that the client knows that it is connected, and after which event.
-    let start = format!("{}{}", sse::position(after), sse::KEEP_ALIVE);
+    // Sent at once, so that the client knows that it is connected and from which event it can resume.
+    let start = format!("{}{}", sse::encode_last_id(after), sse::KEEP_ALIVE);
     let events = futures::stream::unfold(follower, |mut follower| async move {
-        let told = follower.next().await.ok()?;
-        let data = serde_json::to_string(&told.notification).unwrap_or_default();
-        Some((event_stream::encode(Some(&told.seq.to_string()), "notification", &data), follower))
+        let numbered = follower.next().await.ok()?;
+        let data = serde_json::to_string(&numbered.notification).unwrap_or_default();
+        Some((event_stream::encode(Some(&numbered.seq.to_string()), "notification", &data), follower))
     });
     let events = futures::stream::iter([start]).chain(events);
-    // A client resumes with the last id on the server that comes next.
+    // On shutdown the stream ends. The client reconnects with the last id.
     Ok(event_stream::stream(events.take_until(stopping.cancelled_owned())))
 }
 
-/// Notes that a notification was read; the first time counts.
+/// Marks a notification as read.
+///
+/// A repetition keeps the first time.
 #[utoipa::path(
     post,
     path = "/api/notifications/{id}/read",
     tag = "notifications",
     params(("id" = Uuid, Path)),
     responses(
-        (status = 200, body = Notification),
-        (status = 404),
+        (status = 200, description = "The notification", body = Notification),
+        (status = 404, description = "The user has no notification with this id"),
     )
 )]
-pub(super) async fn read(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
-    let owner = change.user.id;
-    let now = change.app.clock().now();
-    change
-        .carry_out("notification", async move |tx| {
-            store::notifications::mark_read(tx, owner, id, now).await.map(Answer::Ok)
+pub(super) async fn read(
+    IdParam(id): IdParam<Uuid>,
+    request: IdempotentRequest<EmptyBody>,
+) -> Result<Response, Problem> {
+    let owner = request.user.id;
+    let now = request.app.clock().now();
+    request
+        .run_transaction("notification", async move |tx| {
+            store::notifications::mark_read(tx, owner, id, now).await.map(Success::Ok)
         })
         .await
 }

@@ -1,107 +1,119 @@
-//! `/api/reminders`.
+//! `/api/reminders`: the reminders of the user.
 
-use api::reminders::{ListReminders, Reminder, ReminderDraft, Reminders, Status};
+use api::reminders::{ListReminders, Reminder, ReminderDraft, ReminderStatus, Reminders};
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
-use store::reminders::Filter;
-use store::undo::Step;
+use store::reminders::ReminderFilter;
+use store::undo::UndoStep;
 use uuid::Uuid;
 
 use super::{NoBody, page};
-use crate::auth::Asking;
-use crate::change::{Answer, Change, Json as Body, Nothing};
-use crate::input::{self, Id, Params};
+use crate::auth::CurrentUser;
+use crate::idempotency::{EmptyBody, IdempotentRequest, JsonBody, Success};
+use crate::input::{self, IdParam, QueryParams};
 use crate::{App, Problem};
 
-/// The user's reminders, oldest first.
+/// Lists the reminders of the user, oldest first.
+///
+/// Without `status` only scheduled ones.
 #[utoipa::path(
     get,
     path = "/api/reminders",
     tag = "reminders",
     params(ListReminders),
-    responses((status = 200, body = Reminders))
+    responses((status = 200, description = "A page of reminders", body = Reminders))
 )]
 pub(super) async fn list(
     State(app): State<App>,
-    Asking(user): Asking,
-    Params(params): Params<ListReminders>,
+    CurrentUser(user): CurrentUser,
+    QueryParams(params): QueryParams<ListReminders>,
 ) -> Result<Json<Reminders>, Problem> {
-    let (limit, cursor) = input::page(&params)?;
+    let (limit, cursor) = input::page_params(&params)?;
     let status = match params.status.as_deref() {
-        None => Some(Status::Scheduled),
+        None => Some(ReminderStatus::Scheduled),
         Some("all") => None,
-        Some(word) => Some(Status::parse("status", word)?),
+        Some(word) => Some(ReminderStatus::parse("status", word)?),
     };
     let mut reader = app.store().reader().await?;
-    let filter = Filter { status, task_id: params.task_id };
+    let filter = ReminderFilter { status, task_id: params.task_id };
     let found = store::reminders::list(&mut reader, user.id, &filter, cursor.as_ref(), limit).await?;
     Ok(page(found, Reminders::new))
 }
 
-/// Sets a reminder for a task; it can be undone like a change of the task.
+/// Adds a reminder to a task.
+///
+/// It can be undone like a change to the task.
 #[utoipa::path(
     post,
     path = "/api/reminders",
     tag = "reminders",
     request_body = ReminderDraft,
     responses(
-        (status = 201, body = Reminder),
-        (status = 404, description = "The user has no such task"),
+        (status = 201, description = "The new reminder", body = Reminder),
+        (status = 404, description = "The user has no task with this id"),
         (status = 409, description = "The task is completed"),
     )
 )]
-pub(super) async fn create(change: Change<Body<ReminderDraft>>) -> Result<Response, Problem> {
-    let app = &change.app;
-    let user = &change.user;
-    let draft = change.body.0.clone();
+pub(super) async fn create(request: IdempotentRequest<JsonBody<ReminderDraft>>) -> Result<Response, Problem> {
+    let app = &request.app;
+    let user = &request.user;
+    let draft = request.body.0.clone();
     let reminder = draft.check(app.clock(), user)?;
     let owner = user.id;
     let now = app.clock().now();
-    change
-        .carry_out("task", async move |tx| {
-            let mut step = Step::begin(tx, owner).await?;
+    request
+        .run_transaction("task", async move |tx| {
+            let mut step = UndoStep::begin(tx, owner).await?;
             store::reminders::create(tx, &mut step, &reminder, now).await?;
-            Ok(Answer::Created(reminder))
+            Ok(Success::Created(reminder))
         })
         .await
 }
 
-/// One reminder.
+/// Returns a reminder.
 #[utoipa::path(
     get,
     path = "/api/reminders/{id}",
     tag = "reminders",
     params(("id" = Uuid, Path)),
-    responses((status = 200, body = Reminder), (status = 404))
+    responses(
+        (status = 200, description = "The reminder", body = Reminder),
+        (status = 404, description = "The user has no reminder with this id"),
+    )
 )]
 pub(super) async fn get(
     State(app): State<App>,
-    Asking(user): Asking,
-    Id(id): Id<Uuid>,
+    CurrentUser(user): CurrentUser,
+    IdParam(id): IdParam<Uuid>,
 ) -> Result<Json<Reminder>, Problem> {
     let mut reader = app.store().reader().await?;
     let reminder = store::reminders::get(&mut reader, user.id, id).await;
     Ok(Json(reminder.map_err(Problem::from_store("reminder"))?))
 }
 
-/// Removes a reminder, for good.
+/// Deletes a reminder.
+///
+/// This cannot be undone.
 #[utoipa::path(
     delete,
     path = "/api/reminders/{id}",
     tag = "reminders",
     params(("id" = Uuid, Path)),
     responses(
-        (status = 204, description = "It is gone"),
-        (status = 404),
+        (status = 204, description = "The reminder was deleted"),
+        (status = 404, description = "The user has no reminder with this id"),
     )
 )]
-pub(super) async fn delete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
-    let owner = change.user.id;
-    change
-        .carry_out("reminder", async move |tx| {
+pub(super) async fn delete(
+    IdParam(id): IdParam<Uuid>,
+    request: IdempotentRequest<EmptyBody>,
+) -> Result<Response, Problem> {
+    let owner = request.user.id;
+    request
+        .run_transaction("reminder", async move |tx| {
             store::reminders::delete(tx, owner, id).await?;
-            Ok(Answer::<NoBody>::NoContent)
+            Ok(Success::<NoBody>::NoContent)
         })
         .await
 }

@@ -1,109 +1,122 @@
-//! `/api/schedules`: agents that are run at certain times. Whoever has a schedule runs programs on this host, so making,
-//! changing and running one is for administrators (OPS-6); others see their own, which they have left.
+//! `/api/schedules`: rules that run agents at certain times. A schedule runs programs on this host, so only administrators
+//! may create, change and run one (OPS-6). Users can still read the schedules that they own.
 
 use api::executions::{EndedExecution, Execution, Executions};
 use api::schedules::{
-    Decisions, ExplainAt, Explanation, ListDecisions, ListScheduleExecutions, ListSchedules, NextTimes, Schedule,
-    ScheduleDraft, SchedulePatch, SchedulePause, ScheduleRun, Schedules, Source, Times,
+    Decisions, ExplainParams, ListDecisions, ListScheduleExecutions, ListSchedules, NextTimesParams, Schedule,
+    ScheduleDraft, ScheduleExplanation, SchedulePatch, SchedulePause, ScheduleRun, ScheduleSource, Schedules, Times,
 };
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use model::due::Due;
+use model::due::DueDate;
 use model::{Invalid, User};
 use store::Transaction;
-use store::schedules::Filter;
+use store::executions::ExecutionFilter;
+use store::schedules::ScheduleFilter;
 use uuid::Uuid;
 
-use super::executions::{enqueue_once, visible};
+use super::executions::{enqueue_once, visible_scope};
 use super::{NoBody, page};
-use crate::auth::{Asking, require_admin};
-use crate::change::{Answer, Change, Json as Input, Nothing, Perhaps};
-use crate::input::{self, Id, Params};
+use crate::auth::{CurrentUser, require_admin};
+use crate::idempotency::{EmptyBody, IdempotentRequest, JsonBody, OptionalJson, Success};
+use crate::input::{self, IdParam, QueryParams};
 use crate::{App, Problem};
 
-/// The number of times that are returned by default.
-const DEFAULT_TIMES: i64 = 5;
-const MAX_REASON: usize = 500;
+/// The default number of occurrences in `next`.
+const DEFAULT_TIMES_LIMIT: i64 = 5;
+const MAX_REASON_CHARS: usize = 500;
 
-/// Schedules, oldest first: one's own, or everyone's for an administrator.
+/// Lists the schedules of the user, oldest first.
+///
+/// An administrator sees the schedules of all users.
 #[utoipa::path(
     get,
     path = "/api/schedules",
     tag = "schedules",
     params(ListSchedules),
-    responses((status = 200, body = Schedules))
+    responses((status = 200, description = "A page of schedules", body = Schedules))
 )]
 pub(super) async fn list(
     State(app): State<App>,
-    Asking(user): Asking,
-    Params(params): Params<ListSchedules>,
+    CurrentUser(user): CurrentUser,
+    QueryParams(params): QueryParams<ListSchedules>,
 ) -> Result<Json<Schedules>, Problem> {
-    let (limit, cursor) = input::page(&params)?;
+    let (limit, cursor) = input::page_params(&params)?;
     let ListSchedules { agent_id, enabled, source, reference, .. } = params;
-    let filter = Filter { agent_id, source, enabled, reference };
+    let filter = ScheduleFilter { agent_id, source, enabled, reference };
     let mut reader = app.store().reader().await?;
     let now = app.clock().now();
-    let found = store::schedules::list(&mut reader, visible(&user), &filter, cursor.as_ref(), limit, now).await?;
+    let found = store::schedules::list(&mut reader, visible_scope(&user), &filter, cursor.as_ref(), limit, now).await?;
     Ok(page(found, Schedules::new))
 }
 
-/// Makes a schedule.
+/// Adds a schedule.
+///
+/// Requires the scope `adjutant:admin`.
 #[utoipa::path(
     post,
     path = "/api/schedules",
     tag = "schedules",
     request_body = ScheduleDraft,
     responses(
-        (status = 201, body = Schedule),
-        (status = 403),
-        (status = 409, description = "Its name is taken"),
+        (status = 201, description = "The new schedule", body = Schedule),
+        (status = 403, description = "The scope adjutant:admin is required"),
+        (status = 409, description = "A schedule with this name exists"),
     )
 )]
-pub(super) async fn create(change: Change<Input<ScheduleDraft>>) -> Result<Response, Problem> {
-    require_admin(&change.user)?;
-    let owner = change.user.id;
-    let scheduler = change.app.scheduler().clone();
-    let checked = scheduler.check(&change.user, change.body.0.clone())?;
-    let create = async move |tx: &mut Transaction| scheduler.create(tx, owner, &checked).await.map(Answer::Created);
-    change.carry_out("schedule", create).await
+pub(super) async fn create(request: IdempotentRequest<JsonBody<ScheduleDraft>>) -> Result<Response, Problem> {
+    require_admin(&request.user)?;
+    let owner = request.user.id;
+    let scheduler = request.app.scheduler().clone();
+    let checked = scheduler.check(&request.user, request.body.0.clone())?;
+    let create = async move |tx: &mut Transaction| scheduler.create(tx, owner, &checked).await.map(Success::Created);
+    request.run_transaction("schedule", create).await
 }
 
-/// One schedule.
+/// Returns a schedule.
 #[utoipa::path(
     get,
     path = "/api/schedules/{id}",
     tag = "schedules",
     params(("id" = Uuid, Path)),
-    responses((status = 200, body = Schedule), (status = 404))
+    responses(
+        (status = 200, description = "The schedule", body = Schedule),
+        (status = 404, description = "The user has no schedule with this id"),
+    )
 )]
 pub(super) async fn get(
     State(app): State<App>,
-    Asking(user): Asking,
-    Id(id): Id<Uuid>,
+    CurrentUser(user): CurrentUser,
+    IdParam(id): IdParam<Uuid>,
 ) -> Result<Json<Schedule>, Problem> {
     find(&app, &user, id).await.map(Json)
 }
 
+/// Returns a schedule that the user may see. Fails with 404 if there is none with this id.
 async fn find(app: &App, user: &User, id: Uuid) -> Result<Schedule, Problem> {
     let mut reader = app.store().reader().await?;
     let now = app.clock().now();
-    store::schedules::get(&mut reader, visible(user), id, now).await.map_err(problem)
+    store::schedules::get(&mut reader, visible_scope(user), id, now).await.map_err(schedule_problem)
 }
 
-/// What is said of a schedule that cannot be had or changed.
-fn problem(error: store::Error) -> Problem {
+/// Converts an error of the store in an operation on a schedule. `AlreadyEnded` means that there are no future
+/// occurrences.
+fn schedule_problem(error: store::Error) -> Problem {
     match error {
-        store::Error::Ended => {
-            let detail = "it has no more times: give it others, then it goes on";
+        store::Error::AlreadyEnded => {
+            let detail = "the schedule has no future occurrences; change its cron expression, interval or end date before \
+                          resuming it";
             Problem::new(StatusCode::CONFLICT, "state", detail)
         }
         other => Problem::from_store("schedule")(other),
     }
 }
 
-/// Changes fields of a schedule, at once; `null` gives one back its default.
+/// Changes fields of a schedule.
+///
+/// The change applies at once. `null` resets a field to its default. Requires the scope `adjutant:admin`.
 #[utoipa::path(
     patch,
     path = "/api/schedules/{id}",
@@ -111,56 +124,66 @@ fn problem(error: store::Error) -> Problem {
     request_body = SchedulePatch,
     params(("id" = Uuid, Path)),
     responses(
-        (status = 200, body = Schedule),
-        (status = 403),
-        (status = 404),
-        (status = 409, description = "Its name is taken, or it is in the configuration file"),
+        (status = 200, description = "The changed schedule", body = Schedule),
+        (status = 403, description = "The scope adjutant:admin is required"),
+        (status = 404, description = "The user has no schedule with this id"),
+        (status = 409, description = "A schedule with this name exists, or it is defined in the configuration file"),
     )
 )]
-pub(super) async fn update(Id(id): Id<Uuid>, change: Change<Input<SchedulePatch>>) -> Result<Response, Problem> {
-    require_admin(&change.user)?;
-    let user = change.user.clone();
-    let patch = change.body.0.clone();
-    let scheduler = change.app.scheduler().clone();
-    let now = change.app.clock().now();
+pub(super) async fn update(
+    IdParam(id): IdParam<Uuid>,
+    request: IdempotentRequest<JsonBody<SchedulePatch>>,
+) -> Result<Response, Problem> {
+    require_admin(&request.user)?;
+    let user = request.user.clone();
+    let patch = request.body.0.clone();
+    let scheduler = request.app.scheduler().clone();
+    let now = request.app.clock().now();
     let update = async move |tx: &mut Transaction| -> Result<_, Problem> {
-        let whose = visible(&user);
-        // The patch is checked against the locked row, which no other request can change meanwhile.
-        let kept = store::schedules::lock(tx, whose, id, now).await.map_err(problem)?;
-        if kept.schedule.source == Source::File {
-            return Err(problem(store::Error::Configured));
+        let scope = visible_scope(&user);
+        // The patch is checked against the locked row, so that no concurrent request can change it.
+        let row = store::schedules::lock_row(tx, scope, id, now).await.map_err(schedule_problem)?;
+        if row.schedule.source == ScheduleSource::File {
+            return Err(schedule_problem(store::Error::DefinedInConfig));
         }
-        let checked = scheduler.check_change(&user, &kept.schedule, patch)?;
-        scheduler.change(tx, whose, id, &checked).await.map(Answer::Ok).map_err(problem)
+        let checked = scheduler.check_change(&user, &row.schedule, patch)?;
+        scheduler.change(tx, scope, id, &checked).await.map(Success::Ok).map_err(schedule_problem)
     };
-    change.carry_out_or(|problem| problem, update).await
+    request.run_transaction_or(|problem| problem, update).await
 }
 
-/// Removes a schedule with its history. What it ran stays on record.
+/// Deletes a schedule with its history.
+///
+/// Its executions stay on record. Requires the scope `adjutant:admin`.
 #[utoipa::path(
     delete,
     path = "/api/schedules/{id}",
     tag = "schedules",
     params(("id" = Uuid, Path)),
     responses(
-        (status = 204, description = "It is gone"),
-        (status = 403),
-        (status = 404),
-        (status = 409, description = "It is in the configuration file"),
+        (status = 204, description = "The schedule was deleted"),
+        (status = 403, description = "The scope adjutant:admin is required"),
+        (status = 404, description = "The user has no schedule with this id"),
+        (status = 409, description = "The schedule is defined in the configuration file"),
     )
 )]
-pub(super) async fn delete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
-    require_admin(&change.user)?;
-    let scheduler = change.app.scheduler().clone();
-    let whose = visible(&change.user);
+pub(super) async fn delete(
+    IdParam(id): IdParam<Uuid>,
+    request: IdempotentRequest<EmptyBody>,
+) -> Result<Response, Problem> {
+    require_admin(&request.user)?;
+    let scheduler = request.app.scheduler().clone();
+    let scope = visible_scope(&request.user);
     let remove = async move |tx: &mut Transaction| {
-        scheduler.remove(tx, whose, id).await?;
-        Ok(Answer::<NoBody>::NoContent)
+        scheduler.remove(tx, scope, id).await?;
+        Ok(Success::<NoBody>::NoContent)
     };
-    change.carry_out("schedule", remove).await
+    request.run_transaction("schedule", remove).await
 }
 
-/// Pauses a schedule: none of its times is acted upon until it is resumed. What runs goes on.
+/// Pauses a schedule.
+///
+/// It starts nothing until it is resumed. Running executions continue. Requires the scope `adjutant:admin`.
 #[utoipa::path(
     post,
     path = "/api/schedules/{id}/pause",
@@ -168,44 +191,54 @@ pub(super) async fn delete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<
     request_body = Option<SchedulePause>,
     params(("id" = Uuid, Path)),
     responses(
-        (status = 200, body = Schedule),
-        (status = 403),
-        (status = 404),
+        (status = 200, description = "The paused schedule", body = Schedule),
+        (status = 403, description = "The scope adjutant:admin is required"),
+        (status = 404, description = "The user has no schedule with this id"),
     )
 )]
-pub(super) async fn pause(Id(id): Id<Uuid>, change: Change<Perhaps<SchedulePause>>) -> Result<Response, Problem> {
-    require_admin(&change.user)?;
-    let reason = change.body.0.reason.clone();
-    let reason = reason.map_or(Ok(None), |reason| model::text::optional("reason", &reason, MAX_REASON))?;
-    let scheduler = change.app.scheduler().clone();
-    let whose = visible(&change.user);
+pub(super) async fn pause(
+    IdParam(id): IdParam<Uuid>,
+    request: IdempotentRequest<OptionalJson<SchedulePause>>,
+) -> Result<Response, Problem> {
+    require_admin(&request.user)?;
+    let reason = request.body.0.reason.clone();
+    let reason = reason.map_or(Ok(None), |reason| model::text::optional("reason", &reason, MAX_REASON_CHARS))?;
+    let scheduler = request.app.scheduler().clone();
+    let scope = visible_scope(&request.user);
     let pause =
-        async move |tx: &mut Transaction| scheduler.pause(tx, whose, id, reason.as_deref()).await.map(Answer::Ok);
-    change.carry_out("schedule", pause).await
+        async move |tx: &mut Transaction| scheduler.pause(tx, scope, id, reason.as_deref()).await.map(Success::Ok);
+    request.run_transaction("schedule", pause).await
 }
 
-/// Lets a schedule go on with its next time from now.
+/// Resumes a schedule with its next occurrence from now.
+///
+/// Requires the scope `adjutant:admin`.
 #[utoipa::path(
     post,
     path = "/api/schedules/{id}/resume",
     tag = "schedules",
     params(("id" = Uuid, Path)),
     responses(
-        (status = 200, body = Schedule),
-        (status = 403),
-        (status = 404),
-        (status = 409, description = "It has no more times"),
+        (status = 200, description = "The resumed schedule", body = Schedule),
+        (status = 403, description = "The scope adjutant:admin is required"),
+        (status = 404, description = "The user has no schedule with this id"),
+        (status = 409, description = "The schedule has no future occurrences"),
     )
 )]
-pub(super) async fn resume(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
-    require_admin(&change.user)?;
-    let whose = visible(&change.user);
-    let scheduler = change.app.scheduler().clone();
-    let resume = async move |tx: &mut Transaction| scheduler.resume(tx, whose, id).await.map(Answer::Ok);
-    change.carry_out_or(problem, resume).await
+pub(super) async fn resume(
+    IdParam(id): IdParam<Uuid>,
+    request: IdempotentRequest<EmptyBody>,
+) -> Result<Response, Problem> {
+    require_admin(&request.user)?;
+    let scope = visible_scope(&request.user);
+    let scheduler = request.app.scheduler().clone();
+    let resume = async move |tx: &mut Transaction| scheduler.resume(tx, scope, id).await.map(Success::Ok);
+    request.run_transaction_or(schedule_problem, resume).await
 }
 
-/// Runs a schedule at once, whatever else of it runs, also one that is paused. Its next time stays what it is.
+/// Runs a schedule now, even if it is paused or already running.
+///
+/// Its next occurrence does not change. Requires the scope `adjutant:admin`.
 #[utoipa::path(
     post,
     path = "/api/schedules/{id}/run",
@@ -213,30 +246,33 @@ pub(super) async fn resume(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<
     request_body = Option<ScheduleRun>,
     params(("id" = Uuid, Path)),
     responses(
-        (status = 202, description = "It waits for its place, or runs", body = Execution),
-        (status = 200, description = "With `wait`: it has ended", body = EndedExecution),
-        (status = 403),
-        (status = 404),
+        (status = 202, description = "The execution is queued or running", body = Execution),
+        (status = 200, description = "With `wait`: the ended execution", body = EndedExecution),
+        (status = 403, description = "The scope adjutant:admin is required"),
+        (status = 404, description = "The user has no schedule with this id"),
         (status = 409, description = "The agent is disabled"),
-        (status = 429, description = "The queue is full"),
+        (status = 429, description = "The queue is full; try again later"),
     )
 )]
-pub(super) async fn run(Id(id): Id<Uuid>, change: Change<Perhaps<ScheduleRun>>) -> Result<Response, Problem> {
-    require_admin(&change.user)?;
-    let (app, user, Perhaps(ScheduleRun { wait }), key) = change.into_parts();
-    let whose = visible(&user);
+pub(super) async fn run(
+    IdParam(id): IdParam<Uuid>,
+    request: IdempotentRequest<OptionalJson<ScheduleRun>>,
+) -> Result<Response, Problem> {
+    require_admin(&request.user)?;
+    let (app, user, OptionalJson(ScheduleRun { wait }), key) = request.into_parts();
+    let scope = visible_scope(&user);
     let now = app.clock().now();
     let mut reader = app.store().reader().await?;
-    let kept = store::schedules::look(&mut reader, whose, id, now).await.map_err(problem)?;
+    let row = store::schedules::get_row(&mut reader, scope, id, now).await.map_err(schedule_problem)?;
     drop(reader);
     let scheduler = app.scheduler().clone();
-    let submission = scheduler.prepare_run(&kept)?;
-    let run = async move |tx: &mut Transaction| scheduler.run_now(tx, whose, id, submission).await;
-    let queued = enqueue_once(&app, user.id, key, whose, run).await.map_err(problem)?;
-    queued.respond(&app, wait).await
+    let submission = scheduler.prepare_run(&row)?;
+    let run = async move |tx: &mut Transaction| scheduler.run_now(tx, scope, id, submission).await;
+    let enqueued = enqueue_once(&app, user.id, key, scope, run).await.map_err(schedule_problem)?;
+    enqueued.respond(&app, wait).await
 }
 
-/// What a schedule has run, newest first.
+/// Lists the executions of a schedule, newest first.
 #[utoipa::path(
     get,
     path = "/api/schedules/{id}/executions",
@@ -245,23 +281,26 @@ pub(super) async fn run(Id(id): Id<Uuid>, change: Change<Perhaps<ScheduleRun>>) 
         ("id" = Uuid, Path),
         ListScheduleExecutions,
     ),
-    responses((status = 200, body = Executions), (status = 404))
+    responses(
+        (status = 200, description = "A page of executions", body = Executions),
+        (status = 404, description = "The user has no schedule with this id"),
+    )
 )]
 pub(super) async fn executions(
     State(app): State<App>,
-    Asking(user): Asking,
-    Id(id): Id<Uuid>,
-    Params(params): Params<ListScheduleExecutions>,
+    CurrentUser(user): CurrentUser,
+    IdParam(id): IdParam<Uuid>,
+    QueryParams(params): QueryParams<ListScheduleExecutions>,
 ) -> Result<Json<Executions>, Problem> {
-    let (limit, cursor) = input::page(&params)?;
+    let (limit, cursor) = input::page_params(&params)?;
     find(&app, &user, id).await?;
     let mut reader = app.store().reader().await?;
-    let filter = store::executions::Filter { schedule_id: Some(id), ..Default::default() };
-    let found = store::executions::list(&mut reader, visible(&user), &filter, cursor.as_ref(), limit).await?;
+    let filter = ExecutionFilter { schedule_id: Some(id), ..Default::default() };
+    let found = store::executions::list(&mut reader, visible_scope(&user), &filter, cursor.as_ref(), limit).await?;
     Ok(page(found, Executions::new))
 }
 
-/// What was decided about a schedule's times and why, the latest first.
+/// Lists the decisions about the occurrences of a schedule with their reasons, newest first.
 #[utoipa::path(
     get,
     path = "/api/schedules/{id}/history",
@@ -270,66 +309,77 @@ pub(super) async fn executions(
         ("id" = Uuid, Path),
         ListDecisions,
     ),
-    responses((status = 200, body = Decisions), (status = 404))
+    responses(
+        (status = 200, description = "A page of decisions", body = Decisions),
+        (status = 404, description = "The user has no schedule with this id"),
+    )
 )]
 pub(super) async fn history(
     State(app): State<App>,
-    Asking(user): Asking,
-    Id(id): Id<Uuid>,
-    Params(params): Params<ListDecisions>,
+    CurrentUser(user): CurrentUser,
+    IdParam(id): IdParam<Uuid>,
+    QueryParams(params): QueryParams<ListDecisions>,
 ) -> Result<Json<Decisions>, Problem> {
-    let (limit, cursor) = input::page(&params)?;
+    let (limit, cursor) = input::page_params(&params)?;
     let mut reader = app.store().reader().await?;
-    let found = store::schedules::history(&mut reader, visible(&user), id, cursor.as_ref(), limit).await;
-    Ok(page(found.map_err(problem)?, Decisions::new))
+    let found = store::schedules::history(&mut reader, visible_scope(&user), id, cursor.as_ref(), limit).await;
+    Ok(page(found.map_err(schedule_problem)?, Decisions::new))
 }
 
-/// The next times of a schedule; of one that is paused, as they would be.
+/// Returns the next occurrences of a schedule.
+///
+/// For a paused schedule they are the ones it would have.
 #[utoipa::path(
     get,
     path = "/api/schedules/{id}/next",
     tag = "schedules",
     params(
         ("id" = Uuid, Path),
-        NextTimes,
+        NextTimesParams,
     ),
-    responses((status = 200, body = Times), (status = 404))
+    responses(
+        (status = 200, description = "The occurrences", body = Times),
+        (status = 404, description = "The user has no schedule with this id"),
+    )
 )]
 pub(super) async fn next(
     State(app): State<App>,
-    Asking(user): Asking,
-    Id(id): Id<Uuid>,
-    Params(params): Params<NextTimes>,
+    CurrentUser(user): CurrentUser,
+    IdParam(id): IdParam<Uuid>,
+    QueryParams(params): QueryParams<NextTimesParams>,
 ) -> Result<Json<Times>, Problem> {
-    let limit = input::in_range(params.limit, DEFAULT_TIMES)?;
+    let limit = input::check_limit(params.limit, DEFAULT_TIMES_LIMIT)?;
     let schedule = find(&app, &user, id).await?;
-    let times = app.scheduler().next(&schedule, usize::try_from(limit).unwrap_or_default())?;
+    let times = app.scheduler().upcoming(&schedule, usize::try_from(limit).unwrap_or_default())?;
     Ok(Json(Times::new(times, None)))
 }
 
-/// Why a schedule did, or did not, run around a time, in words.
+/// Explains why a schedule did or did not run around a time.
 #[utoipa::path(
     get,
     path = "/api/schedules/{id}/explain",
     tag = "schedules",
     params(
         ("id" = Uuid, Path),
-        ExplainAt,
+        ExplainParams,
     ),
-    responses((status = 200, body = Explanation), (status = 404))
+    responses(
+        (status = 200, description = "The explanation", body = ScheduleExplanation),
+        (status = 404, description = "The user has no schedule with this id"),
+    )
 )]
 pub(super) async fn explain(
     State(app): State<App>,
-    Asking(user): Asking,
-    Id(id): Id<Uuid>,
-    Params(params): Params<ExplainAt>,
-) -> Result<Json<Explanation>, Problem> {
+    CurrentUser(user): CurrentUser,
+    IdParam(id): IdParam<Uuid>,
+    QueryParams(params): QueryParams<ExplainParams>,
+) -> Result<Json<ScheduleExplanation>, Problem> {
     let at = match params.at.as_deref() {
         None => app.clock().now(),
-        Some(text) => Due::parse("at", text, &user.time_zone)?.moment().ok_or_else(|| {
-            Invalid::one("at", "date_time", "must name a time of day, such as 2026-01-31T15:00:00+01:00")
+        Some(text) => DueDate::parse("at", text, &user.time_zone)?.timestamp().ok_or_else(|| {
+            Invalid::one("at", "date_time", "must include a time of day, for example 2026-01-31T15:00:00+01:00")
         })?,
     };
     let mut reader = app.store().reader().await?;
-    app.scheduler().explain(&mut reader, visible(&user), id, at).await.map(Json).map_err(problem)
+    app.scheduler().explain(&mut reader, visible_scope(&user), id, at).await.map(Json).map_err(schedule_problem)
 }

@@ -1,4 +1,4 @@
-//! `/api/sessions`: conversations with one live process of an interactive agent.
+//! `/api/sessions`: running agent processes that answer several messages.
 
 use api::executions::{EndedExecution, Execution, ExecutionDraft};
 use api::sessions::{ListSessions, Session, SessionDraft, Sessions};
@@ -6,124 +6,135 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use store::Transaction;
-use supervisor::Origin;
+use store::executions::OwnerScope;
+use supervisor::RunOrigin;
 use uuid::Uuid;
 
-use super::executions::{draft, start, visible};
+use super::executions::{run_draft, start, visible_scope};
 use super::{NoBody, page};
-use crate::auth::Asking;
-use crate::change::{Answer, Change, Json as Input, Nothing};
-use crate::input::{self, Id, Params};
+use crate::auth::CurrentUser;
+use crate::idempotency::{EmptyBody, IdempotentRequest, JsonBody, Success};
+use crate::input::{self, IdParam, QueryParams};
 use crate::{App, Problem};
 
-/// Opens a session in a free place of its agent.
+/// Opens a session.
+///
+/// It occupies a slot of its agent until it ends.
 #[utoipa::path(
     post,
     path = "/api/sessions",
     tag = "sessions",
     request_body = SessionDraft,
     responses(
-        (status = 201, body = Session),
-        (status = 404),
-        (status = 429, description = "All places are taken"),
+        (status = 201, description = "The new session", body = Session),
+        (status = 404, description = "The user may run no agent with this id"),
+        (status = 429, description = "The agent has no free slot; try again later"),
     )
 )]
-pub(super) async fn open(change: Change<Input<SessionDraft>>) -> Result<Response, Problem> {
-    let supervisor = change.app.supervisor().clone();
-    let new = supervisor.prepare_session(&change.user, &change.body.0.agent_id)?;
-    let open = async move |tx: &mut Transaction| supervisor.open_session(tx, new).await.map(Answer::Created);
-    change.carry_out("session", open).await
+pub(super) async fn open(request: IdempotentRequest<JsonBody<SessionDraft>>) -> Result<Response, Problem> {
+    let supervisor = request.app.supervisor().clone();
+    let new = supervisor.prepare_session(&request.user, &request.body.0.agent_id)?;
+    let open = async move |tx: &mut Transaction| supervisor.open_session(tx, new).await.map(Success::Created);
+    request.run_transaction("session", open).await
 }
 
-/// Sessions, newest first; those that have ended only with `ended=true`.
+/// Lists sessions, newest first.
+///
+/// Ended sessions are listed only with `ended=true`. An administrator sees the sessions of all users.
 #[utoipa::path(
     get,
     path = "/api/sessions",
     tag = "sessions",
     params(ListSessions),
-    responses((status = 200, body = Sessions))
+    responses((status = 200, description = "A page of sessions", body = Sessions))
 )]
 pub(super) async fn list(
     State(app): State<App>,
-    Asking(user): Asking,
-    Params(params): Params<ListSessions>,
+    CurrentUser(user): CurrentUser,
+    QueryParams(params): QueryParams<ListSessions>,
 ) -> Result<Json<Sessions>, Problem> {
-    let (limit, cursor) = input::page(&params)?;
+    let (limit, cursor) = input::page_params(&params)?;
     let ended = params.ended.unwrap_or(false);
     let mut reader = app.store().reader().await?;
-    let found = store::sessions::list(&mut reader, visible(&user), ended, cursor.as_ref(), limit).await?;
+    let found = store::sessions::list(&mut reader, visible_scope(&user), ended, cursor.as_ref(), limit).await?;
     Ok(page(found, Sessions::new))
 }
 
-/// One session.
+/// Returns a session.
 #[utoipa::path(
     get,
     path = "/api/sessions/{id}",
     tag = "sessions",
     params(("id" = Uuid, Path)),
-    responses((status = 200, body = Session), (status = 404))
+    responses(
+        (status = 200, description = "The session", body = Session),
+        (status = 404, description = "The user has no session with this id"),
+    )
 )]
 pub(super) async fn get(
     State(app): State<App>,
-    Asking(user): Asking,
-    Id(id): Id<Uuid>,
+    CurrentUser(user): CurrentUser,
+    IdParam(id): IdParam<Uuid>,
 ) -> Result<Json<Session>, Problem> {
     let mut reader = app.store().reader().await?;
-    let session = store::sessions::get(&mut reader, visible(&user), id).await;
+    let session = store::sessions::get(&mut reader, visible_scope(&user), id).await;
     Ok(Json(session.map_err(Problem::from_store("session"))?))
 }
 
-/// Closes a session: its process is ended.
+/// Closes a session and ends its process.
 #[utoipa::path(
     delete,
     path = "/api/sessions/{id}",
     tag = "sessions",
     params(("id" = Uuid, Path)),
     responses(
-        (status = 204, description = "It is closed, or closes as soon as its process has ended"),
-        (status = 404),
-        (status = 409, description = "It has ended already"),
+        (status = 204, description = "The session is closed, or will be when its process has ended"),
+        (status = 404, description = "The user has no session with this id"),
+        (status = 409, description = "The session has already ended"),
     )
 )]
-pub(super) async fn close(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
-    let supervisor = change.app.supervisor().clone();
-    let whose = visible(&change.user);
+pub(super) async fn close(
+    IdParam(id): IdParam<Uuid>,
+    request: IdempotentRequest<EmptyBody>,
+) -> Result<Response, Problem> {
+    let supervisor = request.app.supervisor().clone();
+    let scope = visible_scope(&request.user);
     let close = async move |tx: &mut Transaction| {
-        supervisor.close_session(tx, whose, id).await?;
-        Ok(Answer::<NoBody>::NoContent)
+        supervisor.close_session(tx, scope, id).await?;
+        Ok(Success::<NoBody>::NoContent)
     };
-    change.carry_out("session", close).await
+    request.run_transaction("session", close).await
 }
 
-/// Says something in a session and answers with what the agent says.
+/// Sends a message to a session and returns the answer of the agent.
 #[utoipa::path(
     post,
+    operation_id = "say",
     path = "/api/sessions/{id}/messages",
     tag = "sessions",
     request_body = ExecutionDraft,
     params(("id" = Uuid, Path)),
     responses(
-        (status = 200, description = "The exchange, with its `output`", body = EndedExecution),
-        (status = 202, description = "With `wait: false`: the exchange has begun", body = Execution),
-        (status = 404),
+        (status = 200, description = "The ended execution, with its `output`", body = EndedExecution),
+        (status = 202, description = "With `wait: false`: the execution was enqueued", body = Execution),
+        (status = 404, description = "The user has no session with this id"),
         (status = 409, description = "The session has ended"),
     )
 )]
-pub(super) async fn say(Id(id): Id<Uuid>, change: Change<Input<ExecutionDraft>>) -> Result<Response, Problem> {
-    let (app, user, Input(body), key) = change.into_parts();
+pub(super) async fn send_message(
+    IdParam(id): IdParam<Uuid>,
+    request: IdempotentRequest<JsonBody<ExecutionDraft>>,
+) -> Result<Response, Problem> {
+    let (app, user, JsonBody(body), key) = request.into_parts();
     let wait = body.wait.unwrap_or(true);
     let mut reader = app.store().reader().await?;
-    let session = store::sessions::get(&mut reader, visible_to(user.id), id).await;
+    // Only the owner may send messages, not an administrator.
+    let session = store::sessions::get(&mut reader, OwnerScope::User(user.id), id).await;
     let session = session.map_err(Problem::from_store("session"))?;
     drop(reader);
     if session.ended_at.is_some() {
-        return Err(store::Error::Ended.into());
+        return Err(store::Error::AlreadyEnded.into());
     }
-    let origin = Origin { session_id: Some(id), ..Origin::default() };
-    start(&app, &user, &session.agent_id, draft(body), origin, key, wait).await
-}
-
-/// Only its owner speaks in a session.
-fn visible_to(owner: model::UserId) -> store::executions::Whose {
-    store::executions::Whose::Users(owner)
+    let origin = RunOrigin { session_id: Some(id), ..RunOrigin::default() };
+    start(&app, &user, &session.agent_id, run_draft(body), origin, key, wait).await
 }

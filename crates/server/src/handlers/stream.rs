@@ -1,5 +1,5 @@
-//! Answers that are written while they are sent, however long they get. A client that stops reading is cut off: what
-//! it holds up (a snapshot of the database) is not its own.
+//! Responses that are written while they are sent, of any length. A client that stops reading is disconnected, because
+//! the response holds a snapshot of the database open.
 
 use std::time::Duration;
 
@@ -9,35 +9,38 @@ use axum::response::{IntoResponse, Response};
 use tokio::sync::mpsc;
 use tracing::Instrument;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time in which the client must accept a chunk.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where the pieces go.
-pub(super) struct Out(mpsc::Sender<std::io::Result<Bytes>>);
+/// Sends the chunks of a body.
+pub(super) struct BodyWriter(mpsc::Sender<std::io::Result<Bytes>>);
 
-impl Out {
+impl BodyWriter {
+    /// Sends a chunk. Waits while the client reads slowly. Fails if the client disconnected or accepted nothing for 30
+    /// seconds.
     pub(super) async fn send(&self, text: String) -> store::Result<()> {
-        let sent = tokio::time::timeout(PATIENCE, self.0.send(Ok(text.into()))).await;
+        let sent = tokio::time::timeout(WRITE_TIMEOUT, self.0.send(Ok(text.into()))).await;
         match sent {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(store::Error::Unavailable("the client went away".to_owned())),
+            Ok(Err(_)) => Err(store::Error::Unavailable("the client disconnected".to_owned())),
             Err(_) => Err(store::Error::Unavailable("the client stopped reading".to_owned())),
         }
     }
 }
 
-/// An answer whose body `write` produces. One that fails ends the connection, which is how the client learns that the
-/// body is not whole.
-pub(super) fn respond<F>(content_type: &'static str, write: impl FnOnce(Out) -> F) -> Response
+/// Returns a response with the body that `write` produces. If `write` fails, the connection is aborted, so that the client
+/// can detect the incomplete body.
+pub(super) fn respond<F>(content_type: &'static str, write: impl FnOnce(BodyWriter) -> F) -> Response
 where
-    F: Future<Output = (Out, store::Result<()>)> + Send + 'static,
+    F: Future<Output = (BodyWriter, store::Result<()>)> + Send + 'static,
 {
     let (sender, mut receiver) = mpsc::channel(4);
-    let writing = write(Out(sender));
+    let writing = write(BodyWriter(sender));
     tokio::spawn(
         async move {
-            if let (out, Err(error)) = writing.await {
-                tracing::warn!(error = %error, "an answer was cut off");
-                let _ = out.0.try_send(Err(std::io::Error::other(error)));
+            if let (writer, Err(error)) = writing.await {
+                tracing::warn!(error = %error, "a streamed response was aborted");
+                let _ = writer.0.try_send(Err(std::io::Error::other(error)));
             }
         }
         .in_current_span(),

@@ -1,36 +1,36 @@
-//! `/api/tasks`.
+//! `/api/tasks`: the tasks of the user.
 
-use api::tasks::{ChangedTask, CompletedTasks, ListTasks, Task, TaskDraft, TaskIds, TaskPatch, Tasks, Undone};
+use api::tasks::{ChangedTask, CompletedTasks, ListTasks, Task, TaskDraft, TaskIds, TaskPatch, Tasks, UndoneChange};
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use model::Invalid;
 use model::invalid::Checks;
-use model::task::FilterDraft;
-use store::undo::Step;
+use model::task::{TaskChange, TaskFilterDraft};
+use store::undo::UndoStep;
 use uuid::Uuid;
 
 use super::{NoBody, page};
-use crate::auth::Asking;
-use crate::change::{Answer, Change, Json as Body, Nothing};
-use crate::input::{self, Id, Params};
+use crate::auth::CurrentUser;
+use crate::idempotency::{EmptyBody, IdempotentRequest, JsonBody, Success};
+use crate::input::{self, IdParam, QueryParams};
 use crate::{App, Problem};
 
-/// The user's tasks, oldest first.
+/// Lists the tasks of the user, oldest first.
 #[utoipa::path(
     get,
     path = "/api/tasks",
     tag = "tasks",
     params(ListTasks),
-    responses((status = 200, body = Tasks))
+    responses((status = 200, description = "A page of tasks", body = Tasks))
 )]
 pub(super) async fn list(
     State(app): State<App>,
-    Asking(user): Asking,
-    Params(params): Params<ListTasks>,
+    CurrentUser(user): CurrentUser,
+    QueryParams(params): QueryParams<ListTasks>,
 ) -> Result<Json<Tasks>, Problem> {
-    let (limit, cursor) = input::page(&params)?;
-    let draft = FilterDraft {
+    let (limit, cursor) = input::page_params(&params)?;
+    let draft = TaskFilterDraft {
         status: params.status.as_deref(),
         priority: params.priority.as_deref(),
         due: params.due.as_deref(),
@@ -54,38 +54,47 @@ pub(super) async fn list(
     path = "/api/tasks",
     tag = "tasks",
     request_body = TaskDraft,
-    responses((status = 201, body = Task))
+    responses((status = 201, description = "The new task", body = Task))
 )]
-pub(super) async fn create(change: Change<Body<TaskDraft>>) -> Result<Response, Problem> {
-    let app = &change.app;
-    let user = &change.user;
-    let draft = change.body.0.clone();
-    let task = draft.check(app.in_force().settings.tasks, app.clock(), user)?;
+pub(super) async fn create(request: IdempotentRequest<JsonBody<TaskDraft>>) -> Result<Response, Problem> {
+    let app = &request.app;
+    let user = &request.user;
+    let draft = request.body.0.clone();
+    let task = draft.check(app.active_config().settings.tasks, app.clock(), user)?;
     let owner = user.id;
-    change
-        .carry_out("task", async move |tx| {
-            let mut step = Step::begin(tx, owner).await?;
+    request
+        .run_transaction("task", async move |tx| {
+            let mut step = UndoStep::begin(tx, owner).await?;
             store::tasks::create(tx, &mut step, &task).await?;
-            Ok(Answer::Created(task))
+            Ok(Success::Created(task))
         })
         .await
 }
 
-/// One task.
+/// Returns a task.
 #[utoipa::path(
     get,
     path = "/api/tasks/{id}",
     tag = "tasks",
     params(("id" = Uuid, Path)),
-    responses((status = 200, body = Task), (status = 404))
+    responses(
+        (status = 200, description = "The task", body = Task),
+        (status = 404, description = "The user has no task with this id"),
+    )
 )]
-pub(super) async fn get(State(app): State<App>, Asking(user): Asking, Id(id): Id<Uuid>) -> Result<Json<Task>, Problem> {
+pub(super) async fn get(
+    State(app): State<App>,
+    CurrentUser(user): CurrentUser,
+    IdParam(id): IdParam<Uuid>,
+) -> Result<Json<Task>, Problem> {
     let mut reader = app.store().reader().await?;
     let task = store::tasks::get(&mut reader, user.id, id).await.map_err(Problem::from_store("task"))?;
     Ok(Json(task))
 }
 
-/// Changes fields of a task; `null` empties one. Completing a recurring task adds the one that follows, `next_task`.
+/// Changes fields of a task.
+///
+/// `null` clears a field. Completing a recurring task adds the next one, `next_task`.
 #[utoipa::path(
     patch,
     path = "/api/tasks/{id}",
@@ -93,69 +102,84 @@ pub(super) async fn get(State(app): State<App>, Asking(user): Asking, Id(id): Id
     request_body = TaskPatch,
     params(("id" = Uuid, Path)),
     responses(
-        (status = 200, body = ChangedTask),
-        (status = 404),
+        (status = 200, description = "The changed task", body = ChangedTask),
+        (status = 404, description = "The user has no task with this id"),
     )
 )]
-pub(super) async fn update(Id(id): Id<Uuid>, change: Change<Body<TaskPatch>>) -> Result<Response, Problem> {
-    let patch = change.body.0.clone().check(change.app.in_force().settings.tasks, &change.user)?;
-    apply(id, change, patch).await
+pub(super) async fn update(
+    IdParam(id): IdParam<Uuid>,
+    request: IdempotentRequest<JsonBody<TaskPatch>>,
+) -> Result<Response, Problem> {
+    let patch = request.body.0.clone().check(request.app.active_config().settings.tasks, &request.user)?;
+    apply(id, request, patch).await
 }
 
-/// Marks a task as done; once done it stays as it is. Where it repeats, the one that follows is added: `next_task`, which
-/// is null after the last one.
+/// Completes a task.
+///
+/// A completed task is not changed. Completing a recurring task adds the next one, `next_task`. It is null after the
+/// last occurrence.
 #[utoipa::path(
     post,
     path = "/api/tasks/{id}/complete",
     tag = "tasks",
     params(("id" = Uuid, Path)),
     responses(
-        (status = 200, body = ChangedTask),
-        (status = 404),
+        (status = 200, description = "The changed task", body = ChangedTask),
+        (status = 404, description = "The user has no task with this id"),
     )
 )]
-pub(super) async fn complete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
-    apply(id, change, model::task::Change::complete()).await
+pub(super) async fn complete(
+    IdParam(id): IdParam<Uuid>,
+    request: IdempotentRequest<EmptyBody>,
+) -> Result<Response, Problem> {
+    apply(id, request, TaskChange::complete()).await
 }
 
-async fn apply<T>(id: Uuid, change: Change<T>, patch: model::task::Change) -> Result<Response, Problem> {
-    let user = change.user.clone();
-    let clock = change.app.clock().clone();
-    change
-        .carry_out("task", async move |tx| {
-            let mut step = Step::begin(tx, user.id).await?;
-            store::recurring::change(tx, &mut step, id, &patch, &clock, &user.time_zone).await.map(Answer::Ok)
+/// Changes a task as one undo step. If the change completes a recurring task, the next one is added.
+async fn apply<T>(id: Uuid, request: IdempotentRequest<T>, patch: TaskChange) -> Result<Response, Problem> {
+    let user = request.user.clone();
+    let clock = request.app.clock().clone();
+    request
+        .run_transaction("task", async move |tx| {
+            let mut step = UndoStep::begin(tx, user.id).await?;
+            store::recurring::change(tx, &mut step, id, &patch, &clock, &user.time_zone).await.map(Success::Ok)
         })
         .await
 }
 
-/// Deletes a task; it can be undone.
+/// Deletes a task.
+///
+/// This can be undone.
 #[utoipa::path(
     delete,
     path = "/api/tasks/{id}",
     tag = "tasks",
     params(("id" = Uuid, Path)),
     responses(
-        (status = 204, description = "It is gone"),
-        (status = 404),
+        (status = 204, description = "The task was deleted"),
+        (status = 404, description = "The user has no task with this id"),
     )
 )]
-pub(super) async fn delete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
-    let owner = change.user.id;
-    change
-        .carry_out("task", async move |tx| {
-            let mut step = Step::begin(tx, owner).await?;
+pub(super) async fn delete(
+    IdParam(id): IdParam<Uuid>,
+    request: IdempotentRequest<EmptyBody>,
+) -> Result<Response, Problem> {
+    let owner = request.user.id;
+    request
+        .run_transaction("task", async move |tx| {
+            let mut step = UndoStep::begin(tx, owner).await?;
             store::tasks::delete(tx, &mut step, id).await?;
-            Ok(Answer::<NoBody>::NoContent)
+            Ok(Success::<NoBody>::NoContent)
         })
         .await
 }
 
-/// The most tasks that one request may name.
+/// The most ids in one request.
 const MAX_IDS: usize = 1000;
 
-/// Returns each id once, in the order given.
-fn ids(body: TaskIds) -> Result<Vec<Uuid>, Invalid> {
+/// Returns the ids without duplicates, in their order. Fails if there are none or more than 1,000, or one is not a
+/// UUID.
+fn parse_ids(body: TaskIds) -> Result<Vec<Uuid>, Invalid> {
     if body.ids.is_empty() || body.ids.len() > MAX_IDS {
         let message = format!("must have 1 to {MAX_IDS} entries, has {}", body.ids.len());
         return Err(Invalid::one("ids", "items", message));
@@ -172,67 +196,74 @@ fn ids(body: TaskIds) -> Result<Vec<Uuid>, Invalid> {
     checks.finish(Some(ids))
 }
 
-/// Marks several tasks as done: all or none, and one step to undo.
+/// Completes several tasks: all or none.
+///
+/// It is one undo step.
 #[utoipa::path(
     post,
     path = "/api/tasks/complete",
     tag = "tasks",
     request_body = TaskIds,
-    responses((status = 200, body = CompletedTasks), (status = 404))
+    responses(
+        (status = 200, description = "The completed tasks", body = CompletedTasks),
+        (status = 404, description = "The user does not have one of the tasks; nothing was changed"),
+    )
 )]
-pub(super) async fn complete_several(change: Change<Body<TaskIds>>) -> Result<Response, Problem> {
-    let ids = ids(change.body.0.clone())?;
-    let user = change.user.clone();
-    let clock = change.app.clock().clone();
-    change
-        .carry_out("task", async move |tx| {
-            let mut step = Step::begin(tx, user.id).await?;
+pub(super) async fn complete_several(request: IdempotentRequest<JsonBody<TaskIds>>) -> Result<Response, Problem> {
+    let ids = parse_ids(request.body.0.clone())?;
+    let user = request.user.clone();
+    let clock = request.app.clock().clone();
+    request
+        .run_transaction("task", async move |tx| {
+            let mut step = UndoStep::begin(tx, user.id).await?;
             let mut tasks = Vec::with_capacity(ids.len());
-            let done = model::task::Change::complete();
+            let completed = TaskChange::complete();
             for id in ids {
-                tasks.push(store::recurring::change(tx, &mut step, id, &done, &clock, &user.time_zone).await?);
+                tasks.push(store::recurring::change(tx, &mut step, id, &completed, &clock, &user.time_zone).await?);
             }
-            Ok(Answer::Ok(CompletedTasks::new(tasks, None)))
+            Ok(Success::Ok(CompletedTasks::new(tasks, None)))
         })
         .await
 }
 
-/// Deletes several tasks: all or none, and one step to undo.
+/// Deletes several tasks: all or none.
+///
+/// It is one undo step.
 #[utoipa::path(
     post,
     path = "/api/tasks/delete",
     tag = "tasks",
     request_body = TaskIds,
     responses(
-        (status = 204, description = "They are gone"),
-        (status = 404),
+        (status = 204, description = "The tasks were deleted"),
+        (status = 404, description = "The user does not have one of the tasks; nothing was deleted"),
     )
 )]
-pub(super) async fn delete_several(change: Change<Body<TaskIds>>) -> Result<Response, Problem> {
-    let ids = ids(change.body.0.clone())?;
-    let owner = change.user.id;
-    change
-        .carry_out("task", async move |tx| {
-            let mut step = Step::begin(tx, owner).await?;
+pub(super) async fn delete_several(request: IdempotentRequest<JsonBody<TaskIds>>) -> Result<Response, Problem> {
+    let ids = parse_ids(request.body.0.clone())?;
+    let owner = request.user.id;
+    request
+        .run_transaction("task", async move |tx| {
+            let mut step = UndoStep::begin(tx, owner).await?;
             for id in ids {
                 store::tasks::delete(tx, &mut step, id).await?;
             }
-            Ok(Answer::<NoBody>::NoContent)
+            Ok(Success::<NoBody>::NoContent)
         })
         .await
 }
 
-/// Takes back the user's last change to tasks.
+/// Undoes the last change of the user to tasks.
 #[utoipa::path(
     post,
     path = "/api/tasks/undo",
     tag = "tasks",
     responses(
-        (status = 200, body = Undone),
-        (status = 404, description = "There is nothing to undo"),
+        (status = 200, description = "The undone change", body = UndoneChange),
+        (status = 404, description = "The user has no change to undo"),
     )
 )]
-pub(super) async fn undo(change: Change<Nothing>) -> Result<Response, Problem> {
-    let owner = change.user.id;
-    change.carry_out("change to undo", async move |tx| store::undo::undo(tx, owner).await.map(Answer::Ok)).await
+pub(super) async fn undo(request: IdempotentRequest<EmptyBody>) -> Result<Response, Problem> {
+    let owner = request.user.id;
+    request.run_transaction("change to undo", async move |tx| store::undo::undo(tx, owner).await.map(Success::Ok)).await
 }

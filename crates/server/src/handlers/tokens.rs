@@ -1,4 +1,4 @@
-//! `/api/tokens/revoke`: taking a token back before it expires.
+//! `/api/tokens/revoke`: revokes a token before it expires.
 
 use api::tokens::Revocation;
 use axum::response::Response;
@@ -9,15 +9,17 @@ use super::NoBody;
 use crate::Problem;
 use crate::auth::require_admin;
 use crate::auth::verifier::{Claims, revocation_id};
-use crate::change::{Answer, Change, Json};
+use crate::idempotency::{IdempotentRequest, JsonBody, Success};
 
-/// For a token of which only the id is known, how long the revocation is kept.
-const KEPT: SignedDuration = SignedDuration::from_hours(10 * 366 * 24);
+/// The longest retention of a revocation. It applies to tokens that are revoked by id, because their expiry is unknown.
+const MAX_RETENTION: SignedDuration = SignedDuration::from_hours(10 * 366 * 24);
 
-/// A token is honoured a little beyond its end.
-const SKEW: SignedDuration = SignedDuration::from_mins(5);
+/// The retention after the expiry of a token. It is longer than the accepted clock skew.
+const EXPIRY_MARGIN: SignedDuration = SignedDuration::from_mins(5);
 
-/// Takes a token back: one's own, or anyone's as an administrator.
+/// Revokes a token of the user.
+///
+/// An administrator can revoke the token of any user.
 #[utoipa::path(
     post,
     path = "/api/tokens/revoke",
@@ -27,51 +29,54 @@ const SKEW: SignedDuration = SignedDuration::from_mins(5);
         (status = 204, description = "The token is no longer valid"),
     )
 )]
-pub(super) async fn revoke(change: Change<Json<Revocation>>) -> Result<Response, Problem> {
-    let now = change.app.clock().now();
-    let (owner, id, expires_at) = target(&change.body.0, now)?;
-    if require_admin(&change.user).is_err() {
-        own(&change, owner).await?;
+pub(super) async fn revoke(request: IdempotentRequest<JsonBody<Revocation>>) -> Result<Response, Problem> {
+    let now = request.app.clock().now();
+    let (owner, id, expires_at) = target(&request.body.0, now)?;
+    if require_admin(&request.user).is_err() {
+        check_own(&request, owner).await?;
     }
-    let app = change.app.clone();
+    let app = request.app.clone();
     let revoked = id.clone();
-    let response = change
-        .carry_out("token", async move |tx| {
+    let response = request
+        .run_transaction("token", async move |tx| {
             store::tokens::revoke(tx, &id, expires_at, now).await?;
-            Ok(Answer::<NoBody>::NoContent)
+            Ok(Success::<NoBody>::NoContent)
         })
         .await?;
     app.revocations().add(revoked);
     Ok(response)
 }
 
-/// Others revoke only what is theirs, and real: what anybody could make up would fill the list.
-async fn own(change: &Change<Json<Revocation>>, owner: UserId) -> Result<(), Problem> {
-    if owner != change.user.id {
-        return require_admin(&change.user);
+/// Fails if the token belongs to a different user or is invalid. A revocation by id fails as well, because only a
+/// presented token can be verified. Without this check users could fill the table with invented tokens.
+async fn check_own(request: &IdempotentRequest<JsonBody<Revocation>>, owner: UserId) -> Result<(), Problem> {
+    if owner != request.user.id {
+        return require_admin(&request.user);
     }
-    let in_force = change.app.in_force();
-    let genuine = match (&in_force.verifier, &change.body.0.token) {
+    let config = request.app.active_config();
+    let is_valid = match (&config.verifier, &request.body.0.token) {
         (Some(verifier), Some(token)) => verifier.verify(token).await.is_some(),
         _ => false,
     };
-    if genuine { Ok(()) } else { Err(Invalid::one("token", "jwt", "must be a valid token of yours").into()) }
+    if is_valid { Ok(()) } else { Err(Invalid::one("token", "jwt", "must be a valid token of the user").into()) }
 }
 
-/// Whose token it is, what its revocation is filed under, and until when.
-fn target(wanted: &Revocation, now: Timestamp) -> Result<(UserId, String, Timestamp), Invalid> {
-    match wanted {
+/// Returns the owner of the token, the id of its revocation, and the time until which the revocation is stored. The
+/// token is not verified. Fails if the token is not a JWT, an id is invalid, or the body has neither a token alone nor
+/// an id with a user.
+fn target(revocation: &Revocation, now: Timestamp) -> Result<(UserId, String, Timestamp), Invalid> {
+    match revocation {
         Revocation { token: Some(token), id: None, user_id: None } => {
-            let claims = Claims::unverified(token).ok_or_else(|| Invalid::one("token", "jwt", "must be a token"))?;
-            let latest = now + KEPT;
-            let expires_at = Timestamp::from_second(claims.exp).unwrap_or(latest).min(latest) + SKEW;
+            let claims = Claims::unverified(token).ok_or_else(|| Invalid::one("token", "jwt", "must be a JWT"))?;
+            let latest = now + MAX_RETENTION;
+            let expires_at = Timestamp::from_second(claims.exp).unwrap_or(latest).min(latest) + EXPIRY_MARGIN;
             Ok((claims.sub, claims.revocation_id(token), expires_at))
         }
         Revocation { token: None, id: Some(id), user_id: Some(user) } => {
             let id = model::text::required_line("id", id, 200)?;
             let user: UserId = user.parse()?;
-            Ok((user, revocation_id(user, &id), now + KEPT))
+            Ok((user, revocation_id(user, &id), now + MAX_RETENTION))
         }
-        _ => Err(Invalid::one("token", "one_of", "must be given, or else id and user_id")),
+        _ => Err(Invalid::one("token", "one_of", "is required, unless id and user_id are given")),
     }
 }

@@ -1,75 +1,82 @@
-//! Tasks of A2A: what was asked of an agent by another. A task is one execution, or several one after the other where the
-//! agent asked something and was answered; its id is that of the first. What stands here beside the executions is what
-//! they were asked, and what the tasks of a context have in common.
+//! A2A tasks. A task is one execution, or a sequence of executions if the agent has requested input. The id of the task
+//! is the id of its first execution. Besides the executions, this module stores the messages of the tasks, the contexts
+//! and the push configurations.
 
 pub mod contexts;
 pub mod pushes;
 
 use jiff::Timestamp;
 use model::UserId;
-use model::execution::{Artifact, Execution, Standing};
+use model::execution::{Artifact, Execution, PublicStatus};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::conn::{Conn, Row, Statement, args};
-use crate::executions::{self, COLUMNS, COUNT, Claimed, New, OfTask, read};
+use crate::conn::{Conn, DbRow, Statement, args};
+use crate::executions::{self, A2aTaskRef, COLUMN_COUNT, COLUMNS, ClaimedExecution, NewExecution, read};
 use crate::hints::Hint;
 use crate::page::{Cursor, Page};
 use crate::{Error, Result};
 
-/// What stands behind the columns of the execution.
-const OF_TASK: &str = ", e.task_id, e.context_id, e.artifacts, e.truncated";
+/// The columns of the task. They follow the columns of the execution.
+const TASK_COLUMNS: &str = ", e.task_id, e.context_id, e.artifacts, e.truncated";
 
-/// One execution of a task. The last one says how the task stands.
+/// One execution of an A2A task. The last one determines the status of the task.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Run {
-    pub task: OfTask,
+pub struct A2aRun {
+    pub task: A2aTaskRef,
     pub execution: Execution,
-    /// The files that it left.
+    /// The files that the execution has produced.
     pub artifacts: Vec<Artifact>,
-    /// Whether not all that it said was kept.
+    /// True if a part of the output is not stored.
     pub truncated: bool,
 }
 
-impl Run {
-    /// How the task stands, where this is its last execution. One that was answered is at work all the time.
-    pub fn standing(&self) -> Standing {
-        match self.execution.standing() {
-            Standing::Waiting if self.execution.id != self.task.id => Standing::Working,
-            standing => standing,
+impl A2aRun {
+    /// Returns the status of the task if this is its last execution. A task that has received its input counts as
+    /// working, also while it waits in the queue.
+    pub fn public_status(&self) -> PublicStatus {
+        match self.execution.public_status() {
+            PublicStatus::Waiting if self.execution.id != self.task.id => PublicStatus::Working,
+            status => status,
         }
     }
 }
 
-/// Which tasks a list has.
+/// The filter of a list of A2A tasks.
 #[derive(Clone, Debug, Default)]
-pub struct Filter {
+pub struct A2aTaskFilter {
     pub context_id: Option<String>,
-    /// Any, where there are none.
-    pub standings: Vec<Standing>,
-    /// Whose standing has changed then or later.
+    /// Empty selects all.
+    pub statuses: Vec<PublicStatus>,
+    /// Selects tasks with a status change at this time or later.
     pub changed_since: Option<Timestamp>,
 }
 
-/// What a task was asked.
+/// A message that was sent to a task.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Message {
-    /// The execution that was to answer it.
+pub struct A2aTaskMessage {
+    /// The execution that answers the message.
     pub execution_id: Uuid,
-    /// As A2A writes it.
+    /// The message in its A2A form.
     pub message: Value,
     pub at: Timestamp,
 }
 
-/// What [`executions::submit_to`] does, also for an execution that is part of a task: its first, or one that goes on where
-/// the one before asked. [`Error::Ended`], [`Error::NotEnded`]: the task has asked nothing.
-pub async fn submit_to(conn: &mut Conn, new: &New, node: Option<Uuid>) -> Result<Option<Claimed>> {
-    let Some(task) = &new.task else { return executions::submit_to(conn, new, node).await };
+/// Like [`executions::enqueue_or_claim`], also for an execution of a task. The execution is the first one of the task,
+/// or continues a task that has requested input. Stores the message, if there is one. Fails with [`Error::NotFound`] if
+/// the continued task does not exist, and with [`Error::AlreadyEnded`] or [`Error::NotEnded`] if it has not requested
+/// input.
+pub async fn enqueue_or_claim(
+    conn: &mut Conn,
+    new: &NewExecution,
+    node: Option<Uuid>,
+) -> Result<Option<ClaimedExecution>> {
+    let Some(task) = &new.task else { return executions::enqueue_or_claim(conn, new, node).await };
     let first = task.id == new.execution.id;
     if !first {
         supersede(conn, new, task).await?;
     }
-    let claimed = executions::submit_to(conn, new, node).await?;
+    let claimed = executions::enqueue_or_claim(conn, new, node).await?;
     let Some(message) = &new.message else { return Ok(claimed) };
     let sql = "INSERT INTO a2a_messages (task_id, seq, execution_id, message, at) \
                VALUES ($1, (SELECT COALESCE(MAX(seq), 0) + 1 FROM a2a_messages WHERE task_id = $1), $2, $3, $4)";
@@ -78,129 +85,139 @@ pub async fn submit_to(conn: &mut Conn, new: &New, node: Option<Uuid>) -> Result
     Ok(claimed)
 }
 
-/// Of two who answer the same question one is the first; the other finds that nothing is asked any more.
-async fn supersede(conn: &mut Conn, new: &New, of: &OfTask) -> Result<()> {
+/// Marks the last execution of the task as superseded, and makes its push configurations due. Of two concurrent answers
+/// only the first succeeds. The second one fails with [`Error::AlreadyEnded`] or [`Error::NotEnded`], because the task
+/// no longer requests input. Fails with [`Error::NotFound`] if the task does not exist.
+async fn supersede(conn: &mut Conn, new: &NewExecution, task: &A2aTaskRef) -> Result<()> {
     let sql = "UPDATE executions SET superseded = 1 WHERE task_id = $1 AND owner = $2 AND agent_id = $3 \
                AND superseded = 0 AND state = 'completed' AND outcome IN ('asks', 'needs_access') RETURNING id";
     let agent = new.execution.agent_id.as_str();
-    let asked = conn.first((sql, args![of.id, new.owner, agent])).await?;
+    let asked = conn.first((sql, args![task.id, new.owner, agent])).await?;
     let Some(asked) = asked else {
-        let run = task(conn, new.owner, agent, of.id).await?;
-        return Err(if run.execution.is_ended() { Error::Ended } else { Error::NotEnded });
+        let run = current_run(conn, new.owner, agent, task.id).await?;
+        return Err(if run.execution.is_ended() { Error::AlreadyEnded } else { Error::NotEnded });
     };
-    conn.hint(Hint::Execution(asked.parsed(0, Uuid::try_parse)?));
-    pushes::reopen(conn, of.id).await
+    conn.add_hint(Hint::Execution(asked.parsed(0, Uuid::try_parse)?));
+    pushes::reopen(conn, task.id).await
 }
 
-/// The last execution of a task.
-pub async fn task(conn: &mut Conn, owner: UserId, agent_id: &str, id: Uuid) -> Result<Run> {
+/// Returns the last execution of a task. Fails with [`Error::NotFound`] if the task does not exist.
+pub async fn current_run(conn: &mut Conn, owner: UserId, agent_id: &str, id: Uuid) -> Result<A2aRun> {
     let mut select = select(owner, agent_id);
     select.push(" AND e.task_id = ").bind(id).push(" AND e.superseded = 0");
     read_run(&conn.first(select).await?.ok_or(Error::NotFound)?)
 }
 
-/// One execution of a task, by its own id.
-pub async fn run(conn: &mut Conn, owner: UserId, agent_id: &str, execution: Uuid) -> Result<Run> {
+/// Returns one execution of a task by the id of the execution. Fails with [`Error::NotFound`] if it does not exist.
+pub async fn run_by_execution(conn: &mut Conn, owner: UserId, agent_id: &str, execution: Uuid) -> Result<A2aRun> {
     let mut select = select(owner, agent_id);
     select.push(" AND e.id = ").bind(execution).push(" AND e.task_id IS NOT NULL");
     read_run(&conn.first(select).await?.ok_or(Error::NotFound)?)
 }
 
-/// All executions of a task that are kept, in their order.
-pub async fn runs(conn: &mut Conn, owner: UserId, agent_id: &str, id: Uuid) -> Result<Vec<Run>> {
+/// Returns all stored executions of a task in order. Fails with [`Error::NotFound`] if the task does not exist.
+pub async fn runs(conn: &mut Conn, owner: UserId, agent_id: &str, id: Uuid) -> Result<Vec<A2aRun>> {
     let mut select = select(owner, agent_id);
-    // Ids of two nodes do not ascend together; the numbers of their messages do.
+    // The ids of different nodes are not ordered, but the numbers of the messages are.
     select.push(" AND e.task_id = ").bind(id).push(
         " ORDER BY e.superseded DESC, (SELECT MIN(m.seq) FROM a2a_messages m WHERE m.task_id = e.task_id \
          AND m.execution_id = e.id), e.id",
     );
-    let runs = conn.few(select).await?.iter().map(read_run).collect::<Result<Vec<_>>>()?;
+    let runs = conn.all_inline(select).await?.iter().map(read_run).collect::<Result<Vec<_>>>()?;
     if runs.is_empty() { Err(Error::NotFound) } else { Ok(runs) }
 }
 
-/// One page of the last executions of tasks, whose standing has changed last first, and how many tasks there are.
-pub async fn tasks(
+/// Returns one page of tasks, represented by their last executions, and the total number of tasks that the filter
+/// selects. The task with the latest status change comes first.
+pub async fn list_tasks(
     conn: &mut Conn,
     owner: UserId,
     agent_id: &str,
-    filter: &Filter,
+    filter: &A2aTaskFilter,
     after: Option<&Cursor>,
     limit: i64,
-) -> Result<(Page<Run>, i64)> {
+) -> Result<(Page<A2aRun>, i64)> {
     let mut count = Statement::default();
     count.push("SELECT COUNT(*)");
-    matching(&mut count, owner, agent_id, filter);
+    push_filter(&mut count, owner, agent_id, filter);
     let total = conn.first(count).await?.map_or(Ok(0), |row| row.int(0))?;
     let mut select = Statement::default();
-    select.push("SELECT ").push(COLUMNS).push(OF_TASK);
-    matching(&mut select, owner, agent_id, filter);
+    select.push("SELECT ").push(COLUMNS).push(TASK_COLUMNS);
+    push_filter(&mut select, owner, agent_id, filter);
     if let Some(cursor) = after {
         select.push(" AND (e.changed_at, e.id) < (").bind(cursor.sort).push(", ").bind(cursor.id.as_str()).push(")");
     }
     select.push(" ORDER BY e.changed_at DESC, e.id DESC LIMIT ").bind(limit + 1);
     let runs = conn.all(select).await?.iter().map(read_run).collect::<Result<Vec<_>>>()?;
-    let cursor = |run: &Run| Cursor {
+    let cursor = |run: &A2aRun| Cursor {
         sort: run.execution.last_state_change().as_microsecond(),
         id: run.execution.id.to_string(),
     };
-    Ok((Page::cut(runs, limit, cursor), total))
+    Ok((Page::from_rows(runs, limit, cursor), total))
 }
 
-/// What a task was asked, in its order.
-pub async fn messages(conn: &mut Conn, owner: UserId, agent_id: &str, id: Uuid) -> Result<Vec<Message>> {
+/// Returns the messages of a task in order, or none if the task does not exist.
+pub async fn messages(conn: &mut Conn, owner: UserId, agent_id: &str, id: Uuid) -> Result<Vec<A2aTaskMessage>> {
     let sql = "SELECT m.execution_id, m.message, m.at FROM a2a_messages m JOIN executions e ON e.id = m.execution_id \
                WHERE m.task_id = $1 AND e.owner = $2 AND e.agent_id = $3 ORDER BY m.seq";
-    let read = |row: &Row| {
-        Ok(Message {
+    let read = |row: &DbRow| {
+        Ok(A2aTaskMessage {
             execution_id: row.parsed(0, Uuid::try_parse)?,
             message: row.parsed(1, |json| serde_json::from_str(json))?,
             at: row.time(2)?,
         })
     };
-    conn.few((sql, args![id, owner, agent_id])).await?.iter().map(read).collect()
+    conn.all_inline((sql, args![id, owner, agent_id])).await?.iter().map(read).collect()
 }
 
-/// What one execution was asked.
-pub(crate) async fn message_of(conn: &mut Conn, owner: UserId, execution: Uuid) -> Result<Option<Value>> {
+/// Returns the message that requested the execution. Returns `None` if it did not come over A2A, or if the execution
+/// does not exist.
+pub(crate) async fn message_for(conn: &mut Conn, owner: UserId, execution: Uuid) -> Result<Option<Value>> {
     let sql = "SELECT m.message FROM a2a_messages m JOIN executions e ON e.task_id = m.task_id AND e.id = m.execution_id \
                WHERE e.id = $1 AND e.owner = $2";
     let row = conn.first((sql, args![execution, owner])).await?;
     row.map(|row| row.parsed(0, |json| serde_json::from_str(json))).transpose()
 }
 
-/// Whoever was asked does not want to go on. [`Error::Ended`], [`Error::NotEnded`]: the task has asked nothing.
-pub async fn withdraw(conn: &mut Conn, owner: UserId, agent_id: &str, id: Uuid, now: Timestamp) -> Result<Run> {
+/// Cancels a task that requests input, and makes its push configurations due. Returns its last execution. Fails with
+/// [`Error::NotFound`] if the task does not exist, and with [`Error::AlreadyEnded`] or [`Error::NotEnded`] if it has
+/// not requested input.
+pub async fn withdraw(conn: &mut Conn, owner: UserId, agent_id: &str, id: Uuid, now: Timestamp) -> Result<A2aRun> {
     let sql = "UPDATE executions SET outcome = 'withdrawn', changed_at = $4 WHERE task_id = $1 AND owner = $2 \
                AND agent_id = $3 AND superseded = 0 AND state = 'completed' AND outcome IN ('asks', 'needs_access')";
     let withdrawn = conn.run((sql, args![id, owner, agent_id, now])).await? == 1;
-    let run = task(conn, owner, agent_id, id).await?;
+    let run = current_run(conn, owner, agent_id, id).await?;
     match withdrawn {
         true => {
-            conn.hint(Hint::Execution(run.execution.id));
+            conn.add_hint(Hint::Execution(run.execution.id));
             pushes::reopen(conn, id).await?;
             Ok(run)
         }
-        false if run.execution.is_ended() => Err(Error::Ended),
+        false if run.execution.is_ended() => Err(Error::AlreadyEnded),
         false => Err(Error::NotEnded),
     }
 }
 
-/// Removes what belongs to an execution of a task, and with the last one what belongs to the task.
-pub(crate) async fn remove_traces(conn: &mut Conn, task: &str, execution: &str) -> Result<()> {
+/// Removes the messages of a deleted execution. With the last execution of the task, also removes its push
+/// configurations.
+pub(crate) async fn remove_dependents(conn: &mut Conn, task: &str, execution: &str) -> Result<()> {
     let sql = "DELETE FROM a2a_messages WHERE task_id = $1 AND execution_id = $2";
     conn.run((sql, args![task, execution])).await?;
     let sql = "DELETE FROM a2a_pushes WHERE task_id = $1 AND NOT EXISTS (SELECT 1 FROM executions WHERE task_id = $1)";
     conn.run((sql, args![task])).await.map(drop)
 }
 
+/// Returns the beginning of a query for executions of an agent and a user. The caller adds the condition for the task.
 fn select<'a>(owner: UserId, agent_id: &'a str) -> Statement<'a> {
     let mut select = Statement::default();
-    select.push("SELECT ").push(COLUMNS).push(OF_TASK).push(" FROM executions e WHERE e.owner = ").bind(owner);
+    select.push("SELECT ").push(COLUMNS).push(TASK_COLUMNS).push(" FROM executions e WHERE e.owner = ").bind(owner);
     select.push(" AND e.agent_id = ").bind(agent_id);
     select
 }
 
-fn matching<'a>(select: &mut Statement<'a>, owner: UserId, agent_id: &'a str, filter: &'a Filter) {
+/// Adds the source and the conditions of a query for the last executions of tasks. A task matches any of the statuses
+/// and all other conditions.
+fn push_filter<'a>(select: &mut Statement<'a>, owner: UserId, agent_id: &'a str, filter: &'a A2aTaskFilter) {
     select.push(" FROM executions e WHERE e.owner = ").bind(owner).push(" AND e.agent_id = ").bind(agent_id);
     select.push(" AND e.task_id IS NOT NULL AND e.superseded = 0");
     if let Some(context) = &filter.context_id {
@@ -209,43 +226,46 @@ fn matching<'a>(select: &mut Statement<'a>, owner: UserId, agent_id: &'a str, fi
     if let Some(since) = filter.changed_since {
         select.push(" AND e.changed_at >= ").bind(since);
     }
-    for (at, standing) in filter.standings.iter().enumerate() {
-        select.push(if at == 0 { " AND (" } else { " OR " }).push(condition(*standing));
+    for (at, status) in filter.statuses.iter().enumerate() {
+        select.push(if at == 0 { " AND (" } else { " OR " }).push(status_condition(*status));
     }
-    select.push(if filter.standings.is_empty() { "" } else { ")" });
+    select.push(if filter.statuses.is_empty() { "" } else { ")" });
 }
 
-/// What [`Run::standing`] says, in SQL.
-fn condition(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Waiting => "(e.ended_at IS NULL AND e.state = 'idle' AND e.retry_count = 0 AND e.id = e.task_id)",
-        Standing::Working => {
+/// Returns the SQL condition for a result of [`A2aRun::public_status`].
+fn status_condition(status: PublicStatus) -> &'static str {
+    match status {
+        PublicStatus::Waiting => "(e.ended_at IS NULL AND e.state = 'idle' AND e.retry_count = 0 AND e.id = e.task_id)",
+        PublicStatus::Working => {
             "(e.ended_at IS NULL AND NOT (e.state = 'idle' AND e.retry_count = 0 AND e.id = e.task_id))"
         }
-        Standing::Asks => "(e.ended_at IS NOT NULL AND e.state = 'completed' AND e.outcome = 'asks')",
-        Standing::NeedsAccess => "(e.ended_at IS NOT NULL AND e.state = 'completed' AND e.outcome = 'needs_access')",
-        Standing::Completed => {
+        PublicStatus::InputRequired => "(e.ended_at IS NOT NULL AND e.state = 'completed' AND e.outcome = 'asks')",
+        PublicStatus::AuthRequired => {
+            "(e.ended_at IS NOT NULL AND e.state = 'completed' AND e.outcome = 'needs_access')"
+        }
+        PublicStatus::Completed => {
             "(e.ended_at IS NOT NULL AND e.state = 'completed' \
              AND COALESCE(e.outcome, '') NOT IN ('asks', 'needs_access', 'withdrawn'))"
         }
-        Standing::Cancelled => {
+        PublicStatus::Cancelled => {
             "(e.ended_at IS NOT NULL AND (e.state = 'cancelled' OR e.state = 'completed' AND e.outcome = 'withdrawn'))"
         }
-        Standing::Rejected => {
+        PublicStatus::Rejected => {
             "(e.ended_at IS NOT NULL AND e.state NOT IN ('completed', 'cancelled') AND e.outcome = 'rejected')"
         }
-        Standing::Failed => {
+        PublicStatus::Failed => {
             "(e.ended_at IS NOT NULL AND e.state NOT IN ('completed', 'cancelled') \
              AND COALESCE(e.outcome, '') <> 'rejected')"
         }
     }
 }
 
-fn read_run(row: &Row) -> Result<Run> {
-    Ok(Run {
+/// Reads [`COLUMNS`] and [`TASK_COLUMNS`]. Fails with [`Error::Corrupt`] if a column is invalid.
+fn read_run(row: &DbRow) -> Result<A2aRun> {
+    Ok(A2aRun {
         execution: read(row)?,
-        task: OfTask { id: row.parsed(COUNT, Uuid::try_parse)?, context_id: row.text(COUNT + 1)? },
-        artifacts: row.parsed(COUNT + 2, |json| serde_json::from_str(json))?,
-        truncated: row.int(COUNT + 3)? != 0,
+        task: A2aTaskRef { id: row.parsed(COLUMN_COUNT, Uuid::try_parse)?, context_id: row.text(COLUMN_COUNT + 1)? },
+        artifacts: row.parsed(COLUMN_COUNT + 2, |json| serde_json::from_str(json))?,
+        truncated: row.int(COLUMN_COUNT + 3)? != 0,
     })
 }

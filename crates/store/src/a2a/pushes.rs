@@ -1,52 +1,52 @@
-//! Who wants to be told of a task by a call of theirs, and how far they were told.
+//! Push configurations of A2A tasks, and the progress of each.
 //!
-//! One configuration has at most one delivery under way: what comes next waits until that has ended, so that everything
-//! arrives in order, and what has happened meanwhile is told together. A step swaps how far it was told and adds the
-//! delivery in one transaction: of any number of nodes one does it. What concerns those who only tell works on
-//! everyone's rows.
+//! A configuration has at most one delivery in progress. The next one waits for its end, so that updates arrive in
+//! order and several updates are combined. One transaction advances the progress and adds the delivery, with a
+//! compare-and-swap, so that only one node does it. [`find`], [`due_pushes`] and the functions that take a [`DuePush`]
+//! work for all users.
 
 use jiff::Timestamp;
 use model::UserId;
-use model::execution::Standing;
+use model::execution::PublicStatus;
 use uuid::Uuid;
 
-use super::task;
-use crate::conn::{Conn, Row, Statement, args};
-use crate::executions::without_nul;
+use super::current_run;
+use crate::conn::{Conn, DbRow, Statement, args};
+use crate::executions::replace_nul;
 use crate::outbox;
 use crate::page::{Cursor, Page};
 use crate::{Error, Result};
 
-/// A task may have so many.
-pub const MOST: i64 = 20;
+/// The largest number of configurations of a task.
+pub const MAX_PER_TASK: i64 = 20;
 
 const COLUMNS: &str = "p.task_id, p.id, p.owner, p.agent_id, p.url, p.sealed, p.scheme, p.version, p.dead, p.last_error, \
                        p.created_at";
 
-/// What is to be told to whom.
+/// A push configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Push {
+pub struct PushConfig {
     pub task_id: Uuid,
     pub id: String,
     pub owner: UserId,
     pub agent_id: String,
-    /// Scheme, host and port.
+    /// The scheme, host and port of the URL.
     pub url: String,
-    /// The whole address, and what has to be shown there.
+    /// The encrypted URL and credentials.
     pub sealed: String,
-    /// Of the credentials.
+    /// The authentication scheme of the credentials.
     pub scheme: Option<String>,
-    /// Of the protocol, in which it is told.
+    /// The protocol version of the notifications.
     pub version: String,
-    /// It was given up.
+    /// True if notifications to it were given up.
     pub dead: bool,
     pub last_error: Option<String>,
     pub created_at: Timestamp,
 }
 
-/// What a client wants, ready to be kept.
+/// A push configuration that is not stored yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct New {
+pub struct NewPushConfig {
     pub id: String,
     pub url: String,
     pub sealed: String,
@@ -54,27 +54,28 @@ pub struct New {
     pub version: String,
 }
 
-/// How far somebody was told of a task: of which execution, and what of it.
+/// The part of a task that a client has been notified about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct PushProgress {
     pub execution: Uuid,
-    /// Ascends from [`Told::NOTHING`].
+    /// The position inside the execution. It ascends from [`PushProgress::NONE`].
     pub seq: i64,
 }
 
-impl Told {
-    pub const NOTHING: i64 = 0;
-    /// That it is at work. What came of it is counted from here, a number each.
+impl PushProgress {
+    /// The client was not notified yet.
+    pub const NONE: i64 = 0;
+    /// The client was notified that the task is working. Each later update adds one.
     pub const WORKING: i64 = 1;
-    /// That it has asked something, and all before.
-    pub const ASKED: i64 = i64::MAX - 1;
-    /// That it has ended for good, and all before.
-    pub const END: i64 = i64::MAX;
+    /// The client was notified that the task requests input, and about all before.
+    pub const INPUT_REQUIRED: i64 = i64::MAX - 1;
+    /// The client was notified about the end of the task.
+    pub const ENDED: i64 = i64::MAX;
 }
 
-/// Somebody for whom there may be something to do: nothing is under way to them.
+/// A push configuration that may need a notification. It has no delivery in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Due {
+pub struct DuePush {
     pub task_id: Uuid,
     pub id: String,
     pub owner: UserId,
@@ -82,37 +83,42 @@ pub struct Due {
     pub url: String,
     pub version: String,
     pub created_at: Timestamp,
-    pub told: Told,
-    /// The last execution of the task; `None`: it is gone.
+    pub progress: PushProgress,
+    /// The last execution of the task. `None` if the task was deleted.
     pub execution: Option<Uuid>,
-    /// Why the last delivery was given up, if it was.
-    pub given_up: Option<String>,
+    /// The error of the last delivery, if it was given up.
+    pub delivery_error: Option<String>,
+    /// Counts the changes of the task that may need a notification. Zero if none is needed.
     open: i64,
+    /// The id of the last delivery.
     waiting: Option<String>,
 }
 
-/// Keeps what a client wants of a task; one of the same id takes the place of the one before and is told what that was
-/// not. [`Error::NotFound`]: there is no such task; [`Error::TooMany`]: it has enough of them.
+/// Stores a push configuration of a task. A new one causes no notification about an end or a request for input that has
+/// already happened. A configuration with the same id is replaced, keeps its progress and creation time, and is no
+/// longer given up. Fails with [`Error::NotFound`] if the task does not exist, and with [`Error::TooMany`] if it
+/// already has [`MAX_PER_TASK`] configurations with different ids.
 pub async fn set(
     conn: &mut Conn,
     owner: UserId,
     agent_id: &str,
     task_id: Uuid,
-    new: &New,
+    new: &NewPushConfig,
     now: Timestamp,
 ) -> Result<()> {
-    alone(conn, task_id).await?;
-    let run = task(conn, owner, agent_id, task_id).await?;
+    lock_task(conn, task_id).await?;
+    let run = current_run(conn, owner, agent_id, task_id).await?;
     let sql = "SELECT COUNT(*) FROM a2a_pushes WHERE task_id = $1 AND owner = $2 AND id <> $3";
-    let others = conn.first((sql, args![task_id, owner, new.id.as_str()])).await?.map_or(Ok(0), |row| row.int(0))?;
-    if others >= MOST {
-        return Err(Error::TooMany { limit: MOST });
+    let other_count =
+        conn.first((sql, args![task_id, owner, new.id.as_str()])).await?.map_or(Ok(0), |row| row.int(0))?;
+    if other_count >= MAX_PER_TASK {
+        return Err(Error::TooMany { limit: MAX_PER_TASK });
     }
-    // What was before is known to whoever asks now.
-    let told = match run.standing() {
-        Standing::Waiting | Standing::Working => Told::NOTHING,
-        standing if standing.is_asking() => Told::ASKED,
-        _ => Told::END,
+    // The client knows the current status already.
+    let seq = match run.public_status() {
+        PublicStatus::Waiting | PublicStatus::Working => PushProgress::NONE,
+        status if status.awaits_input() => PushProgress::INPUT_REQUIRED,
+        _ => PushProgress::ENDED,
     };
     let sql = "INSERT INTO a2a_pushes (task_id, id, owner, agent_id, url, sealed, scheme, version, told_execution, \
                told_seq, open, dead, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, 0, $11) \
@@ -125,17 +131,18 @@ pub async fn set(
     let scheme = new.scheme.as_deref();
     let version = new.version.as_str();
     let execution = run.execution.id;
-    let values = args![task_id, id, owner, agent_id, url, sealed, scheme, version, execution, told, now];
+    let values = args![task_id, id, owner, agent_id, url, sealed, scheme, version, execution, seq, now];
     conn.run((sql, values)).await.map(drop)
 }
 
-pub async fn get(conn: &mut Conn, owner: UserId, agent_id: &str, task_id: Uuid, id: &str) -> Result<Push> {
-    let mut select = of_task(owner, agent_id, task_id);
+/// Returns a push configuration. Fails with [`Error::NotFound`] if it does not exist.
+pub async fn get(conn: &mut Conn, owner: UserId, agent_id: &str, task_id: Uuid, id: &str) -> Result<PushConfig> {
+    let mut select = select_for_task(owner, agent_id, task_id);
     select.push(" AND p.id = ").bind(id);
     read(&conn.first(select).await?.ok_or(Error::NotFound)?)
 }
 
-/// One page, the oldest first.
+/// Returns one page of the configurations of a task, oldest first. Empty if the task does not exist.
 pub async fn list(
     conn: &mut Conn,
     owner: UserId,
@@ -143,32 +150,35 @@ pub async fn list(
     task_id: Uuid,
     after: Option<&Cursor>,
     limit: i64,
-) -> Result<Page<Push>> {
-    let mut select = of_task(owner, agent_id, task_id);
+) -> Result<Page<PushConfig>> {
+    let mut select = select_for_task(owner, agent_id, task_id);
     if let Some(cursor) = after {
         select.push(" AND (p.created_at, p.id) > (").bind(cursor.sort).push(", ").bind(cursor.id.as_str()).push(")");
     }
     select.push(" ORDER BY p.created_at, p.id LIMIT ").bind(limit + 1);
     let rows = conn.all(select).await?.iter().map(read).collect::<Result<Vec<_>>>()?;
-    Ok(Page::cut(rows, limit, |push| Cursor { sort: push.created_at.as_microsecond(), id: push.id.clone() }))
+    Ok(Page::from_rows(rows, limit, |push| Cursor { sort: push.created_at.as_microsecond(), id: push.id.clone() }))
 }
 
-/// Says whether there was one. What is on its way to it is dropped by whoever finds that it is gone.
+/// Deletes a configuration. Returns false if it does not exist. Its pending delivery is dropped when it is claimed.
 pub async fn remove(conn: &mut Conn, owner: UserId, agent_id: &str, task_id: Uuid, id: &str) -> Result<bool> {
     let sql = "DELETE FROM a2a_pushes WHERE task_id = $1 AND id = $2 AND owner = $3 AND agent_id = $4";
     Ok(conn.run((sql, args![task_id, id, owner, agent_id])).await? == 1)
 }
 
-/// Everyone's, for whoever delivers: the one that was made then.
-pub async fn find(conn: &mut Conn, task_id: Uuid, id: &str, created_at: Timestamp) -> Result<Option<Push>> {
+/// Returns a live configuration by its creation time. Returns `None` if it was deleted, also if one with the same id
+/// was created later, or if it was given up. For all users.
+pub async fn find(conn: &mut Conn, task_id: Uuid, id: &str, created_at: Timestamp) -> Result<Option<PushConfig>> {
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM a2a_pushes p WHERE p.task_id = ").bind(task_id);
     select.push(" AND p.id = ").bind(id).push(" AND p.created_at = ").bind(created_at).push(" AND p.dead = 0");
     conn.first(select).await?.as_ref().map(read).transpose()
 }
 
-/// Everyone's for whom there may be something to do, behind `after`, in the order of their tasks.
-pub async fn due(conn: &mut Conn, after: Option<&Due>, limit: i64) -> Result<Vec<Due>> {
+/// Returns up to `limit` configurations of all users that may need a notification, after `after`, ordered by task. None
+/// has a delivery in progress. The last delivery was given up, the task was deleted or has ended, or the client does
+/// not know that it is working.
+pub async fn due_pushes(conn: &mut Conn, after: Option<&DuePush>, limit: i64) -> Result<Vec<DuePush>> {
     let mut select = Statement::default();
     select.push(
         "SELECT p.task_id, p.id, p.owner, p.agent_id, p.url, p.version, p.created_at, p.told_execution, p.told_seq, \
@@ -179,7 +189,7 @@ pub async fn due(conn: &mut Conn, after: Option<&Due>, limit: i64) -> Result<Vec
          AND (d.dead = 1 OR e.id IS NULL OR e.ended_at IS NOT NULL \
          OR ((e.state <> 'idle' OR e.retry_count > 0 OR e.id <> e.task_id) AND (p.told_execution <> e.id OR p.told_seq < ",
     );
-    select.bind(Told::WORKING).push(")))");
+    select.bind(PushProgress::WORKING).push(")))");
     if let Some(due) = after {
         select.push(" AND (p.task_id, p.id) > (").bind(due.task_id).push(", ").bind(due.id.as_str()).push(")");
     }
@@ -187,12 +197,19 @@ pub async fn due(conn: &mut Conn, after: Option<&Due>, limit: i64) -> Result<Vec
     conn.all(select).await?.iter().map(read_due).collect()
 }
 
-/// They are told so far once `delivery` has arrived. `false`: another node was faster.
-pub async fn tell(conn: &mut Conn, due: &Due, told: Told, delivery: &outbox::New, now: Timestamp) -> Result<bool> {
+/// Adds `delivery` to the outbox and advances the progress of the configuration. Returns false, without a change, if
+/// the row has changed since `due` was read.
+pub async fn enqueue_delivery(
+    conn: &mut Conn,
+    due: &DuePush,
+    progress: PushProgress,
+    delivery: &outbox::NewDelivery,
+    now: Timestamp,
+) -> Result<bool> {
     let mut update = Statement::default();
-    update.push("UPDATE a2a_pushes SET told_execution = ").bind(told.execution);
-    update.push(", told_seq = ").bind(told.seq).push(", waiting = ").bind(delivery.id);
-    unchanged(&mut update, due);
+    update.push("UPDATE a2a_pushes SET told_execution = ").bind(progress.execution);
+    update.push(", told_seq = ").bind(progress.seq).push(", waiting = ").bind(delivery.id);
+    push_unchanged(&mut update, due);
     if conn.run(update).await? != 1 {
         return Ok(false);
     }
@@ -200,55 +217,61 @@ pub async fn tell(conn: &mut Conn, due: &Due, told: Told, delivery: &outbox::New
     Ok(true)
 }
 
-/// There is nothing to tell until the task goes on. `false`: it has, or another node was faster.
-pub async fn rest(conn: &mut Conn, due: &Due) -> Result<bool> {
+/// Marks a configuration as idle until the task changes. Returns false if the task has changed since `due` was read, or
+/// another node was faster.
+pub async fn mark_idle(conn: &mut Conn, due: &DuePush) -> Result<bool> {
     let mut update = Statement::default();
     update.push("UPDATE a2a_pushes SET open = 0, waiting = NULL");
-    unchanged(&mut update, due);
+    push_unchanged(&mut update, due);
     Ok(conn.run(update).await? == 1)
 }
 
-/// They are not told any more, until they say again where they are. `false`: another node was faster.
-pub async fn give_up(conn: &mut Conn, due: &Due, error: &str) -> Result<bool> {
+/// Gives up notifications until the client sets the configuration again. Returns false if the task has changed since
+/// `due` was read, or another node was faster.
+pub async fn give_up(conn: &mut Conn, due: &DuePush, error: &str) -> Result<bool> {
     let mut update = Statement::default();
-    update.push("UPDATE a2a_pushes SET open = 0, waiting = NULL, dead = 1, last_error = ").bind(without_nul(error));
-    unchanged(&mut update, due);
+    update.push("UPDATE a2a_pushes SET open = 0, waiting = NULL, dead = 1, last_error = ").bind(replace_nul(error));
+    push_unchanged(&mut update, due);
     Ok(conn.run(update).await? == 1)
 }
 
-/// Two who see the last free place would both take it; and whoever changes many rows waits here, not for one of them.
-async fn alone(conn: &mut Conn, task_id: Uuid) -> Result<()> {
+/// Locks the configurations of a task, so that concurrent calls cannot exceed the limit. The lock also prevents
+/// deadlocks with transactions that change several rows.
+async fn lock_task(conn: &mut Conn, task_id: Uuid) -> Result<()> {
     if !conn.is_sqlite() {
-        // The second number keeps these locks apart from others.
+        // The second number separates these locks from other advisory locks.
         conn.first(("SELECT pg_advisory_xact_lock(hashtextextended($1, 6))", args![task_id])).await?;
     }
     Ok(())
 }
 
-/// The task goes on: in the transaction in which it does.
+/// Marks all configurations of a task as due, except those that were given up. Called in the transaction that changes
+/// the task.
 pub(super) async fn reopen(conn: &mut Conn, task_id: Uuid) -> Result<()> {
-    alone(conn, task_id).await?;
+    lock_task(conn, task_id).await?;
     let sql = "UPDATE a2a_pushes SET open = open + 1 WHERE task_id = $1 AND dead = 0";
     conn.run((sql, args![task_id])).await.map(drop)
 }
 
-/// Nobody has done anything about it since it was read.
-fn unchanged<'a>(update: &mut Statement<'a>, due: &'a Due) {
+/// Adds the condition that the row has not changed since it was read.
+fn push_unchanged<'a>(update: &mut Statement<'a>, due: &'a DuePush) {
     update.push(" WHERE task_id = ").bind(due.task_id).push(" AND id = ").bind(due.id.as_str());
     update.push(" AND created_at = ").bind(due.created_at).push(" AND open = ").bind(due.open);
-    update.push(" AND told_execution = ").bind(due.told.execution).push(" AND told_seq = ").bind(due.told.seq);
+    update.push(" AND told_execution = ").bind(due.progress.execution).push(" AND told_seq = ").bind(due.progress.seq);
     update.push(" AND COALESCE(waiting, '') = ").bind(due.waiting.as_deref().unwrap_or_default());
 }
 
-fn of_task<'a>(owner: UserId, agent_id: &'a str, task_id: Uuid) -> Statement<'a> {
+/// Returns the beginning of a query for the configurations of a task.
+fn select_for_task<'a>(owner: UserId, agent_id: &'a str, task_id: Uuid) -> Statement<'a> {
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM a2a_pushes p WHERE p.task_id = ").bind(task_id);
     select.push(" AND p.owner = ").bind(owner).push(" AND p.agent_id = ").bind(agent_id);
     select
 }
 
-fn read(row: &Row) -> Result<Push> {
-    Ok(Push {
+/// Reads [`COLUMNS`]. Fails with [`Error::Corrupt`] if a column is invalid.
+fn read(row: &DbRow) -> Result<PushConfig> {
+    Ok(PushConfig {
         task_id: row.parsed(0, Uuid::try_parse)?,
         id: row.text(1)?,
         owner: row.parsed(2, str::parse)?,
@@ -263,9 +286,10 @@ fn read(row: &Row) -> Result<Push> {
     })
 }
 
-fn read_due(row: &Row) -> Result<Due> {
+/// Reads a row of [`due_pushes`]. Fails with [`Error::Corrupt`] if a column is invalid.
+fn read_due(row: &DbRow) -> Result<DuePush> {
     let execution = row.maybe_text(9)?.map(|id| Uuid::try_parse(&id)).transpose();
-    Ok(Due {
+    Ok(DuePush {
         task_id: row.parsed(0, Uuid::try_parse)?,
         id: row.text(1)?,
         owner: row.parsed(2, str::parse)?,
@@ -273,9 +297,9 @@ fn read_due(row: &Row) -> Result<Due> {
         url: row.text(4)?,
         version: row.text(5)?,
         created_at: row.time(6)?,
-        told: Told { execution: row.parsed(7, Uuid::try_parse)?, seq: row.int(8)? },
+        progress: PushProgress { execution: row.parsed(7, Uuid::try_parse)?, seq: row.int(8)? },
         execution: execution.map_err(|error| Error::Corrupt(error.to_string()))?,
-        given_up: row.maybe_text(10)?,
+        delivery_error: row.maybe_text(10)?,
         open: row.int(11)?,
         waiting: row.maybe_text(12)?,
     })

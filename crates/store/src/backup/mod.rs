@@ -1,8 +1,9 @@
-//! The whole database as one stream of lines, and back. The format is the same for both databases, so a backup of one
-//! can be restored into the other: that is also how an installation moves from SQLite to PostgreSQL.
+//! Backup and restore of the whole database as a stream of JSON lines. The format is the same for both databases, so
+//! that a backup of SQLite can be restored into PostgreSQL and vice versa.
 //!
-//! A header names the format and the schema, a line a table its columns, then a line a row; the last line counts the
-//! rows and carries a digest, so that half a backup is never taken for a whole one. Restoring is one transaction.
+//! The first line names the format and the schema. For each table, one line names the columns, and each further line is
+//! a row. The last line contains the number of rows and a digest, so that an incomplete backup is detected. A restore
+//! is one transaction.
 
 mod tables;
 
@@ -14,69 +15,74 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-use crate::conn::{Arg, Conn, Row, Statement};
+use crate::conn::{Arg, Conn, DbRow, Statement};
 use crate::migrations::VERSION;
-use crate::{Error, Result, Snapshot, Store, due, executions, reminders, sessions};
+use crate::{Error, Result, Store, StoreSnapshot, due, executions, reminders, sessions};
 
-use self::tables::Column::{self, Int, Text};
-use self::tables::{TABLES, Table};
+use self::tables::BackupColumn::{self, Int, Text};
+use self::tables::{BackupTable, TABLES};
 
-pub use self::tables::tables;
+pub use self::tables::table_columns;
 
 const FORMAT: u64 = 1;
-/// The first schema that knows who was told what.
-const WITH_NOTIFICATIONS: i64 = 5;
+/// The first schema that records notifications.
+const FIRST_SCHEMA_WITH_NOTIFICATIONS: i64 = 5;
 
-/// A backup being written: the database as it was when it began, chunk by chunk.
+/// A backup in progress. It contains the database as of its start.
 pub struct Backup {
-    conn: Snapshot,
-    next: Next,
+    conn: StoreSnapshot,
+    phase: BackupPhase,
     rows: u64,
     digest: Sha256,
 }
 
-enum Next {
+/// The part of a backup that is written next.
+enum BackupPhase {
     Header(Timestamp),
-    /// Rows of the table behind this key; `None` before its first.
-    Rows(usize, Option<Row>),
+    /// The rows of the table with this index, after this row. `None` at the start of the table.
+    Rows(usize, Option<DbRow>),
     Trailer,
     End,
 }
 
 impl Backup {
+    /// Starts a backup. Fails with [`Error::Unavailable`] if too many snapshots are open.
     pub async fn begin(store: &Store, now: Timestamp) -> Result<Self> {
-        Ok(Self { conn: store.snapshot().await?, next: Next::Header(now), rows: 0, digest: Sha256::new() })
+        Ok(Self { conn: store.snapshot().await?, phase: BackupPhase::Header(now), rows: 0, digest: Sha256::new() })
     }
 
-    /// The next lines, `None` after the last.
+    /// Returns the next lines, or `None` at the end. The text may be empty. After a failure it returns `None`, and the
+    /// backup is incomplete.
     pub async fn next(&mut self) -> Result<Option<String>> {
-        let chunk = match std::mem::replace(&mut self.next, Next::End) {
-            Next::Header(now) => {
-                self.next = Next::Rows(0, None);
+        let chunk = match std::mem::replace(&mut self.phase, BackupPhase::End) {
+            BackupPhase::Header(now) => {
+                self.phase = BackupPhase::Rows(0, None);
                 line(&json!({"adjutant_backup": FORMAT, "schema": VERSION, "created_at": now}))
             }
-            Next::Rows(index, after) => self.rows_of(index, after).await?,
-            Next::Trailer => {
+            BackupPhase::Rows(index, after) => self.next_rows(index, after).await?,
+            BackupPhase::Trailer => {
                 let digest = hex(&self.digest.clone().finalize());
                 return Ok(Some(line(&json!({"rows": self.rows, "sha256": digest}))));
             }
-            Next::End => return Ok(None),
+            BackupPhase::End => return Ok(None),
         };
         self.digest.update(&chunk);
         Ok(Some(chunk))
     }
 
-    async fn rows_of(&mut self, index: usize, after: Option<Row>) -> Result<String> {
+    /// Returns up to one batch of rows of a table and moves to the next phase. The line with the columns comes before
+    /// the first row. After the last table, returns an empty text.
+    async fn next_rows(&mut self, index: usize, after: Option<DbRow>) -> Result<String> {
         let Some(table) = TABLES.get(index) else {
-            self.next = Next::Trailer;
+            self.phase = BackupPhase::Trailer;
             return Ok(String::new());
         };
         let mut chunk = String::new();
         if after.is_none() {
-            let columns: Vec<_> = table.columns.iter().map(Column::name).collect();
+            let columns: Vec<_> = table.columns.iter().map(BackupColumn::name).collect();
             chunk.push_str(&line(&json!({"table": table.name, "columns": columns})));
         }
-        let mut rows = self.conn.all(page_of(table, after.as_ref())?).await?;
+        let mut rows = self.conn.all(select_rows(table, after.as_ref())?).await?;
         for row in &rows {
             let values = (0..).zip(table.columns).map(|(at, column)| match column {
                 Text(_) => row.maybe_text(at).map(Value::from),
@@ -85,21 +91,23 @@ impl Backup {
             chunk.push_str(&line(&Value::Array(values.collect::<Result<_>>()?)));
         }
         self.rows += rows.len() as u64;
-        let full = rows.len() as i64 == table.at_once;
-        self.next = if full { Next::Rows(index, rows.pop()) } else { Next::Rows(index + 1, None) };
+        let is_full = rows.len() as i64 == table.batch_size;
+        self.phase = if is_full { BackupPhase::Rows(index, rows.pop()) } else { BackupPhase::Rows(index + 1, None) };
         Ok(chunk)
     }
 }
 
-fn page_of(table: &Table, after: Option<&Row>) -> Result<Statement<'static>> {
+/// Returns a query for one batch of rows of a table in the order of its key, after the row `after`. Fails with
+/// [`Error::Corrupt`] if a key column of that row is invalid.
+fn select_rows(table: &BackupTable, after: Option<&DbRow>) -> Result<Statement<'static>> {
     let key = &table.columns[..table.key];
     let mut select = Statement::default();
     select.push("SELECT ");
-    names(&mut select, table.columns);
+    push_names(&mut select, table.columns);
     select.push(" FROM ").push(table.name);
     if let Some(row) = after {
         select.push(" WHERE (");
-        names(&mut select, key);
+        push_names(&mut select, key);
         select.push(") > (");
         for (at, column) in key.iter().enumerate() {
             if at > 0 {
@@ -113,128 +121,137 @@ fn page_of(table: &Table, after: Option<&Row>) -> Result<Statement<'static>> {
         select.push(")");
     }
     select.push(" ORDER BY ");
-    names(&mut select, key);
-    select.push(" LIMIT ").bind(table.at_once);
+    push_names(&mut select, key);
+    select.push(" LIMIT ").bind(table.batch_size);
     Ok(select)
 }
 
-fn names(statement: &mut Statement<'_>, columns: &[Column]) {
+/// Adds the names of the columns.
+fn push_names(statement: &mut Statement<'_>, columns: &[BackupColumn]) {
     for (at, column) in columns.iter().enumerate() {
         statement.push(if at > 0 { ", " } else { "" }).push(column.name());
     }
 }
 
-/// Replaces everything in the database with the backup in `file`; says how many rows it had. A file that is not a whole
-/// backup changes nothing.
+/// Replaces the content of the database with the backup in `file`. Revoked tokens that the database has stay revoked.
+/// Running executions and open sessions of the backup become abandoned. Returns the number of rows. Fails without a
+/// change if the backup is invalid, incomplete or of a newer schema.
 pub async fn restore(store: &Store, file: PathBuf) -> Result<u64> {
-    let Verified { rows, schema } = verify(&file).await?;
+    let VerifiedBackup { rows, schema } = verify(&file).await?;
     store
         .transaction(async move |tx| {
             if !tx.is_sqlite() {
-                // Rows that other connections are writing would survive beside the backup.
+                // Without the locks, rows of concurrent writers would remain beside the backup.
                 for table in TABLES {
                     let mut lock = Statement::default();
                     lock.push("LOCK TABLE ").push(table.name).push(" IN EXCLUSIVE MODE");
                     tx.run(lock).await?;
                 }
             }
-            let claims = executions::last_claim(tx).await?;
-            for table in TABLES.iter().filter(|table| !table.kept) {
+            let max_token = executions::max_lease_token(tx).await?;
+            for table in TABLES.iter().filter(|table| !table.keep_existing) {
                 let mut delete = Statement::default();
                 delete.push("DELETE FROM ").push(table.name);
                 tx.run(delete).await?;
             }
-            let mut lines = Lines::open(&file).await?;
-            let mut into = None;
-            let mut left = rows;
-            while left > 0 {
-                let Some(value) = lines.next().await? else { return Err(damaged(rows - left)) };
-                match (&value, &into) {
+            let mut lines = BackupLines::open(&file).await?;
+            let mut target = None;
+            let mut remaining = rows;
+            while remaining > 0 {
+                let Some(value) = lines.next().await? else { return Err(damaged(rows - remaining)) };
+                match (&value, &target) {
                     (Value::Array(values), Some(target)) => {
                         insert(tx, target, values).await?;
-                        left -= 1;
+                        remaining -= 1;
                     }
-                    _ if value["table"].is_string() => into = Some(Target::of(&value)?),
+                    _ if value["table"].is_string() => target = Some(RestoreTarget::from_line(&value)?),
                     _ => {}
                 }
             }
-            executions::disown(tx, claims).await?;
-            sessions::disown(tx).await?;
-            reminders::complete(tx).await?;
-            if schema < WITH_NOTIFICATIONS {
-                due::forget(tx).await?;
+            executions::invalidate_claims(tx, max_token).await?;
+            sessions::invalidate_claims(tx).await?;
+            reminders::fill_missing_times(tx).await?;
+            if schema < FIRST_SCHEMA_WITH_NOTIFICATIONS {
+                due::mark_past_notified(tx).await?;
             }
             Ok(rows)
         })
         .await
 }
 
-/// A backup that can be restored.
-struct Verified {
+/// A complete and valid backup.
+struct VerifiedBackup {
     rows: u64,
     schema: i64,
 }
 
-/// Reads the file to its end: it is a backup this program can restore, and all of it is there.
-async fn verify(file: &Path) -> Result<Verified> {
-    let mut lines = Lines::open(file).await?;
+/// Reads the whole file and checks that it is a complete backup of a known schema. Fails with [`Error::NewerSchema`],
+/// [`Error::Backup`] or [`Error::File`] otherwise.
+async fn verify(file: &Path) -> Result<VerifiedBackup> {
+    let mut lines = BackupLines::open(file).await?;
     let header = lines.next().await?.unwrap_or_default();
     if header["adjutant_backup"] != json!(FORMAT) {
-        return Err(Error::Backup("this is not a backup that adjutant wrote".to_owned()));
+        return Err(Error::Backup("this is not a backup of adjutant".to_owned()));
     }
     let schema = match header["schema"].as_i64() {
         Some(schema) if (1..=VERSION).contains(&schema) => schema,
         Some(found) if found > VERSION => return Err(Error::NewerSchema { found, known: VERSION }),
-        _ => return Err(Error::Backup("the backup does not say of which schema it is".to_owned())),
+        _ => return Err(Error::Backup("the backup does not name its schema".to_owned())),
     };
     let mut rows = 0;
-    let mut into = None::<Target>;
+    let mut target = None::<RestoreTarget>;
     loop {
         let digest = hex(&lines.digest.clone().finalize());
-        match (lines.next().await?, &into) {
-            (Some(Value::Array(values)), Some(target)) if target.fits(&values) => rows += 1,
-            (Some(line), _) if line["table"].is_string() => into = Some(Target::of(&line)?),
+        match (lines.next().await?, &target) {
+            (Some(Value::Array(values)), Some(target)) if target.accepts(&values) => rows += 1,
+            (Some(line), _) if line["table"].is_string() => target = Some(RestoreTarget::from_line(&line)?),
             (Some(line), _) if line["rows"] == json!(rows) && line["sha256"] == json!(digest) => {
-                return Ok(Verified { rows, schema });
+                return Ok(VerifiedBackup { rows, schema });
             }
             _ => return Err(damaged(rows)),
         }
     }
 }
 
+/// Returns the error for a backup that is invalid after this number of rows.
 fn damaged(rows: u64) -> Error {
-    Error::Backup(format!("the backup is damaged or cut off behind row {rows}"))
+    Error::Backup(format!("the backup is damaged or incomplete after row {rows}"))
 }
 
-/// Where the rows that follow belong.
-struct Target {
-    table: &'static Table,
-    columns: Vec<&'static Column>,
+/// The table and the columns of the following rows.
+struct RestoreTarget {
+    table: &'static BackupTable,
+    columns: Vec<&'static BackupColumn>,
 }
 
-impl Target {
-    /// A row that has a value of the right kind, or none, for each column.
-    fn fits(&self, values: &[Value]) -> bool {
-        let fits = |(column, value): (&&Column, &Value)| match column {
+impl RestoreTarget {
+    /// Returns true if the row has a value of the right type, or NULL, for each column.
+    fn accepts(&self, values: &[Value]) -> bool {
+        let matches = |(column, value): (&&BackupColumn, &Value)| match column {
             Text(_) => value.is_string() || value.is_null(),
             Int(_) => value.is_i64() || value.is_null(),
         };
-        values.len() == self.columns.len() && self.columns.iter().zip(values).all(fits)
+        values.len() == self.columns.len() && self.columns.iter().zip(values).all(matches)
     }
 
-    /// The table and columns that a line names.
-    fn of(line: &Value) -> Result<Self> {
-        let unknown =
-            || Error::Backup(format!("the backup has a table or column that this adjutant does not know: {line}"));
+    /// Reads the table and the columns from a line. Fails if this version does not know them.
+    fn from_line(line: &Value) -> Result<Self> {
+        let unknown = || {
+            Error::Backup(format!(
+                "the backup has a table or column that this version of adjutant does not know: {line}"
+            ))
+        };
         let table = TABLES.iter().find(|table| line["table"] == json!(table.name)).ok_or_else(unknown)?;
-        let wanted = line["columns"].as_array().ok_or_else(unknown)?;
-        let columns = wanted.iter().map(|name| table.columns.iter().find(|column| *name == json!(column.name())));
+        let names = line["columns"].as_array().ok_or_else(unknown)?;
+        let columns = names.iter().map(|name| table.columns.iter().find(|column| *name == json!(column.name())));
         Ok(Self { table, columns: columns.collect::<Option<_>>().ok_or_else(unknown)? })
     }
 }
 
-async fn insert(conn: &mut Conn, target: &Target, values: &[Value]) -> Result<()> {
-    let Target { table, columns } = target;
+/// Inserts one row of a backup. Skips it if the table keeps existing rows and has one with the same key. Fails with
+/// [`Error::Backup`] if the database rejects the row.
+async fn insert(conn: &mut Conn, target: &RestoreTarget, values: &[Value]) -> Result<()> {
+    let RestoreTarget { table, columns } = target;
     let mut insert = Statement::default();
     insert.push("INSERT INTO ").push(table.name).push(" (");
     for (at, column) in columns.iter().enumerate() {
@@ -249,29 +266,32 @@ async fn insert(conn: &mut Conn, target: &Target, values: &[Value]) -> Result<()
             Int(_) => Arg::from(value.as_i64()),
         });
     }
-    insert.push(if table.kept { ") ON CONFLICT DO NOTHING" } else { ")" });
+    insert.push(if table.keep_existing { ") ON CONFLICT DO NOTHING" } else { ")" });
     let inserted = conn.run(insert).await;
-    // The digest was right, so somebody has written this backup by hand, against the rules of the tables.
+    // The digest is correct, so the backup was edited by hand and violates a constraint.
     inserted.map(drop).map_err(|error| match error {
         Error::Database(error) => Error::Backup(format!("a row of {} cannot be restored: {error}", table.name)),
         other => other,
     })
 }
 
-/// The lines of a file as JSON, with the digest of what was read so far.
-struct Lines {
+/// Reads the lines of a file as JSON and computes the digest of all lines read so far.
+struct BackupLines {
     path: PathBuf,
     reader: BufReader<tokio::fs::File>,
     digest: Sha256,
 }
 
-impl Lines {
+impl BackupLines {
+    /// Opens the file. Fails with [`Error::File`] if that is not possible.
     async fn open(path: &Path) -> Result<Self> {
         let file = tokio::fs::File::open(path).await;
         let file = file.map_err(|source| Error::File { path: path.to_owned(), source })?;
         Ok(Self { path: path.to_owned(), reader: BufReader::new(file), digest: Sha256::new() })
     }
 
+    /// Returns the next line, or `None` at the end of the file. Adds it to the digest. Fails with [`Error::Backup`] if
+    /// it is not JSON.
     async fn next(&mut self) -> Result<Option<Value>> {
         let mut line = String::new();
         let read = self.reader.read_line(&mut line).await;
@@ -280,10 +300,11 @@ impl Lines {
         }
         self.digest.update(&line);
         let value = serde_json::from_str(&line);
-        value.map(Some).map_err(|_| Error::Backup("the backup has a line that is not JSON".to_owned()))
+        value.map(Some).map_err(|_| Error::Backup("the backup contains a line that is not JSON".to_owned()))
     }
 }
 
+/// Returns a JSON value as one line.
 fn line(value: &Value) -> String {
     format!("{value}\n")
 }

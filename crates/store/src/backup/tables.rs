@@ -1,35 +1,37 @@
-//! What a backup holds: every table with its columns.
+//! The tables and columns of a backup.
 
-/// Rows read at once, and of those that may be long.
-const MANY: i64 = 500;
-const FEW: i64 = 50;
+/// The number of rows in a chunk.
+const BATCH_SIZE: i64 = 500;
+/// The number of rows in a chunk of a table with large rows.
+const LARGE_ROW_BATCH_SIZE: i64 = 50;
 
-/// What is kept of one.
-pub(super) struct Table {
+/// A table of a backup.
+pub(super) struct BackupTable {
     pub(super) name: &'static str,
-    /// How many of the columns, from the first, are its primary key.
+    /// The number of leading columns that form the primary key.
     pub(super) key: usize,
-    /// Whether a restore keeps the rows that are there: a token that was revoked stays revoked.
-    pub(super) kept: bool,
-    pub(super) at_once: i64,
-    pub(super) columns: &'static [Column],
+    /// True if a restore keeps existing rows. A revoked token must stay revoked.
+    pub(super) keep_existing: bool,
+    pub(super) batch_size: i64,
+    pub(super) columns: &'static [BackupColumn],
 }
 
-pub(super) enum Column {
+/// The name and the type of a column.
+pub(super) enum BackupColumn {
     Text(&'static str),
     Int(&'static str),
 }
 
-use Column::{Int, Text};
+use BackupColumn::{Int, Text};
 
-/// Every table there is, but for who is at work on what: nodes, places and turns say nothing any more when a backup is
-/// read again. A test compares this list with the database.
-pub(super) const TABLES: &[Table] = &[
-    Table {
+/// All tables except `nodes`, `places` and `turns`, which describe running processes. A test compares this list with
+/// the database.
+pub(super) const TABLES: &[BackupTable] = &[
+    BackupTable {
         name: "tasks",
         key: 2,
-        kept: false,
-        at_once: MANY,
+        keep_existing: false,
+        batch_size: BATCH_SIZE,
         columns: &[
             Text("owner"),
             Text("id"),
@@ -50,18 +52,18 @@ pub(super) const TABLES: &[Table] = &[
             Int("due_told"),
         ],
     },
-    Table {
+    BackupTable {
         name: "task_changes",
         key: 3,
-        kept: false,
-        at_once: MANY,
+        keep_existing: false,
+        batch_size: BATCH_SIZE,
         columns: &[Text("owner"), Int("step"), Text("task_id"), Text("kind"), Text("before"), Text("reminders")],
     },
-    Table {
+    BackupTable {
         name: "reminders",
         key: 2,
-        kept: false,
-        at_once: MANY,
+        keep_existing: false,
+        batch_size: BATCH_SIZE,
         columns: &[
             Text("owner"),
             Text("id"),
@@ -75,11 +77,11 @@ pub(super) const TABLES: &[Table] = &[
             Int("next_at"),
         ],
     },
-    Table {
+    BackupTable {
         name: "notifications",
         key: 2,
-        kept: false,
-        at_once: MANY,
+        keep_existing: false,
+        batch_size: BATCH_SIZE,
         columns: &[
             Text("owner"),
             Text("id"),
@@ -94,11 +96,11 @@ pub(super) const TABLES: &[Table] = &[
             Int("read_at"),
         ],
     },
-    Table {
+    BackupTable {
         name: "deliveries",
         key: 1,
-        kept: false,
-        at_once: MANY,
+        keep_existing: false,
+        batch_size: BATCH_SIZE,
         columns: &[
             Text("id"),
             Text("owner"),
@@ -114,11 +116,11 @@ pub(super) const TABLES: &[Table] = &[
             Text("last_error"),
         ],
     },
-    Table {
+    BackupTable {
         name: "conversations",
         key: 1,
-        kept: false,
-        at_once: MANY,
+        keep_existing: false,
+        batch_size: BATCH_SIZE,
         columns: &[
             Text("id"),
             Text("owner"),
@@ -129,11 +131,11 @@ pub(super) const TABLES: &[Table] = &[
             Int("message_count"),
         ],
     },
-    Table {
+    BackupTable {
         name: "messages",
         key: 3,
-        kept: false,
-        at_once: MANY,
+        keep_existing: false,
+        batch_size: BATCH_SIZE,
         columns: &[
             Text("owner"),
             Text("conversation_id"),
@@ -147,32 +149,32 @@ pub(super) const TABLES: &[Table] = &[
             Int("created_at"),
         ],
     },
-    Table {
+    BackupTable {
         name: "idempotency_keys",
         key: 2,
-        kept: false,
-        at_once: MANY,
+        keep_existing: false,
+        batch_size: BATCH_SIZE,
         columns: &[Text("owner"), Text("key"), Text("fingerprint"), Int("status"), Text("body"), Int("created_at")],
     },
-    Table {
+    BackupTable {
         name: "revoked_tokens",
         key: 1,
-        kept: true,
-        at_once: MANY,
+        keep_existing: true,
+        batch_size: BATCH_SIZE,
         columns: &[Text("id"), Int("revoked_at"), Int("expires_at")],
     },
-    Table {
+    BackupTable {
         name: "agents",
         key: 1,
-        kept: false,
-        at_once: MANY,
+        keep_existing: false,
+        batch_size: BATCH_SIZE,
         columns: &[Text("id"), Text("name_key"), Text("settings"), Int("created_at"), Int("updated_at")],
     },
-    Table {
+    BackupTable {
         name: "executions",
         key: 1,
-        kept: false,
-        at_once: FEW,
+        keep_existing: false,
+        batch_size: LARGE_ROW_BATCH_SIZE,
         columns: &[
             Text("id"),
             Text("owner"),
@@ -215,11 +217,11 @@ pub(super) const TABLES: &[Table] = &[
             Int("superseded"),
         ],
     },
-    Table {
+    BackupTable {
         name: "execution_events",
         key: 2,
-        kept: false,
-        at_once: FEW,
+        keep_existing: false,
+        batch_size: LARGE_ROW_BATCH_SIZE,
         columns: &[
             Text("execution_id"),
             Int("seq"),
@@ -230,11 +232,11 @@ pub(super) const TABLES: &[Table] = &[
             Text("text"),
         ],
     },
-    Table {
+    BackupTable {
         name: "sessions",
         key: 1,
-        kept: false,
-        at_once: MANY,
+        keep_existing: false,
+        batch_size: BATCH_SIZE,
         columns: &[
             Text("id"),
             Text("owner"),
@@ -248,11 +250,11 @@ pub(super) const TABLES: &[Table] = &[
             Text("error_message"),
         ],
     },
-    Table {
+    BackupTable {
         name: "schedules",
         key: 1,
-        kept: false,
-        at_once: MANY,
+        keep_existing: false,
+        batch_size: BATCH_SIZE,
         columns: &[
             Text("id"),
             Text("owner"),
@@ -273,11 +275,11 @@ pub(super) const TABLES: &[Table] = &[
             Text("settings"),
         ],
     },
-    Table {
+    BackupTable {
         name: "decisions",
         key: 2,
-        kept: false,
-        at_once: MANY,
+        keep_existing: false,
+        batch_size: BATCH_SIZE,
         columns: &[
             Text("schedule_id"),
             Int("due_at"),
@@ -288,11 +290,11 @@ pub(super) const TABLES: &[Table] = &[
             Int("until_at"),
         ],
     },
-    Table {
+    BackupTable {
         name: "a2a_contexts",
         key: 3,
-        kept: false,
-        at_once: MANY,
+        keep_existing: false,
+        batch_size: BATCH_SIZE,
         columns: &[
             Text("owner"),
             Text("agent_id"),
@@ -304,18 +306,18 @@ pub(super) const TABLES: &[Table] = &[
             Int("used_at"),
         ],
     },
-    Table {
+    BackupTable {
         name: "a2a_messages",
         key: 2,
-        kept: false,
-        at_once: FEW,
+        keep_existing: false,
+        batch_size: LARGE_ROW_BATCH_SIZE,
         columns: &[Text("task_id"), Int("seq"), Text("execution_id"), Text("message"), Int("at")],
     },
-    Table {
+    BackupTable {
         name: "a2a_pushes",
         key: 2,
-        kept: false,
-        at_once: MANY,
+        keep_existing: false,
+        batch_size: BATCH_SIZE,
         columns: &[
             Text("task_id"),
             Text("id"),
@@ -336,7 +338,8 @@ pub(super) const TABLES: &[Table] = &[
     },
 ];
 
-impl Column {
+impl BackupColumn {
+    /// Returns the name of the column.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Text(name) | Int(name) => name,
@@ -344,7 +347,7 @@ impl Column {
     }
 }
 
-/// The names of all tables and columns that a backup holds.
-pub fn tables() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
-    TABLES.iter().map(|table| (table.name, table.columns.iter().map(Column::name).collect()))
+/// Returns the names of all tables and columns of a backup.
+pub fn table_columns() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    TABLES.iter().map(|table| (table.name, table.columns.iter().map(BackupColumn::name).collect()))
 }

@@ -1,118 +1,124 @@
-//! What happens in an execution, numbered. Followers ask for what comes after the last number they have.
+//! The numbered events of an execution. A follower reads the events after the last number that it has.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use model::plain_words;
-use model::said::Said;
+use model::output::RichOutput;
+use model::string_enum;
 use uuid::Uuid;
 
-use super::without_nul;
+use super::replace_nul;
 use crate::Result;
-use crate::conn::{Conn, Row, Statement, args};
+use crate::conn::{Conn, DbRow, Statement, args};
 
-plain_words! {
-    pub enum Kind {
-        /// It went on to the state in `text`.
+string_enum! {
+    /// The kind of an execution event.
+    pub enum ExecutionEventKind {
+        /// The execution has entered the state in `text`.
         State = "state",
+        /// A piece of the output in `text`.
         Output = "output",
-        /// Something that is more than text: `text` is a [`Said`] as JSON.
-        Said = "said",
-        /// Output that is not kept; `text` says how many bytes.
+        /// Structured output: `text` is a [`RichOutput`] as JSON.
+        RichOutput = "said",
+        /// Output that is not stored. `text` is the number of bytes.
         Gap = "gap",
     }
 }
 
-/// Each try begins with the state `starting`. `$1` is the execution.
-const OF_THE_LAST_TRY: &str = "seq > COALESCE((SELECT MAX(s.seq) FROM execution_events s \
+/// Selects the events of the last attempt. Each attempt begins with the state `starting`. `$1` is the execution.
+const IN_LAST_ATTEMPT: &str = "seq > COALESCE((SELECT MAX(s.seq) FROM execution_events s \
      WHERE s.execution_id = $1 AND s.kind = 'state' AND s.text = 'starting'), 0)";
 
-/// So many events are read without letting others go on meanwhile.
-pub const FEW: i64 = 16;
+/// Up to this number, events are read inline.
+pub const MAX_INLINE_EVENTS: i64 = 16;
 
-/// The stream of what is more than text.
-pub const SAID: &str = "said";
+/// The name of the stream of structured output.
+pub const RICH_OUTPUT_STREAM: &str = "said";
 
-/// One of them.
+/// A numbered event in the log of an execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct ExecutionEvent {
     pub seq: i64,
-    pub kind: Kind,
-    /// `stdout`, `stderr`, `file` or [`SAID`]; empty for states.
+    pub kind: ExecutionEventKind,
+    /// `stdout`, `stderr`, `file` or [`RICH_OUTPUT_STREAM`]; empty for states.
     pub stream: String,
-    /// Where in its stream it begins, in bytes as they came.
+    /// The offset in the stream, in bytes of the original output.
     pub start: i64,
     pub at: Timestamp,
     pub text: String,
 }
 
-/// Adds what happened. To be called in one transaction behind [`save`](super::save), which says whether the execution is
-/// still the caller's and keeps it so. What is there already is left alone: whoever does not know whether a transaction was
-/// committed writes the same again.
-pub async fn append(conn: &mut Conn, id: Uuid, events: &[Event]) -> Result<()> {
+/// Appends events. The caller calls [`save`](super::save) first in the same transaction, which checks the fence. Events
+/// with an existing number are skipped, so that a caller can repeat a transaction with an unknown outcome.
+pub async fn append_events(conn: &mut Conn, id: Uuid, events: &[ExecutionEvent]) -> Result<()> {
     let sql = "INSERT INTO execution_events (execution_id, seq, kind, stream, start, at, text) \
                VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (execution_id, seq) DO NOTHING";
     for event in events {
         let kind = event.kind.as_str();
         let stream = event.stream.as_str();
-        let text = without_nul(&event.text);
+        let text = replace_nul(&event.text);
         conn.run((sql, args![id, event.seq, kind, stream, event.start, event.at, text])).await?;
     }
     Ok(())
 }
 
-/// Removes the output of one stream from that place on: what takes its place follows. Behind [`save`](super::save), as
-/// above. The output of earlier tries is left alone.
-pub async fn drop_from(conn: &mut Conn, id: Uuid, stream: &str, start: i64) -> Result<u64> {
+/// Removes the events of one stream that start at the offset `start` or later, in the last attempt. An event that
+/// starts before it stays complete. Returns the number of removed events. The caller calls [`save`](super::save) first
+/// in the same transaction.
+pub async fn truncate_stream(conn: &mut Conn, id: Uuid, stream: &str, start: i64) -> Result<u64> {
     let mut delete = Statement::default();
     delete.push("DELETE FROM execution_events WHERE execution_id = ").bind(id).push(" AND stream = ").bind(stream);
-    delete.push(" AND start >= ").bind(start).push(" AND kind <> 'state' AND ").push(OF_THE_LAST_TRY);
+    delete.push(" AND start >= ").bind(start).push(" AND kind <> 'state' AND ").push(IN_LAST_ATTEMPT);
     conn.run(delete).await
 }
 
-/// What came after `after`, in its order, at most `limit`.
-pub async fn events(conn: &mut Conn, id: Uuid, after: i64, limit: i64) -> Result<Vec<Event>> {
+/// Returns up to `limit` events after the number `after`, in order.
+pub async fn events(conn: &mut Conn, id: Uuid, after: i64, limit: i64) -> Result<Vec<ExecutionEvent>> {
     let sql = "SELECT seq, kind, stream, start, at, text FROM execution_events \
                WHERE execution_id = $1 AND seq > $2 ORDER BY seq LIMIT $3";
     let statement = (sql, args![id, after, limit]);
-    let rows = if limit <= FEW { conn.few(statement).await? } else { conn.all(statement).await? };
+    let rows = if limit <= MAX_INLINE_EVENTS { conn.all_inline(statement).await? } else { conn.all(statement).await? };
     rows.iter().map(read).collect()
 }
 
-/// The same without output and artifacts: what became of it, and its words on how it goes.
-pub async fn events_in_short(conn: &mut Conn, id: Uuid) -> Result<Vec<Event>> {
+/// Returns all states and status messages of an execution in order, without output and artifacts.
+pub async fn status_events(conn: &mut Conn, id: Uuid) -> Result<Vec<ExecutionEvent>> {
     let sql = "SELECT seq, kind, stream, start, at, text FROM execution_events WHERE execution_id = $1 \
                AND (kind = 'state' OR kind = 'said' AND text NOT LIKE '{\"artifact\"%') ORDER BY seq";
     conn.all((sql, args![id])).await?.iter().map(read).collect()
 }
 
+/// Returns the number of the last event, or 0 if the execution has none.
 pub async fn last_seq(conn: &mut Conn, id: Uuid) -> Result<i64> {
     let sql = "SELECT COALESCE(MAX(seq), 0) FROM execution_events WHERE execution_id = $1";
     conn.first((sql, args![id])).await?.map_or(Ok(0), |row| row.int(0))
 }
 
-/// All that is kept of what the last try said, with a mark where something is missing.
+/// Returns the stored output of one stream in the last attempt, or an empty text. A marker replaces missing output.
 pub async fn output(conn: &mut Conn, id: Uuid, stream: &str) -> Result<String> {
-    Ok(texts(conn, id, Some(stream)).await?.remove(stream).unwrap_or_default())
+    Ok(read_texts(conn, id, Some(stream)).await?.remove(stream).unwrap_or_default())
 }
 
-/// The same of every stream that has something.
-pub async fn outputs(conn: &mut Conn, id: Uuid) -> Result<BTreeMap<String, String>> {
-    texts(conn, id, None).await
+/// Returns the stored output of the last attempt by stream, as [`output`] does.
+pub async fn outputs_by_stream(conn: &mut Conn, id: Uuid) -> Result<BTreeMap<String, String>> {
+    read_texts(conn, id, None).await
 }
 
-/// What the last try said that is more than text, in its order.
-pub async fn said(conn: &mut Conn, id: Uuid) -> Result<Vec<Said>> {
+/// Returns the structured output of the last attempt in order. Fails with [`crate::Error::Corrupt`] if it is not valid
+/// JSON.
+pub async fn rich_output(conn: &mut Conn, id: Uuid) -> Result<Vec<RichOutput>> {
     let mut select = Statement::default();
     select.push("SELECT text FROM execution_events WHERE execution_id = ").bind(id);
-    select.push(" AND kind = 'said' AND ").push(OF_THE_LAST_TRY).push(" ORDER BY seq");
+    select.push(" AND kind = 'said' AND ").push(IN_LAST_ATTEMPT).push(" ORDER BY seq");
     conn.all(select).await?.iter().map(|row| row.parsed(0, |json| serde_json::from_str(json))).collect()
 }
 
-async fn texts(conn: &mut Conn, id: Uuid, stream: Option<&str>) -> Result<BTreeMap<String, String>> {
+/// Returns the stored output of the last attempt by stream, in the order of offsets. A marker replaces missing output.
+/// `stream` selects one stream, `None` all of them. Structured output is not included.
+async fn read_texts(conn: &mut Conn, id: Uuid, stream: Option<&str>) -> Result<BTreeMap<String, String>> {
     let mut select = Statement::default();
     select.push("SELECT seq, kind, stream, start, at, text FROM execution_events WHERE execution_id = ").bind(id);
-    select.push(" AND kind IN ('output', 'gap') AND ").push(OF_THE_LAST_TRY);
+    select.push(" AND kind IN ('output', 'gap') AND ").push(IN_LAST_ATTEMPT);
     if let Some(stream) = stream {
         select.push(" AND stream = ").bind(stream);
     }
@@ -122,84 +128,89 @@ async fn texts(conn: &mut Conn, id: Uuid, stream: Option<&str>) -> Result<BTreeM
         let event = read(&row)?;
         let text = streams.entry(event.stream).or_default();
         match event.kind {
-            Kind::Gap => text.push_str(&gap_mark(&event.text)),
-            Kind::Output | Kind::State | Kind::Said => text.push_str(&event.text),
+            ExecutionEventKind::Gap => text.push_str(&gap_mark(&event.text)),
+            ExecutionEventKind::Output | ExecutionEventKind::State | ExecutionEventKind::RichOutput => {
+                text.push_str(&event.text)
+            }
         }
     }
     Ok(streams)
 }
 
-/// What stands in a text where so many bytes are missing.
+/// Returns the marker that replaces `bytes` bytes of missing output.
 fn gap_mark(bytes: &str) -> String {
     format!("\n[… {bytes} bytes left out …]\n")
 }
 
-/// How many bytes of all executions are kept.
-pub async fn size_of_output(conn: &mut Conn) -> Result<i64> {
+/// Returns the size of the stored output of all executions, in bytes.
+pub async fn total_output_bytes(conn: &mut Conn) -> Result<i64> {
     let sql = "SELECT CAST(COALESCE(SUM(output_bytes), 0) AS BIGINT) FROM executions";
     conn.first((sql, [])).await?.map_or(Ok(0), |row| row.int(0))
 }
 
-/// How much output was given up.
-pub(crate) struct Dropped {
+/// The amount of output that was dropped.
+pub(crate) struct DroppedOutput {
     pub(crate) executions: u64,
     pub(crate) bytes: i64,
 }
 
-/// Gives up the output of the executions that ended first, until `excess` bytes are free or so many executions were
-/// done; what happened to them stays on record.
-pub(crate) async fn drop_output(conn: &mut Conn, excess: i64, limit: i64, now: Timestamp) -> Result<Dropped> {
+/// Drops the output of the executions that ended first, until `excess` bytes are free or `limit` executions are
+/// processed. Their records and states stay. Executions that another transaction has locked are skipped. Returns the
+/// dropped amount.
+pub(crate) async fn drop_output(conn: &mut Conn, excess: i64, limit: i64, now: Timestamp) -> Result<DroppedOutput> {
     let mut select = Statement::default();
     select.push("SELECT id, output_bytes FROM executions WHERE ended_at IS NOT NULL AND output_bytes > 0 ");
     select.push("ORDER BY ended_at LIMIT ").bind(limit);
     if !conn.is_sqlite() {
         select.push(" FOR UPDATE SKIP LOCKED");
     }
-    let mut dropped = Dropped { executions: 0, bytes: 0 };
+    let mut dropped = DroppedOutput { executions: 0, bytes: 0 };
     for row in conn.all(select).await? {
         if dropped.bytes >= excess {
             break;
         }
-        leave_gaps(conn, row.parsed(0, Uuid::try_parse)?, now).await?;
+        replace_output_with_gaps(conn, row.parsed(0, Uuid::try_parse)?, now).await?;
         dropped.executions += 1;
         dropped.bytes += row.int(1)?;
     }
     Ok(dropped)
 }
 
-/// Puts one gap a stream in the place of its output.
-async fn leave_gaps(conn: &mut Conn, id: Uuid, now: Timestamp) -> Result<()> {
+/// Replaces the output of all attempts of an execution, also the structured output, with one gap event for each stream.
+/// Marks the execution as truncated.
+async fn replace_output_with_gaps(conn: &mut Conn, id: Uuid, now: Timestamp) -> Result<()> {
     let mut missing = BTreeMap::<String, i64>::new();
     let sql = "SELECT stream, CAST(SUM(OCTET_LENGTH(text)) AS BIGINT) FROM execution_events \
                WHERE execution_id = $1 AND kind IN ('output', 'said') GROUP BY stream";
     for row in conn.all((sql, args![id])).await? {
         *missing.entry(row.text(0)?).or_default() += row.int(1)?;
     }
-    // What was left out before is missing still.
+    // Earlier gaps still count.
     let sql = "SELECT stream, text FROM execution_events WHERE execution_id = $1 AND kind = 'gap'";
     for row in conn.all((sql, args![id])).await? {
         *missing.entry(row.text(0)?).or_default() += row.text(1)?.parse().unwrap_or(0);
     }
     let last = last_seq(conn, id).await?;
     conn.run(("DELETE FROM execution_events WHERE execution_id = $1 AND kind <> 'state'", args![id])).await?;
-    let gap = |(seq, (stream, bytes)): (i64, (String, i64))| Event {
+    let gap = |(seq, (stream, bytes)): (i64, (String, i64))| ExecutionEvent {
         seq,
-        kind: Kind::Gap,
+        kind: ExecutionEventKind::Gap,
         stream,
         start: 0,
         at: now,
         text: bytes.to_string(),
     };
     let gaps: Vec<_> = (last + 1..).zip(missing).map(gap).collect();
-    append(conn, id, &gaps).await?;
+    append_events(conn, id, &gaps).await?;
     let sql = "UPDATE executions SET output_bytes = 0, earlier_bytes = 0, truncated = 1 WHERE id = $1";
     conn.run((sql, args![id])).await.map(drop)
 }
 
-fn read(row: &Row) -> Result<Event> {
-    Ok(Event {
+/// Reads an event. Fails with [`crate::Error::Corrupt`] if a column is invalid.
+fn read(row: &DbRow) -> Result<ExecutionEvent> {
+    Ok(ExecutionEvent {
         seq: row.int(0)?,
-        kind: row.parsed(1, |word| Kind::parse("kind", word))?,
+        kind: row.parsed(1, |word| ExecutionEventKind::parse("kind", word))?,
         stream: row.text(2)?,
         start: row.int(3)?,
         at: row.time(4)?,

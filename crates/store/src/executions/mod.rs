@@ -1,4 +1,4 @@
-//! Executions: their record, and while they wait, the queue.
+//! Executions: their records, their events and the queue.
 
 mod events;
 mod follow_up;
@@ -9,76 +9,84 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use model::UserId;
-use model::execution::{Execution, ExecutionRecord, ExecutionResult, Exit, State, StateName, Status};
+use model::execution::{
+    AttemptExit, Execution, ExecutionRecord, ExecutionResult, ExecutionState, ExecutionStatus, StateName,
+};
 use uuid::Uuid;
 
-use crate::conn::{Conn, Row, Statement, args};
+use crate::conn::{Conn, DbRow, Statement, args};
 use crate::hints::Hint;
 use crate::page::{Cursor, Page};
 use crate::{Error, Result};
 
-pub(crate) use events::{Dropped, drop_output};
+pub(crate) use events::{DroppedOutput, drop_output};
 pub use events::{
-    Event, FEW, Kind, SAID, append, drop_from, events, events_in_short, last_seq, output, outputs, said, size_of_output,
+    ExecutionEvent, ExecutionEventKind, MAX_INLINE_EVENTS, RICH_OUTPUT_STREAM, append_events, events, last_seq, output,
+    outputs_by_stream, rich_output, status_events, total_output_bytes, truncate_stream,
 };
-pub use follow_up::{followed_up, to_follow_up};
+pub use follow_up::{mark_followed_up, pending_follow_ups};
 pub use queue::{
-    Abandoned, Claimed, Fence, Left, New, OfTask, abandoned, agents_waiting, any_too_late, any_waiting, cancelled,
-    claim, claim_in_session, counts, end_waiting, queue_again, recover, save, submit, submit_to, too_late,
-    without_session,
+    A2aTaskRef, ClaimedExecution, Fence, NewExecution, OutputSummary, agents_with_queued, cancel_requests, claim,
+    claim_in_session, end_queued, end_without_session, enqueue, enqueue_or_claim, expire_queued, has_expired,
+    has_queued, lock_abandoned, queue_counts, recover, requeue, save,
 };
-pub use row::Stored;
+pub use row::ExecutionRow;
 
-pub use crate::places::give_back;
+pub use crate::slots::release_slot;
 
-pub(crate) use row::{COLUMNS, COUNT, read};
-use row::{IN_SHORT, PRIVATE, read_in_short, read_private, read_with_position};
+pub(crate) use row::{COLUMN_COUNT, COLUMNS, read};
+use row::{INTERNAL_COLUMNS, SUMMARY_COLUMNS, read_row, read_summary, read_with_position};
 
-/// Whose executions are meant.
+/// Restricts a query to the rows of one user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
-    Users(UserId),
-    /// For administrators, and for the supervisor itself.
-    Everyones,
+pub enum OwnerScope {
+    /// The rows of this user.
+    User(UserId),
+    /// The rows of all users, for administrators and background work.
+    AllUsers,
 }
 
-/// Which executions a list has.
+/// The filter of a list of executions.
 #[derive(Clone, Debug, Default)]
-pub struct Filter {
+pub struct ExecutionFilter {
     pub agent_id: Option<String>,
     pub schedule_id: Option<Uuid>,
     pub session_id: Option<Uuid>,
+    /// Empty selects all.
     pub states: Vec<StateName>,
-    /// The beginning or the end of an id.
+    /// A prefix or a suffix of an id.
     pub reference: Option<String>,
 }
 
-/// How many wait before this one, itself included; only for those that wait. The messages of a session wait for it alone.
+/// The position in the queue, beginning with 1, or NULL if the execution is not queued. The messages of a session have
+/// their own queue.
 const POSITION: &str = "CASE WHEN e.state <> 'idle' THEN NULL WHEN e.session_id IS NULL \
      THEN (SELECT COUNT(*) FROM executions o WHERE o.state = 'idle' AND o.session_id IS NULL \
      AND o.agent_id = e.agent_id AND (o.run_at, o.id) <= (e.run_at, e.id)) \
      ELSE (SELECT COUNT(*) FROM executions o WHERE o.state = 'idle' AND o.session_id = e.session_id \
      AND (o.run_at, o.id) <= (e.run_at, e.id)) END";
 
-pub async fn get(conn: &mut Conn, whose: Whose, id: Uuid) -> Result<Execution> {
+/// Returns an execution with its queue position. Fails with [`Error::NotFound`] if it does not exist in the scope.
+pub async fn get(conn: &mut Conn, scope: OwnerScope, id: Uuid) -> Result<Execution> {
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(", ").push(POSITION).push(" FROM executions e WHERE e.id = ").bind(id);
-    belonging(&mut select, whose);
+    restrict_to_scope(&mut select, scope);
     let row = conn.first(select).await?.ok_or(Error::NotFound)?;
     read_with_position(&row)
 }
 
-/// One page, newest first. What is long in them is cut: [`get`] gives the whole.
+/// Returns one page of executions, newest first. Inputs and context values of more than 1000 characters are shortened;
+/// [`get`] returns them completely.
 pub async fn list(
     conn: &mut Conn,
-    whose: Whose,
-    filter: &Filter,
+    scope: OwnerScope,
+    filter: &ExecutionFilter,
     after: Option<&Cursor>,
     limit: i64,
 ) -> Result<Page<Execution>> {
     let mut select = Statement::default();
-    select.push("SELECT ").push(IN_SHORT).push(", ").push(POSITION).push(" FROM executions e WHERE 1 = 1");
-    belonging(&mut select, whose);
+    select.push("SELECT ").push(SUMMARY_COLUMNS).push(", ").push(POSITION).push(" FROM executions e WHERE 1 = 1");
+    restrict_to_scope(&mut select, scope);
     if let Some(agent) = &filter.agent_id {
         select.push(" AND e.agent_id = ").bind(agent.as_str());
     }
@@ -96,7 +104,7 @@ pub async fn list(
         select.push(")");
     }
     if let Some(reference) = &filter.reference {
-        let part = crate::tasks::escaped(&reference.to_lowercase());
+        let part = crate::tasks::escape_like(&reference.to_lowercase());
         select.push(" AND (e.id LIKE ").bind(format!("{part}%")).push(" ESCAPE '\\'");
         select.push(" OR e.id LIKE ").bind(format!("%{part}")).push(" ESCAPE '\\')");
     }
@@ -105,16 +113,16 @@ pub async fn list(
     }
     select.push(" ORDER BY e.id DESC LIMIT ").bind(limit + 1);
     let rows = conn.all(select).await?;
-    let executions = rows.iter().map(read_in_short).collect::<Result<Vec<_>>>()?;
+    let executions = rows.iter().map(read_summary).collect::<Result<Vec<_>>>()?;
     let cursor =
         |execution: &Execution| Cursor { sort: execution.created_at.as_microsecond(), id: execution.id.to_string() };
-    Ok(Page::cut(executions, limit, cursor))
+    Ok(Page::from_rows(executions, limit, cursor))
 }
 
-/// What came of an execution that has ended. Its answer is the file that it wrote, or else what it said, as far as that is
-/// text.
-pub async fn result(conn: &mut Conn, whose: Whose, id: Uuid) -> Result<ExecutionResult> {
-    let execution = get(conn, whose, id).await?;
+/// Returns the result of an ended execution. Its output is the output file, or else the standard output, or else the
+/// text of the structured output. Fails with [`Error::NotFound`] or [`Error::NotEnded`].
+pub async fn result(conn: &mut Conn, scope: OwnerScope, id: Uuid) -> Result<ExecutionResult> {
+    let execution = get(conn, scope, id).await?;
     let end = execution.ended().ok_or(Error::NotEnded)?;
     let status = end.status;
     let execution_time = end.execution_time();
@@ -125,7 +133,7 @@ pub async fn result(conn: &mut Conn, whose: Whose, id: Uuid) -> Result<Execution
         answer = output(conn, id, "stdout").await?;
     }
     if answer.is_empty() {
-        answer = model::said::as_text(&said(conn, id).await?);
+        answer = model::output::output_to_text(&rich_output(conn, id).await?);
     }
     let execution = ExecutionRecord::from(execution);
     Ok(ExecutionResult {
@@ -152,73 +160,77 @@ pub async fn result(conn: &mut Conn, whose: Whose, id: Uuid) -> Result<Execution
     })
 }
 
-/// An execution that has ended, with what it was asked for, to ask it again.
-pub async fn again(conn: &mut Conn, whose: Whose, id: Uuid) -> Result<Stored> {
+/// Returns an ended execution with its request, to run it again. Fails with [`Error::NotFound`] or [`Error::NotEnded`].
+pub async fn get_for_rerun(conn: &mut Conn, scope: OwnerScope, id: Uuid) -> Result<ExecutionRow> {
     let mut select = Statement::default();
-    select.push("SELECT ").push(COLUMNS).push(PRIVATE).push(" FROM executions e WHERE e.id = ").bind(id);
-    belonging(&mut select, whose);
-    let stored = read_private(&conn.first(select).await?.ok_or(Error::NotFound)?)?;
-    if stored.execution.is_ended() { Ok(stored) } else { Err(Error::NotEnded) }
+    select.push("SELECT ").push(COLUMNS).push(INTERNAL_COLUMNS).push(" FROM executions e WHERE e.id = ").bind(id);
+    restrict_to_scope(&mut select, scope);
+    let row = read_row(&conn.first(select).await?.ok_or(Error::NotFound)?)?;
+    if row.execution.is_ended() { Ok(row) } else { Err(Error::NotEnded) }
 }
 
-/// Asks an execution to stop. One that waits ends here and now; one at work is told by its node.
-pub async fn cancel(conn: &mut Conn, whose: Whose, id: Uuid, now: Timestamp) -> Result<Execution> {
+/// Cancels an execution. A queued execution ends immediately. For a running one the request is recorded for its node;
+/// the time of the first request is kept. Returns the execution, which still runs in that case. Fails with
+/// [`Error::NotFound`] or [`Error::AlreadyEnded`].
+pub async fn cancel(conn: &mut Conn, scope: OwnerScope, id: Uuid, now: Timestamp) -> Result<Execution> {
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM executions e WHERE e.id = ").bind(id);
-    belonging(&mut select, whose);
+    restrict_to_scope(&mut select, scope);
     if !conn.is_sqlite() {
         select.push(" FOR UPDATE");
     }
     let mut execution = read(&conn.first(select).await?.ok_or(Error::NotFound)?)?;
     if execution.is_ended() {
-        return Err(Error::Ended);
+        return Err(Error::AlreadyEnded);
     }
-    if let State::Idle { .. } = execution.state() {
-        execution.end(Status::Cancelled, Exit::with_error("cancelled while it waited", None), now)?;
-        queue::settle(conn, &execution, None).await?;
+    if let ExecutionState::Idle { .. } = execution.state() {
+        let exit = AttemptExit::with_error("cancelled while it was queued", None);
+        execution.end(ExecutionStatus::Cancelled, exit, now)?;
+        queue::save_unclaimed(conn, &execution, None).await?;
     } else {
         let sql = "UPDATE executions SET cancel_asked = COALESCE(cancel_asked, $2) WHERE id = $1 AND ended_at IS NULL";
         conn.run((sql, args![id, now])).await?;
-        conn.hint(Hint::Cancel(id));
+        conn.add_hint(Hint::Cancel(id));
     }
     Ok(execution)
 }
 
-/// How often any execution was claimed, at most.
-pub(crate) async fn last_claim(conn: &mut Conn) -> Result<i64> {
+/// Returns the highest lease token of all executions, or 0 if there are none.
+pub(crate) async fn max_lease_token(conn: &mut Conn) -> Result<i64> {
     let row = conn.first(("SELECT COALESCE(MAX(lease_token), 0) FROM executions", [])).await?;
     row.map_or(Ok(0), |row| row.int(0))
 }
 
-/// After a restore nobody holds anything: what was at work in the backup is abandoned, and whoever is at work now, after
-/// `claims` claims, can write to none of these rows.
-pub(crate) async fn disown(conn: &mut Conn, claims: i64) -> Result<()> {
+/// Invalidates all claims after a restore. Executions that were running in the backup become abandoned. The new lease
+/// tokens exceed `max_token`, so that current claims cannot write to the restored rows.
+pub(crate) async fn invalidate_claims(conn: &mut Conn, max_token: i64) -> Result<()> {
     conn.run(("DELETE FROM places", [])).await?;
     let sql = "UPDATE executions SET lease_token = lease_token + $1 + 1, \
                node = CASE WHEN state = 'idle' THEN NULL ELSE '' END WHERE ended_at IS NULL";
-    conn.run((sql, args![claims])).await.map(drop)
+    conn.run((sql, args![max_token])).await.map(drop)
 }
 
-/// Removes what belongs to executions whose rows are gone: ids, and the tasks that they were part of. In this order nobody
-/// can add more in between.
-pub(crate) async fn remove_traces(conn: &mut Conn, gone: &[Row]) -> Result<()> {
-    for row in gone {
+/// Removes the dependent rows of deleted executions. The columns of `deleted` are the id and the id of the A2A task.
+/// The executions are deleted first, so that no new dependent rows can appear.
+pub(crate) async fn remove_dependents(conn: &mut Conn, deleted: &[DbRow]) -> Result<()> {
+    for row in deleted {
         let id = row.text(0)?;
         conn.run(("DELETE FROM execution_events WHERE execution_id = $1", args![id.as_str()])).await?;
         if let Some(task) = row.maybe_text(1)? {
-            crate::a2a::remove_traces(conn, &task, &id).await?;
+            crate::a2a::remove_dependents(conn, &task, &id).await?;
         }
     }
     Ok(())
 }
 
-/// PostgreSQL has no place for a NUL in a text.
-pub(crate) fn without_nul(text: &str) -> Cow<'_, str> {
+/// Replaces NUL characters by U+FFFD, because PostgreSQL cannot store them in text.
+pub(crate) fn replace_nul(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
 }
 
-fn belonging(select: &mut Statement<'_>, whose: Whose) {
-    if let Whose::Users(owner) = whose {
+/// Adds a condition that restricts the rows to the scope.
+fn restrict_to_scope(select: &mut Statement<'_>, scope: OwnerScope) {
+    if let OwnerScope::User(owner) = scope {
         select.push(" AND e.owner = ").bind(owner);
     }
 }

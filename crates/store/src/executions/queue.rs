@@ -1,52 +1,58 @@
-//! The queue: submitted, claimed with a place, at work under a fence, ended. Works on everyone's rows, for the supervisor.
+//! The queue of executions: enqueue, claim with a slot, save under a fence, recover. These functions work on the rows
+//! of all users, for the supervisor.
 
 use std::collections::HashSet;
 
 use jiff::Timestamp;
 use model::UserId;
-use model::execution::{Artifact, Category, Execution, ExecutionRecord, Exit, FollowUp, Outcome, StateName, Status};
+use model::execution::{
+    Artifact, AttemptExit, ErrorCategory, Execution, ExecutionOutcome, ExecutionRecord, ExecutionStatus, FollowUp,
+    StateName,
+};
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::events::{Event, Kind, append, last_seq};
-use super::row::{COLUMNS, PRIVATE, Stored, read_private};
-use super::without_nul;
-use crate::conn::{Conn, Row, Statement, args};
+use super::events::{ExecutionEvent, ExecutionEventKind, append_events, last_seq};
+use super::replace_nul;
+use super::row::{COLUMNS, ExecutionRow, INTERNAL_COLUMNS, read_row};
+use crate::conn::{Conn, DbRow, Statement, args};
 use crate::hints::Hint;
-use crate::{Error, Result, nodes, places};
+use crate::{Error, Result, nodes, slots};
 
-/// Selects executions that a node holds, also between two attempts. Same wording as the index.
-const AT_WORK: &str = " AND ended_at IS NULL AND state <> 'idle'";
+/// Selects executions that a node holds, also between two attempts. The condition equals that of the index.
+const IS_HELD: &str = " AND ended_at IS NULL AND state <> 'idle'";
 
-/// An execution to be.
+/// An execution that is not stored yet.
 #[derive(Clone, Debug)]
-pub struct New {
+pub struct NewExecution {
     pub execution: Execution,
     pub owner: UserId,
-    /// What the run is given, as JSON; empty where it has secrets and is in a spool.
+    /// The request as JSON. Empty if it contains secrets and is in a spool.
     pub request: String,
     pub spool: Option<String>,
     pub follow_up: Option<FollowUp>,
-    /// The message in which it was asked for, as A2A writes it, without what must not be kept.
+    /// The A2A message that requested the execution, redacted.
     pub message: Option<Value>,
-    /// The task that it is part of, where it is one of A2A.
-    pub task: Option<OfTask>,
+    /// The A2A task of the execution.
+    pub task: Option<A2aTaskRef>,
+    /// The time at which the queue timeout ends the execution if it is still queued.
     pub wait_until: Timestamp,
-    /// How many of the agent's may run at once, and how many may wait; of a session's messages, how many may wait for it.
-    pub places: i64,
-    pub depth: i64,
+    /// The number of slots of the agent.
+    pub slots: i64,
+    /// The number of executions that may wait for a slot, or of messages that may wait for the session.
+    pub queue_depth: i64,
 }
 
-/// Where an execution belongs.
+/// The A2A task of an execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OfTask {
-    /// That of its first execution.
+pub struct A2aTaskRef {
+    /// The id of the first execution of the task.
     pub id: Uuid,
     pub context_id: String,
 }
 
-/// Who holds an execution: nobody else may write to it.
+/// Proves that a node holds an execution. Only the holder may write to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fence {
     pub id: Uuid,
@@ -56,48 +62,50 @@ pub struct Fence {
 
 /// An execution that this node may run now.
 #[derive(Clone, Debug)]
-pub struct Claimed {
-    pub stored: Stored,
+pub struct ClaimedExecution {
+    pub row: ExecutionRow,
     pub fence: Fence,
-    /// The number of its last event.
+    /// The number of the last event.
     pub seq: i64,
 }
 
-/// What a run leaves besides its record.
+/// The artifacts and the output size of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Left {
+pub struct OutputSummary {
     pub artifacts: Vec<Artifact>,
     pub truncated: bool,
     pub output_bytes: i64,
 }
 
-/// An execution whose node is dead.
-pub type Abandoned = Stored;
-
-/// Puts an execution into the queue, unless that is full.
-pub async fn submit(conn: &mut Conn, new: &New) -> Result<()> {
-    submit_to(conn, new, None).await.map(drop)
+/// Adds an execution to the queue. Fails with [`Error::QueueFull`] if the queue is full.
+pub async fn enqueue(conn: &mut Conn, new: &NewExecution) -> Result<()> {
+    enqueue_or_claim(conn, new, None).await.map(drop)
 }
 
-/// The same; where nothing waits and a place is free it is this node's at once, as if it had been claimed.
-pub async fn submit_to(conn: &mut Conn, new: &New, node: Option<Uuid>) -> Result<Option<Claimed>> {
+/// Like [`enqueue`], but claims the execution for `node` if the queue is empty and a slot is free. Returns the claim,
+/// or `None` if the execution was queued. A message of a session is always queued.
+pub async fn enqueue_or_claim(
+    conn: &mut Conn,
+    new: &NewExecution,
+    node: Option<Uuid>,
+) -> Result<Option<ClaimedExecution>> {
     let execution = &new.execution;
     let claimed = match execution.session_id {
         None => {
-            alone(conn, &execution.agent_id).await?;
+            lock_queue(conn, &execution.agent_id).await?;
             let (waiting, taken) = waiting_and_taken(conn, &execution.agent_id).await?;
-            let (room, mut free) = places::besides(taken, new.places);
-            not_full(new, waiting, room)?;
+            let (free_count, mut free) = slots::free_besides(taken, new.slots);
+            check_queue_depth(new, waiting, free_count)?;
             match node.filter(|_| waiting == 0) {
                 Some(node) => claim_new(conn, new, node, &mut free).await?,
                 None => None,
             }
         }
         Some(session) => {
-            alone(conn, &session.to_string()).await?;
+            lock_queue(conn, &session.to_string()).await?;
             let sql = "SELECT COUNT(*) FROM executions WHERE session_id = $1 AND state = 'idle'";
             let waiting = conn.first((sql, args![session])).await?.map_or(Ok(0), |row| row.int(0))?;
-            not_full(new, waiting, 0)?;
+            check_queue_depth(new, waiting, 0)?;
             None
         }
     };
@@ -105,53 +113,54 @@ pub async fn submit_to(conn: &mut Conn, new: &New, node: Option<Uuid>) -> Result
     let mut events = vec![state_event(1, execution)];
     match &claimed {
         Some(claimed) => {
-            events.push(state_event(claimed.seq, &claimed.stored.execution));
-            hint(conn, &claimed.stored.execution);
+            events.push(state_event(claimed.seq, &claimed.row.execution));
+            add_execution_hint(conn, &claimed.row.execution);
         }
-        None => conn.hint(match execution.session_id {
+        None => conn.add_hint(match execution.session_id {
             None => Hint::Queue(execution.agent_id.clone()),
             Some(session) => Hint::Session(session),
         }),
     }
-    append(conn, execution.id, &events).await?;
+    append_events(conn, execution.id, &events).await?;
     Ok(claimed)
 }
 
-/// Whether one more may wait, besides those for whom there is room.
-fn not_full(new: &New, waiting: i64, room: usize) -> Result<()> {
-    let depth = new.depth;
-    let most = depth.saturating_add(i64::try_from(room).unwrap_or(i64::MAX));
-    if waiting < most { Ok(()) } else { Err(Error::QueueFull { waiting, depth }) }
+/// Fails with [`Error::QueueFull`] if no further execution may wait. Executions that will use a free slot do not count.
+fn check_queue_depth(new: &NewExecution, waiting: i64, free_slots: usize) -> Result<()> {
+    let depth = new.queue_depth;
+    let limit = depth.saturating_add(i64::try_from(free_slots).unwrap_or(i64::MAX));
+    if waiting < limit { Ok(()) } else { Err(Error::QueueFull { waiting, depth }) }
 }
 
-/// Takes a place for an execution that is not there yet.
+/// Takes a slot for an execution that is not stored yet. `free` are the slots to try. Returns `None` if no slot is free
+/// or the node was declared dead.
 async fn claim_new(
     conn: &mut Conn,
-    new: &New,
+    new: &NewExecution,
     node: Uuid,
     free: &mut (impl Iterator<Item = i64> + Send),
-) -> Result<Option<Claimed>> {
+) -> Result<Option<ClaimedExecution>> {
     let mut execution = new.execution.clone();
-    if !nodes::is_alive(conn, node).await? || !places::take(conn, &execution.agent_id, free, execution.id, node).await?
-    {
+    if !nodes::is_alive(conn, node).await? || !slots::take(conn, &execution.agent_id, free, execution.id, node).await? {
         return Ok(None);
     }
     execution.claim(execution.created_at)?;
     let fence = Fence { id: execution.id, node, token: 1 };
-    let stored = Stored {
+    let row = ExecutionRow {
         execution,
         owner: new.owner,
         request: new.spool.is_none().then(|| new.request.clone()),
         spool: new.spool.clone(),
         lease_token: fence.token,
-        cancel_asked: None,
+        cancel_requested_at: None,
         node: Some(node.to_string()),
     };
-    Ok(Some(Claimed { stored, fence, seq: 2 }))
+    Ok(Some(ClaimedExecution { row, fence, seq: 2 }))
 }
 
-async fn insert(conn: &mut Conn, new: &New, claimed: Option<&Claimed>) -> Result<()> {
-    let execution = claimed.map_or(&new.execution, |claimed| &claimed.stored.execution);
+/// Inserts the row of an execution, as claimed if `claimed` is given and as queued otherwise.
+async fn insert(conn: &mut Conn, new: &NewExecution, claimed: Option<&ClaimedExecution>) -> Result<()> {
+    let execution = claimed.map_or(&new.execution, |claimed| &claimed.row.execution);
     let execution = ExecutionRecord::from(execution.clone());
     let sql = "INSERT INTO executions (id, owner, agent_id, schedule_id, session_id, state, input, request, spool, run_at, \
                wait_until, created_at, changed_at, max_retries, timeout_ms, context, follow_up, task_id, context_id, \
@@ -165,7 +174,7 @@ async fn insert(conn: &mut Conn, new: &New, claimed: Option<&Claimed>) -> Result
         execution.schedule_id.map(|id| id.to_string()),
         execution.session_id.map(|id| id.to_string()),
         execution.state.as_str(),
-        without_nul(&execution.input),
+        replace_nul(&execution.input),
         new.request.as_str(),
         new.spool.as_deref(),
         execution.created_at,
@@ -184,31 +193,31 @@ async fn insert(conn: &mut Conn, new: &New, claimed: Option<&Claimed>) -> Result
     conn.run((sql, values)).await.map(drop)
 }
 
-/// Those who follow it elsewhere may look.
-fn hint(conn: &mut Conn, execution: &Execution) {
-    conn.hint(if execution.is_ended() { Hint::Ended(execution.id) } else { Hint::Execution(execution.id) });
+/// Sends a hint about the execution to its followers on all nodes.
+fn add_execution_hint(conn: &mut Conn, execution: &Execution) {
+    conn.add_hint(if execution.is_ended() { Hint::Ended(execution.id) } else { Hint::Execution(execution.id) });
 }
 
-/// Until the transaction ends nobody else puts anything into this queue: two who see its last free place would both take
-/// it. SQLite has one writer anyway.
-async fn alone(conn: &mut Conn, queue: &str) -> Result<()> {
+/// Locks a queue until the transaction ends, so that two transactions cannot use the same last free slot. SQLite has
+/// only one writer and needs no lock.
+async fn lock_queue(conn: &mut Conn, queue: &str) -> Result<()> {
     if !conn.is_sqlite() {
-        // The second number keeps these locks apart from those of users.
+        // The second number separates these locks from other advisory locks.
         conn.first(("SELECT pg_advisory_xact_lock(hashtextextended($1, 4))", args![queue])).await?;
     }
     Ok(())
 }
 
-/// How many of an agent's wait, and how many of its places are taken.
-pub async fn counts(conn: &mut Conn, agent_id: &str) -> Result<(i64, i64)> {
-    // At one moment: what goes from one to the other is not missed.
+/// Returns the number of queued executions of an agent and the number of its slots in use.
+pub async fn queue_counts(conn: &mut Conn, agent_id: &str) -> Result<(i64, i64)> {
+    // One statement, so that an execution that is claimed meanwhile is counted exactly once.
     let sql = "SELECT (SELECT COUNT(*) FROM executions WHERE state = 'idle' AND agent_id = $1 AND session_id IS NULL), \
                (SELECT COUNT(*) FROM places WHERE agent_id = $1)";
     let row = conn.first((sql, args![agent_id])).await?;
     row.map_or(Ok((0, 0)), |row| Ok((row.int(0)?, row.int(1)?)))
 }
 
-/// The same, with the numbers of the places.
+/// Like [`queue_counts`], with the numbers of the slots in use.
 async fn waiting_and_taken(conn: &mut Conn, agent_id: &str) -> Result<(i64, HashSet<i64>)> {
     let sql = "SELECT (SELECT COUNT(*) FROM executions WHERE state = 'idle' AND agent_id = $1 AND session_id IS NULL), \
                p.slot FROM (SELECT 1) one LEFT JOIN places p ON p.agent_id = $1";
@@ -218,9 +227,9 @@ async fn waiting_and_taken(conn: &mut Conn, agent_id: &str) -> Result<(i64, Hash
     Ok((waiting, taken))
 }
 
-/// The agents for which something waits that may run now, in the order of their ids.
-pub async fn agents_waiting(conn: &mut Conn, now: Timestamp) -> Result<Vec<String>> {
-    // From agent to agent along the index: DISTINCT would look at everything that waits.
+/// Returns the ids of the agents with queued executions that may run now, in order.
+pub async fn agents_with_queued(conn: &mut Conn, now: Timestamp) -> Result<Vec<String>> {
+    // Skips from agent to agent on the index. DISTINCT would read all queued rows.
     let sql = "WITH RECURSIVE waiting (agent_id) AS (\
                SELECT MIN(e.agent_id) FROM executions e \
                WHERE e.state = 'idle' AND e.session_id IS NULL AND e.run_at <= $1 \
@@ -231,134 +240,149 @@ pub async fn agents_waiting(conn: &mut Conn, now: Timestamp) -> Result<Vec<Strin
     conn.all((sql, args![now])).await?.iter().map(|row| row.text(0)).collect()
 }
 
-/// Whether anything waits for the agent that may run now.
-pub async fn any_waiting(conn: &mut Conn, agent_id: &str, now: Timestamp) -> Result<bool> {
+/// Returns true if the agent has a queued execution that may run now.
+pub async fn has_queued(conn: &mut Conn, agent_id: &str, now: Timestamp) -> Result<bool> {
     let sql = "SELECT 1 FROM executions e WHERE e.state = 'idle' AND e.session_id IS NULL AND e.agent_id = $1 \
                AND e.run_at <= $2 LIMIT 1";
     Ok(conn.first((sql, args![agent_id, now])).await?.is_some())
 }
 
-/// Takes the agent's next executions, as many as there are places, at most `limit`. `spool` is the one that this node
-/// can read. A node that was taken for dead gets none.
+/// Claims the next executions of an agent, up to the number of free slots and `limit`. Skips requests in a spool other
+/// than `spool`. Returns no claims if the node was declared dead.
 pub async fn claim(
     conn: &mut Conn,
     node: Uuid,
     spool: &str,
     agent_id: &str,
-    places: i64,
+    slots: i64,
     limit: i64,
     now: Timestamp,
-) -> Result<Vec<Claimed>> {
-    let (room, mut free) = places::free(conn, agent_id, places).await?;
-    let room = i64::try_from(room).unwrap_or(i64::MAX).min(limit);
-    if room <= 0 || !nodes::is_alive(conn, node).await? {
+) -> Result<Vec<ClaimedExecution>> {
+    let (free_count, mut free) = slots::free(conn, agent_id, slots).await?;
+    let count = i64::try_from(free_count).unwrap_or(i64::MAX).min(limit);
+    if count <= 0 || !nodes::is_alive(conn, node).await? {
         return Ok(Vec::new());
     }
-    let mut select = waiting();
+    let mut select = select_queued();
     select.push(" AND e.session_id IS NULL AND e.agent_id = ").bind(agent_id).push(" AND e.run_at <= ").bind(now);
     select.push(" AND (e.spool IS NULL OR e.spool = ").bind(spool).push(")");
-    // Its last place may not have been given back yet.
+    // The slot of the previous attempt may not be released yet.
     select.push(" AND NOT EXISTS (SELECT 1 FROM places p WHERE p.holder = e.id)");
-    select.push(" ORDER BY e.run_at, e.id LIMIT ").bind(room);
-    lock(&mut select, conn);
+    select.push(" ORDER BY e.run_at, e.id LIMIT ").bind(count);
+    skip_locked(&mut select, conn);
     let rows = conn.all(select).await?;
     let mut claimed = Vec::with_capacity(rows.len());
     for row in &rows {
         let id: Uuid = row.parsed(0, Uuid::try_parse)?;
-        if !places::take(conn, agent_id, &mut free, id, node).await? {
+        if !slots::take(conn, agent_id, &mut free, id, node).await? {
             break;
         }
-        claimed.push(take(conn, row, node, now).await?);
+        claimed.push(claim_row(conn, row, node, now).await?);
     }
     Ok(claimed)
 }
 
-/// Takes the next message of a session that this node holds.
-pub async fn claim_in_session(conn: &mut Conn, node: Uuid, session: Uuid, now: Timestamp) -> Result<Option<Claimed>> {
-    let mut select = waiting();
+/// Claims the next message of a session. Returns `None` if no message may run now, or if the session has ended or
+/// belongs to another node.
+pub async fn claim_in_session(
+    conn: &mut Conn,
+    node: Uuid,
+    session: Uuid,
+    now: Timestamp,
+) -> Result<Option<ClaimedExecution>> {
+    let mut select = select_queued();
     select.push(" AND e.session_id = ").bind(session).push(" AND e.run_at <= ").bind(now);
     select.push(" AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = e.session_id AND s.ended_at IS NULL AND s.node = ");
     select.bind(node).push(") ORDER BY e.run_at, e.id LIMIT ").bind(1);
-    lock(&mut select, conn);
+    skip_locked(&mut select, conn);
     match conn.first(select).await? {
-        Some(row) => take(conn, &row, node, now).await.map(Some),
+        Some(row) => claim_row(conn, &row, node, now).await.map(Some),
         None => Ok(None),
     }
 }
 
-fn waiting() -> Statement<'static> {
+/// Returns the beginning of a query for queued executions.
+fn select_queued() -> Statement<'static> {
     let mut select = Statement::default();
-    select.push("SELECT ").push(COLUMNS).push(PRIVATE).push(" FROM executions e WHERE e.state = 'idle'");
+    select.push("SELECT ").push(COLUMNS).push(INTERNAL_COLUMNS).push(" FROM executions e WHERE e.state = 'idle'");
     select
 }
 
-/// What another node looks at meanwhile is left to it.
-fn lock(select: &mut Statement<'_>, conn: &Conn) {
+/// Skips rows that another transaction has locked.
+fn skip_locked(select: &mut Statement<'_>, conn: &Conn) {
     if !conn.is_sqlite() {
         select.push(" FOR UPDATE SKIP LOCKED");
     }
 }
 
-async fn take(conn: &mut Conn, row: &Row, node: Uuid, now: Timestamp) -> Result<Claimed> {
-    let mut stored = read_private(row)?;
-    let execution = &mut stored.execution;
+/// Claims a queued execution with a new lease token and appends the event. Fails with [`Error::Database`] if it is no
+/// longer queued.
+async fn claim_row(conn: &mut Conn, row: &DbRow, node: Uuid, now: Timestamp) -> Result<ClaimedExecution> {
+    let mut row = read_row(row)?;
+    let execution = &mut row.execution;
     execution.claim(now)?;
-    stored.lease_token += 1;
+    row.lease_token += 1;
     let sql = "UPDATE executions SET state = 'starting', previous_state = 'idle', changed_at = $2, node = $3, \
                lease_token = $4, transitions = $5 WHERE id = $1 AND state = 'idle'";
-    let values = args![execution.id, now, node, stored.lease_token, json(execution.state_transitions())?];
+    let values = args![execution.id, now, node, row.lease_token, json(execution.state_transitions())?];
     if conn.run((sql, values)).await? != 1 {
         return Err(Error::Database("an execution was claimed twice".to_owned()));
     }
-    hint(conn, execution);
+    add_execution_hint(conn, execution);
     let seq = last_seq(conn, execution.id).await? + 1;
-    append(conn, execution.id, &[state_event(seq, execution)]).await?;
-    let fence = Fence { id: execution.id, node, token: stored.lease_token };
-    Ok(Claimed { stored, fence, seq })
+    append_events(conn, execution.id, &[state_event(seq, execution)]).await?;
+    let fence = Fence { id: execution.id, node, token: row.lease_token };
+    Ok(ClaimedExecution { row, fence, seq })
 }
 
-/// Writes down how far an execution at work has come. `false`: it is somebody else's by now. Until the transaction ends
-/// it stays the caller's, and events can be written.
-pub async fn save(conn: &mut Conn, fence: Fence, execution: &Execution, left: Option<&Left>) -> Result<bool> {
-    let mut update = changes(execution)?;
-    if let Some(left) = left {
-        update.push(", artifacts = ").bind(json(&left.artifacts)?);
-        update.push(", truncated = ").bind(i64::from(left.truncated)).push(", output_bytes = earlier_bytes + ");
-        update.bind(left.output_bytes);
+/// Saves the state of a running execution. `None` for `output` keeps the stored summary. Returns false if the fence is
+/// no longer valid or the execution has ended. Otherwise the fence stays valid until the transaction ends, and the
+/// caller can append events.
+pub async fn save(
+    conn: &mut Conn,
+    fence: Fence,
+    execution: &Execution,
+    output: Option<&OutputSummary>,
+) -> Result<bool> {
+    let mut update = update_state(execution)?;
+    if let Some(output) = output {
+        update.push(", artifacts = ").bind(json(&output.artifacts)?);
+        update.push(", truncated = ").bind(i64::from(output.truncated)).push(", output_bytes = earlier_bytes + ");
+        update.bind(output.output_bytes);
     }
     update.push(" WHERE id = ").bind(fence.id).push(" AND node = ").bind(fence.node);
-    update.push(" AND lease_token = ").bind(fence.token).push(AT_WORK);
-    hint(conn, execution);
+    update.push(" AND lease_token = ").bind(fence.token).push(IS_HELD);
+    add_execution_hint(conn, execution);
     Ok(conn.run(update).await? == 1)
 }
 
-/// Lets an execution that was saved as idle wait again until `run_at`, and for its place as long as the first time. To be
-/// called behind [`save`], in its transaction. `false`: it is somebody else's by now.
-pub async fn queue_again(conn: &mut Conn, fence: Fence, run_at: Timestamp) -> Result<bool> {
+/// Returns an execution to the queue until `run_at`. Its queue timeout starts again. The caller saves it as idle with
+/// [`save`] first, in the same transaction. Returns false if the fence is no longer valid.
+pub async fn requeue(conn: &mut Conn, fence: Fence, run_at: Timestamp) -> Result<bool> {
     let sql = "UPDATE executions SET node = NULL, run_at = $4, wait_until = $4 + (wait_until - run_at), \
                earlier_bytes = output_bytes WHERE id = $1 AND node = $2 AND lease_token = $3 AND state = 'idle'";
     Ok(conn.run((sql, args![fence.id, fence.node, fence.token, run_at])).await? == 1)
 }
 
-/// Writes down what became of one that waits, or of one at work that has lost its holder, and tells those who follow it.
-/// [`Error::Ended`]: somebody else did so before.
-pub(super) async fn settle(conn: &mut Conn, execution: &Execution, token: Option<i64>) -> Result<()> {
-    let mut update = changes(execution)?;
+/// Saves a queued execution, or an abandoned one with the lease token `token`, and appends its state as an event. Fails
+/// with [`Error::AlreadyEnded`] if another transaction has changed it.
+pub(super) async fn save_unclaimed(conn: &mut Conn, execution: &Execution, token: Option<i64>) -> Result<()> {
+    let mut update = update_state(execution)?;
     update.push(", node = NULL WHERE id = ").bind(execution.id);
     match token {
         None => update.push(" AND state = 'idle'"),
-        Some(token) => update.push(" AND lease_token = ").bind(token).push(AT_WORK),
+        Some(token) => update.push(" AND lease_token = ").bind(token).push(IS_HELD),
     };
     if conn.run(update).await? != 1 {
-        return Err(Error::Ended);
+        return Err(Error::AlreadyEnded);
     }
-    hint(conn, execution);
+    add_execution_hint(conn, execution);
     let seq = last_seq(conn, execution.id).await? + 1;
-    append(conn, execution.id, &[state_event(seq, execution)]).await
+    append_events(conn, execution.id, &[state_event(seq, execution)]).await
 }
 
 /// Returns the beginning of a statement that writes the state of an execution.
-fn changes(execution: &Execution) -> Result<Statement<'static>> {
+fn update_state(execution: &Execution) -> Result<Statement<'static>> {
     let execution = ExecutionRecord::from(execution.clone());
     let mut update = Statement::default();
     update.push("UPDATE executions SET state = ").bind(execution.state.as_str());
@@ -368,9 +392,9 @@ fn changes(execution: &Execution) -> Result<Statement<'static>> {
     update.push(", process_id = ").bind(execution.process_id).push(", exit_code = ").bind(execution.exit_code);
     update
         .push(", error_message = ")
-        .bind(execution.error_message.as_deref().map(|text| without_nul(text).into_owned()));
-    update.push(", error_category = ").bind(execution.error_category.map(Category::as_str));
-    update.push(", outcome = ").bind(execution.outcome.map(Outcome::as_str));
+        .bind(execution.error_message.as_deref().map(|text| replace_nul(text).into_owned()));
+    update.push(", error_category = ").bind(execution.error_category.map(ErrorCategory::as_str));
+    update.push(", outcome = ").bind(execution.outcome.map(ExecutionOutcome::as_str));
     update.push(", retry_count = ").bind(execution.retry_count);
     update.push(", resource_usage = ").bind(execution.resource_usage.as_ref().map(json).transpose()?);
     update.push(", transitions = ").bind(json(&execution.state_transitions)?);
@@ -378,9 +402,9 @@ fn changes(execution: &Execution) -> Result<Statement<'static>> {
     Ok(update)
 }
 
-/// Those at work on this node that somebody wants cancelled, and whatever holds a place of this node and is not there any
-/// more, because its user has erased it.
-pub async fn cancelled(conn: &mut Conn, node: Uuid) -> Result<Vec<Uuid>> {
+/// Returns the executions of this node with a cancellation request. Also returns the holders of slots of this node that
+/// no longer exist because their user has erased them.
+pub async fn cancel_requests(conn: &mut Conn, node: Uuid) -> Result<Vec<Uuid>> {
     let sql = "SELECT id FROM executions WHERE node = $1 AND ended_at IS NULL AND state <> 'idle' \
                AND cancel_asked IS NOT NULL \
                UNION ALL SELECT p.holder FROM places p WHERE p.node = $1 \
@@ -389,116 +413,121 @@ pub async fn cancelled(conn: &mut Conn, node: Uuid) -> Result<Vec<Uuid>> {
     conn.all((sql, args![node])).await?.iter().map(|row| row.parsed(0, Uuid::try_parse)).collect()
 }
 
-/// Ends those that have waited too long.
-pub async fn too_late(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<Execution>> {
-    let mut select = waiting();
+/// Ends up to `limit` queued executions that have exceeded the queue timeout, as timed out. Returns them.
+pub async fn expire_queued(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<Execution>> {
+    let mut select = select_queued();
     select.push(" AND e.wait_until <= ").bind(now).push(" ORDER BY e.wait_until LIMIT ").bind(limit);
-    lock(&mut select, conn);
-    end_all(conn, select, Status::Timeout, "waited longer for its place than queue_timeout allows", now).await
+    skip_locked(&mut select, conn);
+    end_all(conn, select, ExecutionStatus::Timeout, "the execution waited in the queue longer than queue_timeout", now)
+        .await
 }
 
-/// Ends messages that wait for a session that is over.
-pub async fn without_session(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<Execution>> {
-    let mut select = waiting();
+/// Ends up to `limit` queued messages as failed if their session has ended or does not exist. Returns them.
+pub async fn end_without_session(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<Execution>> {
+    let mut select = select_queued();
     select.push(" AND e.session_id IS NOT NULL AND NOT EXISTS ");
     select.push("(SELECT 1 FROM sessions s WHERE s.id = e.session_id AND s.ended_at IS NULL) ");
     select.push("ORDER BY e.session_id, e.run_at, e.id LIMIT ").bind(limit);
-    lock(&mut select, conn);
-    end_all(conn, select, Status::Failure, "its session has ended", now).await
+    skip_locked(&mut select, conn);
+    end_all(conn, select, ExecutionStatus::Failure, "the session has ended", now).await
 }
 
+/// Ends all selected executions with `status` and `reason`, and returns them. The query must select queued executions.
 async fn end_all(
     conn: &mut Conn,
     select: Statement<'_>,
-    status: Status,
-    why: &str,
+    status: ExecutionStatus,
+    reason: &str,
     now: Timestamp,
 ) -> Result<Vec<Execution>> {
     let mut ended = Vec::new();
     for row in conn.all(select).await? {
-        let mut execution = read_private(&row)?.execution;
-        execution.end(status, Exit::with_error(why, None), now)?;
-        settle(conn, &execution, None).await?;
+        let mut execution = read_row(&row)?.execution;
+        execution.end(status, AttemptExit::with_error(reason, None), now)?;
+        save_unclaimed(conn, &execution, None).await?;
         ended.push(execution);
     }
     Ok(ended)
 }
 
-/// Whether there are such.
-pub async fn any_too_late(conn: &mut Conn, now: Timestamp) -> Result<bool> {
+/// Returns true if a queued execution has exceeded the queue timeout.
+pub async fn has_expired(conn: &mut Conn, now: Timestamp) -> Result<bool> {
     let sql = "SELECT 1 FROM executions WHERE state = 'idle' AND wait_until <= $1 LIMIT 1";
     Ok(conn.first((sql, args![now])).await?.is_some())
 }
 
-/// Ends those that wait for an agent that is no more.
-pub async fn end_waiting(
+/// Ends up to `limit` queued executions of a removed agent as failed with `reason`, also messages of sessions. Returns
+/// them.
+pub async fn end_queued(
     conn: &mut Conn,
     agent_id: &str,
-    why: &str,
+    reason: &str,
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<Execution>> {
-    let mut select = waiting();
+    let mut select = select_queued();
     select.push(" AND e.agent_id = ").bind(agent_id).push(" LIMIT ").bind(limit);
-    lock(&mut select, conn);
-    end_all(conn, select, Status::Failure, why, now).await
+    skip_locked(&mut select, conn);
+    end_all(conn, select, ExecutionStatus::Failure, reason, now).await
 }
 
-/// Frees the places of nodes that are no more, and finds what was at work there: for [`recover`], in this transaction, so
-/// that no other node finds it too.
-pub async fn abandoned(conn: &mut Conn, limit: i64) -> Result<Vec<Abandoned>> {
+/// Releases the slots of removed nodes, and locks and returns up to `limit` executions of these nodes. The caller
+/// passes them to [`recover`] in the same transaction.
+pub async fn lock_abandoned(conn: &mut Conn, limit: i64) -> Result<Vec<ExecutionRow>> {
     conn.run(("DELETE FROM places WHERE node NOT IN (SELECT id FROM nodes)", [])).await?;
     let mut select = Statement::default();
-    select.push("SELECT ").push(COLUMNS).push(PRIVATE).push(" FROM executions e WHERE e.ended_at IS NULL");
+    select.push("SELECT ").push(COLUMNS).push(INTERNAL_COLUMNS).push(" FROM executions e WHERE e.ended_at IS NULL");
     select.push(" AND e.state <> 'idle' AND e.node NOT IN (SELECT id FROM nodes) LIMIT ").bind(limit);
-    lock(&mut select, conn);
-    let mut found = conn.all(select).await?.iter().map(read_private).collect::<Result<Vec<_>>>()?;
-    // PostgreSQL gives a row as it is once it is locked, but the nodes as they were before: one that has come since may
-    // have it.
+    skip_locked(&mut select, conn);
+    let mut found = conn.all(select).await?.iter().map(read_row).collect::<Result<Vec<_>>>()?;
+    // PostgreSQL returns the row as of the lock, but evaluates the subquery on an older snapshot. A node that joined
+    // meanwhile may hold the execution.
     let nodes = conn.all(("SELECT id FROM nodes", [])).await?;
     let nodes = nodes.iter().map(|row| row.text(0)).collect::<Result<Vec<_>>>()?;
-    found.retain(|stored| stored.node.as_ref().is_some_and(|node| !nodes.contains(node)));
+    found.retain(|row| row.node.as_ref().is_some_and(|node| !nodes.contains(node)));
     Ok(found)
 }
 
-/// Ends an execution that was interrupted, or lets it wait again until `retry_at`. Not where somebody wants it cancelled,
-/// nor where its session is gone. [`Error::Ended`]: somebody else has dealt with it.
+/// Ends an interrupted execution as failed with `reason`, or returns it to the queue until `retry_at` if that is given.
+/// An execution with a cancellation request is cancelled. A message of a session is never retried. Returns the
+/// execution. Fails with [`Error::AlreadyEnded`] if another node has recovered it.
 pub async fn recover(
     conn: &mut Conn,
-    mut stored: Stored,
-    why: &str,
+    mut row: ExecutionRow,
+    reason: &str,
     retry_at: Option<Timestamp>,
     now: Timestamp,
 ) -> Result<Execution> {
-    let token = stored.lease_token;
-    let execution = &mut stored.execution;
-    if stored.cancel_asked.is_some() {
-        execution.end(Status::Cancelled, Exit::with_error("cancelled", None), now)?;
-        settle(conn, execution, Some(token)).await?;
-        return Ok(stored.execution);
+    let token = row.lease_token;
+    let execution = &mut row.execution;
+    if row.cancel_requested_at.is_some() {
+        execution.end(ExecutionStatus::Cancelled, AttemptExit::with_error("cancelled", None), now)?;
+        save_unclaimed(conn, execution, Some(token)).await?;
+        return Ok(row.execution);
     }
-    let exit = Exit::with_error(why, Some(Category::SystemError));
+    let exit = AttemptExit::with_error(reason, Some(ErrorCategory::SystemError));
     match retry_at.filter(|_| execution.session_id.is_none()) {
         None => {
-            execution.end(Status::Failure, exit, now)?;
-            settle(conn, execution, Some(token)).await?;
+            execution.end(ExecutionStatus::Failure, exit, now)?;
+            save_unclaimed(conn, execution, Some(token)).await?;
         }
         Some(retry_at) => {
-            execution.queue_again(exit, now)?;
-            settle(conn, execution, Some(token)).await?;
+            execution.requeue(exit, now)?;
+            save_unclaimed(conn, execution, Some(token)).await?;
             let sql = "UPDATE executions SET run_at = $2, wait_until = $2 + (wait_until - run_at), \
                        earlier_bytes = output_bytes WHERE id = $1";
             conn.run((sql, args![execution.id, retry_at])).await?;
-            conn.hint(Hint::Queue(execution.agent_id.clone()));
+            conn.add_hint(Hint::Queue(execution.agent_id.clone()));
         }
     }
-    Ok(stored.execution)
+    Ok(row.execution)
 }
 
-fn state_event(seq: i64, execution: &Execution) -> Event {
-    Event {
+/// Returns the event of the current state of an execution.
+fn state_event(seq: i64, execution: &Execution) -> ExecutionEvent {
+    ExecutionEvent {
         seq,
-        kind: Kind::State,
+        kind: ExecutionEventKind::State,
         stream: String::new(),
         start: 0,
         at: execution.last_state_change(),

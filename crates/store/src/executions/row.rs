@@ -1,13 +1,13 @@
-//! An execution as it stands in its row.
+//! Reads executions from database rows.
 
 use jiff::Timestamp;
 use model::UserId;
 use model::agent::Seconds;
-use model::execution::{Category, Execution, ExecutionRecord, Outcome, StateName};
+use model::execution::{ErrorCategory, Execution, ExecutionOutcome, ExecutionRecord, StateName};
 use uuid::Uuid;
 
 use crate::Result;
-use crate::conn::Row;
+use crate::conn::DbRow;
 
 macro_rules! columns {
     ($input:literal) => {
@@ -21,44 +21,48 @@ macro_rules! columns {
     };
 }
 
+/// The columns of an execution.
 pub(crate) const COLUMNS: &str = columns!("e.input");
-/// For lists: one character more than is shown, which tells that there is more.
-pub(crate) const IN_SHORT: &str = columns!("SUBSTR(e.input, 1, 1001)");
-const SHOWN: usize = 1000;
-/// What stands behind those.
-pub(crate) const COUNT: usize = 23;
+/// The columns for lists. The input has one character more than is shown, which reveals that it is longer.
+pub(crate) const SUMMARY_COLUMNS: &str = columns!("SUBSTR(e.input, 1, 1001)");
+/// The longest input in a list, in characters.
+const MAX_SUMMARY_CHARS: usize = 1000;
+/// The number of columns in [`COLUMNS`]. Further columns follow from this index.
+pub(crate) const COLUMN_COUNT: usize = 23;
 
-/// What only the supervisor needs to know.
-pub(super) const PRIVATE: &str = ", e.owner, e.request, e.spool, e.lease_token, e.cancel_asked, e.node";
+/// The columns that are not public. They follow [`COLUMNS`].
+pub(super) const INTERNAL_COLUMNS: &str = ", e.owner, e.request, e.spool, e.lease_token, e.cancel_asked, e.node";
 
-/// An execution with what only the supervisor needs to know.
+/// An execution with the columns that are not public.
 #[derive(Clone, Debug)]
-pub struct Stored {
+pub struct ExecutionRow {
     pub execution: Execution,
     pub owner: UserId,
-    /// JSON; `None` where it has secrets and is in the spool of that name.
+    /// The request as JSON. `None` if it contains secrets and is in the spool.
     pub request: Option<String>,
+    /// The name of the spool that contains the request.
     pub spool: Option<String>,
     pub lease_token: i64,
-    /// Since when somebody wants it cancelled.
-    pub cancel_asked: Option<Timestamp>,
-    /// Who has it, or had it last.
+    /// The time of the cancellation request.
+    pub cancel_requested_at: Option<Timestamp>,
+    /// The node that holds the execution, or has held it last.
     pub node: Option<String>,
 }
 
-/// Reads an execution whose position in the queue follows its columns.
-pub(super) fn read_with_position(row: &Row) -> Result<Execution> {
-    let record = ExecutionRecord { queue_position: row.maybe_int(COUNT)?, ..read_record(row)? };
+/// Reads an execution with its queue position, which follows [`COLUMNS`].
+pub(super) fn read_with_position(row: &DbRow) -> Result<Execution> {
+    let record = ExecutionRecord { queue_position: row.maybe_int(COLUMN_COUNT)?, ..read_record(row)? };
     Ok(record.try_into()?)
 }
 
-/// From [`IN_SHORT`]: a list of many does not carry everything that each was asked.
-pub(super) fn read_in_short(row: &Row) -> Result<Execution> {
+/// Reads an execution from [`SUMMARY_COLUMNS`] and the queue position, and shortens long values. A context value of
+/// more than 1000 bytes becomes text.
+pub(super) fn read_summary(row: &DbRow) -> Result<Execution> {
     let mut execution = read_with_position(row)?;
     shorten(&mut execution.input);
     for value in execution.context.values_mut() {
         let mut text = value.to_string();
-        if text.len() > SHOWN {
+        if text.len() > MAX_SUMMARY_CHARS {
             shorten(&mut text);
             *value = text.into();
         }
@@ -66,32 +70,35 @@ pub(super) fn read_in_short(row: &Row) -> Result<Execution> {
     Ok(execution)
 }
 
+/// Cuts text after [`MAX_SUMMARY_CHARS`] characters and adds an ellipsis. Shorter text stays unchanged.
 fn shorten(text: &mut String) {
-    if let Some((end, _)) = text.char_indices().nth(SHOWN) {
+    if let Some((end, _)) = text.char_indices().nth(MAX_SUMMARY_CHARS) {
         text.truncate(end);
         text.push('…');
     }
 }
 
-pub(super) fn read_private(row: &Row) -> Result<Stored> {
-    let spool = row.maybe_text(COUNT + 2)?;
-    Ok(Stored {
+/// Reads an execution with its internal columns.
+pub(super) fn read_row(row: &DbRow) -> Result<ExecutionRow> {
+    let spool = row.maybe_text(COLUMN_COUNT + 2)?;
+    Ok(ExecutionRow {
         execution: read(row)?,
-        owner: row.parsed(COUNT, str::parse)?,
-        request: Some(row.text(COUNT + 1)?).filter(|_| spool.is_none()),
+        owner: row.parsed(COLUMN_COUNT, str::parse)?,
+        request: Some(row.text(COLUMN_COUNT + 1)?).filter(|_| spool.is_none()),
         spool,
-        lease_token: row.int(COUNT + 3)?,
-        cancel_asked: row.maybe_time(COUNT + 4)?,
-        node: row.maybe_text(COUNT + 5)?,
+        lease_token: row.int(COLUMN_COUNT + 3)?,
+        cancel_requested_at: row.maybe_time(COLUMN_COUNT + 4)?,
+        node: row.maybe_text(COLUMN_COUNT + 5)?,
     })
 }
 
 /// Reads an execution. Fails with [`crate::Error::Corrupt`] if the columns contradict each other.
-pub(crate) fn read(row: &Row) -> Result<Execution> {
+pub(crate) fn read(row: &DbRow) -> Result<Execution> {
     Ok(read_record(row)?.try_into()?)
 }
 
-fn read_record(row: &Row) -> Result<ExecutionRecord> {
+/// Reads [`COLUMNS`], without a queue position. Fails with [`crate::Error::Corrupt`] if a column is invalid.
+fn read_record(row: &DbRow) -> Result<ExecutionRecord> {
     let maybe_id = |column| row.maybe_text(column)?.map(|text| parsed(&text, Uuid::try_parse)).transpose();
     let retry_count = row.int(16)?;
     Ok(ExecutionRecord {
@@ -111,9 +118,12 @@ fn read_record(row: &Row) -> Result<ExecutionRecord> {
         error_message: row.maybe_text(13)?,
         error_category: row
             .maybe_text(14)?
-            .map(|word| parsed(&word, |w| Category::parse("category", w)))
+            .map(|word| parsed(&word, |w| ErrorCategory::parse("category", w)))
             .transpose()?,
-        outcome: row.maybe_text(15)?.map(|word| parsed(&word, |w| Outcome::parse("outcome", w))).transpose()?,
+        outcome: row
+            .maybe_text(15)?
+            .map(|word| parsed(&word, |w| ExecutionOutcome::parse("outcome", w)))
+            .transpose()?,
         retry_count,
         max_retries: row.int(17)?,
         attempt: retry_count + 1,

@@ -1,19 +1,19 @@
-//! What became of a schedule's times. Works for those who act upon schedules; [`history`] and [`around`] show a user what
-//! belongs to a schedule that is theirs.
+//! The decisions about the occurrences of schedules. [`history`] and [`decisions_around`] check access; the other
+//! functions work for the scheduler.
 
 use jiff::Timestamp;
-use model::schedule::{Decision, Kind};
+use model::schedule::{Decision, DecisionKind};
 use uuid::Uuid;
 
-use crate::conn::{Conn, Row, Statement, args};
-use crate::executions::Whose;
+use crate::conn::{Conn, DbRow, Statement, args};
+use crate::executions::OwnerScope;
 use crate::page::{Cursor, Page};
 use crate::{Error, Result};
 
 const COLUMNS: &str = "schedule_id, due_at, decided_at, kind, reason, execution_id, until_at";
 
-/// Writes a decision down. `false`: this time has been decided upon before, and that stands.
-pub async fn decide(conn: &mut Conn, decision: &Decision) -> Result<bool> {
+/// Records a decision. Returns false if the occurrence already has one.
+pub async fn record_decision(conn: &mut Conn, decision: &Decision) -> Result<bool> {
     let sql = "INSERT INTO decisions (schedule_id, due_at, decided_at, kind, reason, execution_id, until_at) \
                VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING";
     let values = args![
@@ -28,7 +28,8 @@ pub async fn decide(conn: &mut Conn, decision: &Decision) -> Result<bool> {
     Ok(conn.run((sql, values)).await? == 1)
 }
 
-/// Whether this time, or several with it, has been decided upon.
+/// Returns true if the last decision at or before `due_at` covers this occurrence. A decision can cover several
+/// occurrences.
 pub async fn is_decided(conn: &mut Conn, schedule_id: Uuid, due_at: Timestamp) -> Result<bool> {
     let sql = "SELECT COALESCE(until_at, due_at) FROM decisions WHERE schedule_id = $1 AND due_at <= $2 \
                ORDER BY due_at DESC LIMIT 1";
@@ -36,8 +37,8 @@ pub async fn is_decided(conn: &mut Conn, schedule_id: Uuid, due_at: Timestamp) -
     Ok(last.is_some_and(|last| last >= due_at))
 }
 
-/// Writes down what became of one that waited. `false`: it waits no more.
-pub async fn redecide(conn: &mut Conn, decision: &Decision) -> Result<bool> {
+/// Replaces a queued decision by its outcome. Returns false if it is no longer queued.
+pub async fn resolve_queued(conn: &mut Conn, decision: &Decision) -> Result<bool> {
     let sql = "UPDATE decisions SET decided_at = $3, kind = $4, reason = $5, execution_id = $6 \
                WHERE schedule_id = $1 AND due_at = $2 AND kind = 'queued'";
     let values = args![
@@ -51,30 +52,31 @@ pub async fn redecide(conn: &mut Conn, decision: &Decision) -> Result<bool> {
     Ok(conn.run((sql, values)).await? == 1)
 }
 
-/// Those that wait for the one before them to end, in their order.
-pub async fn queued(conn: &mut Conn, schedule_id: Uuid, limit: i64) -> Result<Vec<Decision>> {
+/// Returns up to `limit` queued decisions in order. They wait for the end of the previous execution.
+pub async fn queued_decisions(conn: &mut Conn, schedule_id: Uuid, limit: i64) -> Result<Vec<Decision>> {
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM decisions WHERE kind = 'queued' AND schedule_id = ");
     select.bind(schedule_id).push(" ORDER BY due_at LIMIT ").bind(limit);
     conn.all(select).await?.iter().map(read).collect()
 }
 
-/// Nothing of what waits is run: the schedule is paused.
-pub async fn drop_queued(conn: &mut Conn, schedule_id: Uuid, now: Timestamp) -> Result<u64> {
-    let sql = "UPDATE decisions SET kind = 'paused', decided_at = $2, reason = 'paused while it waited' \
+/// Turns the queued decisions of a schedule into `paused` ones. Returns their number.
+pub async fn discard_queued(conn: &mut Conn, schedule_id: Uuid, now: Timestamp) -> Result<u64> {
+    let sql = "UPDATE decisions SET kind = 'paused', decided_at = $2, reason = 'paused while it was queued' \
                WHERE schedule_id = $1 AND kind = 'queued'";
     conn.run((sql, args![schedule_id, now])).await
 }
 
-/// One page, the latest time first.
+/// Returns one page of decisions, the latest occurrence first. Fails with [`Error::NotFound`] if the schedule does not
+/// exist in the scope.
 pub async fn history(
     conn: &mut Conn,
-    whose: Whose,
+    scope: OwnerScope,
     schedule_id: Uuid,
     after: Option<&Cursor>,
     limit: i64,
 ) -> Result<Page<Decision>> {
-    visible(conn, whose, schedule_id).await?;
+    check_access(conn, scope, schedule_id).await?;
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM decisions WHERE schedule_id = ").bind(schedule_id);
     if let Some(cursor) = after {
@@ -82,17 +84,18 @@ pub async fn history(
     }
     select.push(" ORDER BY due_at DESC LIMIT ").bind(limit + 1);
     let rows = conn.all(select).await?.iter().map(read).collect::<Result<Vec<_>>>()?;
-    Ok(Page::cut(rows, limit, |d| Cursor { sort: d.due_at.as_microsecond(), id: d.schedule_id.to_string() }))
+    Ok(Page::from_rows(rows, limit, |d| Cursor { sort: d.due_at.as_microsecond(), id: d.schedule_id.to_string() }))
 }
 
-/// The last decision upon a time until `at`, and the first behind it.
-pub async fn around(
+/// Returns the last decision at or before `at` and the first one after it. Fails with [`Error::NotFound`] if the
+/// schedule does not exist in the scope.
+pub async fn decisions_around(
     conn: &mut Conn,
-    whose: Whose,
+    scope: OwnerScope,
     schedule_id: Uuid,
     at: Timestamp,
 ) -> Result<(Option<Decision>, Option<Decision>)> {
-    visible(conn, whose, schedule_id).await?;
+    check_access(conn, scope, schedule_id).await?;
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM decisions WHERE schedule_id = ").bind(schedule_id);
     select.push(" AND due_at <= ").bind(at).push(" ORDER BY due_at DESC LIMIT 1");
@@ -100,24 +103,26 @@ pub async fn around(
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM decisions WHERE schedule_id = ").bind(schedule_id);
     select.push(" AND due_at > ").bind(at).push(" ORDER BY due_at LIMIT 1");
-    let behind = conn.first(select).await?.as_ref().map(read).transpose()?;
-    Ok((before, behind))
+    let after = conn.first(select).await?.as_ref().map(read).transpose()?;
+    Ok((before, after))
 }
 
-async fn visible(conn: &mut Conn, whose: Whose, schedule_id: Uuid) -> Result<()> {
+/// Fails with [`Error::NotFound`] if the schedule does not exist in the scope.
+async fn check_access(conn: &mut Conn, scope: OwnerScope, schedule_id: Uuid) -> Result<()> {
     let mut select = Statement::default();
     select.push("SELECT s.id FROM schedules s WHERE s.id = ").bind(schedule_id);
-    super::belonging(&mut select, whose);
+    super::restrict_to_scope(&mut select, scope);
     conn.first(select).await?.map(drop).ok_or(Error::NotFound)
 }
 
-fn read(row: &Row) -> Result<Decision> {
+/// Reads [`COLUMNS`]. Fails with [`Error::Corrupt`] if a column is invalid.
+fn read(row: &DbRow) -> Result<Decision> {
     let execution = row.maybe_text(5)?.map(|id| Uuid::try_parse(&id)).transpose();
     Ok(Decision {
         schedule_id: row.parsed(0, Uuid::try_parse)?,
         due_at: row.time(1)?,
         decided_at: row.time(2)?,
-        kind: row.parsed(3, |word| Kind::parse("kind", word))?,
+        kind: row.parsed(3, |word| DecisionKind::parse("kind", word))?,
         reason: row.maybe_text(4)?,
         execution_id: execution.map_err(|error| Error::Corrupt(error.to_string()))?,
         until: row.maybe_time(6)?,

@@ -1,5 +1,5 @@
-//! Schedules under their owners, and the decision that each of their times leaves. Whoever acts upon a schedule says with
-//! its version what it has seen: of several who would act, one does.
+//! Schedules of users and the decisions about their occurrences. A change names the version of the row that it is based
+//! on, so that only one of several concurrent changes succeeds.
 
 mod decisions;
 mod firing;
@@ -7,63 +7,71 @@ mod row;
 
 use jiff::Timestamp;
 use model::UserId;
-use model::schedule::{Schedule, Settings, Source};
+use model::schedule::{Schedule, ScheduleSettings, ScheduleSource};
 use uuid::Uuid;
 
 use crate::conn::{Conn, Statement, args};
-use crate::executions::Whose;
+use crate::executions::OwnerScope;
 use crate::page::{Cursor, Page};
 use crate::{Error, Result};
 
-pub use decisions::{around, decide, drop_queued, history, is_decided, queued, redecide};
-pub use firing::{Row as Due, advance, due, first_due, followed, give_up, lock_due, queued_and_free, running, started};
-pub use row::Kept;
+pub use decisions::{
+    decisions_around, discard_queued, history, is_decided, queued_decisions, record_decision, resolve_queued,
+};
+pub use firing::{
+    DueSchedule, advance, due_schedules, lock_due, next_due_at, pause_unreadable, ready_with_queued, record_run_end,
+    record_start, running_executions,
+};
+pub use row::ScheduleRow;
 
 use row::{COLUMNS, read};
 
-/// The next of a schedule's times, and when it is acted upon: later by its jitter.
+/// The next occurrence of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Next {
+pub struct NextOccurrence {
     pub due_at: Timestamp,
-    pub at: Timestamp,
+    /// The time at which it fires: `due_at` plus the jitter.
+    pub fire_at: Timestamp,
 }
 
-/// A schedule to be.
+/// A schedule that is not stored yet.
 #[derive(Clone, Debug)]
-pub struct New {
+pub struct NewSchedule {
     pub id: Uuid,
-    pub settings: Settings,
-    pub source: Source,
-    /// Why it begins as a paused one, if it does.
-    pub paused: Option<String>,
-    pub next: Option<Next>,
+    pub settings: ScheduleSettings,
+    pub source: ScheduleSource,
+    /// The reason of the pause, if the schedule starts paused.
+    pub paused_reason: Option<String>,
+    /// `None` if the schedule has no future occurrence.
+    pub next: Option<NextOccurrence>,
 }
 
-/// Which schedules a list has.
+/// The filter of a list of schedules.
 #[derive(Clone, Debug, Default)]
-pub struct Filter {
+pub struct ScheduleFilter {
     pub agent_id: Option<String>,
-    pub source: Option<Source>,
+    pub source: Option<ScheduleSource>,
     pub enabled: Option<bool>,
-    /// The whole name, or the beginning or the end of an id: what people type to name a schedule.
+    /// A complete name, or a prefix or a suffix of an id.
     pub reference: Option<String>,
 }
 
-/// How many there are.
+/// The number of schedules of all users.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct ScheduleCounts {
     pub all: i64,
     pub paused: i64,
-    /// Whose time has come.
+    /// The number of due schedules.
     pub due: i64,
 }
 
-/// Adds a schedule; its name must be new.
-pub async fn create(conn: &mut Conn, owner: UserId, new: &New, now: Timestamp) -> Result<Schedule> {
+/// Adds a schedule and returns it. With a reason of the pause it does not fire. Fails with [`Error::AlreadyExists`] if
+/// its name is in use by any user, ignoring case.
+pub async fn create(conn: &mut Conn, owner: UserId, new: &NewSchedule, now: Timestamp) -> Result<Schedule> {
     let sql = "INSERT INTO schedules (id, owner, name_key, agent_id, source, enabled, due_at, next_at, version, failures, \
                paused_at, paused_reason, created_at, updated_at, settings) \
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, 0, $9, $10, $11, $11, $12) ON CONFLICT DO NOTHING";
-    let enabled = new.paused.is_none();
+    let enabled = new.paused_reason.is_none();
     let values = args![
         new.id,
         owner,
@@ -72,62 +80,68 @@ pub async fn create(conn: &mut Conn, owner: UserId, new: &New, now: Timestamp) -
         new.source.as_str(),
         i64::from(enabled),
         new.next.map(|next| next.due_at),
-        new.next.filter(|_| enabled).map(|next| next.at),
-        new.paused.as_ref().map(|_| now),
-        new.paused.as_deref(),
+        new.next.filter(|_| enabled).map(|next| next.fire_at),
+        new.paused_reason.as_ref().map(|_| now),
+        new.paused_reason.as_deref(),
         now,
         json(&new.settings)?,
     ];
     if conn.run((sql, values)).await? == 0 {
-        return Err(Error::Taken("name"));
+        return Err(Error::AlreadyExists("name"));
     }
-    get(conn, Whose::Users(owner), new.id, now).await
+    get(conn, OwnerScope::User(owner), new.id, now).await
 }
 
-pub async fn get(conn: &mut Conn, whose: Whose, id: Uuid, now: Timestamp) -> Result<Schedule> {
-    look(conn, whose, id, now).await.map(|kept| kept.schedule)
+/// Returns a schedule. Fails with [`Error::NotFound`] if it does not exist in the scope.
+pub async fn get(conn: &mut Conn, scope: OwnerScope, id: Uuid, now: Timestamp) -> Result<Schedule> {
+    get_row(conn, scope, id, now).await.map(|row| row.schedule)
 }
 
-/// A schedule with what only those need who act upon it. Only a look: whoever acts locks it, or swaps its next time.
-pub async fn look(conn: &mut Conn, whose: Whose, id: Uuid, now: Timestamp) -> Result<Kept> {
-    kept(conn, whose, id, now, false).await
+/// Returns a schedule with its internal columns, without a lock. Fails with [`Error::NotFound`] if it does not exist in
+/// the scope.
+pub async fn get_row(conn: &mut Conn, scope: OwnerScope, id: Uuid, now: Timestamp) -> Result<ScheduleRow> {
+    select_row(conn, scope, id, now, false).await
 }
 
-/// The same, and nobody else changes it until this transaction ends.
-pub async fn lock(conn: &mut Conn, whose: Whose, id: Uuid, now: Timestamp) -> Result<Kept> {
-    kept(conn, whose, id, now, true).await
+/// Like [`get_row`], and locks the row until the transaction ends.
+pub async fn lock_row(conn: &mut Conn, scope: OwnerScope, id: Uuid, now: Timestamp) -> Result<ScheduleRow> {
+    select_row(conn, scope, id, now, true).await
 }
 
-async fn kept(conn: &mut Conn, whose: Whose, id: Uuid, now: Timestamp, to_change: bool) -> Result<Kept> {
+/// Returns a schedule with its internal columns. With `lock`, locks the row until the transaction ends. Fails with
+/// [`Error::NotFound`] if it does not exist in the scope.
+async fn select_row(conn: &mut Conn, scope: OwnerScope, id: Uuid, now: Timestamp, lock: bool) -> Result<ScheduleRow> {
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM schedules s WHERE s.id = ").bind(id);
-    belonging(&mut select, whose);
-    if to_change && !conn.is_sqlite() {
+    restrict_to_scope(&mut select, scope);
+    if lock && !conn.is_sqlite() {
         select.push(" FOR UPDATE");
     }
     read(&conn.first(select).await?.ok_or(Error::NotFound)?, now)
 }
 
-/// The schedule of this name, in any case.
-pub async fn named(conn: &mut Conn, whose: Whose, name: &str, now: Timestamp) -> Result<Schedule> {
+/// Returns the schedule with this name, ignoring case. Fails with [`Error::NotFound`] if it does not exist in the
+/// scope.
+pub async fn get_by_name(conn: &mut Conn, scope: OwnerScope, name: &str, now: Timestamp) -> Result<Schedule> {
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM schedules s WHERE s.name_key = ").bind(name.trim().to_lowercase());
-    belonging(&mut select, whose);
-    read(&conn.first(select).await?.ok_or(Error::NotFound)?, now).map(|kept| kept.schedule)
+    restrict_to_scope(&mut select, scope);
+    read(&conn.first(select).await?.ok_or(Error::NotFound)?, now).map(|row| row.schedule)
 }
 
-/// One page, oldest first.
+/// Returns one page of schedules, oldest first. A filter that is `None` selects all. Fails with [`Error::Corrupt`] if a
+/// row is invalid.
 pub async fn list(
     conn: &mut Conn,
-    whose: Whose,
-    filter: &Filter,
+    scope: OwnerScope,
+    filter: &ScheduleFilter,
     after: Option<&Cursor>,
     limit: i64,
     now: Timestamp,
 ) -> Result<Page<Schedule>> {
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM schedules s WHERE 1 = 1");
-    belonging(&mut select, whose);
+    restrict_to_scope(&mut select, scope);
     if let Some(agent) = &filter.agent_id {
         select.push(" AND s.agent_id = ").bind(agent.as_str());
     }
@@ -139,7 +153,7 @@ pub async fn list(
     }
     if let Some(reference) = &filter.reference {
         let key = reference.trim().to_lowercase();
-        let part = crate::tasks::escaped(&key);
+        let part = crate::tasks::escape_like(&key);
         select.push(" AND (s.name_key = ").bind(key);
         select.push(" OR s.id LIKE ").bind(format!("{part}%")).push(" ESCAPE '\\'");
         select.push(" OR s.id LIKE ").bind(format!("%{part}")).push(" ESCAPE '\\')");
@@ -149,58 +163,65 @@ pub async fn list(
     }
     select.push(" ORDER BY s.created_at, s.id LIMIT ").bind(limit + 1);
     let rows = conn.all(select).await?;
-    let found = rows.iter().map(|row| read(row, now).map(|kept| kept.schedule)).collect::<Result<Vec<_>>>()?;
-    Ok(Page::cut(found, limit, |s| Cursor { sort: s.created_at.as_microsecond(), id: s.id.to_string() }))
+    let found = rows.iter().map(|row| read(row, now).map(|row| row.schedule)).collect::<Result<Vec<_>>>()?;
+    Ok(Page::from_rows(found, limit, |s| Cursor { sort: s.created_at.as_microsecond(), id: s.id.to_string() }))
 }
 
-/// Writes new settings over those of a schedule that the caller has locked.
-pub async fn change(
+/// Replaces the settings of a schedule that the caller has locked. `next` replaces its next occurrence; a paused
+/// schedule does not fire then. Returns the schedule. Fails with [`Error::AlreadyExists`] if the name is in use.
+pub async fn update(
     conn: &mut Conn,
-    kept: &Kept,
-    settings: &Settings,
-    next: Option<Next>,
+    row: &ScheduleRow,
+    settings: &ScheduleSettings,
+    next: Option<NextOccurrence>,
     now: Timestamp,
 ) -> Result<Schedule> {
-    let id = kept.schedule.id;
+    let id = row.schedule.id;
     let other = "SELECT id FROM schedules WHERE name_key = $1 AND id <> $2";
     let name = settings.name.to_lowercase();
-    alone(conn).await?;
+    lock_names(conn).await?;
     if conn.first((other, args![name.as_str(), id])).await?.is_some() {
-        return Err(Error::Taken("name"));
+        return Err(Error::AlreadyExists("name"));
     }
     let sql = "UPDATE schedules SET name_key = $3, agent_id = $4, due_at = $5, next_at = $6, settings = $7, \
                updated_at = $8, version = version + 1 WHERE id = $1 AND version = $2";
-    let at = next.filter(|_| kept.schedule.enabled).map(|next| next.at);
+    let fire_at = next.filter(|_| row.schedule.enabled).map(|next| next.fire_at);
     let due_at = next.map(|next| next.due_at);
     let agent = settings.agent_id.as_str();
-    one(conn, (sql, args![id, kept.version, name, agent, due_at, at, json(settings)?, now])).await?;
-    get(conn, Whose::Users(kept.owner), id, now).await
+    run_on_one_row(conn, (sql, args![id, row.version, name, agent, due_at, fire_at, json(settings)?, now])).await?;
+    get(conn, OwnerScope::User(row.owner), id, now).await
 }
 
-/// Pauses a schedule that the caller has locked. What waits for its last run to end is not run.
-pub async fn pause(conn: &mut Conn, kept: &Kept, reason: &str, now: Timestamp) -> Result<Schedule> {
+/// Pauses a schedule that the caller has locked, and discards its queued occurrences. Returns the schedule.
+pub async fn pause(conn: &mut Conn, row: &ScheduleRow, reason: &str, now: Timestamp) -> Result<Schedule> {
     let sql = "UPDATE schedules SET enabled = 0, next_at = NULL, paused_at = $3, paused_reason = $4, updated_at = $3, \
                version = version + 1 WHERE id = $1 AND version = $2";
-    one(conn, (sql, args![kept.schedule.id, kept.version, now, reason])).await?;
-    drop_queued(conn, kept.schedule.id, now).await?;
-    get(conn, Whose::Users(kept.owner), kept.schedule.id, now).await
+    run_on_one_row(conn, (sql, args![row.schedule.id, row.version, now, reason])).await?;
+    discard_queued(conn, row.schedule.id, now).await?;
+    get(conn, OwnerScope::User(row.owner), row.schedule.id, now).await
 }
 
-/// Lets a schedule that the caller has locked go on, with a clean record.
-pub async fn resume(conn: &mut Conn, kept: &Kept, next: Option<Next>, now: Timestamp) -> Result<Schedule> {
+/// Resumes a schedule that the caller has locked, and resets its failures. Returns the schedule.
+pub async fn resume(
+    conn: &mut Conn,
+    row: &ScheduleRow,
+    next: Option<NextOccurrence>,
+    now: Timestamp,
+) -> Result<Schedule> {
     let sql = "UPDATE schedules SET enabled = 1, due_at = $3, next_at = $4, paused_at = NULL, paused_reason = NULL, \
                failures = 0, updated_at = $5, version = version + 1 WHERE id = $1 AND version = $2";
     let due_at = next.map(|next| next.due_at);
-    let at = next.map(|next| next.at);
-    one(conn, (sql, args![kept.schedule.id, kept.version, due_at, at, now])).await?;
-    get(conn, Whose::Users(kept.owner), kept.schedule.id, now).await
+    let fire_at = next.map(|next| next.fire_at);
+    run_on_one_row(conn, (sql, args![row.schedule.id, row.version, due_at, fire_at, now])).await?;
+    get(conn, OwnerScope::User(row.owner), row.schedule.id, now).await
 }
 
-/// Removes a schedule with its history; what it ran stays on record.
-pub async fn remove(conn: &mut Conn, whose: Whose, id: Uuid) -> Result<()> {
+/// Deletes a schedule with its decisions. Its executions stay. Fails with [`Error::NotFound`] if it does not exist in
+/// the scope.
+pub async fn remove(conn: &mut Conn, scope: OwnerScope, id: Uuid) -> Result<()> {
     let mut delete = Statement::default();
     delete.push("DELETE FROM schedules WHERE id = ").bind(id);
-    if let Whose::Users(owner) = whose {
+    if let OwnerScope::User(owner) = scope {
         delete.push(" AND owner = ").bind(owner);
     }
     if conn.run(delete).await? == 0 {
@@ -209,37 +230,41 @@ pub async fn remove(conn: &mut Conn, whose: Whose, id: Uuid) -> Result<()> {
     conn.run(("DELETE FROM decisions WHERE schedule_id = $1", args![id])).await.map(drop)
 }
 
-/// Of everyone's.
-pub async fn counts(conn: &mut Conn, now: Timestamp) -> Result<Counts> {
+/// Returns the number of schedules of all users.
+pub async fn counts(conn: &mut Conn, now: Timestamp) -> Result<ScheduleCounts> {
     let sql = "SELECT (SELECT COUNT(*) FROM schedules), (SELECT COUNT(*) FROM schedules WHERE enabled = 0), \
                (SELECT COUNT(*) FROM schedules WHERE next_at <= $1)";
     let row = conn.first((sql, args![now])).await?;
-    row.map_or(Ok(Counts::default()), |row| Ok(Counts { all: row.int(0)?, paused: row.int(1)?, due: row.int(2)? }))
+    row.map_or(Ok(ScheduleCounts::default()), |row| {
+        Ok(ScheduleCounts { all: row.int(0)?, paused: row.int(1)?, due: row.int(2)? })
+    })
 }
 
-/// Until the transaction ends nobody else renames schedules: a name that is free now could be taken by then.
-pub async fn alone(conn: &mut Conn) -> Result<()> {
+/// Locks the names of all schedules until the transaction ends, so that a free name stays free.
+pub async fn lock_names(conn: &mut Conn) -> Result<()> {
     if !conn.is_sqlite() {
-        // Any number will do that nothing else in the database uses.
+        // An arbitrary number that no other lock of this database uses.
         conn.batch("SELECT pg_advisory_xact_lock(7717000003)").await?;
     }
     Ok(())
 }
 
-async fn one<'a>(conn: &mut Conn, statement: impl Into<Statement<'a>>) -> Result<()> {
+/// Runs a statement that must affect exactly one row. Fails with [`Error::Database`] otherwise.
+async fn run_on_one_row<'a>(conn: &mut Conn, statement: impl Into<Statement<'a>>) -> Result<()> {
     match conn.run(statement).await? {
         1 => Ok(()),
-        // Only those call who hold the row.
-        _ => Err(Error::Database("a schedule was changed by two at once".to_owned())),
+        // The caller holds the lock of the row, so this is a bug.
+        _ => Err(Error::Database("a locked schedule was changed by another transaction".to_owned())),
     }
 }
 
-fn belonging(select: &mut Statement<'_>, whose: Whose) {
-    if let Whose::Users(owner) = whose {
+/// Adds a condition that restricts the rows to the scope.
+fn restrict_to_scope(select: &mut Statement<'_>, scope: OwnerScope) {
+    if let OwnerScope::User(owner) = scope {
         select.push(" AND s.owner = ").bind(owner);
     }
 }
 
-fn json(settings: &Settings) -> Result<String> {
+fn json(settings: &ScheduleSettings) -> Result<String> {
     serde_json::to_string(settings).map_err(|error| Error::Corrupt(error.to_string()))
 }

@@ -1,33 +1,36 @@
-//! A schedule as it stands in its row.
+//! Reads schedules from database rows.
 
 use jiff::Timestamp;
 use model::UserId;
-use model::execution::Status;
-use model::schedule::{Schedule, Settings, Source, State};
+use model::execution::ExecutionStatus;
+use model::schedule::{Schedule, ScheduleSettings, ScheduleSource, ScheduleState};
 use uuid::Uuid;
 
 use crate::Result;
-use crate::conn::Row;
+use crate::conn::DbRow;
 
+/// The columns of a schedule.
 pub(super) const COLUMNS: &str = "s.id, s.settings, s.enabled, s.paused_at, s.paused_reason, s.last_at, s.last_status, \
      s.next_at, s.failures, s.source, s.created_at, s.updated_at, \
      (SELECT COUNT(*) FROM executions e WHERE e.schedule_id = s.id AND e.ended_at IS NULL), s.owner, s.due_at, s.version";
 
-/// A schedule with what only those need who act upon it.
+/// A schedule with the columns that are not public.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
+pub struct ScheduleRow {
     pub schedule: Schedule,
     pub owner: UserId,
-    /// The next of its times, without jitter; also of one that is paused.
+    /// The next occurrence, without jitter. A paused schedule has one, too.
     pub due_at: Option<Timestamp>,
+    /// Increases with each change, for compare-and-swap.
     pub version: i64,
 }
 
-pub(super) fn read(row: &Row, now: Timestamp) -> Result<Kept> {
-    let settings: Settings = row.parsed(1, |json| serde_json::from_str(json))?;
+/// Reads a schedule. `now` determines its state. Fails with [`crate::Error::Corrupt`] if a column is invalid.
+pub(super) fn read(row: &DbRow, now: Timestamp) -> Result<ScheduleRow> {
+    let settings: ScheduleSettings = row.parsed(1, |json| serde_json::from_str(json))?;
     let enabled = row.int(2)? != 0;
-    let state = State::of(enabled, row.int(12)? > 0, settings.start_at, now);
-    let last_status = row.maybe_text(6)?.map(|word| Status::parse("status", &word)).transpose();
+    let state = ScheduleState::compute(enabled, row.int(12)? > 0, settings.start_at, now);
+    let last_status = row.maybe_text(6)?.map(|word| ExecutionStatus::parse("status", &word)).transpose();
     let schedule = Schedule {
         id: row.parsed(0, Uuid::try_parse)?,
         settings,
@@ -40,9 +43,9 @@ pub(super) fn read(row: &Row, now: Timestamp) -> Result<Kept> {
         last_status: last_status.map_err(|error| crate::Error::Corrupt(error.to_string()))?,
         next_execution: row.maybe_time(7)?,
         failures: row.int(8)?,
-        source: row.parsed(9, |word| Source::parse("source", word))?,
+        source: row.parsed(9, |word| ScheduleSource::parse("source", word))?,
         created_at: row.time(10)?,
         updated_at: row.time(11)?,
     };
-    Ok(Kept { schedule, owner: row.parsed(13, str::parse)?, due_at: row.maybe_time(14)?, version: row.int(15)? })
+    Ok(ScheduleRow { schedule, owner: row.parsed(13, str::parse)?, due_at: row.maybe_time(14)?, version: row.int(15)? })
 }

@@ -1,6 +1,6 @@
-//! SQLite: one file, one writer, several readers.
+//! The SQLite backend: one file, one writer, several readers.
 //!
-//! All writes go through one [`writer`]. What it has committed can be read a moment before it is on disk and answered.
+//! All writes go through one [`writer`]. A commit is visible to readers shortly before it is synced and acknowledged.
 
 mod writer;
 
@@ -18,58 +18,62 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use self::writer::{Flush, QueuedJob, Verdict, Writer};
-use crate::conn::{Conn, Inner};
+use self::writer::{FlushFn, JobOutcome, QueuedJob, Writer};
+use crate::conn::{Conn, DriverConnection};
 use crate::{Acknowledge, Commits, Durability, Error, Job, Result, Transaction, migrations};
 
-const READERS: usize = 4;
-const BUSY_PATIENCE: Duration = Duration::from_secs(10);
-/// More statements than the store has.
-const STATEMENTS: usize = 128;
-/// Pages in the log before they are written into the file: most are changed again and again, and are written once then.
-const LOG: i64 = 4000;
-/// Jobs that may wait for the writer before callers wait to hand theirs in.
-const QUEUE: usize = 4096;
+const MAX_READERS: usize = 4;
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// The number of cached statements. The store has fewer.
+const STATEMENT_CACHE_SIZE: usize = 128;
+/// The number of pages in the WAL before a checkpoint. Most pages change repeatedly, and a checkpoint writes each once.
+const CHECKPOINT_PAGES: i64 = 4000;
+/// The capacity of the job queue. Callers wait while it is full.
+const QUEUE_CAPACITY: usize = 4096;
 
+/// A handle to a SQLite database.
 #[derive(Clone, Debug)]
 pub(crate) struct Sqlite {
     jobs: mpsc::Sender<QueuedJob>,
-    /// Whether the last group of writes could not be committed.
+    /// True if the last group of writes failed.
     failing: Arc<AtomicBool>,
-    readers: Arc<Readers>,
+    readers: Arc<ReaderPool>,
 }
 
 impl Sqlite {
-    /// Opens the file, creating it if it is not there, and brings its schema up to date.
+    /// Opens or creates the file, migrates its schema and starts the writer thread. Fails if the file cannot be used or
+    /// the schema is newer.
     pub(crate) async fn open(path: &Path, durability: Durability) -> Result<Self> {
         let connection = connect(path, OpenFlags::default())?;
         connection.pragma_update(None, "journal_mode", "wal")?;
-        // The log is brought to disk before it is written into the file; before that the writer sees to it.
+        // SQLite syncs the WAL before a checkpoint. The writer syncs it after each commit.
         connection.pragma_update(None, "synchronous", "normal")?;
-        connection.pragma_update(None, "wal_autocheckpoint", LOG)?;
-        let mut conn = Conn::new(Inner::Sqlite(connection));
+        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+        let mut conn = Conn::new(DriverConnection::Sqlite(connection));
         migrations::sqlite(&mut conn).await?;
         let flush = match durability {
-            Durability::Full => Some(flush(path)?),
+            Durability::Full => Some(wal_flush(path)?),
             Durability::Normal => None,
         };
-        let readers =
-            Readers { path: path.to_owned(), idle: Mutex::default(), places: Arc::new(Semaphore::new(READERS)) };
-        let (jobs, queue) = mpsc::channel(QUEUE);
+        let permits = Arc::new(Semaphore::new(MAX_READERS));
+        let readers = ReaderPool { path: path.to_owned(), idle: Mutex::default(), permits };
+        let (jobs, queue) = mpsc::channel(QUEUE_CAPACITY);
         let failing = Arc::new(AtomicBool::new(false));
-        let writer = Writer::new(Transaction::new(conn), queue, failing.clone(), flush).map_err(file(path))?;
+        let writer = Writer::new(Transaction::new(conn), queue, failing.clone(), flush).map_err(file_error(path))?;
         let thread = std::thread::Builder::new().name("sqlite-writer".to_owned());
         let runtime = Handle::current();
         let started = thread.spawn(move || {
-            // For jobs that read a file, and for effects that spawn tasks.
+            // Jobs may read files, and effects may spawn tasks.
             let _runtime = runtime.enter();
             writer.run();
         });
-        started.map_err(file(path))?;
+        started.map_err(file_error(path))?;
         Ok(Self { jobs, failing, readers: Arc::new(readers) })
     }
 
-    /// Queues the job for the writer and returns its value once it is committed or synced, as `when` says.
+    /// Queues the job for the writer and returns its value once it is committed or synced, according to `when`. Waits
+    /// while the queue is full. Fails with the error of the job or of the commit, and with [`Error::Unavailable`] if
+    /// the job panics or the writer has stopped.
     pub(crate) async fn transaction<T, E, F>(&self, when: Acknowledge, job: F, commits: Commits) -> Result<T, E>
     where
         T: Send + 'static,
@@ -82,16 +86,16 @@ impl Sqlite {
                 let result = AssertUnwindSafe(job(&mut *tx)).catch_unwind().await;
                 let effects = tx.take_effects();
                 let Ok(result) = result else {
-                    // The caller learns of the panic when `answer` is dropped, after the effects have run.
+                    // Dropping `answer` reports the panic to the caller, after the effects have run.
                     let roll_back = move |_| {
                         drop(effects);
                         drop(answer);
                     };
-                    return Verdict { keep: false, when, answer: Box::new(roll_back) };
+                    return JobOutcome { is_kept: false, when, answer: Box::new(roll_back) };
                 };
-                let keep = result.is_ok();
+                let is_kept = result.is_ok();
                 let answer = move |committed: Result<()>| {
-                    // An error of the job was rolled back, whatever became of the rest of the group.
+                    // A failed job was rolled back, regardless of the outcome of the group.
                     let result = result.and_then(|value| committed.map(|()| value).map_err(E::from));
                     match &result {
                         Ok(_) => {
@@ -102,98 +106,102 @@ impl Sqlite {
                     }
                     let _ = answer.send(result);
                 };
-                Verdict { keep, when, answer: Box::new(answer) }
+                JobOutcome { is_kept, when, answer: Box::new(answer) }
             })
         });
         self.jobs.send(queued).await.map_err(|_| Error::Unavailable("the writer has stopped".to_owned()))?;
-        answered.await.map_err(|_| Error::Unavailable("the write was not carried out".to_owned()))?
+        answered.await.map_err(|_| Error::Unavailable("the write was not executed".to_owned()))?
     }
 
+    /// Returns a pooled connection for reads. Waits until one is free.
     pub(crate) async fn reader(&self) -> Result<Conn> {
-        let place = self.readers.places.clone().acquire_owned().await;
-        let place = place.map_err(|_| Error::Unavailable("the readers have stopped".to_owned()))?;
+        let permit = self.readers.permits.clone().acquire_owned().await;
+        let permit = permit.map_err(|_| Error::Unavailable("the readers have stopped".to_owned()))?;
         let idle = self.readers.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let connection = match idle {
             Some(connection) => connection,
             None => self.readers.connect()?,
         };
-        let reader = Reader { connection: Some(connection), home: self.readers.clone(), _place: place };
-        Ok(Conn::new(Inner::SqliteReader(reader)))
+        let reader = PooledReader { connection: Some(connection), pool: self.readers.clone(), _permit: permit };
+        Ok(Conn::new(DriverConnection::SqliteReader(reader)))
     }
 
-    /// On a connection of its own, whose end is the end of the transaction.
+    /// Returns a separate connection in a read transaction. Dropping the connection ends the transaction.
     pub(crate) async fn snapshot(&self) -> Result<Conn> {
-        let mut conn = Conn::new(Inner::Sqlite(self.readers.connect()?));
+        let mut conn = Conn::new(DriverConnection::Sqlite(self.readers.connect()?));
         conn.batch("BEGIN").await?;
         Ok(conn)
     }
 
+    /// Returns true if the last group of writes failed.
     pub(crate) fn is_failing(&self) -> bool {
         self.failing.load(Ordering::Relaxed)
     }
 
-    /// How many jobs wait for the writer.
-    pub(crate) fn waiting(&self) -> usize {
+    /// Returns the number of queued jobs.
+    pub(crate) fn pending_writes(&self) -> usize {
         self.jobs.max_capacity() - self.jobs.capacity()
     }
 }
 
-/// Brings the log of this file to disk. The log is there as long as somebody has the file open, beside the file itself
-/// where the path is a link.
-fn flush(path: &Path) -> Result<Flush> {
-    let mut log = OsString::from(path.canonicalize().map_err(file(path))?);
+/// Returns a function that syncs the WAL to disk. The WAL exists while a connection is open. It lies beside the
+/// database file, also if `path` is a symbolic link.
+fn wal_flush(path: &Path) -> Result<FlushFn> {
+    let mut log = OsString::from(path.canonicalize().map_err(file_error(path))?);
     log.push("-wal");
-    let log = File::open(Path::new(&log)).map_err(file(path))?;
+    let log = File::open(Path::new(&log)).map_err(file_error(path))?;
     Ok(Arc::new(move || log.sync_data()))
 }
 
-fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Error + use<> {
+fn file_error(path: &Path) -> impl FnOnce(std::io::Error) -> Error + use<> {
     let path = path.to_owned();
     move |source| Error::File { path, source }
 }
 
-/// Connections to read with.
+/// A pool of read-only connections.
 #[derive(Debug)]
-struct Readers {
+struct ReaderPool {
     path: PathBuf,
     idle: Mutex<Vec<Connection>>,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
-impl Readers {
+impl ReaderPool {
     fn connect(&self) -> Result<Connection> {
         connect(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
     }
 }
 
+/// Opens a connection with the settings that readers and the writer share. Fails if the file cannot be opened.
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(BUSY_PATIENCE)?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE_SIZE);
     connection.pragma_update(None, "temp_store", "memory")?;
-    // Statements would be prepared again, some every time, because another value might make for a better plan.
+    // Without this option SQLite prepares some statements again for each new value.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
 
-/// A connection that goes back to the others when it is dropped.
+/// A read-only connection that returns to the pool when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Reader {
-    /// There until it is dropped.
+pub(crate) struct PooledReader {
+    /// `None` only while it is dropped.
     connection: Option<Connection>,
-    home: Arc<Readers>,
-    _place: OwnedSemaphorePermit,
+    pool: Arc<ReaderPool>,
+    _permit: OwnedSemaphorePermit,
 }
 
-impl Reader {
+impl PooledReader {
+    /// Returns the connection. Fails if it was returned to the pool.
     pub(crate) fn connection(&mut self) -> Result<&mut Connection> {
-        self.connection.as_mut().ok_or_else(|| Error::Unavailable("the connection was given back".to_owned()))
+        self.connection.as_mut().ok_or_else(|| Error::Unavailable("the connection was returned to the pool".to_owned()))
     }
 }
 
-impl Drop for Reader {
+impl Drop for PooledReader {
     fn drop(&mut self) {
-        let mut idle = self.home.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.extend(self.connection.take());
     }
 }

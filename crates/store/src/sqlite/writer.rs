@@ -1,12 +1,12 @@
-//! The one thread that writes.
+//! The writer thread.
 //!
-//! It puts whatever waits into one transaction (group commit) and answers when that is on disk. While one group is
-//! brought there, by a thread of its own, the next one is carried out already, and takes along whoever comes meanwhile; it
-//! is committed when the one before it is safe. So there is never more than one group of which nobody knows whether it is
-//! kept, and that one is not answered before somebody does.
+//! The writer runs all queued jobs in one transaction (group commit) and answers them after the sync. A second thread
+//! syncs one group while the writer runs the next one. The next group accepts new jobs until the sync ends, and is
+//! committed only after the sync has succeeded. So at most one group is committed but not synced, and its jobs are not
+//! answered before the sync.
 //!
-//! A job that fails takes nothing of the others with it: the first of a transaction is the whole of it and can be rolled
-//! back as such, each one after it has a savepoint, which costs a copy of every page it changes.
+//! A failed job does not affect the rest of its group. The first job of a transaction is rolled back with the
+//! transaction. Each later job runs in a savepoint, which costs a copy of every page that the job changes.
 
 #[cfg(test)]
 mod tests;
@@ -25,256 +25,273 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::{Acknowledge, Error, Result, Transaction};
 
-const MAX_GROUP: usize = 256;
-/// How long until a disk that is in trouble is tried again.
-const PAUSE: Duration = Duration::from_secs(1);
+/// The largest number of jobs in a group.
+const MAX_GROUP_SIZE: usize = 256;
+/// The delay before a failed checkpoint is repeated.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Does its work inside the transaction and says what to do once it is known whether that was committed.
-pub(super) type QueuedJob = Box<dyn for<'t> FnOnce(&'t mut Transaction) -> BoxFuture<'t, Verdict> + Send>;
+/// A job that runs inside the transaction of a group.
+pub(super) type QueuedJob = Box<dyn for<'t> FnOnce(&'t mut Transaction) -> BoxFuture<'t, JobOutcome> + Send>;
 
-pub(super) struct Verdict {
-    pub(super) keep: bool,
+/// The outcome of a job inside the transaction.
+pub(super) struct JobOutcome {
+    /// False if the changes of the job must be rolled back.
+    pub(super) is_kept: bool,
     pub(super) when: Acknowledge,
+    /// Called with the outcome of the commit.
     pub(super) answer: Box<dyn FnOnce(Result<()>) + Send>,
 }
 
-/// Returns when everything that was committed is on disk.
-pub(super) type Flush = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
+/// Syncs all commits to disk. Fails if the disk fails.
+pub(super) type FlushFn = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
 
+/// The state of the writer thread.
 pub(super) struct Writer {
     tx: Transaction,
     queue: mpsc::Receiver<QueuedJob>,
-    /// Whether the last group could not be written.
+    /// True if the last group could not be written.
     failing: Arc<AtomicBool>,
-    /// None where nobody waits for it.
-    disk: Option<Disk>,
+    /// `None` if commits are not synced.
+    syncer: Option<Syncer>,
 }
 
 impl Writer {
+    /// Creates a writer. Fails if the sync thread cannot be started.
     pub(super) fn new(
         tx: Transaction,
         queue: mpsc::Receiver<QueuedJob>,
         failing: Arc<AtomicBool>,
-        flush: Option<Flush>,
+        flush: Option<FlushFn>,
     ) -> io::Result<Self> {
-        let disk = flush.map(|flush| Disk::new(flush, failing.clone())).transpose()?;
-        Ok(Self { tx, queue, failing, disk })
+        let syncer = flush.map(|flush| Syncer::new(flush, failing.clone())).transpose()?;
+        Ok(Self { tx, queue, failing, syncer })
     }
 
-    /// Ends when every handle to the store is gone and the queue is empty.
+    /// Runs jobs until all handles to the store are dropped and the queue is empty.
     pub(super) fn run(mut self) {
         block_on(async {
-            while let Some(first) = self.first().await {
+            while let Some(first) = self.first_job().await {
                 self.write_group(first).await;
-                self.mend().await;
+                self.recover_unsynced().await;
             }
         });
     }
 
-    /// The first of a group. Meanwhile the one before may turn out to be lost.
-    async fn first(&mut self) -> Option<QueuedJob> {
-        if let Some(disk) = self.disk.as_mut().filter(|disk| disk.under_way.is_some()) {
+    /// Waits for the first job of a group. Recovers the previous group if its sync fails meanwhile. Returns `None` if
+    /// all handles to the store are dropped.
+    async fn first_job(&mut self) -> Option<QueuedJob> {
+        if let Some(syncer) = self.syncer.as_mut().filter(|syncer| syncer.in_progress.is_some()) {
             tokio::select! {
                 job = self.queue.recv() => return job,
-                _ = disk.settled() => {}
+                _ = syncer.finish_group() => {}
             }
         }
-        self.mend().await;
+        self.recover_unsynced().await;
         self.queue.recv().await
     }
 
+    /// Runs and commits one group of jobs, beginning with `first`. If the group fails, it is rolled back and all its
+    /// jobs are answered with an error. A group without changes is answered without a sync.
     async fn write_group(&mut self, first: QueuedJob) {
-        let mut verdicts = Vec::new();
-        let before = self.tx.total_changes();
-        let mut failed = self.tx.mark(&["BEGIN IMMEDIATE"]).err();
-        // Whether nothing is in the transaction that must be kept.
-        let mut fresh = true;
+        let mut outcomes = Vec::new();
+        let changes_before = self.tx.total_changes();
+        let mut failed = self.tx.run_cached(&["BEGIN IMMEDIATE"]).err();
+        // True while the transaction has no changes to keep.
+        let mut is_empty = true;
         let mut next = Some(first);
-        let mut last_call = None;
+        let mut remaining = None;
         while let Some(job) = next {
             match failed {
-                None => failed = self.carry_out(job, &mut fresh, &mut verdicts).await.err(),
-                // Whoever waits is told that the store is unavailable, by dropping the job.
-                Some(_) => last_call = last_call.or(Some(self.queue.len())),
+                None => failed = self.run_job(job, &mut is_empty, &mut outcomes).await.err(),
+                // Dropping the job reports to its caller that the store is unavailable.
+                Some(_) => remaining = remaining.or(Some(self.queue.len())),
             }
-            next = if verdicts.len() < MAX_GROUP { self.next(&mut last_call).await } else { None };
+            next = if outcomes.len() < MAX_GROUP_SIZE { self.next_job(&mut remaining).await } else { None };
         }
-        if let (None, Some(disk)) = (&failed, &mut self.disk) {
-            failed = disk.settled().await.err();
+        if let (None, Some(syncer)) = (&failed, &mut self.syncer) {
+            failed = syncer.finish_group().await.err();
         }
-        match failed.or_else(|| self.tx.mark(&["COMMIT"]).err()) {
-            None if self.tx.total_changes() == before => self.pass_on(verdicts),
-            None => self.keep(verdicts),
+        match failed.or_else(|| self.tx.run_cached(&["COMMIT"]).err()) {
+            None if self.tx.total_changes() == changes_before => self.answer_committed(outcomes),
+            None => self.sync_and_answer(outcomes),
             Some(error) => {
-                tracing::error!(error = %error, "a group of writes was not committed");
-                // Leaves no transaction open; fails, harmlessly, where the failure has already ended it.
-                let _ = self.tx.mark(&["ROLLBACK"]);
+                tracing::error!(error = %error, "cannot commit a group of writes");
+                // Fails without harm if the failure has already ended the transaction.
+                let _ = self.tx.run_cached(&["ROLLBACK"]);
                 self.failing.store(true, Ordering::Relaxed);
-                answer(verdicts, Some(&error.to_string()));
+                answer(outcomes, Some(&error.to_string()));
             }
         }
     }
 
-    /// What the disk did not take is written another way, and answered then: it was committed and cannot be taken back. A
-    /// page that did not get to the disk may count as written from then on, so that to ask again would prove nothing. What
-    /// stands in the log is written into the file instead, and the log begins anew.
-    async fn mend(&mut self) {
-        let Some(lost) = self.disk.as_mut().and_then(|disk| disk.lost.take()) else { return };
+    /// Writes a group to disk after its sync failed, and answers it then. The group is committed and cannot be rolled
+    /// back. A second sync would prove nothing: after a failed sync the kernel may mark the pages as clean. A
+    /// checkpoint writes the pages into the database file instead and truncates the WAL.
+    async fn recover_unsynced(&mut self) {
+        let Some(unsynced) = self.syncer.as_mut().and_then(|syncer| syncer.unsynced.take()) else { return };
         while let Err(error) = self.checkpoint().await {
-            tracing::error!(error = %error, "what was committed is not on disk yet");
-            std::thread::sleep(PAUSE);
+            tracing::error!(error = %error, "cannot write committed data to disk; retrying");
+            std::thread::sleep(RETRY_DELAY);
         }
-        self.pass_on(lost);
+        self.answer_committed(unsynced);
     }
 
+    /// Writes the WAL into the database file and truncates it. Fails if a reader still uses the WAL.
     async fn checkpoint(&mut self) -> Result<()> {
         let done = self.tx.first(("PRAGMA wal_checkpoint(TRUNCATE)", [])).await?;
         match done.map_or(Ok(1), |row| row.int(0))? {
             0 => Ok(()),
-            _ => Err(Error::Unavailable("others read from the log".to_owned())),
+            _ => Err(Error::Unavailable("a reader still uses the WAL".to_owned())),
         }
     }
 
-    /// An error is one of the whole group.
-    async fn carry_out(&mut self, job: QueuedJob, fresh: &mut bool, verdicts: &mut Vec<Verdict>) -> Result<()> {
-        if !*fresh {
-            self.tx.mark(&["SAVEPOINT job"])?;
+    /// Runs one job and rolls it back if it fails. Returns an error only if the whole group has failed.
+    async fn run_job(&mut self, job: QueuedJob, is_empty: &mut bool, outcomes: &mut Vec<JobOutcome>) -> Result<()> {
+        if !*is_empty {
+            self.tx.run_cached(&["SAVEPOINT job"])?;
         }
-        // A panic in one job must not end the writer that all others depend on.
-        let verdict = AssertUnwindSafe(job(&mut self.tx)).catch_unwind().await;
-        let keep = verdict.as_ref().is_ok_and(|verdict| verdict.keep);
-        match verdict {
-            Ok(verdict) => verdicts.push(verdict),
+        // A panic in one job must not end the writer thread.
+        let outcome = AssertUnwindSafe(job(&mut self.tx)).catch_unwind().await;
+        let is_kept = outcome.as_ref().is_ok_and(|outcome| outcome.is_kept);
+        match outcome {
+            Ok(outcome) => outcomes.push(outcome),
             Err(_panic) => drop(self.tx.take_effects()),
         }
-        let next: &[_] = match (*fresh, keep) {
+        let next: &[_] = match (*is_empty, is_kept) {
             (true, true) => &[],
             (true, false) => &["ROLLBACK", "BEGIN IMMEDIATE"],
             (false, true) => &["RELEASE job"],
             (false, false) => &["ROLLBACK TO job", "RELEASE job"],
         };
-        *fresh &= !keep;
-        self.tx.mark(next)
+        *is_empty &= !is_kept;
+        self.tx.run_cached(next)
     }
 
-    /// Whoever comes while the disk is busy with the group before; then those who are there already, and no more.
-    async fn next(&mut self, last_call: &mut Option<usize>) -> Option<QueuedJob> {
-        if let Some(disk) = self.disk.as_mut().filter(|disk| last_call.is_none() && disk.under_way.is_some()) {
+    /// Returns the next job of the group, or `None` at its end. While the previous group is syncing, the group waits
+    /// for new jobs. After that, `remaining` limits it to the jobs that are already queued.
+    async fn next_job(&mut self, remaining: &mut Option<usize>) -> Option<QueuedJob> {
+        if let Some(syncer) = self.syncer.as_mut().filter(|syncer| remaining.is_none() && syncer.in_progress.is_some())
+        {
             tokio::select! {
                 biased;
-                _ = disk.settled() => {}
+                _ = syncer.finish_group() => {}
                 job = self.queue.recv() => return job,
             }
         }
-        let left = last_call.get_or_insert_with(|| self.queue.len());
-        *left = left.checked_sub(1)?;
+        let remaining = remaining.get_or_insert_with(|| self.queue.len());
+        *remaining = remaining.checked_sub(1)?;
         self.queue.try_recv().ok()
     }
 
-    /// There is nothing to bring to the disk, or nobody wants that.
-    fn pass_on(&self, verdicts: Vec<Verdict>) {
+    /// Answers a committed group that needs no sync.
+    fn answer_committed(&self, outcomes: Vec<JobOutcome>) {
         self.failing.store(false, Ordering::Relaxed);
-        answer(verdicts, None);
+        answer(outcomes, None);
     }
 
-    /// Answers a group that was committed, those who want it once it is on disk.
-    fn keep(&mut self, verdicts: Vec<Verdict>) {
-        let Some(disk) = &mut self.disk else { return self.pass_on(verdicts) };
-        let (now, then): (Vec<_>, Vec<_>) =
-            verdicts.into_iter().partition(|verdict| verdict.when == Acknowledge::Committed);
-        answer(now, None);
-        // Nobody gains by a second thread where one waits alone.
-        match then.len() == 1 && self.queue.is_empty() {
-            true => disk.bring(then),
-            false => disk.hand_over(then),
+    /// Syncs a committed group. Answers each job after the commit or after the sync, according to its `when`.
+    fn sync_and_answer(&mut self, outcomes: Vec<JobOutcome>) {
+        let Some(syncer) = &mut self.syncer else { return self.answer_committed(outcomes) };
+        let (committed, synced): (Vec<_>, Vec<_>) =
+            outcomes.into_iter().partition(|outcome| outcome.when == Acknowledge::Committed);
+        answer(committed, None);
+        // For a single job a switch to the other thread costs more than it saves.
+        match synced.len() == 1 && self.queue.is_empty() {
+            true => syncer.sync_inline(synced),
+            false => syncer.sync_in_background(synced),
         }
     }
 }
 
-/// Brings what was committed to the disk, and answers then.
-struct Disk {
-    flush: Flush,
+/// Syncs committed groups to disk and answers their jobs.
+struct Syncer {
+    flush: FlushFn,
     failing: Arc<AtomicBool>,
-    groups: std::sync::mpsc::Sender<Group>,
-    /// Tells whether the last group is safe, where that is not known yet, or gives it back.
-    under_way: Option<oneshot::Receiver<Lost>>,
-    /// What was committed and did not get there.
-    lost: Lost,
+    groups: std::sync::mpsc::Sender<CommitGroup>,
+    /// Receives the result of the sync that is in progress.
+    in_progress: Option<oneshot::Receiver<Unsynced>>,
+    /// The group that was committed but could not be synced.
+    unsynced: Unsynced,
 }
 
-struct Group {
-    verdicts: Vec<Verdict>,
-    done: oneshot::Sender<Lost>,
+/// A committed group on its way to the sync thread.
+struct CommitGroup {
+    outcomes: Vec<JobOutcome>,
+    done: oneshot::Sender<Unsynced>,
 }
 
-type Lost = Option<Vec<Verdict>>;
+/// The jobs of a group if its sync has failed.
+type Unsynced = Option<Vec<JobOutcome>>;
 
-impl Disk {
-    fn new(flush: Flush, failing: Arc<AtomicBool>) -> io::Result<Self> {
-        let (groups, received) = std::sync::mpsc::channel::<Group>();
-        let flushing = flush.clone();
-        let failed = failing.clone();
+impl Syncer {
+    /// Starts the sync thread. Fails if the thread cannot be started.
+    fn new(flush: FlushFn, failing: Arc<AtomicBool>) -> io::Result<Self> {
+        let (groups, received) = std::sync::mpsc::channel::<CommitGroup>();
+        let thread_flush = flush.clone();
+        let thread_failing = failing.clone();
         let runtime = Handle::try_current().ok();
         std::thread::Builder::new().name("sqlite-disk".to_owned()).spawn(move || {
-            // For effects that spawn tasks.
+            // Effects may spawn tasks.
             let _runtime = runtime.as_ref().map(Handle::enter);
-            for Group { verdicts, done } in received {
-                match is_flushed(&flushing, &failed) {
+            for CommitGroup { outcomes, done } in received {
+                match try_flush(&thread_flush, &thread_failing) {
                     true => {
-                        // The writer first: it has the next group ready.
+                        // Inform the writer first, because the next group waits for it.
                         let _ = done.send(None);
-                        answer(verdicts, None);
+                        answer(outcomes, None);
                     }
-                    false => drop(done.send(Some(verdicts))),
+                    false => drop(done.send(Some(outcomes))),
                 }
             }
         })?;
-        Ok(Self { flush, failing, groups, under_way: None, lost: None })
+        Ok(Self { flush, failing, groups, in_progress: None, unsynced: None })
     }
 
-    /// In the background.
-    fn hand_over(&mut self, verdicts: Vec<Verdict>) {
-        let (done, under_way) = oneshot::channel();
-        // A group that nobody takes is dropped, and its callers are told so.
-        let _ = self.groups.send(Group { verdicts, done });
-        self.under_way = Some(under_way);
+    /// Passes a group to the sync thread.
+    fn sync_in_background(&mut self, outcomes: Vec<JobOutcome>) {
+        let (done, in_progress) = oneshot::channel();
+        // If the thread has ended, the group is dropped, which reports an error to its callers.
+        let _ = self.groups.send(CommitGroup { outcomes, done });
+        self.in_progress = Some(in_progress);
     }
 
-    /// On this thread.
-    fn bring(&mut self, verdicts: Vec<Verdict>) {
-        match is_flushed(&self.flush, &self.failing) {
-            true => answer(verdicts, None),
-            false => self.lost = Some(verdicts),
+    /// Syncs a group on this thread and answers it. Keeps it as unsynced if the sync fails.
+    fn sync_inline(&mut self, outcomes: Vec<JobOutcome>) {
+        match try_flush(&self.flush, &self.failing) {
+            true => answer(outcomes, None),
+            false => self.unsynced = Some(outcomes),
         }
     }
 
-    /// Once it is known what became of the last group: nothing may be committed behind one that was lost.
-    async fn settled(&mut self) -> Result<()> {
-        if let Some(under_way) = &mut self.under_way {
-            self.lost = under_way.await.unwrap_or(Some(Vec::new()));
-            self.under_way = None;
+    /// Waits for the sync in progress. Fails if the last group is not synced: then nothing may be committed after it.
+    async fn finish_group(&mut self) -> Result<()> {
+        if let Some(in_progress) = &mut self.in_progress {
+            self.unsynced = in_progress.await.unwrap_or(Some(Vec::new()));
+            self.in_progress = None;
         }
-        match self.lost {
-            Some(_) => Err(Error::Unavailable("the disk did not take what was written before".to_owned())),
+        match self.unsynced {
+            Some(_) => Err(Error::Unavailable("an earlier write could not be synced to disk".to_owned())),
             None => Ok(()),
         }
     }
 }
 
-fn is_flushed(flush: &Flush, failing: &AtomicBool) -> bool {
+/// Syncs to disk and records failures. Returns true on success.
+fn try_flush(flush: &FlushFn, failing: &AtomicBool) -> bool {
     let flushed = flush();
     failing.store(flushed.is_err(), Ordering::Relaxed);
     if let Err(error) = &flushed {
-        tracing::error!(error = %error, "a group of writes was not brought to disk");
+        tracing::error!(error = %error, "cannot sync a group of writes to disk");
     }
     flushed.is_ok()
 }
 
-fn answer(verdicts: Vec<Verdict>, failed: Option<&str>) {
-    for verdict in verdicts {
-        (verdict.answer)(match failed {
+/// Answers all jobs of a group, with an error if `failure` is set.
+fn answer(outcomes: Vec<JobOutcome>, failure: Option<&str>) {
+    for outcome in outcomes {
+        (outcome.answer)(match failure {
             None => Ok(()),
-            Some(why) => Err(Error::Unavailable(why.to_owned())),
+            Some(reason) => Err(Error::Unavailable(reason.to_owned())),
         });
     }
 }

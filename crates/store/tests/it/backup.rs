@@ -1,23 +1,23 @@
-//! Backups: whole or refused, and from either database into the other.
+//! Backups are restored completely or not at all, also into the other database.
 
 use model::execution::StateName;
-use model::task::Filter;
+use model::task::TaskFilter;
 use sha2::Digest;
-use store::backup::{Backup, restore, tables};
-use store::executions::{Left, Whose, abandoned, append, give_back, output, recover};
+use store::backup::{Backup, restore, table_columns};
+use store::executions::{OutputSummary, OwnerScope, append_events, lock_abandoned, output, recover, release_slot};
 use store::{Error, Location, sessions, tasks};
 
-use crate::executions::said;
+use crate::executions::output_event;
 use crate::{Bench, on_both, write};
 
 on_both!(
-    everything_comes_back,
-    one_of_an_older_schema_comes_back,
-    one_without_notifications_comes_back,
-    half_a_backup_changes_nothing,
-    every_table_is_in_it,
-    a_snapshot_stands_still,
-    executions_come_back_without_their_holders
+    a_restore_returns_all_rows,
+    a_backup_of_an_older_schema_can_be_restored,
+    a_backup_without_notifications_can_be_restored,
+    an_invalid_backup_changes_nothing,
+    a_backup_contains_every_table,
+    a_backup_excludes_later_writes,
+    restored_executions_have_no_holder
 );
 
 async fn backup(bench: &Bench) -> String {
@@ -37,23 +37,23 @@ async fn restored(bench: &Bench, text: &str) -> store::Result<u64> {
 
 async fn titles(bench: &Bench) -> Vec<String> {
     let mut reader = bench.store.reader().await.unwrap();
-    let page = tasks::list(&mut reader, bench.alice, &Filter::default(), None, 2000).await.unwrap();
+    let page = tasks::list(&mut reader, bench.alice, &TaskFilter::default(), None, 2000).await.unwrap();
     page.rows.into_iter().map(|task| task.title).collect()
 }
 
-async fn everything_comes_back(bench: Bench) {
+async fn a_restore_returns_all_rows(bench: Bench) {
     // OPS-7
     let before = fill(&bench).await;
     let text = backup(&bench).await;
     let alice = bench.alice;
     write!(bench, tx => store::data::erase(tx, alice)).unwrap();
     let late = bench.add(alice, bench.titled("written after the backup")).await;
-    assert_eq!(restored(&bench, &text).await.unwrap(), 1001 + 50, "tasks and the steps that can be undone");
+    assert_eq!(restored(&bench, &text).await.unwrap(), 1001 + 50, "tasks and undo steps");
     assert_eq!(titles(&bench).await, before);
     assert!(!before.contains(&late.title));
     let first_row = text.lines().find(|line| line.starts_with('[')).unwrap();
-    let smuggled = format!("{text}{}\n", first_row.replace("\"0 ", "\"x "));
-    assert_eq!(restored(&bench, &smuggled).await.unwrap(), 1051, "lines after the end are not read");
+    let appended = format!("{text}{}\n", first_row.replace("\"0 ", "\"x "));
+    assert_eq!(restored(&bench, &appended).await.unwrap(), 1051, "lines after the end are not read");
     assert_eq!(titles(&bench).await, before);
 }
 
@@ -93,16 +93,16 @@ fn rows(backup: &str) -> Vec<&str> {
     lines
 }
 
-async fn one_of_an_older_schema_comes_back(bench: Bench) {
-    // OPS-7; the first schema had no reminders, nor executions
+async fn a_backup_of_an_older_schema_can_be_restored(bench: Bench) {
+    // OPS-7; the first schema had no reminders and no executions
     bench.add(bench.alice, bench.titled("kept")).await;
-    bench.submit(bench.run(bench.alice, "a")).await.unwrap();
+    bench.enqueue(bench.new_execution(bench.alice, "a")).await.unwrap();
     let text = backup(&bench).await;
     let header = format!(
         "\"schema\":{}",
         serde_json::from_str::<serde_json::Value>(text.lines().next().unwrap()).unwrap()["schema"]
     );
-    let mut known = true;
+    let mut is_known = true;
     let old: Vec<_> = text
         .lines()
         .filter(|line| {
@@ -116,24 +116,28 @@ async fn one_of_an_older_schema_comes_back(bench: Bench) {
                     "execution_events",
                     "sessions",
                 ];
-                known = !later.iter().any(|later| table.contains(&format!("\"table\":\"{later}\"")));
+                is_known = !later.iter().any(|later| table.contains(&format!("\"table\":\"{later}\"")));
             }
-            known || line.contains("\"sha256\"")
+            is_known || line.contains("\"sha256\"")
         })
         .collect();
     let old = resealed(&format!("{}\n", old.join("\n")).replacen(&header, "\"schema\":1", 1));
     assert_ne!(old, text);
     restored(&bench, &old).await.unwrap();
     assert_eq!(titles(&bench).await, ["kept"]);
-    assert_eq!(bench.count("SELECT COUNT(*) FROM executions").await, 0, "what a backup does not have is not there");
+    assert_eq!(
+        bench.count("SELECT COUNT(*) FROM executions").await,
+        0,
+        "tables that are not in the backup become empty"
+    );
 }
 
-async fn one_without_notifications_comes_back(bench: Bench) {
-    // OPS-7, TASK-4: the fourth schema did not know when a reminder is next, nor of what users were told
+async fn a_backup_without_notifications_can_be_restored(bench: Bench) {
+    // OPS-7, TASK-4: the fourth schema had no next firing time of reminders and no notifications
     let alice = bench.alice;
     let now = bench.now();
     for due_date in ["2026-01-10T12:00:02Z", "2026-01-10T13:00:00Z"] {
-        let draft = model::task::Draft { title: "a".into(), due_date: Some(due_date.into()), ..Default::default() };
+        let draft = model::task::TaskDraft { title: "a".into(), due_date: Some(due_date.into()), ..Default::default() };
         bench.add(alice, bench.draft(draft)).await;
     }
     let task = bench.add(alice, bench.titled("reminded")).await;
@@ -144,11 +148,11 @@ async fn one_without_notifications_comes_back(bench: Bench) {
         repeat_interval_minutes: None,
         repeat_count: None,
         fired_count: 0,
-        status: model::reminder::Status::Scheduled,
+        status: model::reminder::ReminderStatus::Scheduled,
     };
     write!(bench, tx => store::data::import_reminders(tx, alice, &[reminder], now)).unwrap();
     let text = backup(&bench).await;
-    let mut in_one = false;
+    let mut is_shortened = false;
     let mut old = String::new();
     for line in text.lines() {
         let mut value: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -156,23 +160,24 @@ async fn one_without_notifications_comes_back(bench: Bench) {
             value["schema"] = 4.into();
         }
         if let Some(table) = value["table"].as_str() {
-            in_one = ["tasks", "reminders", "task_changes"].contains(&table);
-            if in_one {
+            is_shortened = ["tasks", "reminders", "task_changes"].contains(&table);
+            if is_shortened {
                 value["columns"].as_array_mut().unwrap().pop().unwrap();
             }
-        } else if let Some(row) = value.as_array_mut().filter(|_| in_one) {
+        } else if let Some(row) = value.as_array_mut().filter(|_| is_shortened) {
             row.pop().unwrap();
         }
         old.push_str(&format!("{value}\n"));
     }
     restored(&bench, &resealed(&old)).await.unwrap();
     let mut reader = bench.store.reader().await.unwrap();
-    assert_eq!(store::reminders::next(&mut reader).await.unwrap(), Some(now));
-    let left = store::due::next(&mut reader).await.unwrap().unwrap();
-    assert_eq!(left.to_string(), "2026-01-10T13:00:00Z", "what was past is not told any more");
+    assert_eq!(store::reminders::next_due_at(&mut reader).await.unwrap(), Some(now));
+    let left = store::due::next_due_at(&mut reader).await.unwrap().unwrap();
+    assert_eq!(left.to_string(), "2026-01-10T13:00:00Z", "past due times cause no notification");
 }
 
-async fn half_a_backup_changes_nothing(bench: Bench) {
+async fn an_invalid_backup_changes_nothing(bench: Bench) {
+    // OPS-7
     for n in 0..3 {
         bench.add(bench.alice, bench.titled(&n.to_string())).await;
     }
@@ -195,7 +200,7 @@ async fn half_a_backup_changes_nothing(bench: Bench) {
     }
 }
 
-/// A backup written by hand: with the right digest, whatever is in it.
+/// Returns an edited backup with a correct digest.
 fn resealed(text: &str) -> String {
     let (body, _) = text.trim_end().rsplit_once('\n').unwrap();
     let rows = body.lines().filter(|line| line.starts_with('[')).count();
@@ -203,10 +208,12 @@ fn resealed(text: &str) -> String {
     format!("{body}\n{}\n", serde_json::json!({"rows": rows, "sha256": digest}))
 }
 
-async fn every_table_is_in_it(bench: Bench) {
-    let mut known: Vec<(String, String)> =
-        tables().flat_map(|(t, columns)| columns.into_iter().map(move |c| (t.to_owned(), c.to_owned()))).collect();
-    let mut there = match &bench.location {
+async fn a_backup_contains_every_table(bench: Bench) {
+    // OPS-7
+    let mut known: Vec<(String, String)> = table_columns()
+        .flat_map(|(t, columns)| columns.into_iter().map(move |c| (t.to_owned(), c.to_owned())))
+        .collect();
+    let mut existing = match &bench.location {
         Location::Sqlite(path) => {
             let sql = "SELECT m.name, p.name FROM sqlite_master m, pragma_table_info(m.name) p WHERE m.type = 'table'";
             let conn = rusqlite::Connection::open(path).unwrap();
@@ -221,14 +228,15 @@ async fn every_table_is_in_it(bench: Bench) {
             sqlx::query_as::<_, (String, String)>(sql).fetch_all(&mut conn).await.unwrap()
         }
     };
-    // Whose turn it is and who is at work say nothing any more when a backup is read again.
-    there.retain(|(table, _)| !["schema_steps", "turns", "nodes", "places"].contains(&table.as_str()));
+    // These tables describe running processes and are not part of a backup.
+    existing.retain(|(table, _)| !["schema_steps", "turns", "nodes", "places"].contains(&table.as_str()));
     known.sort();
-    there.sort();
-    assert_eq!(known, there);
+    existing.sort();
+    assert_eq!(known, existing);
 }
 
-async fn a_snapshot_stands_still(bench: Bench) {
+async fn a_backup_excludes_later_writes(bench: Bench) {
+    // OPS-7
     bench.add(bench.alice, bench.titled("before")).await;
     let mut running = Backup::begin(&bench.store, bench.now()).await.unwrap();
     let mut text = running.next().await.unwrap().unwrap();
@@ -240,15 +248,15 @@ async fn a_snapshot_stands_still(bench: Bench) {
     assert!(text.contains("before") && !text.contains("meanwhile"));
 }
 
-async fn executions_come_back_without_their_holders(bench: Bench) {
-    // OPS-7, SUP-11; while a node is at work
+async fn restored_executions_have_no_holder(bench: Bench) {
+    // OPS-7, SUP-11; while a node runs
     let alice = bench.alice;
     let node = bench.node().await;
     let now = bench.now();
     let session = model::session::Session {
         id: bench.clock.id(),
         agent_id: "s".into(),
-        state: model::session::State::Ready,
+        state: model::session::SessionState::Ready,
         created_at: now,
         last_activity: now,
         expires_at: now,
@@ -258,41 +266,41 @@ async fn executions_come_back_without_their_holders(bench: Bench) {
     let open = session.clone();
     write!(bench, tx => sessions::open(tx, alice, &open, node, 1)).unwrap();
     for _ in 0..4 {
-        bench.submit(bench.run(alice, "a")).await.unwrap();
+        bench.enqueue(bench.new_execution(alice, "a")).await.unwrap();
     }
-    let ended = bench.finish(&bench.claim(node, "a", 1, 1).await[0], Left::default()).await;
-    let at_work = bench.claim(node, "a", 1, 1).await.remove(0);
-    let id = at_work.fence.id;
-    let mut running = at_work.stored.execution.clone();
+    let ended = bench.finish(&bench.claim(node, "a", 1, 1).await[0], OutputSummary::default()).await;
+    let held = bench.claim(node, "a", 1, 1).await.remove(0);
+    let id = held.fence.id;
+    let mut running = held.row.execution.clone();
     running.start(None, bench.now()).unwrap();
-    write!(bench, tx => append(tx, id, &[said(3, "stdout", 0, "half")])).unwrap();
-    assert!(bench.save(at_work.fence, &running, None).await);
+    write!(bench, tx => append_events(tx, id, &[output_event(3, "stdout", 0, "half")])).unwrap();
+    assert!(bench.save(held.fence, &running, None).await);
     let text = backup(&bench).await;
-    // Meanwhile the next one begins.
-    let at_work = (at_work.fence, running);
-    write!(bench, tx => give_back(tx, id, node)).unwrap();
+    // Meanwhile the next execution starts.
+    let held = (held.fence, running);
+    write!(bench, tx => release_slot(tx, id, node)).unwrap();
     let later = bench.claim(node, "a", 1, 1).await.remove(0);
 
     restored(&bench, &text).await.unwrap();
     assert_eq!(bench.execution(ended.id).await, ended);
     assert_eq!(bench.execution(later.fence.id).await.state_name(), StateName::Idle);
     assert_eq!(bench.count("SELECT COUNT(*) FROM places").await, 0);
-    assert!(!bench.save(at_work.0, &at_work.1, None).await, "what was before has no holder");
+    assert!(!bench.save(held.0, &held.1, None).await, "a restored execution has no holder");
     let again = bench.claim(node, "a", 1, 1).await.remove(0);
     assert_eq!(again.fence.id, later.fence.id);
     assert_ne!(again.fence, later.fence);
-    assert!(!bench.save(later.fence, &later.stored.execution, None).await, "nor can an earlier claim be used");
-    assert!(bench.save(again.fence, &again.stored.execution, None).await);
+    assert!(!bench.save(later.fence, &later.row.execution, None).await, "an earlier claim is invalid");
+    assert!(bench.save(again.fence, &again.row.execution, None).await);
 
     let now = bench.now();
-    let found = write!(bench, tx => abandoned(tx, 9)).unwrap();
-    assert_eq!(found.iter().map(|stored| stored.execution.id).collect::<Vec<_>>(), [id]);
-    let stored = found[0].clone();
-    let failed = write!(bench, tx => recover(tx, stored, "restored", None, now)).unwrap();
-    crate::queue::legal(&failed);
+    let found = write!(bench, tx => lock_abandoned(tx, 9)).unwrap();
+    assert_eq!(found.iter().map(|row| row.execution.id).collect::<Vec<_>>(), [id]);
+    let row = found[0].clone();
+    let failed = write!(bench, tx => recover(tx, row, "restored", None, now)).unwrap();
+    crate::queue::assert_legal_transitions(&failed);
     let mut reader = bench.store.reader().await.unwrap();
     assert_eq!(output(&mut reader, id, "stdout").await.unwrap(), "half");
-    assert_eq!(write!(bench, tx => sessions::abandon(tx, now)).unwrap(), 1);
-    let session = sessions::get(&mut reader, Whose::Users(alice), session.id).await.unwrap();
-    assert_eq!(session.state, model::session::State::Failed);
+    assert_eq!(write!(bench, tx => sessions::fail_abandoned(tx, now)).unwrap(), 1);
+    let session = sessions::get(&mut reader, OwnerScope::User(alice), session.id).await.unwrap();
+    assert_eq!(session.state, model::session::SessionState::Failed);
 }

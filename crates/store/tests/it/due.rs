@@ -1,36 +1,41 @@
-//! Due moments: told once each, wherever they are moved.
+//! Due times are claimed once each, also after they were moved.
 
 use std::time::Duration;
 
 use model::User;
 use model::reminder;
-use model::task::{Draft, Limits, Patch, Task};
-use store::due::{Due, due, next, take};
+use model::task::{Task, TaskDraft, TaskLimits, TaskPatch};
+use store::due::{DueTask, claim, due_tasks, next_due_at};
 use store::undo::undo;
 use store::{data, reminders, tasks};
 
 use crate::{Bench, on_both, write};
 
-on_both!(a_moment_is_told_once, a_moved_one_is_told_again, what_is_past_is_not_told, a_reminder_says_it_already);
+on_both!(
+    a_due_time_is_claimed_once,
+    a_moved_due_time_is_claimed_again,
+    past_due_times_are_not_reported,
+    a_reminder_at_the_due_time_replaces_the_notification
+);
 
 const AT: &str = "2026-01-10T13:00:00Z";
 
 async fn task_due(bench: &Bench, at: &str) -> Task {
-    let draft = Draft { title: "call".into(), due_date: Some(at.into()), ..Draft::default() };
+    let draft = TaskDraft { title: "call".into(), due_date: Some(at.into()), ..TaskDraft::default() };
     bench.add(bench.alice, bench.draft(draft)).await
 }
 
-async fn now_due(bench: &Bench) -> Vec<Due> {
-    due(&mut bench.store.reader().await.unwrap(), bench.now(), 50).await.unwrap()
+async fn current_due(bench: &Bench) -> Vec<DueTask> {
+    due_tasks(&mut bench.store.reader().await.unwrap(), bench.now(), 50).await.unwrap()
 }
 
-async fn taken(bench: &Bench, due: Due) -> Option<Task> {
-    write!(bench, tx => take(tx, &due)).unwrap()
+async fn claim_task(bench: &Bench, due: DueTask) -> Option<Task> {
+    write!(bench, tx => claim(tx, &due)).unwrap()
 }
 
-async fn change(bench: &Bench, task: &Task, patch: Patch) -> Task {
+async fn change(bench: &Bench, task: &Task, patch: TaskPatch) -> Task {
     let user = User::local(jiff::tz::TimeZone::UTC);
-    let change = patch.check(Limits::default(), &user).unwrap();
+    let change = patch.check(TaskLimits::default(), &user).unwrap();
     let id = task.id;
     let now = bench.now();
     bench
@@ -39,68 +44,70 @@ async fn change(bench: &Bench, task: &Task, patch: Patch) -> Task {
         .unwrap()
 }
 
-fn due_at(at: &str) -> Patch {
-    Patch { due_date: Some(Some(at.to_owned())), ..Patch::default() }
+fn due_at(at: &str) -> TaskPatch {
+    TaskPatch { due_date: Some(Some(at.to_owned())), ..TaskPatch::default() }
 }
 
-async fn a_moment_is_told_once(bench: Bench) {
+async fn a_due_time_is_claimed_once(bench: Bench) {
     // TASK-1
     let task = task_due(&bench, AT).await;
     task_due(&bench, "2026-01-10").await;
-    assert_eq!(now_due(&bench).await, []);
-    assert_eq!(next(&mut bench.store.reader().await.unwrap()).await.unwrap(), Some(AT.parse().unwrap()));
+    assert_eq!(current_due(&bench).await, []);
+    assert_eq!(next_due_at(&mut bench.store.reader().await.unwrap()).await.unwrap(), Some(AT.parse().unwrap()));
     bench.clock.advance(Duration::from_secs(3600));
-    let due = now_due(&bench).await.remove(0);
+    let due = current_due(&bench).await.remove(0);
     assert_eq!((due.task_id, due.owner, due.at.to_string().as_str()), (task.id, bench.alice, AT));
-    assert_eq!(taken(&bench, due).await, Some(task.clone()));
-    assert_eq!(taken(&bench, due).await, None);
-    change(&bench, &task, Patch { title: Some("phone".into()), ..Patch::default() }).await;
-    assert_eq!(now_due(&bench).await, []);
+    assert_eq!(claim_task(&bench, due).await, Some(task.clone()));
+    assert_eq!(claim_task(&bench, due).await, None);
+    change(&bench, &task, TaskPatch { title: Some("phone".into()), ..TaskPatch::default() }).await;
+    assert_eq!(current_due(&bench).await, []);
 
-    // Deleted and brought back it may come again, but under the id it had.
+    // After delete and undo it may be due again, but with the same notification id.
     bench.delete(bench.alice, task.id).await.unwrap();
     let alice = bench.alice;
     write!(bench, tx => undo(tx, alice)).unwrap();
-    for again in now_due(&bench).await {
+    for again in current_due(&bench).await {
         assert_eq!(again.notification_id(), due.notification_id());
     }
     assert_eq!(due.notification_id().get_version_num(), 8);
-    let moved = Due { at: due.at + Duration::from_secs(1), ..due };
+    let moved = DueTask { at: due.at + Duration::from_secs(1), ..due };
     assert_ne!(moved.notification_id(), due.notification_id());
 }
 
-async fn a_moved_one_is_told_again(bench: Bench) {
+async fn a_moved_due_time_is_claimed_again(bench: Bench) {
+    // TASK-1
     let task = task_due(&bench, AT).await;
     let later = "2026-01-10T14:00:00Z";
     change(&bench, &task, due_at(later)).await;
     bench.clock.advance(Duration::from_secs(3600));
-    assert_eq!(now_due(&bench).await, [], "it was moved");
+    assert_eq!(current_due(&bench).await, [], "it was moved");
     bench.clock.advance(Duration::from_secs(3600));
-    let due = now_due(&bench).await.remove(0);
+    let due = current_due(&bench).await.remove(0);
     assert_eq!(due.at.to_string(), later);
-    let stale = Due { at: AT.parse().unwrap(), ..due };
-    assert_eq!(taken(&bench, stale).await, None);
-    assert!(taken(&bench, due).await.is_some());
+    let stale = DueTask { at: AT.parse().unwrap(), ..due };
+    assert_eq!(claim_task(&bench, stale).await, None);
+    assert!(claim_task(&bench, due).await.is_some());
     change(&bench, &task, due_at("2026-01-10T15:00:00Z")).await;
     bench.clock.advance(Duration::from_secs(3600));
-    assert_eq!(now_due(&bench).await.len(), 1);
+    assert_eq!(current_due(&bench).await.len(), 1);
 
     bench.complete(bench.alice, task.id).await.unwrap();
-    assert_eq!(now_due(&bench).await, [], "nobody waits for it any more");
-    assert_eq!(next(&mut bench.store.reader().await.unwrap()).await.unwrap(), None);
+    assert_eq!(current_due(&bench).await, [], "the task is completed");
+    assert_eq!(next_due_at(&mut bench.store.reader().await.unwrap()).await.unwrap(), None);
     let alice = bench.alice;
     write!(bench, tx => undo(tx, alice)).unwrap();
-    assert_eq!(now_due(&bench).await.len(), 1);
+    assert_eq!(current_due(&bench).await.len(), 1);
 }
 
-async fn what_is_past_is_not_told(bench: Bench) {
+async fn past_due_times_are_not_reported(bench: Bench) {
     task_due(&bench, "2026-01-10T11:59:59Z").await;
     bench.clock.advance(Duration::from_secs(3600));
     let task = task_due(&bench, "2026-01-10T15:00:00Z").await;
     change(&bench, &task, due_at("2026-01-10T12:30:00Z")).await;
-    assert_eq!(now_due(&bench).await, []);
-    // Written down in time, but elsewhere: it may have been told there.
-    let draft = |at: &str| bench.draft(Draft { title: "moved".into(), due_date: Some(at.into()), ..Draft::default() });
+    assert_eq!(current_due(&bench).await, []);
+    // Imported from another system, which may have sent the notification.
+    let draft =
+        |at: &str| bench.draft(TaskDraft { title: "moved".into(), due_date: Some(at.into()), ..TaskDraft::default() });
     let old = draft("2026-01-10T13:30:00Z");
     let ahead = draft("2026-01-10T15:30:00Z");
     bench.clock.advance(Duration::from_secs(3600));
@@ -111,14 +118,14 @@ async fn what_is_past_is_not_told(bench: Bench) {
     assert_eq!(imported.await.unwrap().added, 2);
     bench.clock.advance(Duration::from_secs(7200));
     assert_eq!(
-        now_due(&bench).await.iter().map(|due| due.at.to_string()).collect::<Vec<_>>(),
+        current_due(&bench).await.iter().map(|due| due.at.to_string()).collect::<Vec<_>>(),
         ["2026-01-10T15:30:00Z"]
     );
 }
 
-async fn a_reminder_says_it_already(bench: Bench) {
+async fn a_reminder_at_the_due_time_replaces_the_notification(bench: Bench) {
     let task = task_due(&bench, AT).await;
-    let draft = reminder::Draft {
+    let draft = reminder::ReminderDraft {
         task_id: task.id.to_string(),
         remind_at: AT.into(),
         repeat_interval_minutes: None,
@@ -131,7 +138,7 @@ async fn a_reminder_says_it_already(bench: Bench) {
     });
     set.await.unwrap();
     bench.clock.advance(Duration::from_secs(3600));
-    let due = now_due(&bench).await.remove(0);
-    assert_eq!(taken(&bench, due).await, None);
-    assert_eq!(now_due(&bench).await, []);
+    let due = current_due(&bench).await.remove(0);
+    assert_eq!(claim_task(&bench, due).await, None);
+    assert_eq!(current_due(&bench).await, []);
 }

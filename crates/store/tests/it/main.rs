@@ -1,10 +1,11 @@
-//! The conformance suite: every function of the store, on SQLite and on PostgreSQL.
+//! The conformance suite: all functions of the store, on SQLite and on PostgreSQL.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod a2a;
 mod agents;
 mod backup;
+mod bench_executions;
 mod concurrency;
 mod conversations;
 mod data;
@@ -21,7 +22,6 @@ mod pushes;
 mod queue;
 mod recurring;
 mod reminders;
-mod runs;
 mod schedules;
 mod sessions;
 mod tasks;
@@ -33,13 +33,13 @@ mod undo;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use model::task::{Change, Draft, Limits, Task};
+use model::task::{Task, TaskChange, TaskDraft, TaskLimits};
 use model::{Clock, User, UserId};
-use store::undo::Step;
+use store::undo::UndoStep;
 use store::{Durability, Job, Location, Store, Transaction};
 use uuid::Uuid;
 
-/// An empty store of one kind, two users, and a clock that stands still.
+/// An empty store, two users and a manual clock.
 pub struct Bench {
     pub store: Store,
     pub location: Location,
@@ -57,7 +57,7 @@ impl Bench {
     }
 
     pub async fn postgres() -> Self {
-        let url = testkit::postgres::database().await.unwrap();
+        let url = testkit::postgres::create_database().await.unwrap();
         Self::open(Location::Postgres(url), tempfile::tempdir().unwrap()).await
     }
 
@@ -76,17 +76,17 @@ impl Bench {
         self.clock.now()
     }
 
-    /// A checked task that is not stored yet.
-    pub fn draft(&self, draft: Draft) -> Task {
+    /// Returns a checked task that is not stored yet.
+    pub fn draft(&self, draft: TaskDraft) -> Task {
         let user = User::local(TimeZone::get("Europe/Berlin").unwrap());
-        draft.check(Limits::default(), &self.clock, &user).unwrap()
+        draft.check(TaskLimits::default(), &self.clock, &user).unwrap()
     }
 
     pub fn titled(&self, title: &str) -> Task {
-        self.draft(Draft { title: title.to_owned(), ..Draft::default() })
+        self.draft(TaskDraft { title: title.to_owned(), ..TaskDraft::default() })
     }
 
-    /// Stores a task for `owner`, a second after the last one.
+    /// Stores a task of `owner`, one second after the previous one.
     pub async fn add(&self, owner: UserId, task: Task) -> Task {
         self.clock.advance(std::time::Duration::from_secs(1));
         let stored = task.clone();
@@ -96,15 +96,15 @@ impl Bench {
         task
     }
 
-    /// One change that can be undone.
+    /// Runs `work` as one undo step.
     pub async fn change<T, F>(&self, owner: UserId, work: F) -> store::Result<T>
     where
         T: Send + 'static,
-        F: for<'c> FnOnce(&'c mut store::Conn, &'c mut Step) -> BoxFuture<'c, store::Result<T>> + Send + 'static,
+        F: for<'c> FnOnce(&'c mut store::Conn, &'c mut UndoStep) -> BoxFuture<'c, store::Result<T>> + Send + 'static,
     {
         self.store
             .transaction(async move |tx| {
-                let mut step = Step::begin(tx, owner).await?;
+                let mut step = UndoStep::begin(tx, owner).await?;
                 work(tx, &mut step).await
             })
             .await
@@ -113,7 +113,7 @@ impl Bench {
     pub async fn complete(&self, owner: UserId, id: Uuid) -> store::Result<Task> {
         let now = self.now();
         self.change(owner, move |tx, step| {
-            Box::pin(async move { store::tasks::change(tx, step, id, &Change::complete(), now).await })
+            Box::pin(async move { store::tasks::change(tx, step, id, &TaskChange::complete(), now).await })
         })
         .await
     }
@@ -124,11 +124,12 @@ impl Bench {
 
     pub async fn titles(&self, owner: UserId) -> Vec<String> {
         let mut reader = self.store.reader().await.unwrap();
-        let page = store::tasks::list(&mut reader, owner, &model::task::Filter::default(), None, 200).await.unwrap();
+        let page =
+            store::tasks::list(&mut reader, owner, &model::task::TaskFilter::default(), None, 200).await.unwrap();
         page.rows.into_iter().map(|task| task.title).collect()
     }
 
-    /// What a table holds, counted by whoever can see all of it.
+    /// Runs a counting query on a separate connection.
     pub async fn count(&self, sql: &'static str) -> i64 {
         match &self.location {
             Location::Sqlite(path) => {
@@ -150,7 +151,7 @@ impl Bench {
     }
 }
 
-/// `write!(bench, tx => expression)`: one expression in a transaction.
+/// `write!(bench, tx => expression)` runs one expression in a transaction.
 #[macro_export]
 macro_rules! write {
     ($bench:expr, $tx:ident => $work:expr) => {
@@ -167,8 +168,8 @@ macro_rules! on_both {
     };
 }
 
-/// Turns `async fn name(bench: Bench)` into a test on PostgreSQL. `scripts/check fast` leaves out every test with `postgres`
-/// in its path, so a test that needs the server must have it there.
+/// Turns `async fn name(bench: Bench)` into a test on PostgreSQL. `scripts/check fast` leaves out every test with
+/// `postgres` in its path, so a test that needs the server must have it there.
 #[macro_export]
 macro_rules! on_postgres {
     ($($name:ident),* $(,)?) => {

@@ -1,21 +1,22 @@
-//! Migrations: nodes may start together, data survives a restart, a newer schema is refused untouched.
+//! Migrations: nodes may start together, data survives a restart, and a newer schema is rejected unchanged.
 
-use model::task::Filter;
+use model::task::TaskFilter;
 use store::{Durability, Error, Location, Store, tasks};
 
 use crate::{Bench, on_both};
 
-on_both!(opening_again_keeps_the_data, a_newer_schema_is_refused);
+on_both!(reopening_keeps_the_data, a_newer_schema_is_rejected);
 
-async fn opening_again_keeps_the_data(bench: Bench) {
+async fn reopening_keeps_the_data(bench: Bench) {
+    // TASK-5
     let task = bench.add(bench.alice, bench.titled("still here")).await;
     let again = Store::open(&bench.location, Durability::Full).await.unwrap();
-    let page = tasks::list(&mut again.reader().await.unwrap(), bench.alice, &Filter::default(), None, 50).await;
+    let page = tasks::list(&mut again.reader().await.unwrap(), bench.alice, &TaskFilter::default(), None, 50).await;
     assert_eq!(page.unwrap().rows, [task]);
 }
 
-async fn a_newer_schema_is_refused(bench: Bench) {
-    let sql = "INSERT INTO schema_steps (version, digest) VALUES (999, 'of the future')";
+async fn a_newer_schema_is_rejected(bench: Bench) {
+    let sql = "INSERT INTO schema_steps (version, digest) VALUES (999, 'newer')";
     match &bench.location {
         Location::Sqlite(path) => {
             rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
@@ -25,36 +26,37 @@ async fn a_newer_schema_is_refused(bench: Bench) {
             sqlx::raw_sql(sql).execute(&mut conn).await.unwrap();
         }
     }
-    let refused = Store::open(&bench.location, Durability::Full).await.unwrap_err();
-    assert!(matches!(refused, Error::NewerSchema { found: 999, .. }), "{refused}");
+    let error = Store::open(&bench.location, Durability::Full).await.unwrap_err();
+    assert!(matches!(error, Error::NewerSchema { found: 999, .. }), "{error}");
 }
 
 #[tokio::test]
-async fn an_edited_step_is_refused() {
+async fn an_edited_migration_is_rejected() {
     let bench = Bench::sqlite().await;
     let Location::Sqlite(path) = &bench.location else { panic!("not SQLite") };
     rusqlite::Connection::open(path).unwrap().execute_batch("UPDATE schema_steps SET digest = 'other'").unwrap();
-    let refused = Store::open(&bench.location, Durability::Full).await.unwrap_err();
-    assert!(matches!(refused, Error::ChangedMigration { version: 1 }), "{refused}");
+    let error = Store::open(&bench.location, Durability::Full).await.unwrap_err();
+    assert!(matches!(error, Error::ChangedMigration { version: 1 }), "{error}");
 }
 
 #[tokio::test]
-async fn a_file_may_be_a_link() {
+async fn the_database_file_may_be_a_symlink() {
     let bench = Bench::sqlite().await;
     let task = bench.add(bench.alice, bench.titled("still here")).await;
     let Location::Sqlite(path) = &bench.location else { panic!("not SQLite") };
-    let elsewhere = tempfile::tempdir().unwrap();
-    let link = elsewhere.path().join("adjutant.db");
+    let other_dir = tempfile::tempdir().unwrap();
+    let link = other_dir.path().join("adjutant.db");
     std::os::unix::fs::symlink(path, &link).unwrap();
     let store = Store::open(&Location::Sqlite(link), Durability::Full).await.unwrap();
-    let page = tasks::list(&mut store.reader().await.unwrap(), bench.alice, &Filter::default(), None, 50).await;
+    let page = tasks::list(&mut store.reader().await.unwrap(), bench.alice, &TaskFilter::default(), None, 50).await;
     assert_eq!(page.unwrap().rows, [task]);
-    assert!(!elsewhere.path().join("adjutant.db-wal").exists(), "its log is beside the file itself");
+    assert!(!other_dir.path().join("adjutant.db-wal").exists(), "the WAL lies beside the real file");
 }
 
 #[tokio::test]
 async fn postgres_nodes_may_start_together() {
-    let url = testkit::postgres::database().await.unwrap();
+    // OPS-5
+    let url = testkit::postgres::create_database().await.unwrap();
     let location = Location::Postgres(url);
     let nodes = (0..8).map(|_| Store::open(&location, Durability::Full));
     for node in futures::future::join_all(nodes).await {
@@ -63,9 +65,9 @@ async fn postgres_nodes_may_start_together() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_reached_says_so() {
+async fn an_unreachable_server_is_reported() {
     for url in ["postgres://adjutant@127.0.0.1:1/none", "not a url"] {
         let error = Store::open(&Location::Postgres(url.into()), Durability::Full).await.unwrap_err();
-        assert!(matches!(error, Error::Unavailable(_) | Error::Url(_)), "{error:?}");
+        assert!(matches!(error, Error::Unavailable(_) | Error::InvalidUrl(_)), "{error:?}");
     }
 }

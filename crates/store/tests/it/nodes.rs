@@ -1,46 +1,50 @@
-//! Nodes: alive while they renew their lease, and nobody once they were taken for dead.
+//! Nodes are alive while they renew their lease.
 
 use std::time::Duration;
 
-use store::nodes::{bury, bury_others, join, judge, leave, renew};
+use store::nodes::{join, lease_time, leave, remove_expired, remove_others, renew_lease};
 use uuid::Uuid;
 
 use crate::{Bench, on_both, write};
 
-on_both!(alive_while_renewed, the_judge_has_a_clock);
+on_both!(a_node_is_alive_while_it_renews_its_lease, lease_time_is_the_time_of_the_database);
 
-async fn alive_while_renewed(bench: Bench) {
+async fn a_node_is_alive_while_it_renews_its_lease(bench: Bench) {
     // SUP-11
-    let here = Uuid::from_u128(1);
-    let there = Uuid::from_u128(2);
-    let elsewhere = Uuid::from_u128(3);
+    let first = Uuid::from_u128(1);
+    let second = Uuid::from_u128(2);
+    let third = Uuid::from_u128(3);
     let now = bench.now();
     let until = now + Duration::from_secs(30);
-    for node in [here, there, elsewhere] {
+    for node in [first, second, third] {
         write!(bench, tx => join(tx, node, now, until)).unwrap();
     }
-    assert_eq!(write!(bench, tx => bury(tx, until)).unwrap(), 0, "a lease holds to its last moment");
+    assert_eq!(
+        write!(bench, tx => remove_expired(tx, until)).unwrap(),
+        0,
+        "a lease is valid until its last microsecond"
+    );
     let later = until + Duration::from_secs(30);
-    assert!(write!(bench, tx => renew(tx, here, later)).unwrap());
-    write!(bench, tx => leave(tx, elsewhere)).unwrap();
-    assert_eq!(write!(bench, tx => bury(tx, until + Duration::from_micros(1))).unwrap(), 1);
-    assert!(!write!(bench, tx => renew(tx, there, later)).unwrap(), "it was taken for dead");
-    assert!(!write!(bench, tx => renew(tx, elsewhere, later)).unwrap(), "it has left");
-    assert!(write!(bench, tx => renew(tx, here, later)).unwrap());
+    assert!(write!(bench, tx => renew_lease(tx, first, later)).unwrap());
+    write!(bench, tx => leave(tx, third)).unwrap();
+    assert_eq!(write!(bench, tx => remove_expired(tx, until + Duration::from_micros(1))).unwrap(), 1);
+    assert!(!write!(bench, tx => renew_lease(tx, second, later)).unwrap(), "it was removed");
+    assert!(!write!(bench, tx => renew_lease(tx, third, later)).unwrap(), "it has left");
+    assert!(write!(bench, tx => renew_lease(tx, first, later)).unwrap());
 
-    write!(bench, tx => join(tx, there, now, until)).unwrap();
-    assert_eq!(write!(bench, tx => bury_others(tx, there)).unwrap(), 1);
-    assert!(!write!(bench, tx => renew(tx, here, later)).unwrap());
-    assert!(write!(bench, tx => renew(tx, there, later)).unwrap());
+    write!(bench, tx => join(tx, second, now, until)).unwrap();
+    assert_eq!(write!(bench, tx => remove_others(tx, second)).unwrap(), 1);
+    assert!(!write!(bench, tx => renew_lease(tx, first, later)).unwrap());
+    assert!(write!(bench, tx => renew_lease(tx, second, later)).unwrap());
 }
 
-async fn the_judge_has_a_clock(bench: Bench) {
+async fn lease_time_is_the_time_of_the_database(bench: Bench) {
     let now = bench.now();
-    let judged = judge(&mut bench.store.reader().await.unwrap(), now).await.unwrap();
+    let time = lease_time(&mut bench.store.reader().await.unwrap(), now).await.unwrap();
     if bench.store.is_shared() {
-        let apart = judged.duration_since(model::Clock::system().now()).abs();
-        assert!(apart < jiff::SignedDuration::from_mins(10), "the database's clock, in microseconds: {judged}");
+        let difference = time.duration_since(model::Clock::system().now()).abs();
+        assert!(difference < jiff::SignedDuration::from_mins(10), "the time of the database, in microseconds: {time}");
     } else {
-        assert_eq!(judged, now);
+        assert_eq!(time, now);
     }
 }

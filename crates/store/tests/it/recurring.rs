@@ -1,21 +1,21 @@
-//! Recurring tasks: the next one comes with the completion, and goes with its undoing.
+//! Recurring tasks: completion creates the next task, and undo removes it.
 
 use jiff::tz::TimeZone;
 use model::UserId;
 use model::reminder::Reminder;
-use model::task::{Change, Changed, Draft, Filter, Limits, Patch, Status, Task};
+use model::task::{ChangedTask, Task, TaskChange, TaskDraft, TaskFilter, TaskLimits, TaskPatch, TaskStatus};
 use store::{Error, recurring, reminders, tasks};
 use uuid::Uuid;
 
 use crate::{Bench, on_both, write};
 
 on_both!(
-    completing_adds_the_next_one,
-    undo_takes_the_next_one_back,
-    only_completing_does,
-    reminders_come_along,
-    several_at_once,
-    others_reach_nothing,
+    completing_creates_the_next_task,
+    undo_removes_the_next_task,
+    only_completing_creates_the_next_task,
+    reminders_are_carried_over,
+    several_tasks_are_completed_in_one_step,
+    tasks_of_other_users_are_not_found,
 );
 
 fn berlin() -> TimeZone {
@@ -23,16 +23,16 @@ fn berlin() -> TimeZone {
 }
 
 async fn add(bench: &Bench, rule: &str, due: &str) -> Task {
-    let draft = Draft {
+    let draft = TaskDraft {
         title: "water the plants".into(),
         due_date: Some(due.into()),
         recurrence: Some(rule.into()),
-        ..Draft::default()
+        ..TaskDraft::default()
     };
     bench.add(bench.alice, bench.draft(draft)).await
 }
 
-async fn change(bench: &Bench, owner: UserId, ids: Vec<Uuid>, change: Change) -> store::Result<Vec<Changed>> {
+async fn change(bench: &Bench, owner: UserId, ids: Vec<Uuid>, change: TaskChange) -> store::Result<Vec<ChangedTask>> {
     let clock = bench.clock.clone();
     let work = bench.change(owner, move |tx, step| {
         Box::pin(async move {
@@ -46,19 +46,19 @@ async fn change(bench: &Bench, owner: UserId, ids: Vec<Uuid>, change: Change) ->
     work.await
 }
 
-async fn complete(bench: &Bench, task: &Task) -> Changed {
-    change(bench, bench.alice, vec![task.id], Change::complete()).await.unwrap().remove(0)
+async fn complete(bench: &Bench, task: &Task) -> ChangedTask {
+    change(bench, bench.alice, vec![task.id], TaskChange::complete()).await.unwrap().remove(0)
 }
 
-async fn patch(bench: &Bench, task: &Task, patch: Patch) -> Changed {
+async fn patch(bench: &Bench, task: &Task, patch: TaskPatch) -> ChangedTask {
     let user = model::User::local(berlin());
-    let patch = patch.check(Limits::default(), &user).unwrap();
+    let patch = patch.check(TaskLimits::default(), &user).unwrap();
     change(bench, bench.alice, vec![task.id], patch).await.unwrap().remove(0)
 }
 
 async fn all(bench: &Bench) -> Vec<Task> {
     let mut reader = bench.store.reader().await.unwrap();
-    tasks::list(&mut reader, bench.alice, &Filter::default(), None, 200).await.unwrap().rows
+    tasks::list(&mut reader, bench.alice, &TaskFilter::default(), None, 200).await.unwrap().rows
 }
 
 async fn reminded(bench: &Bench) -> Vec<Reminder> {
@@ -70,21 +70,24 @@ fn due(task: &Task) -> String {
     task.due_date.unwrap().to_string()
 }
 
-async fn completing_adds_the_next_one(bench: Bench) {
+async fn completing_creates_the_next_task(bench: Bench) {
     // TASK-1
     let task = add(&bench, "FREQ=DAILY;COUNT=2", "2026-01-10").await;
-    let Changed { task: done, next_task: Some(Some(next)), changed: true } = complete(&bench, &task).await else {
-        panic!("nothing follows")
+    let ChangedTask { task: done, next_task: Some(Some(next)), changed: true } = complete(&bench, &task).await else {
+        panic!("no next task")
     };
-    assert_eq!((done.status, due(&next), next.status), (Status::Completed, "2026-01-11".to_owned(), Status::Pending));
+    assert_eq!(
+        (done.status, due(&next), next.status),
+        (TaskStatus::Completed, "2026-01-11".to_owned(), TaskStatus::Pending)
+    );
     assert_eq!(next.recurrence.as_deref(), Some("FREQ=DAILY;COUNT=1"));
     assert_eq!(all(&bench).await, [done, next.clone()]);
     let last = complete(&bench, &next).await;
-    assert_eq!((last.task.status, last.next_task), (Status::Completed, Some(None)), "that was the last");
+    assert_eq!((last.task.status, last.next_task), (TaskStatus::Completed, Some(None)), "this was the last occurrence");
     assert_eq!(all(&bench).await.len(), 2);
 }
 
-async fn undo_takes_the_next_one_back(bench: Bench) {
+async fn undo_removes_the_next_task(bench: Bench) {
     // AGENT-13
     let task = add(&bench, "FREQ=DAILY", "2026-01-10").await;
     let next = complete(&bench, &task).await.next_task.unwrap().unwrap();
@@ -92,42 +95,45 @@ async fn undo_takes_the_next_one_back(bench: Bench) {
     assert_eq!(all(&bench).await.len(), 3);
     let alice = bench.alice;
     let undone = write!(bench, tx => store::undo::undo(tx, alice)).unwrap();
-    assert_eq!((undone.undone, undone.tasks), (model::task::ChangeKind::Completed, vec![next]));
+    assert_eq!((undone.undone, undone.tasks), (model::task::TaskChangeKind::Completed, vec![next]));
     let undone = write!(bench, tx => store::undo::undo(tx, alice)).unwrap();
-    assert_eq!((undone.undone, undone.count), (model::task::ChangeKind::Completed, 1));
-    assert_eq!(all(&bench).await, [task], "as it was before");
+    assert_eq!((undone.undone, undone.count), (model::task::TaskChangeKind::Completed, 1));
+    assert_eq!(all(&bench).await, [task], "the original task is restored");
 }
 
-async fn only_completing_does(bench: Bench) {
+async fn only_completing_creates_the_next_task(bench: Bench) {
     let task = add(&bench, "FREQ=DAILY", "2026-01-10").await;
-    let renamed = patch(&bench, &task, Patch { title: Some("water them".into()), ..Patch::default() }).await;
+    let renamed = patch(&bench, &task, TaskPatch { title: Some("water them".into()), ..TaskPatch::default() }).await;
     assert!(renamed.next_task.is_none() && renamed.changed);
-    let open = Patch { status: Some("pending".into()), ..Patch::default() };
+    let open = TaskPatch { status: Some("pending".into()), ..TaskPatch::default() };
     assert!(!patch(&bench, &task, open.clone()).await.changed);
     let next = complete(&bench, &task).await.next_task.unwrap().unwrap();
-    assert!(complete(&bench, &task).await.next_task.is_none(), "it is done already");
-    // Opened and completed again: the next one is there.
+    assert!(complete(&bench, &task).await.next_task.is_none(), "the task is already completed");
+    // After reopening and completing again, the next task already exists.
     patch(&bench, &task, open).await;
     assert_eq!(complete(&bench, &task).await.next_task, Some(Some(next)));
     assert_eq!(all(&bench).await.len(), 2);
-    // What is said along with it counts.
+    // Other fields of the same change are applied first.
     let task = add(&bench, "FREQ=DAILY", "2026-02-01").await;
-    let stops = Patch { status: Some("completed".into()), recurrence: Some(None), ..Patch::default() };
+    let stops = TaskPatch { status: Some("completed".into()), recurrence: Some(None), ..TaskPatch::default() };
     assert!(patch(&bench, &task, stops).await.next_task.is_none());
     let task = add(&bench, "FREQ=DAILY", "2026-02-01").await;
-    let moved =
-        Patch { status: Some("completed".into()), due_date: Some(Some("2026-03-01".into())), ..Patch::default() };
+    let moved = TaskPatch {
+        status: Some("completed".into()),
+        due_date: Some(Some("2026-03-01".into())),
+        ..TaskPatch::default()
+    };
     assert_eq!(due(&patch(&bench, &task, moved).await.next_task.unwrap().unwrap()), "2026-03-02");
 }
 
-async fn reminders_come_along(bench: Bench) {
-    // TASK-4
+async fn reminders_are_carried_over(bench: Bench) {
+    // AGENT-13, TASK-4
     let task = add(&bench, "FREQ=WEEKLY", "2026-01-12T10:00").await;
     let alice = bench.alice;
     let now = bench.now();
     let user = model::User::local(berlin());
     for at in ["2026-01-12T09:00", "2026-01-12T11:00"] {
-        let draft = model::reminder::Draft {
+        let draft = model::reminder::ReminderDraft {
             task_id: task.id.to_string(),
             remind_at: at.into(),
             repeat_interval_minutes: Some(5),
@@ -148,25 +154,25 @@ async fn reminders_come_along(bench: Bench) {
     assert_eq!(reminded(&bench).await, before, "AGENT-13");
 }
 
-async fn several_at_once(bench: Bench) {
+async fn several_tasks_are_completed_in_one_step(bench: Bench) {
     // AGENT-13
     let one = add(&bench, "FREQ=DAILY", "2026-01-10").await;
     let two = add(&bench, "FREQ=WEEKLY;COUNT=1", "2026-01-10").await;
     let three = bench.add(bench.alice, bench.titled("once")).await;
     let ids = vec![one.id, two.id, three.id];
-    let done = change(&bench, bench.alice, ids, Change::complete()).await.unwrap();
+    let done = change(&bench, bench.alice, ids, TaskChange::complete()).await.unwrap();
     let next: Vec<_> = done.iter().map(|done| done.next_task.as_ref().map(|next| next.as_ref().map(due))).collect();
     assert_eq!(next, [Some(Some("2026-01-11".to_owned())), Some(None), None]);
     let alice = bench.alice;
     let undone = write!(bench, tx => store::undo::undo(tx, alice)).unwrap();
-    assert_eq!((undone.undone, undone.count), (model::task::ChangeKind::Completed, 3));
+    assert_eq!((undone.undone, undone.count), (model::task::TaskChangeKind::Completed, 3));
     assert_eq!(all(&bench).await, [one, two, three]);
 }
 
-async fn others_reach_nothing(bench: Bench) {
+async fn tasks_of_other_users_are_not_found(bench: Bench) {
     // AGENT-3
     let task = add(&bench, "FREQ=DAILY", "2026-01-10").await;
-    let tried = change(&bench, bench.bob, vec![task.id], Change::complete()).await;
+    let tried = change(&bench, bench.bob, vec![task.id], TaskChange::complete()).await;
     assert!(matches!(tried, Err(Error::NotFound)));
     assert_eq!(all(&bench).await, [task]);
 }

@@ -1,15 +1,22 @@
-//! Tasks: kept whole, listed by filter and page, and out of reach of other users.
+//! Tasks: stored completely, listed by filter and page, and visible only to their user.
 
-use model::task::{Draft, Filter, FilterDraft, Patch, Priority, Status, Task};
+use model::task::{Priority, Task, TaskDraft, TaskFilter, TaskFilterDraft, TaskPatch, TaskStatus};
 use model::{User, UserId};
 use store::page::Cursor;
 use store::{Error, tasks};
 
 use crate::{Bench, on_both};
 
-on_both!(kept_as_written, filters, pages, changes, others_reach_nothing, a_failed_job_leaves_nothing);
+on_both!(
+    tasks_are_read_as_written,
+    filters_select_tasks,
+    tasks_are_paged,
+    tasks_are_changed_and_deleted,
+    tasks_of_other_users_are_not_found,
+    a_failed_transaction_leaves_no_task
+);
 
-async fn titles(bench: &Bench, owner: UserId, filter: FilterDraft<'_>) -> Vec<String> {
+async fn titles(bench: &Bench, owner: UserId, filter: TaskFilterDraft<'_>) -> Vec<String> {
     let user = User::local(jiff::tz::TimeZone::get("Europe/Berlin").unwrap());
     let filter = filter.check(bench.now(), &user).unwrap();
     let mut reader = bench.store.reader().await.unwrap();
@@ -21,8 +28,9 @@ async fn get(bench: &Bench, owner: UserId, task: &Task) -> store::Result<Task> {
     tasks::get(&mut bench.store.reader().await.unwrap(), owner, task.id).await
 }
 
-async fn kept_as_written(bench: Bench) {
-    let task = bench.draft(Draft {
+async fn tasks_are_read_as_written(bench: Bench) {
+    // SUP-9, TASK-5
+    let task = bench.draft(TaskDraft {
         title: "Zahlen “ü” \\ % _ ☐ 日本 🎉".into(),
         description: Some("line one\nline 'two'; DROP TABLE tasks; --".into()),
         priority: Some("high".into()),
@@ -36,14 +44,16 @@ async fn kept_as_written(bench: Bench) {
     assert_eq!(get(&bench, bench.alice, &plain).await.unwrap(), plain);
 }
 
-async fn filters(bench: Bench) {
-    let draft = |title: &str| Draft { title: title.into(), ..Draft::default() };
-    let today = Draft { due_date: Some("2026-01-10".into()), tags: Some(vec!["Work".into()]), ..draft("today") };
-    let tonight = Draft { due_date: Some("2026-01-10T23:30".into()), ..draft("tonight") };
-    let sunday = Draft { due_date: Some("2026-01-11".into()), priority: Some("high".into()), ..draft("sunday") };
-    let past = Draft { due_date: Some("2026-01-09".into()), description: Some("Größe 100%".into()), ..draft("past") };
+async fn filters_select_tasks(bench: Bench) {
+    // TASK-1
+    let draft = |title: &str| TaskDraft { title: title.into(), ..TaskDraft::default() };
+    let today = TaskDraft { due_date: Some("2026-01-10".into()), tags: Some(vec!["Work".into()]), ..draft("today") };
+    let tonight = TaskDraft { due_date: Some("2026-01-10T23:30".into()), ..draft("tonight") };
+    let sunday = TaskDraft { due_date: Some("2026-01-11".into()), priority: Some("high".into()), ..draft("sunday") };
+    let past =
+        TaskDraft { due_date: Some("2026-01-09".into()), description: Some("Größe 100%".into()), ..draft("past") };
     let monday =
-        Draft { due_date: Some("2026-01-12T00:00".into()), tags: Some(vec!["workshop".into()]), ..draft("monday") };
+        TaskDraft { due_date: Some("2026-01-12T00:00".into()), tags: Some(vec!["workshop".into()]), ..draft("monday") };
     for task in [today, tonight, sunday, past, monday, draft("someday")] {
         bench.add(bench.alice, bench.draft(task)).await;
     }
@@ -51,32 +61,36 @@ async fn filters(bench: Bench) {
     let alice = bench.alice;
     bench.complete(alice, done.id).await.unwrap();
 
-    let none = FilterDraft::default();
+    let none = TaskFilterDraft::default();
     let all = ["today", "tonight", "sunday", "past", "monday", "someday"];
     assert_eq!(titles(&bench, alice, none.clone()).await, all);
     let shown = async |filter| titles(&bench, alice, filter).await;
-    assert_eq!(shown(FilterDraft { status: Some("completed"), ..none }).await, ["done"]);
-    assert_eq!(shown(FilterDraft { status: Some("all"), ..none }).await.len(), 7);
-    assert_eq!(shown(FilterDraft { priority: Some("high"), ..none }).await, ["sunday"]);
-    assert_eq!(shown(FilterDraft { due: Some("today"), ..none }).await, ["today", "tonight"]);
-    assert_eq!(shown(FilterDraft { due: Some("2026-01-11"), ..none }).await, ["sunday"]);
-    assert_eq!(shown(FilterDraft { due: Some("this_week"), ..none }).await, ["today", "tonight", "sunday", "past"]);
-    assert_eq!(shown(FilterDraft { due: Some("overdue"), ..none }).await, ["past"]);
+    assert_eq!(shown(TaskFilterDraft { status: Some("completed"), ..none }).await, ["done"]);
+    assert_eq!(shown(TaskFilterDraft { status: Some("all"), ..none }).await.len(), 7);
+    assert_eq!(shown(TaskFilterDraft { priority: Some("high"), ..none }).await, ["sunday"]);
+    assert_eq!(shown(TaskFilterDraft { due: Some("today"), ..none }).await, ["today", "tonight"]);
+    assert_eq!(shown(TaskFilterDraft { due: Some("2026-01-11"), ..none }).await, ["sunday"]);
+    assert_eq!(shown(TaskFilterDraft { due: Some("this_week"), ..none }).await, ["today", "tonight", "sunday", "past"]);
+    assert_eq!(shown(TaskFilterDraft { due: Some("overdue"), ..none }).await, ["past"]);
     let tags = ["#WORK".to_owned()];
-    assert_eq!(shown(FilterDraft { tags: &tags, ..none }).await, ["today"], "not the workshop");
+    assert_eq!(shown(TaskFilterDraft { tags: &tags, ..none }).await, ["today"], "not the workshop");
     let tags = ["work".to_owned(), "home".to_owned()];
-    assert!(shown(FilterDraft { tags: &tags, ..none }).await.is_empty(), "all of them");
-    assert_eq!(shown(FilterDraft { q: Some("GRÖSSE"), ..none }).await, [""; 0], "ß is not ss");
-    assert_eq!(shown(FilterDraft { q: Some("GRÖ"), ..none }).await, ["past"]);
-    assert_eq!(shown(FilterDraft { q: Some("100%"), ..none }).await, ["past"]);
-    assert_eq!(shown(FilterDraft { q: Some("%"), ..none }).await, ["past"], "a wildcard is a character");
+    assert!(shown(TaskFilterDraft { tags: &tags, ..none }).await.is_empty(), "all tags must match");
+    assert_eq!(shown(TaskFilterDraft { q: Some("GRÖSSE"), ..none }).await, [""; 0], "ß is not ss");
+    assert_eq!(shown(TaskFilterDraft { q: Some("GRÖ"), ..none }).await, ["past"]);
+    assert_eq!(shown(TaskFilterDraft { q: Some("100%"), ..none }).await, ["past"]);
+    assert_eq!(shown(TaskFilterDraft { q: Some("%"), ..none }).await, ["past"], "wildcards are escaped");
     let id = done.id.to_string();
-    assert_eq!(shown(FilterDraft { status: Some("all"), reference: Some(&id[28..]), ..none }).await, ["done"]);
-    assert_eq!(shown(FilterDraft { reference: Some("ToNight"), ..none }).await, ["tonight"]);
-    assert_eq!(shown(FilterDraft { reference: Some("Größe"), ..none }).await, [""; 0], "a description is no name");
+    assert_eq!(shown(TaskFilterDraft { status: Some("all"), reference: Some(&id[28..]), ..none }).await, ["done"]);
+    assert_eq!(shown(TaskFilterDraft { reference: Some("ToNight"), ..none }).await, ["tonight"]);
+    assert_eq!(
+        shown(TaskFilterDraft { reference: Some("Größe"), ..none }).await,
+        [""; 0],
+        "a reference does not match the description"
+    );
 }
 
-async fn pages(bench: Bench) {
+async fn tasks_are_paged(bench: Bench) {
     for n in 0..7 {
         bench.add(bench.alice, bench.titled(&format!("task {n}"))).await;
     }
@@ -84,7 +98,7 @@ async fn pages(bench: Bench) {
     let mut seen = Vec::new();
     let mut cursor = None::<Cursor>;
     loop {
-        let page = tasks::list(&mut reader, bench.alice, &Filter::default(), cursor.as_ref(), 3).await.unwrap();
+        let page = tasks::list(&mut reader, bench.alice, &TaskFilter::default(), cursor.as_ref(), 3).await.unwrap();
         seen.extend(page.rows.into_iter().map(|task| task.title));
         match page.next {
             Some(next) => cursor = Some(next),
@@ -92,41 +106,49 @@ async fn pages(bench: Bench) {
         }
     }
     assert_eq!(seen, (0..7).map(|n| format!("task {n}")).collect::<Vec<_>>());
-    let whole = tasks::list(&mut reader, bench.alice, &Filter::default(), None, 7).await.unwrap();
-    assert_eq!(whole.next, None, "a page that is exactly full is the last");
+    let whole = tasks::list(&mut reader, bench.alice, &TaskFilter::default(), None, 7).await.unwrap();
+    assert_eq!(whole.next, None, "an exactly full page has no next page");
 }
 
-async fn changes(bench: Bench) {
+async fn tasks_are_changed_and_deleted(bench: Bench) {
+    // TASK-1
     let task = bench.add(bench.alice, bench.titled("old")).await;
-    let patch = Patch { title: Some("new".into()), priority: Some("low".into()), ..Patch::default() };
+    let patch = TaskPatch { title: Some("new".into()), priority: Some("low".into()), ..TaskPatch::default() };
     let user = User::local(jiff::tz::TimeZone::UTC);
-    let change = patch.check(model::task::Limits::default(), &user).unwrap();
+    let change = patch.check(model::task::TaskLimits::default(), &user).unwrap();
     let alice = bench.alice;
     let now = bench.now();
     let changed = bench
         .change(alice, move |tx, step| Box::pin(async move { tasks::change(tx, step, task.id, &change, now).await }));
     let changed = changed.await.unwrap();
-    assert_eq!((changed.title.as_str(), changed.priority, changed.status), ("new", Priority::Low, Status::Pending));
+    assert_eq!((changed.title.as_str(), changed.priority, changed.status), ("new", Priority::Low, TaskStatus::Pending));
     assert_eq!(get(&bench, alice, &task).await.unwrap(), changed);
     assert_eq!(bench.delete(alice, task.id).await.unwrap(), changed);
     assert!(matches!(get(&bench, alice, &task).await, Err(Error::NotFound)));
     assert!(matches!(bench.delete(alice, task.id).await, Err(Error::NotFound)));
 }
 
-async fn others_reach_nothing(bench: Bench) {
+async fn tasks_of_other_users_are_not_found(bench: Bench) {
     // AGENT-3
     let task = bench.add(bench.alice, bench.titled("secret")).await;
     let bob = bench.bob;
     assert!(matches!(get(&bench, bob, &task).await, Err(Error::NotFound)));
-    assert_eq!(titles(&bench, bob, FilterDraft { status: Some("all"), ..FilterDraft::default() }).await, [""; 0]);
+    assert_eq!(
+        titles(&bench, bob, TaskFilterDraft { status: Some("all"), ..TaskFilterDraft::default() }).await,
+        [""; 0]
+    );
     let id = task.id.to_string();
-    assert_eq!(titles(&bench, bob, FilterDraft { reference: Some(&id), ..FilterDraft::default() }).await, [""; 0]);
+    assert_eq!(
+        titles(&bench, bob, TaskFilterDraft { reference: Some(&id), ..TaskFilterDraft::default() }).await,
+        [""; 0]
+    );
     assert!(matches!(bench.complete(bob, task.id).await, Err(Error::NotFound)));
     assert!(matches!(bench.delete(bob, task.id).await, Err(Error::NotFound)));
     assert_eq!(get(&bench, bench.alice, &task).await.unwrap(), task);
 }
 
-async fn a_failed_job_leaves_nothing(bench: Bench) {
+async fn a_failed_transaction_leaves_no_task(bench: Bench) {
+    // TASK-5
     let alice = bench.alice;
     let task = bench.titled("half");
     let stored = task.clone();

@@ -1,4 +1,4 @@
-//! Revoked tokens: listed until they would have expired anyway.
+//! Revoked tokens are listed until they expire.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use store::tokens;
 
 use crate::{Bench, on_both, write};
 
-on_both!(listed_until_they_expire);
+on_both!(revoked_tokens_are_listed_until_they_expire);
 
-async fn listed_until_they_expire(bench: Bench) {
+async fn revoked_tokens_are_listed_until_they_expire(bench: Bench) {
     // OPS-3
     let now = bench.now();
     let soon = bench.now() + Duration::from_secs(60);

@@ -11,7 +11,7 @@ crate::on_both!(
     effects_follow_the_outcome,
     a_panic_counts_as_a_rollback,
     a_job_fails_with_its_own_error,
-    effects_run_although_the_caller_stopped_waiting,
+    effects_run_after_the_caller_is_dropped,
 );
 
 #[derive(Clone, Default)]
@@ -46,7 +46,7 @@ async fn effects_follow_the_outcome(bench: Bench) {
             if fails { Err(Error::NotFound) } else { Ok(()) }
         });
         assert_eq!(result.await.is_err(), fails);
-        assert_eq!(counters.seen(), expected, "effects run before the caller is answered");
+        assert_eq!(counters.seen(), expected, "effects run before the transaction returns");
     }
 }
 
@@ -80,7 +80,7 @@ async fn a_job_fails_with_its_own_error(bench: Bench) {
     let owner = bench.alice;
     let id = task.id;
     let refused = bench.store.transaction(async move |tx| {
-        let mut step = store::undo::Step::begin(tx, owner).await?;
+        let mut step = store::undo::UndoStep::begin(tx, owner).await?;
         tasks::create(tx, &mut step, &task).await?;
         Err::<(), _>(OwnError::Refused)
     });
@@ -89,7 +89,7 @@ async fn a_job_fails_with_its_own_error(bench: Bench) {
     assert!(matches!(missing.await, Err(OwnError::Store(Error::NotFound))));
 }
 
-async fn effects_run_although_the_caller_stopped_waiting(bench: Bench) {
+async fn effects_run_after_the_caller_is_dropped(bench: Bench) {
     let (entered, has_entered) = tokio::sync::oneshot::channel();
     let (proceed, may_proceed) = tokio::sync::oneshot::channel::<()>();
     let (ran, has_run) = mpsc::channel();

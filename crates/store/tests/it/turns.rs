@@ -1,38 +1,38 @@
-//! Whose turn it is in a conversation: one holder at a time, until it gives the turn back or is gone.
+//! The lock of a conversation: one holder at a time, until it is released or expires.
 
 use std::time::Duration;
 
-use model::conversation::Id;
-use store::turns::{give_back, take};
+use model::conversation::ConversationId;
+use store::turns::{acquire, release};
 use uuid::Uuid;
 
 use crate::{Bench, on_both, write};
 
-on_both!(one_at_a_time);
+on_both!(a_conversation_has_one_lock_holder);
 
-async fn one_at_a_time(bench: Bench) {
+async fn a_conversation_has_one_lock_holder(bench: Bench) {
     // CHAT-7
-    let one: Id = "conv_1".parse().unwrap();
-    let other: Id = "conv_2".parse().unwrap();
-    let here = Uuid::from_u128(1);
-    let there = Uuid::from_u128(2);
+    let one: ConversationId = "conv_1".parse().unwrap();
+    let other: ConversationId = "conv_2".parse().unwrap();
+    let first = Uuid::from_u128(1);
+    let second = Uuid::from_u128(2);
     let end = bench.now() + Duration::from_secs(40);
-    let taken = async |id: &Id, holder| {
+    let acquired = async |id: &ConversationId, holder| {
         let id = id.clone();
         let now = bench.now();
-        write!(bench, tx => take(tx, &id, holder, now, end)).unwrap()
+        write!(bench, tx => acquire(tx, &id, holder, now, end)).unwrap()
     };
-    let given_back = async |id: &Id, holder| {
+    let released = async |id: &ConversationId, holder| {
         let id = id.clone();
-        write!(bench, tx => give_back(tx, &id, holder)).unwrap();
+        write!(bench, tx => release(tx, &id, holder)).unwrap();
     };
-    assert!(taken(&one, here).await);
-    assert!(!taken(&one, there).await, "somebody is at it");
-    assert!(taken(&other, there).await, "another conversation");
-    given_back(&one, there).await;
-    assert!(!taken(&one, there).await, "it was not theirs to give back");
-    given_back(&one, here).await;
-    assert!(taken(&one, there).await);
+    assert!(acquired(&one, first).await);
+    assert!(!acquired(&one, second).await, "another holder has it");
+    assert!(acquired(&other, second).await, "another conversation");
+    released(&one, second).await;
+    assert!(!acquired(&one, second).await, "only the holder can release it");
+    released(&one, first).await;
+    assert!(acquired(&one, second).await);
     bench.clock.advance(Duration::from_secs(41));
-    assert!(taken(&one, here).await, "whoever held it is gone");
+    assert!(acquired(&one, first).await, "the lock has expired");
 }

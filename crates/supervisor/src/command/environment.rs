@@ -1,19 +1,19 @@
-//! The variables a child gets: a small base of our own, then the agent's, then the run's.
+//! Builds the environment of an agent: a few variables of adjutant, then those of the agent, then those of the run.
 //!
-//! Only the agent's configuration refers to our variables and files; a run's values are taken as they are, so that
-//! nobody reads our secrets by asking for a run. Never names the value of a variable in an error.
+//! Only the configuration of the agent may refer to variables and files of adjutant. Values of a run are used
+//! literally, so that a request cannot read secrets. Errors never contain the value of a variable.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use model::agent::{Agent, Mode};
-use redact::sounds_secret;
+use model::agent::{Agent, AgentMode};
+use redact::is_secret_name;
 
-use crate::Failure;
+use crate::RunFailure;
 
-/// What a child sees of our own environment: where things are, whose they are, in which language, and how the network
-/// is reached. None of it is secret, but for what may stand in the address of a proxy.
-const BASE: &[&str] = &[
+/// The variables that an agent inherits from adjutant: paths, user, language and network. None of them is secret,
+/// except for credentials in the address of a proxy.
+const INHERITED: &[&str] = &[
     "PATH",
     "HOME",
     "USER",
@@ -48,52 +48,54 @@ const BASE: &[&str] = &[
     "NODE_EXTRA_CA_CERTS",
 ];
 
-const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
+/// The environment of an agent and the secrets in it.
 pub(super) struct Environment {
     pub(super) variables: BTreeMap<String, String>,
     pub(super) secrets: Vec<String>,
 }
 
-pub(super) fn make(
+/// Builds the environment. `run` contains the variables of the run, `tmp` is the value of `TMPDIR`, and `own` looks up
+/// a variable of adjutant. The secrets are referenced values, proxy addresses with credentials, and variables of the
+/// run with a secret name. Fails if a referenced variable or file is missing, or if a variable of the run is invalid.
+pub(super) fn build(
     agent: &Agent,
     run: &BTreeMap<String, String>,
     tmp: &str,
-    ours: impl Fn(&str) -> Option<String>,
-) -> Result<Environment, Failure> {
+    own: impl Fn(&str) -> Option<String>,
+) -> Result<Environment, RunFailure> {
     let mut variables = BTreeMap::new();
     let mut secrets = Vec::new();
-    for name in BASE {
-        if let Some(value) = ours(name).filter(|value| !value.is_empty() && !value.contains('\0')) {
+    for name in INHERITED {
+        if let Some(value) = own(name).filter(|value| !value.is_empty() && !value.contains('\0')) {
             if name.to_lowercase().ends_with("_proxy") && value.contains('@') {
                 secrets.push(value.clone());
             }
             variables.insert((*name).to_owned(), value);
         }
     }
-    variables.entry("PATH".to_owned()).or_insert_with(|| PATH.to_owned());
+    variables.entry("PATH".to_owned()).or_insert_with(|| DEFAULT_PATH.to_owned());
     variables.insert("TMPDIR".to_owned(), tmp.to_owned());
-    if agent.mode == Mode::Interactive && agent.session.terminal {
-        let term = ours("TERM").filter(|term| !term.is_empty() && term != "dumb");
+    if agent.mode == AgentMode::Interactive && agent.session.terminal {
+        let term = own("TERM").filter(|term| !term.is_empty() && term != "dumb");
         variables.insert("TERM".to_owned(), term.unwrap_or_else(|| "xterm-256color".to_owned()));
     } else {
         variables.insert("TERM".to_owned(), "dumb".to_owned());
         variables.insert("NO_COLOR".to_owned(), "1".to_owned());
     }
     for (name, value) in &agent.envs {
-        let value = resolve(name, value, &ours, &mut secrets)?;
+        let value = resolve(name, value, &own, &mut secrets)?;
         variables.insert(name.clone(), value);
     }
     for (name, value) in run {
         if name.is_empty() || name.contains(['=', '\0']) || name.starts_with("ADJUTANT_") {
-            return Err(Failure::permanent(format!(
-                "envs of the run have the name '{name}', which no variable can have"
-            )));
+            return Err(RunFailure::permanent(format!("envs of the run contain the invalid name '{name}'")));
         }
         if value.contains('\0') {
-            return Err(Failure::permanent(format!("envs.{name} of the run has a NUL in it")));
+            return Err(RunFailure::permanent(format!("envs.{name} of the run contains a NUL byte")));
         }
-        if sounds_secret(name) {
+        if is_secret_name(name) {
             secrets.push(value.clone());
         }
         variables.insert(name.clone(), value.clone());
@@ -104,21 +106,23 @@ pub(super) fn make(
     Ok(Environment { variables, secrets })
 }
 
-/// The value with what it refers to.
+/// Returns the value of a variable with its references resolved: `env:NAME`, `file:PATH`, or any number of `${NAME}`.
+/// Adds the referenced values to `secrets`, except for those of inherited variables. Fails if a referenced variable or
+/// file is missing, if a file contains a NUL byte, or if `${` is not closed.
 fn resolve(
     name: &str,
     value: &str,
-    ours: &impl Fn(&str) -> Option<String>,
+    own: &impl Fn(&str) -> Option<String>,
     secrets: &mut Vec<String>,
-) -> Result<String, Failure> {
+) -> Result<String, RunFailure> {
     let mut variable = |wanted: &str| {
         let missing = || {
-            Failure::permanent(format!(
+            RunFailure::permanent(format!(
                 "envs.{name} needs the variable {wanted}, which is not set: set it where adjutant runs"
             ))
         };
-        let found = ours(wanted).ok_or_else(missing)?;
-        if !BASE.contains(&wanted) {
+        let found = own(wanted).ok_or_else(missing)?;
+        if !INHERITED.contains(&wanted) {
             secrets.push(found.clone());
         }
         Ok(found)
@@ -129,10 +133,11 @@ fn resolve(
     if let Some(path) = value.strip_prefix("file:") {
         let path = path.trim();
         let read = std::fs::read_to_string(Path::new(path));
-        let text = read.map_err(|error| Failure::permanent(format!("envs.{name} needs the file {path}: {error}")))?;
+        let text =
+            read.map_err(|error| RunFailure::permanent(format!("envs.{name} needs the file {path}: {error}")))?;
         let text = text.trim();
         if text.contains('\0') {
-            return Err(Failure::permanent(format!("envs.{name}: the file {path} has a NUL in it")));
+            return Err(RunFailure::permanent(format!("envs.{name}: the file {path} contains a NUL byte")));
         }
         secrets.push(text.to_owned());
         return Ok(text.to_owned());
@@ -140,12 +145,12 @@ fn resolve(
     let mut resolved = String::with_capacity(value.len());
     let mut rest = value;
     while let Some((before, after)) = rest.split_once("${") {
-        let Some((wanted, behind)) = after.split_once('}') else {
-            return Err(Failure::permanent(format!("envs.{name} has ${{ without }}")));
+        let Some((wanted, remaining)) = after.split_once('}') else {
+            return Err(RunFailure::permanent(format!("envs.{name} contains ${{ without }}")));
         };
         resolved.push_str(before);
         resolved.push_str(&variable(wanted.trim())?);
-        rest = behind;
+        rest = remaining;
     }
     resolved.push_str(rest);
     Ok(resolved)

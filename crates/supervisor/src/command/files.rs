@@ -1,6 +1,6 @@
-//! The files of a run: what is written before it, and what is read and found after it.
+//! The files of a run: input files before it, output files and artifacts after it.
 //!
-//! Everything here blocks. Never follows a symbolic link that an agent left, nor waits for a pipe it made.
+//! All functions block. They never follow a symbolic link that an agent created, and never wait for a named pipe.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -10,110 +10,116 @@ use std::path::Path;
 use model::execution::Artifact;
 use rustix::fs::OFlags;
 
-use super::{Attached, FOLDERS, Plan};
-use crate::Failure;
+use super::{AttachedFile, CommandPlan, SCRATCH_DIRS};
+use crate::RunFailure;
 
-/// How many artifacts are listed, and how deep they may lie.
+/// The maximum number of listed artifacts.
 const MAX_ARTIFACTS: usize = 1000;
+/// The maximum depth of directories that are searched for artifacts.
 const MAX_DEPTH: usize = 16;
 
-/// How things were before the program ran.
+/// The state of the output file before the program ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Before {
-    output: Option<Mark>,
+pub struct FilesBefore {
+    output: Option<FileStamp>,
 }
 
-/// By what a file that was written again is told from what it was.
+/// Identifies a version of a file, to detect that the program has written it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Mark {
+struct FileStamp {
     inode: u64,
     size: u64,
+    /// The time of the last change of the inode, in seconds and nanoseconds.
     changed: (i64, i64),
 }
 
-/// What a program left.
+/// The output file and the artifacts of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Collected {
-    /// Of the output file; nothing where there is none to read.
-    pub output: Option<Ends>,
-    /// By their names inside [`Plan::output_dir`].
+pub struct CollectedFiles {
+    /// The content of the output file. `None` if the agent has no output file.
+    pub output: Option<FileExcerpt>,
+    /// Artifacts, with names relative to [`CommandPlan::output_dir`].
     pub artifacts: Vec<Artifact>,
 }
 
-/// The beginning and the end of a file, each cut at a line where it can be.
+/// The head and the tail of a file. The head ends after a line or a word, if it has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ends {
+pub struct FileExcerpt {
     pub head: Vec<u8>,
-    /// How many bytes between them were not read.
+    /// The number of bytes between head and tail.
     pub missing: u64,
     pub tail: Vec<u8>,
 }
 
-/// Makes the folders and writes the input file, for our own account alone.
-pub fn prepare(plan: &Plan) -> Result<Before, Failure> {
-    for folder in FOLDERS.map(|name| plan.scratch.join(name)) {
-        make_folder(&folder).map_err(|error| failed("make the folder", &folder, &error))?;
+/// Creates the directories and writes the input file and the attached files. Only the current user can read them.
+/// Returns the state of the output file. Fails if a file cannot be written, or if a directory outside of the scratch
+/// directory does not exist.
+pub fn prepare_files(plan: &CommandPlan) -> Result<FilesBefore, RunFailure> {
+    for dir in SCRATCH_DIRS.map(|name| plan.scratch.join(name)) {
+        create_dir(&dir).map_err(|error| failed("create the directory", &dir, &error))?;
     }
     if let Some(file) = &plan.input_file {
-        make_parent(&plan.scratch, &file.path)?;
+        create_parent(&plan.scratch, &file.path)?;
         write(&file.path, file.text.as_bytes()).map_err(|error| failed("write the input file", &file.path, &error))?;
     }
-    attach(&plan.scratch, &plan.files)?;
+    write_attached_files(&plan.scratch, &plan.files)?;
     let Some(output) = &plan.output_file else {
-        return Ok(Before::default());
+        return Ok(FilesBefore::default());
     };
-    make_parent(&plan.scratch, output)?;
-    Ok(Before { output: output.symlink_metadata().ok().map(|about| Mark::of(&about)) })
+    create_parent(&plan.scratch, output)?;
+    Ok(FilesBefore { output: output.symlink_metadata().ok().map(|metadata| FileStamp::new(&metadata)) })
 }
 
-/// Writes the files that came with a request.
-pub fn attach(scratch: &Path, files: &[Attached]) -> Result<(), Failure> {
+/// Writes the attached files of a request. Existing files are replaced. Fails if a file cannot be written.
+pub fn write_attached_files(scratch: &Path, files: &[AttachedFile]) -> Result<(), RunFailure> {
     for file in files {
         let path = file.path(scratch);
-        make_parent(scratch, &path)?;
+        create_parent(scratch, &path)?;
         write(&path, &file.bytes).map_err(|error| failed("write the file", &path, &error))?;
     }
     Ok(())
 }
 
-/// Whether there is something to [`collect`]. Takes no time worth speaking of.
-pub(crate) fn left_files(plan: &Plan) -> bool {
+/// Returns true if [`collect_files`] may find something. It is fast enough to run on an async thread.
+pub(crate) fn has_files_to_collect(plan: &CommandPlan) -> bool {
     plan.output_file.is_some() || fs::read_dir(&plan.output_dir).is_ok_and(|mut entries| entries.next().is_some())
 }
 
-/// Reads the output file, of which at most `limit` bytes are kept, and lists the artifacts.
-pub fn collect(plan: &Plan, before: &Before, limit: usize) -> Result<Collected, Failure> {
+/// Reads at most `limit` bytes of the output file and lists the artifacts, sorted by name. Fails if the agent has not
+/// written its output file, or if the file cannot be read.
+pub fn collect_files(plan: &CommandPlan, before: &FilesBefore, limit: usize) -> Result<CollectedFiles, RunFailure> {
     let output = match &plan.output_file {
-        Some(path) => Some(read(plan, path, before, limit)?),
+        Some(path) => Some(read_output(plan, path, before, limit)?),
         None => None,
     };
     let mut artifacts = Vec::new();
-    // A link to another folder is not the one we made.
-    if plan.output_dir.symlink_metadata().is_ok_and(|about| about.is_dir()) {
-        list(&plan.output_dir, "", 0, &mut artifacts);
+    // The agent may have replaced the directory by a link to another one.
+    if plan.output_dir.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        list_artifacts(&plan.output_dir, "", 0, &mut artifacts);
     }
     artifacts.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(Collected { output, artifacts })
+    Ok(CollectedFiles { output, artifacts })
 }
 
-fn make_folder(path: &Path) -> io::Result<()> {
+fn create_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Only inside scratch: other folders are there, or wrong.
-fn make_parent(scratch: &Path, path: &Path) -> Result<(), Failure> {
+/// Creates the parent directory of a file inside the scratch directory. Fails if a parent outside of it does not exist.
+fn create_parent(scratch: &Path, path: &Path) -> Result<(), RunFailure> {
     match path.parent() {
-        Some(folder) if folder.starts_with(scratch) => {
-            make_folder(folder).map_err(|error| failed("make the folder", folder, &error))
+        Some(parent) if parent.starts_with(scratch) => {
+            create_dir(parent).map_err(|error| failed("create the directory", parent, &error))
         }
-        Some(folder) if !folder.is_dir() => {
-            Err(Failure::permanent(format!("there is no folder {} for the file {}", folder.display(), path.display())))
+        Some(parent) if !parent.is_dir() => {
+            let message = format!("the directory of the file {} does not exist", path.display());
+            Err(RunFailure::permanent(message))
         }
         _ => Ok(()),
     }
 }
 
-/// A new file each time, so that neither a link nor old permissions matter.
+/// Writes a new file. Removes an existing one first, so that links and old permissions have no effect.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -122,9 +128,13 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(bytes)
 }
 
-fn read(plan: &Plan, path: &Path, before: &Before, limit: usize) -> Result<Ends, Failure> {
+/// Returns the output file, or its head and tail if it has more than `limit` bytes.
+///
+/// Fails if the agent has not written the file since `before`, if a link leads out of the scratch directory, or if it
+/// is not a regular file or cannot be read.
+fn read_output(plan: &CommandPlan, path: &Path, before: &FilesBefore, limit: usize) -> Result<FileExcerpt, RunFailure> {
     let shown = path.display();
-    let absent = || Failure::agent(format!("the agent wrote no output file ({shown})"));
+    let absent = || RunFailure::agent(format!("the agent wrote no output file ({shown})"));
     if path.starts_with(&plan.scratch) && !stays_inside(&plan.scratch, path) {
         return Err(absent());
     }
@@ -132,28 +142,31 @@ fn read(plan: &Plan, path: &Path, before: &Before, limit: usize) -> Result<Ends,
     let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
     let mut file = opened.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => absent(),
-        _ => Failure::agent(format!("the agent's output file {shown} cannot be read: {error}")),
+        _ => RunFailure::agent(format!("the agent's output file {shown} cannot be read: {error}")),
     })?;
-    let about = file.metadata().map_err(|error| failed("read", path, &error))?;
-    if !about.is_file() {
-        return Err(Failure::agent(format!("the agent's output file {shown} is not a file")));
+    let metadata = file.metadata().map_err(|error| failed("read", path, &error))?;
+    if !metadata.is_file() {
+        return Err(RunFailure::agent(format!("the agent's output file {shown} is not a file")));
     }
-    if before.output.as_ref() == Some(&Mark::of(&about)) {
+    if before.output.as_ref() == Some(&FileStamp::new(&metadata)) {
         return Err(absent());
     }
-    ends(&mut file, limit).map_err(|error| failed("read", path, &error))
+    read_excerpt(&mut file, limit).map_err(|error| failed("read", path, &error))
 }
 
-/// Whether no folder on the way is a link to somewhere else.
+/// Returns true if the real parent directory of the file is inside the scratch directory. Returns false if one of them
+/// does not exist.
 fn stays_inside(scratch: &Path, path: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
     match (real(scratch), path.parent().and_then(real)) {
-        (Some(scratch), Some(folder)) => folder.starts_with(scratch),
+        (Some(scratch), Some(parent)) => parent.starts_with(scratch),
         _ => false,
     }
 }
 
-fn ends(file: &mut File, limit: usize) -> io::Result<Ends> {
+/// Reads the head and the tail of a file, together at most `limit` bytes. A file that fits in the limit is read
+/// completely, into the head. Fails if the file cannot be read.
+fn read_excerpt(file: &mut File, limit: usize) -> io::Result<FileExcerpt> {
     let tail_limit = (limit / 2) as u64;
     let head_limit = limit as u64 - tail_limit;
     let mut head = Vec::new();
@@ -164,41 +177,43 @@ fn ends(file: &mut File, limit: usize) -> io::Result<Ends> {
     file.take(tail_limit).read_to_end(&mut tail)?;
     if (head.len() + tail.len()) as u64 >= size {
         head.append(&mut tail);
-        return Ok(Ends { head, missing: 0, tail });
+        return Ok(FileExcerpt { head, missing: 0, tail });
     }
     let blank = |bytes: &[u8]| bytes.iter().rposition(u8::is_ascii_whitespace);
     let line = head.iter().rposition(|byte| *byte == b'\n').or_else(|| blank(&head));
     head.truncate(line.map_or(head.len(), |at| at + 1));
     let missing = size - (head.len() + tail.len()) as u64;
-    Ok(Ends { head, missing, tail })
+    Ok(FileExcerpt { head, missing, tail })
 }
 
-/// What cannot be read is not listed: the run is not worse for it.
-fn list(folder: &Path, prefix: &str, depth: usize, artifacts: &mut Vec<Artifact>) {
-    let Ok(entries) = fs::read_dir(folder) else {
+/// Adds the artifacts in a directory and its subdirectories, at most [`MAX_ARTIFACTS`]. `prefix` is the path of the
+/// directory with a slash at the end, and `depth` its depth, at most [`MAX_DEPTH`]. Links and special files are
+/// ignored. Files that cannot be read are left out: they do not make the run fail.
+fn list_artifacts(dir: &Path, prefix: &str, depth: usize, artifacts: &mut Vec<Artifact>) {
+    let Ok(entries) = fs::read_dir(dir) else {
         return;
     };
     for entry in entries.flatten() {
         if artifacts.len() >= MAX_ARTIFACTS {
             return;
         }
-        let (Ok(name), Ok(about)) = (entry.file_name().into_string(), entry.metadata()) else {
+        let (Ok(name), Ok(metadata)) = (entry.file_name().into_string(), entry.metadata()) else {
             continue;
         };
-        if about.is_file() {
-            artifacts.push(Artifact { name: format!("{prefix}{name}"), size: about.len() });
-        } else if about.is_dir() && depth < MAX_DEPTH {
-            list(&entry.path(), &format!("{prefix}{name}/"), depth + 1, artifacts);
+        if metadata.is_file() {
+            artifacts.push(Artifact { name: format!("{prefix}{name}"), size: metadata.len() });
+        } else if metadata.is_dir() && depth < MAX_DEPTH {
+            list_artifacts(&entry.path(), &format!("{prefix}{name}/"), depth + 1, artifacts);
         }
     }
 }
 
-impl Mark {
-    fn of(about: &fs::Metadata) -> Self {
-        Self { inode: about.ino(), size: about.size(), changed: (about.ctime(), about.ctime_nsec()) }
+impl FileStamp {
+    fn new(metadata: &fs::Metadata) -> Self {
+        Self { inode: metadata.ino(), size: metadata.size(), changed: (metadata.ctime(), metadata.ctime_nsec()) }
     }
 }
 
-fn failed(what: &str, path: &Path, error: &io::Error) -> Failure {
-    Failure::system(format!("failed to {what} {}: {error}", path.display()))
+fn failed(action: &str, path: &Path, error: &io::Error) -> RunFailure {
+    RunFailure::system(format!("failed to {action} {}: {error}", path.display()))
 }

@@ -1,7 +1,7 @@
-//! What is run: an agent's configuration and one run's request, made into a command.
+//! Builds the command of a run from the configuration of the agent and the request.
 //!
-//! Making a plan reads what the configuration refers to and looks for the program; it writes nothing and starts
-//! nothing. [`prepare`] and [`collect`] do the work with files, before and after.
+//! Making a plan reads the referenced variables and files and finds the program. It writes nothing and starts nothing.
+//! [`prepare_files`] and [`collect_files`] handle the files before and after the run.
 
 mod attached;
 mod environment;
@@ -20,172 +20,174 @@ use model::agent::{Agent, InputPattern, OutputPattern};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-pub use attached::{Attached, attached};
-pub(crate) use files::left_files;
-pub use files::{Before, Collected, Ends, attach, collect, prepare};
+pub use attached::{AttachedFile, attached_files};
+pub(crate) use files::has_files_to_collect;
+pub use files::{CollectedFiles, FileExcerpt, FilesBefore, collect_files, prepare_files, write_attached_files};
 use template::{Expanded, Values};
 
-use crate::Failure;
+use crate::RunFailure;
 
-/// Linux takes no longer argument or variable (MAX_ARG_STRLEN, with its NUL).
-const MAX_ARGUMENT: usize = 128 * 1024 - 1;
-/// What Linux takes of both together where the stack has its usual 8 MiB, less some room for whoever starts it.
-const MAX_COMMAND: usize = 2 * 1024 * 1024 - 64 * 1024;
+/// The maximum length of one argument or variable on Linux (`MAX_ARG_STRLEN`, without the NUL), in bytes.
+const MAX_ARGUMENT_BYTES: usize = 128 * 1024 - 1;
+/// The maximum total length of arguments and variables on Linux with the default stack of 8 MiB, less a reserve for the
+/// guardian, in bytes.
+const MAX_COMMAND_BYTES: usize = 2 * 1024 * 1024 - 64 * 1024;
 
-/// What every scratch folder has in it: for temporary files, and for what is kept of a run.
-pub(crate) const FOLDERS: [&str; 2] = ["tmp", OUTPUT];
-const OUTPUT: &str = "artifacts";
+/// The directories in every scratch directory: for temporary files and for artifacts.
+pub(crate) const SCRATCH_DIRS: [&str; 2] = ["tmp", ARTIFACTS_DIR];
+const ARTIFACTS_DIR: &str = "artifacts";
 
-/// What one run asks for.
+/// The input of one run.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct CommandRequest {
     pub execution_id: Uuid,
     pub input: String,
     pub parameters: Map<String, Value>,
     pub working_directory: Option<PathBuf>,
-    /// Taken as they are: nothing in them is looked up.
+    /// Used literally: references are not resolved.
     pub envs: BTreeMap<String, String>,
-    /// What came with it.
-    pub files: Vec<Attached>,
-    pub started: Timestamp,
+    pub files: Vec<AttachedFile>,
+    pub started_at: Timestamp,
 }
 
-/// The variables that every run of the agent has, or which of them has no value.
-pub(crate) fn variables_of(
+/// Returns the variables that every run of the agent gets. Fails if a referenced variable or file is missing.
+pub(crate) fn agent_variables(
     agent: &Agent,
-    ours: impl Fn(&str) -> Option<String>,
-) -> Result<BTreeMap<String, String>, Failure> {
-    Ok(environment::make(agent, &BTreeMap::new(), "", ours)?.variables)
+    own: impl Fn(&str) -> Option<String>,
+) -> Result<BTreeMap<String, String>, RunFailure> {
+    Ok(environment::build(agent, &BTreeMap::new(), "", own)?.variables)
 }
 
-/// A command and everything around it.
+/// A command with its environment, its input and its files.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Plan {
-    /// Absolute, there, and executable.
+pub struct CommandPlan {
+    /// The absolute path of an existing, executable file.
     pub program: PathBuf,
     pub args: Vec<String>,
-    /// All of it: nothing is inherited.
+    /// The complete environment: nothing is inherited.
     pub env: BTreeMap<String, String>,
-    /// The scratch folder where no directory was asked for.
+    /// The working directory. It is the scratch directory if none is configured.
     pub cwd: PathBuf,
-    pub input: Input,
-    /// To be written before the program starts.
+    pub input: InputDelivery,
+    /// Written before the program starts.
     pub input_file: Option<InputFile>,
-    /// The same.
-    pub files: Vec<Attached>,
-    /// Read when the program has ended.
+    /// Written before the program starts.
+    pub files: Vec<AttachedFile>,
+    /// Read after the program has ended.
     pub output_file: Option<PathBuf>,
-    /// What the program leaves here are artifacts.
+    /// Files in this directory are artifacts.
     pub output_dir: PathBuf,
     pub scratch: PathBuf,
-    /// For the redactor.
+    /// Values that the redactor removes from the output.
     pub secrets: Vec<String>,
-    /// Parameters of the run that neither the command nor a JSON-RPC request takes.
+    /// Parameters of the run that neither the command nor a JSON-RPC request uses.
     pub unused: Vec<String>,
 }
 
-/// How the program gets its input.
+/// The method that passes the input to the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
-    /// Written to it, then closed.
+pub enum InputDelivery {
+    /// Written to standard input, which is then closed.
     Stdin(String),
-    /// In [`Plan::input_file`], named in the arguments.
+    /// Written to [`CommandPlan::input_file`]. Its path is an argument.
     File,
     Argument,
-    /// Spoken with it: see [`crate::rpc`].
+    /// Sent as a JSON-RPC message. See [`crate::rpc`].
     JsonRpc,
 }
 
+/// A file with the input of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputFile {
     pub path: PathBuf,
     pub text: String,
 }
 
-impl Plan {
-    /// `scratch` is a folder of this run alone; `variables` are our own.
+impl CommandPlan {
+    /// Returns the plan of a run. `scratch` is a directory that only this run uses. `variables` looks up variables of
+    /// adjutant. Fails if the configuration or the request is unusable, for example if the program does not exist.
     pub fn make(
         agent: &Agent,
-        run: &Run,
+        run: &CommandRequest,
         scratch: &Path,
         variables: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, RunFailure> {
         let size = run.input.len() as u64;
         if size > agent.max_input_size {
-            let most = agent.max_input_size;
-            return Err(Failure::permanent(format!("the input has {size} bytes, max_input_size is {most}")));
+            let limit = agent.max_input_size;
+            return Err(RunFailure::permanent(format!("the input has {size} bytes; max_input_size is {limit}")));
         }
         let scratch = std::path::absolute(scratch).map_err(|error| {
-            Failure::system(format!("the scratch folder {} is no path: {error}", scratch.display()))
+            RunFailure::system(format!("the scratch directory {} is not a valid path: {error}", scratch.display()))
         })?;
-        let shown = text(&scratch)?;
-        let environment = environment::make(agent, &run.envs, &format!("{shown}/tmp"), &variables)?;
+        let scratch_text = utf8(&scratch)?;
+        let environment = environment::build(agent, &run.envs, &format!("{scratch_text}/tmp"), &variables)?;
         let mut env = environment.variables;
         let secrets = environment.secrets;
-        // Is there where there is something in it.
-        env.insert("ADJUTANT_FILES".to_owned(), format!("{shown}/{}", attached::FOLDER));
+        // The directory exists only if files are attached.
+        env.insert("ADJUTANT_FILES".to_owned(), format!("{scratch_text}/{}", attached::ATTACHED_DIR));
         env.insert("ADJUTANT_EXECUTION_ID".to_owned(), run.execution_id.to_string());
         let home = env.get("HOME").map(String::as_str);
         let path = env.get("PATH").map(String::as_str).unwrap_or_default();
         let program = program::find(&agent.executable_path, path, home)?;
         let cwd = directory(agent, run, home)?.unwrap_or_else(|| scratch.clone());
-        let output_dir = scratch.join(OUTPUT);
+        let output_dir = scratch.join(ARTIFACTS_DIR);
 
-        let named: Vec<&str> =
+        let placeholders: Vec<&str> =
             agent.args.iter().chain(agent.cli_args.values()).flat_map(|arg| template::names(arg)).collect();
-        let mut values = Values::of(&agent.parameters, &run.parameters);
+        let mut values = Values::new(&agent.parameters, &run.parameters);
         values.set("execution_id", run.execution_id.to_string());
-        values.set("timestamp", run.started.strftime("%Y%m%dT%H%M%SZ").to_string());
+        values.set("timestamp", run.started_at.strftime("%Y%m%dT%H%M%SZ").to_string());
         values.set("agent_id", agent.id.as_str());
-        values.set("output_dir", format!("{shown}/artifacts"));
-        values.set("files", format!("{shown}/{}", attached::FOLDER));
-        values.set("scratch", shown);
+        values.set("output_dir", format!("{scratch_text}/artifacts"));
+        values.set("files", format!("{scratch_text}/{}", attached::ATTACHED_DIR));
+        values.set("scratch", scratch_text);
 
         let mut input_path = None;
-        if agent.input_pattern == InputPattern::File || named.contains(&"input_file") {
+        if agent.input_pattern == InputPattern::File || placeholders.contains(&"input_file") {
             let template = agent.input_file_template.as_deref().unwrap_or("input.txt");
             input_path = Some(file("input_file_template", template, &values, &[&scratch])?);
         }
         let mut output_file = None;
-        let told = named.contains(&"output_file");
-        if agent.output_pattern == OutputPattern::File || told {
+        let is_passed = placeholders.contains(&"output_file");
+        if agent.output_pattern == OutputPattern::File || is_passed {
             output_file = Some(match &agent.output_file_template {
-                Some(template) if told => file("output_file_template", template, &values, &[&scratch])?,
-                // Nobody tells the program, so the name is the program's own, in the directory where it works.
+                Some(template) if is_passed => file("output_file_template", template, &values, &[&scratch])?,
+                // The program chooses the name itself and writes the file to its working directory.
                 Some(template) => file("output_file_template", template, &values, &[&cwd, &scratch])?,
-                None if told => scratch.join("output.txt"),
+                None if is_passed => scratch.join("output.txt"),
                 None => {
-                    let message = "the output is to be read from a file, but nothing tells the program which";
+                    let message = "the output is read from a file, but the program does not get its path";
                     let advice =
-                        "put {{output_file}} into args, or say by output_file_template what it writes by itself";
-                    return Err(Failure::permanent(format!("{message}: {advice}")));
+                        "put {{output_file}} into args, or set output_file_template to the file that it writes";
+                    return Err(RunFailure::permanent(format!("{message}: {advice}")));
                 }
             });
         }
         let files = [("input_file", &input_path), ("output_file", &output_file)];
         for (name, path) in files {
             if let Some(path) = path {
-                values.set(name, text(path)?.to_owned());
+                values.set(name, utf8(path)?.to_owned());
             }
         }
         values.set_input(&run.input);
-        let args = arguments(agent, &named, &values)?;
-        fits(&args, &env, agent)?;
+        let args = arguments(agent, &placeholders, &values)?;
+        check_size(&args, &env, agent)?;
 
         let input = match agent.input_pattern {
-            InputPattern::Stdin => Input::Stdin(run.input.clone()),
-            InputPattern::File => Input::File,
-            InputPattern::Args => Input::Argument,
-            InputPattern::JsonRpc => Input::JsonRpc,
+            InputPattern::Stdin => InputDelivery::Stdin(run.input.clone()),
+            InputPattern::File => InputDelivery::File,
+            InputPattern::Args => InputDelivery::Argument,
+            InputPattern::JsonRpc => InputDelivery::JsonRpc,
         };
         let templates = [&agent.input_file_template, &agent.output_file_template];
-        let taken: Vec<&str> = named
+        let used: Vec<&str> = placeholders
             .into_iter()
             .chain(templates.into_iter().flatten().flat_map(|template| template::names(template)))
             .collect();
         let unused = match input {
-            Input::JsonRpc => Vec::new(),
-            _ => run.parameters.keys().filter(|name| !taken.contains(&name.as_str())).cloned().collect(),
+            InputDelivery::JsonRpc => Vec::new(),
+            _ => run.parameters.keys().filter(|name| !used.contains(&name.as_str())).cloned().collect(),
         };
         let input_file = input_path.map(|path| InputFile { path, text: run.input.clone() });
         let files = run.files.clone();
@@ -206,55 +208,61 @@ impl Plan {
     }
 }
 
-/// Variables are left out: they have secrets.
-impl fmt::Debug for Plan {
+/// Leaves out the variables and the arguments, because they may contain secrets.
+impl fmt::Debug for CommandPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { program, args, cwd, .. } = self;
-        f.debug_struct("Plan").field("program", program).field("args", &args.len()).field("cwd", cwd).finish()
+        f.debug_struct("CommandPlan").field("program", program).field("args", &args.len()).field("cwd", cwd).finish()
     }
 }
 
-fn directory(agent: &Agent, run: &Run, home: Option<&str>) -> Result<Option<PathBuf>, Failure> {
-    let asked = run.working_directory.as_deref().map(text).transpose()?;
-    let Some(directory) = asked.or(agent.working_directory.as_deref()) else {
+/// Returns the working directory of the request, or otherwise of the agent. Returns `None` if neither is set. Fails if
+/// it does not exist or is not a directory.
+fn directory(agent: &Agent, run: &CommandRequest, home: Option<&str>) -> Result<Option<PathBuf>, RunFailure> {
+    let requested = run.working_directory.as_deref().map(utf8).transpose()?;
+    let Some(directory) = requested.or(agent.working_directory.as_deref()) else {
         return Ok(None);
     };
     let directory = program::absolute(directory, home)?;
     let shown = directory.display();
     match directory.metadata() {
-        Err(error) => Err(Failure::permanent(format!("the working directory {shown} cannot be used: {error}"))),
-        Ok(about) if !about.is_dir() => {
-            Err(Failure::permanent(format!("the working directory {shown} is not a directory")))
+        Err(error) => Err(RunFailure::permanent(format!("the working directory {shown} cannot be used: {error}"))),
+        Ok(metadata) if !metadata.is_dir() => {
+            Err(RunFailure::permanent(format!("the working directory {shown} is not a directory")))
         }
         Ok(_) => Ok(Some(directory)),
     }
 }
 
-/// The file a template names. A relative one is in the first of `places`, and in one of them whatever the values are;
-/// an absolute one stays in the directory that the template itself begins with.
-fn file(field: &str, template: &str, values: &Values<'_>, places: &[&Path]) -> Result<PathBuf, Failure> {
+/// Returns the path that a template expands to.
+///
+/// A relative path is joined to the first directory of `roots` and must be inside one of them. An absolute path must be
+/// inside the directory that the fixed beginning of the template names. Fails otherwise.
+fn file(field: &str, template: &str, values: &Values<'_>, roots: &[&Path]) -> Result<PathBuf, RunFailure> {
     let expanded = values.expand(field, template)?.text;
     if expanded.contains('\0') {
-        return Err(Failure::permanent(format!("{field} becomes a name with a NUL in it")));
+        return Err(RunFailure::permanent(format!("{field} expands to a path with a NUL byte")));
     }
     let fixed = template.split("{{").next().unwrap_or_default();
     let fixed = fixed.rfind('/').map_or("", |end| &fixed[..=end]);
-    let absolute = template.starts_with('/').then(|| normal(Path::new(fixed)));
-    let places: Vec<PathBuf> = match absolute {
-        Some(folder) => vec![folder],
-        None => places.iter().map(|place| normal(place)).collect(),
+    let absolute = template.starts_with('/').then(|| normalize(Path::new(fixed)));
+    let roots: Vec<PathBuf> = match absolute {
+        Some(root) => vec![root],
+        None => roots.iter().map(|root| normalize(root)).collect(),
     };
-    let path = normal(&places[0].join(&expanded));
-    let inside = |place: &PathBuf| path.starts_with(place) && path != *place;
-    if expanded.ends_with('/') || !places.iter().any(inside) {
-        let place = places[0].display();
-        return Err(Failure::permanent(format!("{field} becomes '{expanded}', which is no file inside {place}")));
+    let path = normalize(&roots[0].join(&expanded));
+    let is_inside = |root: &PathBuf| path.starts_with(root) && path != *root;
+    if expanded.ends_with('/') || !roots.iter().any(is_inside) {
+        let root = roots[0].display();
+        return Err(RunFailure::permanent(format!(
+            "{field} expands to '{expanded}', which is not a file inside {root}"
+        )));
     }
     Ok(path)
 }
 
-/// The path without `.` and `..`, by its letters alone.
-fn normal(path: &Path) -> PathBuf {
+/// Returns the path without `.` and `..`. Does not access the file system.
+fn normalize(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {
         match part {
@@ -268,24 +276,26 @@ fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-fn arguments(agent: &Agent, named: &[&str], values: &Values<'_>) -> Result<Vec<String>, Failure> {
+/// Returns the arguments in order: `args`, `cli_args`, then the input or the path of the input file if the input
+/// pattern needs it and no placeholder contains it. Fails if a template is invalid or an argument is not allowed.
+fn arguments(agent: &Agent, placeholders: &[&str], values: &Values<'_>) -> Result<Vec<String>, RunFailure> {
     let mut args = Vec::new();
     for (at, template) in agent.args.iter().enumerate() {
         let field = format!("args[{at}]");
-        push(&mut args, &field, values.expand(&field, template)?)?;
+        push_argument(&mut args, &field, values.expand(&field, template)?)?;
     }
     for (key, template) in &agent.cli_args {
         args.push(if key.starts_with('-') { key.clone() } else { format!("--{key}") });
         if !template.is_empty() {
             let field = format!("cli_args.{key}");
-            push(&mut args, &field, values.expand(&field, template)?)?;
+            push_argument(&mut args, &field, values.expand(&field, template)?)?;
         }
     }
     match agent.input_pattern {
-        InputPattern::Args if !named.contains(&"input") => {
-            push(&mut args, "input", values.expand("input", "{{input}}")?)?
+        InputPattern::Args if !placeholders.contains(&"input") => {
+            push_argument(&mut args, "input", values.expand("input", "{{input}}")?)?
         }
-        InputPattern::File if !named.contains(&"input_file") => {
+        InputPattern::File if !placeholders.contains(&"input_file") => {
             args.push(values.expand("input", "{{input_file}}")?.text)
         }
         _ => {}
@@ -293,45 +303,55 @@ fn arguments(agent: &Agent, named: &[&str], values: &Values<'_>) -> Result<Vec<S
     Ok(args)
 }
 
-/// Refuses what the program would take for one of its options, chosen by somebody who may only ask for a run.
-fn push(args: &mut Vec<String>, field: &str, expanded: Expanded) -> Result<(), Failure> {
-    let Expanded { text, foreign_start } = expanded;
+/// Adds an argument. Fails if it contains a NUL byte. Also fails if its beginning comes from the request and the
+/// program could take it for an option: a caller must not be able to add options. Numbers and arguments after `--` are
+/// allowed.
+fn push_argument(args: &mut Vec<String>, field: &str, expanded: Expanded) -> Result<(), RunFailure> {
+    let Expanded { text, starts_with_request } = expanded;
     if text.contains('\0') {
-        let message = format!("{field} has a NUL in it, which no argument can have");
-        return Err(Failure::permanent(format!("{message}: let the agent take its input by stdin or file")));
+        let message = format!("{field} contains a NUL byte, which is not possible in an argument");
+        return Err(RunFailure::permanent(format!("{message}: let the agent take its input by stdin or file")));
     }
-    let option = text.len() > 1 && text.starts_with('-') && text.parse::<f64>().is_err();
-    if foreign_start && option && !args.iter().any(|arg| arg == "--") {
+    let is_option = text.len() > 1 && text.starts_with('-') && text.parse::<f64>().is_err();
+    if starts_with_request && is_option && !args.iter().any(|arg| arg == "--") {
         let message = format!("{field} begins with '-' and could be taken for an option of the program");
         let advice = "put -- before it in args, write --option={{name}}, or use stdin or file";
-        return Err(Failure::permanent(format!("{message}: {advice}")));
+        return Err(RunFailure::permanent(format!("{message}: {advice}")));
     }
     args.push(text);
     Ok(())
 }
 
-fn fits(args: &[String], env: &BTreeMap<String, String>, agent: &Agent) -> Result<(), Failure> {
+/// Fails if the arguments or the variables exceed a limit of the system.
+fn check_size(args: &[String], env: &BTreeMap<String, String>, agent: &Agent) -> Result<(), RunFailure> {
     const ADVICE: &str = "let the agent take its input by stdin or file (input_pattern)";
-    if let Some(long) = args.iter().find(|arg| arg.len() > MAX_ARGUMENT) {
-        let message = format!("an argument of {} has {} bytes, the system takes {MAX_ARGUMENT}", agent.id, long.len());
-        return Err(Failure::permanent(format!("{message}: {ADVICE}")));
+    if let Some(long) = args.iter().find(|arg| arg.len() > MAX_ARGUMENT_BYTES) {
+        let message = format!(
+            "an argument of {} has {} bytes; the limit of the system is {MAX_ARGUMENT_BYTES}",
+            agent.id,
+            long.len()
+        );
+        return Err(RunFailure::permanent(format!("{message}: {ADVICE}")));
     }
-    if let Some((name, _)) = env.iter().find(|(name, value)| name.len() + 1 + value.len() > MAX_ARGUMENT) {
-        return Err(Failure::permanent(format!(
-            "the variable {name} is longer than the system takes ({MAX_ARGUMENT})"
+    if let Some((name, _)) = env.iter().find(|(name, value)| name.len() + 1 + value.len() > MAX_ARGUMENT_BYTES) {
+        return Err(RunFailure::permanent(format!(
+            "the variable {name} is longer than {MAX_ARGUMENT_BYTES} bytes, the limit of the system"
         )));
     }
-    // Each has a NUL and a pointer.
+    // Each one also needs a NUL byte and a pointer of 8 bytes.
     let args: usize = args.iter().map(|arg| arg.len() + 9).sum();
     let env: usize = env.iter().map(|(name, value)| name.len() + value.len() + 10).sum();
-    if args + env > MAX_COMMAND {
-        let message = format!("arguments and variables have {} bytes, the system takes {MAX_COMMAND}", args + env);
-        return Err(Failure::permanent(format!("{message}: {ADVICE}")));
+    if args + env > MAX_COMMAND_BYTES {
+        let message = format!(
+            "arguments and variables have {} bytes; the limit of the system is {MAX_COMMAND_BYTES}",
+            args + env
+        );
+        return Err(RunFailure::permanent(format!("{message}: {ADVICE}")));
     }
     Ok(())
 }
 
-/// Paths are put into arguments, which are text.
-fn text(path: &Path) -> Result<&str, Failure> {
-    path.to_str().ok_or_else(|| Failure::permanent(format!("the path {} is not UTF-8", path.display())))
+/// Returns the path as text, because arguments are text. Fails if the path is not UTF-8.
+fn utf8(path: &Path) -> Result<&str, RunFailure> {
+    path.to_str().ok_or_else(|| RunFailure::permanent(format!("the path {} is not UTF-8", path.display())))
 }

@@ -1,84 +1,96 @@
-//! `{{name}}` in arguments and file names.
+//! Placeholders such as `{{name}}` in arguments and file names.
 //!
-//! Expanded once: a value that has `{{` in it stays as it is.
+//! Templates are expanded once: `{{` in a value is not expanded.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::Failure;
+use crate::RunFailure;
 
-/// What stands for a name, and whether whoever asked for the run chose it.
+/// The value of a placeholder.
 #[derive(Clone, Debug)]
-struct Entry<'a> {
+struct TemplateValue<'a> {
     value: Cow<'a, str>,
-    foreign: bool,
+    /// The value comes from the request and not from the configuration.
+    from_request: bool,
 }
 
+/// The values of all placeholders.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Values<'a>(BTreeMap<&'a str, Entry<'a>>);
+pub(super) struct Values<'a>(BTreeMap<&'a str, TemplateValue<'a>>);
 
-/// A template with values in it.
+/// An expanded template.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Expanded {
     pub(super) text: String,
-    /// Whether its first character was chosen by whoever asked for the run.
-    pub(super) foreign_start: bool,
+    /// The first character comes from the request.
+    pub(super) starts_with_request: bool,
 }
 
 impl<'a> Values<'a> {
-    /// The run's parameters over the agent's own.
-    pub(super) fn of(defaults: &'a BTreeMap<String, Value>, given: &'a Map<String, Value>) -> Self {
+    /// Returns the parameters of the agent, replaced by those of the run.
+    pub(super) fn new(defaults: &'a BTreeMap<String, Value>, given: &'a Map<String, Value>) -> Self {
         let defaults = defaults.iter().map(|(name, value)| (name, value, false));
         let given = given.iter().map(|(name, value)| (name, value, true));
         let entries = defaults.chain(given);
-        Self(entries.map(|(name, value, foreign)| (name.as_str(), Entry { value: shown(value), foreign })).collect())
+        Self(
+            entries
+                .map(|(name, value, from_request)| {
+                    (name.as_str(), TemplateValue { value: to_text(value), from_request })
+                })
+                .collect(),
+        )
     }
 
-    /// Something of ours, which no parameter can replace.
+    /// Sets a built-in value. It replaces a parameter with the same name.
     pub(super) fn set(&mut self, name: &'a str, value: impl Into<Cow<'a, str>>) {
-        self.0.insert(name, Entry { value: value.into(), foreign: false });
+        self.0.insert(name, TemplateValue { value: value.into(), from_request: false });
     }
 
+    /// Sets the input. It counts as a value of the request.
     pub(super) fn set_input(&mut self, input: &'a str) {
-        self.0.insert("input", Entry { value: input.into(), foreign: true });
+        self.0.insert("input", TemplateValue { value: input.into(), from_request: true });
     }
 
-    pub(super) fn expand(&self, field: &str, template: &str) -> Result<Expanded, Failure> {
-        let mut expanded = Expanded { text: String::with_capacity(template.len()), foreign_start: false };
+    /// Expands a template. `field` names the setting in errors. Fails if a placeholder is unknown or not closed.
+    pub(super) fn expand(&self, field: &str, template: &str) -> Result<Expanded, RunFailure> {
+        let mut expanded = Expanded { text: String::with_capacity(template.len()), starts_with_request: false };
         let mut rest = template;
         while let Some((before, after)) = rest.split_once("{{") {
-            let Some((name, behind)) = after.split_once("}}") else {
-                return Err(Failure::permanent(format!("{field} has {{{{ without }}}}")));
+            let Some((name, remaining)) = after.split_once("}}") else {
+                return Err(RunFailure::permanent(format!("{field} contains {{{{ without }}}}")));
             };
             expanded.text.push_str(before);
             let name = name.trim();
             let Some(entry) = self.0.get(name) else {
                 return Err(self.unknown(field, name));
             };
-            expanded.foreign_start |= expanded.text.is_empty() && entry.foreign && !entry.value.is_empty();
+            expanded.starts_with_request |= expanded.text.is_empty() && entry.from_request && !entry.value.is_empty();
             expanded.text.push_str(&entry.value);
-            rest = behind;
+            rest = remaining;
         }
         expanded.text.push_str(rest);
         Ok(expanded)
     }
 
-    fn unknown(&self, field: &str, name: &str) -> Failure {
+    /// Returns the failure for an unknown placeholder. Its message lists the known ones.
+    fn unknown(&self, field: &str, name: &str) -> RunFailure {
         let known: Vec<_> = self.0.keys().copied().collect();
         let known = known.join(", ");
-        let message = format!("{field} has {{{{{name}}}}}, which nothing stands for: give a parameter of that name");
-        Failure::permanent(format!("{message}, or use one of {known}"))
+        let message = format!("{field} contains the unknown placeholder {{{{{name}}}}}");
+        RunFailure::permanent(format!("{message}: define a parameter with this name, or use one of {known}"))
     }
 }
 
-/// The names in a template.
+/// Yields the names of the placeholders in a template. A placeholder that is not closed is left out.
 pub(super) fn names(template: &str) -> impl Iterator<Item = &str> {
     template.split("{{").skip(1).filter_map(|after| after.split_once("}}")).map(|(name, _)| name.trim())
 }
 
-fn shown(value: &Value) -> Cow<'_, str> {
+/// Returns a string as it is, null as an empty text, and any other value as JSON.
+fn to_text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => text.into(),
         Value::Null => "".into(),
@@ -97,30 +109,31 @@ mod tests {
     }
 
     #[test]
-    fn values_are_put_in_once() {
+    fn templates_are_expanded_once() {
         // SUP-2
         let defaults = map(json!({"a": "{{b}}", "b": 2, "c": true, "e": null})).into_iter().collect();
         let given = map(json!({"d": {"x": [1]}, "b": 3.5}));
-        let mut values = Values::of(&defaults, &given);
+        let mut values = Values::new(&defaults, &given);
         values.set("b-c", "built in");
         let text = |template| values.expand("args[0]", template).map(|expanded| expanded.text);
         assert_eq!(text("{{a}}-{{ b }}-{{c}}-{{d}}-{{e}}-{{b-c}}}").unwrap(), r#"{{b}}-3.5-true-{"x":[1]}--built in}"#);
         assert_eq!(text("no {braces} }}").unwrap(), "no {braces} }}");
         let unknown = text("x{{model}}").unwrap_err();
-        let message = "args[0] has {{model}}, which nothing stands for: give a parameter of that name, or use one of a, b, b-c, c, d, e";
-        assert_eq!(unknown, Failure::permanent(message));
-        assert_eq!(text("{{a").unwrap_err().message, "args[0] has {{ without }}");
+        let message = "args[0] contains the unknown placeholder {{model}}: define a parameter with this name, \
+                       or use one of a, b, b-c, c, d, e";
+        assert_eq!(unknown, RunFailure::permanent(message));
+        assert_eq!(text("{{a").unwrap_err().message, "args[0] contains {{ without }}");
     }
 
     #[test]
-    fn whoever_chose_the_beginning_is_known() {
+    fn source_of_the_first_character_is_known() {
         let defaults = map(json!({"own": "-x"})).into_iter().collect();
-        let given = map(json!({"theirs": "-y", "empty": ""}));
-        let values = Values::of(&defaults, &given);
-        for (template, foreign) in
-            [("{{own}}{{theirs}}", false), ("{{theirs}}", true), ("{{empty}}{{theirs}}", true), ("a{{theirs}}", false)]
+        let given = map(json!({"given": "-y", "empty": ""}));
+        let values = Values::new(&defaults, &given);
+        for (template, from_request) in
+            [("{{own}}{{given}}", false), ("{{given}}", true), ("{{empty}}{{given}}", true), ("a{{given}}", false)]
         {
-            assert_eq!(values.expand("x", template).unwrap().foreign_start, foreign, "{template}");
+            assert_eq!(values.expand("x", template).unwrap().starts_with_request, from_request, "{template}");
         }
     }
 }

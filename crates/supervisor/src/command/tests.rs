@@ -1,10 +1,10 @@
-//! What command becomes of which agent and run, and what is done with files.
+//! Tests of the command that an agent and a run produce, and of their files.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use model::agent::Draft;
-use model::execution::{Artifact, Category};
+use model::agent::AgentDraft;
+use model::execution::{Artifact, ErrorCategory};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -13,26 +13,26 @@ use super::*;
 fn agent(extra: Value) -> Agent {
     let mut value = json!({"id": "mine", "executable_path": "/bin/cat"});
     value.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
-    model::json::from_value::<Draft>(value).unwrap().check().unwrap()
+    model::json::from_value::<AgentDraft>(value).unwrap().check().unwrap()
 }
 
-fn run(input: &str) -> Run {
-    Run {
+fn run(input: &str) -> CommandRequest {
+    CommandRequest {
         execution_id: Uuid::from_u128(7),
         input: input.to_owned(),
         parameters: Map::new(),
         working_directory: None,
         envs: BTreeMap::new(),
         files: Vec::new(),
-        started: "2026-01-02T03:04:05.6Z".parse().unwrap(),
+        started_at: "2026-01-02T03:04:05.6Z".parse().unwrap(),
     }
 }
 
-fn with(input: &str, parameters: Value) -> Run {
-    Run { parameters: parameters.as_object().unwrap().clone(), ..run(input) }
+fn with(input: &str, parameters: Value) -> CommandRequest {
+    CommandRequest { parameters: parameters.as_object().unwrap().clone(), ..run(input) }
 }
 
-fn ours(name: &str) -> Option<String> {
+fn own_variables(name: &str) -> Option<String> {
     let value = match name {
         "PATH" => "/usr/bin:/bin",
         "HOME" => "/home/me",
@@ -45,23 +45,23 @@ fn ours(name: &str) -> Option<String> {
     Some(value.to_owned())
 }
 
-fn plan(agent: &Agent, run: &Run) -> Result<Plan, Failure> {
-    Plan::make(agent, run, Path::new("/scratch/7"), ours)
+fn plan(agent: &Agent, run: &CommandRequest) -> Result<CommandPlan, RunFailure> {
+    CommandPlan::make(agent, run, Path::new("/scratch/7"), own_variables)
 }
 
-fn args(extra: Value, run: &Run) -> Vec<String> {
+fn args(extra: Value, run: &CommandRequest) -> Vec<String> {
     plan(&agent(extra), run).unwrap().args
 }
 
-/// Why it will not do, which is always for somebody to change.
-fn refused(extra: Value, run: &Run) -> String {
+/// Returns the message of the failure, which is always permanent.
+fn refused(extra: Value, run: &CommandRequest) -> String {
     let failure = plan(&agent(extra), run).unwrap_err();
-    assert_eq!(failure.category, Category::Permanent);
+    assert_eq!(failure.category, ErrorCategory::Permanent);
     failure.message
 }
 
 #[test]
-fn arguments_come_in_order_with_what_they_name() {
+fn arguments_are_expanded_in_order() {
     // SUP-2
     let extra = json!({
         "args": ["-x", "{{execution_id}}", "{{timestamp}}/{{agent_id}}", "{{model}} {{n}}", "{{scratch}}", "{{output_dir}}"],
@@ -84,17 +84,18 @@ fn arguments_come_in_order_with_what_they_name() {
     let run = with("hello", json!({"model": "large {{n}}", "list": [1, {"a": true}], "spare": 1}));
     assert_eq!(args(extra.clone(), &run), expected);
     let plan = plan(&agent(extra), &run).unwrap();
-    assert_eq!(plan.input, Input::Stdin("hello".to_owned()));
+    assert_eq!(plan.input, InputDelivery::Stdin("hello".to_owned()));
     assert_eq!((plan.input_file, plan.output_file, plan.unused), (None, None, vec!["spare".to_owned()]));
     let message = refused(json!({"args": ["{{modle}}"]}), &run);
     assert!(
-        message.starts_with("args[0] has {{modle}}") && message.contains("execution_id, files, input, list, model"),
+        message.starts_with("args[0] contains the unknown placeholder {{modle}}")
+            && message.contains("execution_id, files, input, list, model"),
         "{message}"
     );
 }
 
 #[test]
-fn the_input_is_where_the_pattern_says() {
+fn input_is_passed_by_the_configured_pattern() {
     // SUP-2
     let by_args = |args: &[&str]| json!({"input_pattern": "args", "args": args});
     assert_eq!(args(by_args(&["-p"]), &run("hello")), ["-p", "hello"]);
@@ -106,21 +107,21 @@ fn the_input_is_where_the_pattern_says() {
     let by_file = plan(&by_file, &run("hello")).unwrap();
     assert_eq!(by_file.args, ["/scratch/7/in/3.md"]);
     let file = InputFile { path: "/scratch/7/in/3.md".into(), text: "hello".to_owned() };
-    assert_eq!((by_file.input, by_file.input_file), (Input::File, Some(file)));
+    assert_eq!((by_file.input, by_file.input_file), (InputDelivery::File, Some(file)));
     assert_eq!(
         args(json!({"input_pattern": "file", "args": ["{{input_file}}", "-x"]}), &run("")),
         ["/scratch/7/input.txt", "-x"]
     );
-    let spoken = plan(&agent(json!({"agent_type": "json-rpc"})), &with("hello", json!({"a": 1}))).unwrap();
-    assert_eq!((spoken.input, spoken.args.len(), spoken.unused.len()), (Input::JsonRpc, 0, 0));
+    let json_rpc = plan(&agent(json!({"agent_type": "json-rpc"})), &with("hello", json!({"a": 1}))).unwrap();
+    assert_eq!((json_rpc.input, json_rpc.args.len(), json_rpc.unused.len()), (InputDelivery::JsonRpc, 0, 0));
 }
 
 #[test]
-fn the_output_file_is_named_to_the_program_or_known() {
+fn output_file_is_passed_or_configured() {
     // SUP-2
-    let told = plan(&agent(json!({"output_pattern": "file", "args": ["-o", "{{output_file}}"]})), &run("")).unwrap();
-    assert_eq!(told.args, ["-o", "/scratch/7/output.txt"]);
-    assert_eq!(told.output_file.unwrap(), Path::new("/scratch/7/output.txt"));
+    let passed = plan(&agent(json!({"output_pattern": "file", "args": ["-o", "{{output_file}}"]})), &run("")).unwrap();
+    assert_eq!(passed.args, ["-o", "/scratch/7/output.txt"]);
+    assert_eq!(passed.output_file.unwrap(), Path::new("/scratch/7/output.txt"));
     let fixed = |extra: Value| plan(&agent(extra), &run("")).unwrap().output_file.unwrap();
     assert_eq!(
         fixed(json!({"output_pattern": "file", "output_file_template": "out.md"})),
@@ -135,7 +136,7 @@ fn the_output_file_is_named_to_the_program_or_known() {
 }
 
 #[test]
-fn no_parameter_leads_out_of_the_folder() {
+fn parameters_cannot_leave_the_directory() {
     for (template, name) in [
         ("{{name}}", "../6/input.txt"),
         ("{{name}}", "/etc/passwd"),
@@ -148,14 +149,14 @@ fn no_parameter_leads_out_of_the_folder() {
     ] {
         let extra = json!({"input_pattern": "file", "input_file_template": template});
         let message = refused(extra, &with("", json!({"name": name})));
-        assert!(message.contains("which is no file inside"), "{template} {name}: {message}");
+        assert!(message.contains("which is not a file inside"), "{template} {name}: {message}");
     }
     let inside = json!({"input_pattern": "file", "input_file_template": "{{scratch}}/a/{{name}}"});
     assert_eq!(args(inside, &with("", json!({"name": "../b..c"}))), ["/scratch/7/b..c"]);
 }
 
 #[test]
-fn a_run_chooses_no_options() {
+fn requests_cannot_add_options() {
     let by_args = |args: &[&str]| json!({"input_pattern": "args", "args": args});
     assert!(refused(by_args(&["-p"]), &run("--yolo")).starts_with("input begins with '-'"));
     assert!(refused(by_args(&["{{input}}"]), &run("- milk")).starts_with("args[0] begins with '-'"));
@@ -167,22 +168,22 @@ fn a_run_chooses_no_options() {
 }
 
 #[test]
-fn what_no_command_line_takes_is_refused_before_it_is_tried() {
+fn commands_beyond_system_limits_are_rejected() {
     let by_args = json!({"input_pattern": "args", "max_input_size": 3_000_000});
-    let long = "x".repeat(MAX_ARGUMENT);
+    let long = "x".repeat(MAX_ARGUMENT_BYTES);
     assert_eq!(args(by_args.clone(), &run(&long)), [long.as_str()]);
     assert!(refused(by_args.clone(), &run(&format!("{long}x"))).ends_with("by stdin or file (input_pattern)"));
     let mut many = by_args.clone();
     many["args"] = json!(vec!["{{input}}"; 20]);
     assert!(refused(many, &run(&long)).starts_with("arguments and variables have 262"));
-    assert!(refused(by_args, &run("a\0b")).starts_with("input has a NUL in it"));
-    assert_eq!(plan(&agent(json!({})), &run("a\0b")).unwrap().input, Input::Stdin("a\0b".to_owned()));
+    assert!(refused(by_args, &run("a\0b")).starts_with("input contains a NUL byte"));
+    assert_eq!(plan(&agent(json!({})), &run("a\0b")).unwrap().input, InputDelivery::Stdin("a\0b".to_owned()));
     let message = refused(json!({"max_input_size": 4}), &run("hello"));
-    assert_eq!(message, "the input has 5 bytes, max_input_size is 4");
+    assert_eq!(message, "the input has 5 bytes; max_input_size is 4");
 }
 
 #[test]
-fn the_environment_is_ours_in_small_then_the_agents_then_the_runs() {
+fn environment_combines_adjutant_agent_and_run() {
     // SUP-1, SUP-9
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), "  of the file\n").unwrap();
@@ -191,7 +192,7 @@ fn the_environment_is_ours_in_small_then_the_agents_then_the_runs() {
         "D": "${HOME}/d", "PATH": "/nowhere:${PATH}", "E": "agent's",
     }});
     let envs = [("E", "${KEY}"), ("E_TOKEN", "run's secret")].map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let run = Run { envs: envs.into(), ..run("") };
+    let run = CommandRequest { envs: envs.into(), ..run("") };
     let plan = plan(&agent(extra), &run).unwrap();
     let expected = json!({
         "A": "x value-of-key-value-of-other$", "ADJUTANT_EXECUTION_ID": "00000000-0000-0000-0000-000000000007",
@@ -214,14 +215,14 @@ fn the_environment_is_ours_in_small_then_the_agents_then_the_runs() {
         refused(json!({"envs": {"A": "file:/gone"}}), &self::run("")).contains("envs.A needs the file /gone: No such")
     );
     assert!(refused(json!({"envs": {"A": "${KEY"}}), &self::run("")).contains("${ without }"));
-    let reserved = Run { envs: [("ADJUTANT_X".to_owned(), String::new())].into(), ..self::run("") };
+    let reserved = CommandRequest { envs: [("ADJUTANT_X".to_owned(), String::new())].into(), ..self::run("") };
     assert!(refused(json!({}), &reserved).contains("'ADJUTANT_X'"));
     let terminal = json!({"mode": "interactive", "session": {"terminal": true}});
     assert_eq!(self::plan(&agent(terminal), &self::run("")).unwrap().env["TERM"], "xterm-256color");
 }
 
 #[test]
-fn the_program_is_found_on_the_path_of_the_child() {
+fn program_is_found_on_the_path_of_the_agent() {
     // SUP-1
     let folder = TempDir::new().unwrap();
     let shown = folder.path().to_str().unwrap();
@@ -239,15 +240,15 @@ fn the_program_is_found_on_the_path_of_the_child() {
     let at_home = json!({"executable_path": "~/good", "envs": {"HOME": shown}});
     assert_eq!(program(at_home), folder.path().join("good"));
     let at = |path: String| refused(json!({"executable_path": path}), &run(""));
-    assert!(at(format!("{shown}/plain")).ends_with("plain is not executable: chmod +x makes it so"));
+    assert!(at(format!("{shown}/plain")).ends_with("plain is not executable: make it executable with chmod +x"));
     assert!(at(format!("{shown}/gone")).contains("gone cannot be run: No such file"));
     assert!(at("/tmp/".to_owned()).ends_with("is a directory"));
 }
 
 #[test]
-fn the_directory_is_the_runs_the_agents_or_its_own() {
-    let cwd = |extra: Value, asked: Option<&str>| {
-        plan(&agent(extra), &Run { working_directory: asked.map(PathBuf::from), ..run("") })
+fn working_directory_comes_from_the_run_then_the_agent() {
+    let cwd = |extra: Value, requested: Option<&str>| {
+        plan(&agent(extra), &CommandRequest { working_directory: requested.map(PathBuf::from), ..run("") })
     };
     assert_eq!(cwd(json!({}), None).unwrap().cwd, Path::new("/scratch/7"));
     assert_eq!(cwd(json!({"working_directory": "/usr"}), None).unwrap().cwd, Path::new("/usr"));
@@ -256,24 +257,25 @@ fn the_directory_is_the_runs_the_agents_or_its_own() {
     assert!(gone.message.starts_with("the working directory /gone cannot be used"));
 }
 
-/// A plan whose scratch folder is there.
-fn real(extra: Value) -> (TempDir, Plan) {
+/// Returns a plan with a scratch directory on disk.
+fn plan_on_disk(extra: Value) -> (TempDir, CommandPlan) {
     let folder = TempDir::new().unwrap();
-    let plan = Plan::make(&agent(extra), &run("hello"), &folder.path().join("a/b"), ours).unwrap();
+    let plan = CommandPlan::make(&agent(extra), &run("hello"), &folder.path().join("a/b"), own_variables).unwrap();
     (folder, plan)
 }
 
 #[test]
-fn files_are_written_for_ourselves_alone_and_read_back() {
+fn files_are_private_and_read_back() {
     // SUP-2, SUP-9
-    let (_folder, plan) = real(json!({"agent_type": "file-file", "args": ["{{input_file}}", "{{output_file}}"]}));
-    let before = prepare(&plan).unwrap();
+    let (_folder, plan) =
+        plan_on_disk(json!({"agent_type": "file-file", "args": ["{{input_file}}", "{{output_file}}"]}));
+    let before = prepare_files(&plan).unwrap();
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     let input = &plan.input_file.as_ref().unwrap().path;
     assert_eq!(fs::read_to_string(input).unwrap(), "hello");
     assert_eq!((mode(input), mode(&plan.scratch), mode(Path::new(&plan.env["TMPDIR"]))), (0o600, 0o700, 0o700));
-    let absent = collect(&plan, &before, 100).unwrap_err();
-    assert_eq!(absent.category, Category::AgentError);
+    let absent = collect_files(&plan, &before, 100).unwrap_err();
+    assert_eq!(absent.category, ErrorCategory::AgentError);
     assert!(absent.message.starts_with("the agent wrote no output file"));
 
     fs::write(plan.output_file.as_ref().unwrap(), "one two three four").unwrap();
@@ -282,32 +284,32 @@ fn files_are_written_for_ourselves_alone_and_read_back() {
     fs::write(plan.output_dir.join("deep/er/a.txt"), "").unwrap();
     symlink("/etc/passwd", plan.output_dir.join("link")).unwrap();
     symlink("/etc", plan.output_dir.join("folder")).unwrap();
-    let collected = collect(&plan, &before, 100).unwrap();
-    assert_eq!(collected.output, Some(Ends { head: b"one two three four".into(), ..Ends::default() }));
+    let collected = collect_files(&plan, &before, 100).unwrap();
+    assert_eq!(collected.output, Some(FileExcerpt { head: b"one two three four".into(), ..FileExcerpt::default() }));
     let artifact = |name: &str, size| Artifact { name: name.to_owned(), size };
     assert_eq!(collected.artifacts, [artifact("deep/er/a.txt", 0), artifact("z.txt", 5)]);
-    let clipped = collect(&plan, &before, 12).unwrap().output.unwrap();
-    assert_eq!(clipped, Ends { head: b"one ".into(), missing: 8, tail: b"e four".into() });
-    // What was there before is not this run's.
-    let again = prepare(&plan).unwrap();
-    assert!(collect(&plan, &again, 100).is_err());
+    let clipped = collect_files(&plan, &before, 12).unwrap().output.unwrap();
+    assert_eq!(clipped, FileExcerpt { head: b"one ".into(), missing: 8, tail: b"e four".into() });
+    // A file that existed before belongs to an earlier run.
+    let again = prepare_files(&plan).unwrap();
+    assert!(collect_files(&plan, &again, 100).is_err());
 }
 
 #[test]
-fn what_is_no_file_is_not_read() {
+fn links_and_pipes_are_not_read_as_output() {
     let (_folder, plan) =
-        real(json!({"output_pattern": "file", "args": ["{{output_file}}"], "output_file_template": "o/x"}));
-    let before = prepare(&plan).unwrap();
+        plan_on_disk(json!({"output_pattern": "file", "args": ["{{output_file}}"], "output_file_template": "o/x"}));
+    let before = prepare_files(&plan).unwrap();
     let output = plan.output_file.as_ref().unwrap();
-    let why = || collect(&plan, &before, 100).unwrap_err().message;
+    let message = || collect_files(&plan, &before, 100).unwrap_err().message;
     symlink("/etc/passwd", output).unwrap();
-    assert!(why().contains("cannot be read"), "{}", why());
+    assert!(message().contains("cannot be read"), "{}", message());
     fs::remove_file(output).unwrap();
     rustix::fs::mknodat(rustix::fs::CWD, output, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-    assert!(why().contains("is not a file"), "{}", why());
+    assert!(message().contains("is not a file"), "{}", message());
     fs::remove_file(output).unwrap();
     fs::remove_dir(output.parent().unwrap()).unwrap();
     symlink("/etc", output.parent().unwrap()).unwrap();
-    let plan = Plan { output_file: Some(plan.scratch.join("o/passwd")), ..plan };
-    assert!(collect(&plan, &before, 100).unwrap_err().message.contains("wrote no output file"));
+    let plan = CommandPlan { output_file: Some(plan.scratch.join("o/passwd")), ..plan };
+    assert!(collect_files(&plan, &before, 100).unwrap_err().message.contains("wrote no output file"));
 }

@@ -1,4 +1,4 @@
-//! The node's side: starts the guardian, hands it launches, passes on what it tells, and replaces it when it dies.
+//! The side of the node: starts the guardian, sends it launches, forwards its reports, and replaces it if it dies.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -18,59 +18,64 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::launch::Launch;
-use super::protocol::{self, Inbox, MAX_FRAME, Report, Request};
+use super::protocol::{self, FrameReader, GuardianReport, GuardianRequest, MAX_FRAME};
 use super::stdio::Stdio;
-use super::{Error, Exit, GUARDIAN, GUARDIAN_MARK, How, NODE_MARK, Sign, Usage, sweep};
+use super::{
+    ChildEvent, ChildExit, Error, ExitReason, GUARDIAN_ARGUMENT, GUARDIAN_VARIABLE, NODE_VARIABLE, ProcessUsage, sweep,
+};
 
-/// Orders that wait for us, and frames that wait for the guardian.
-const QUEUE: usize = 256;
-/// Signs that wait for their reader; the last places are kept for the end.
-const SIGNS: usize = 16;
-const LAST_SIGNS: usize = 2;
-/// For a guardian to say hello, and to be gone after it has closed its end.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The capacity of the queues of commands and of outgoing frames.
+const QUEUE_CAPACITY: usize = 256;
+/// The capacity of the queue of events of one child.
+const EVENT_CAPACITY: usize = 16;
+/// The number of entries of the event queue that are reserved for the end of the child.
+const RESERVED_EVENTS: usize = 2;
+/// The timeout for the first report of a guardian, and for its exit after it has closed the socket.
+const GUARDIAN_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Settings for the start of a guardian.
 #[derive(Debug, Clone)]
-pub struct Options {
-    /// A program whose `main` begins with [`intercept`](super::intercept): our own.
+pub struct GuardianOptions {
+    /// A program that calls [`intercept`](super::intercept) first in `main`. By default the current program.
     pub program: PathBuf,
-    /// A guardian that says nothing for so long when it is asked something is killed and replaced.
-    pub patience: Duration,
+    /// A guardian that does not answer a request within this time is killed and replaced.
+    pub response_timeout: Duration,
 }
 
-impl Default for Options {
+impl Default for GuardianOptions {
     fn default() -> Self {
-        Self { program: "/proc/self/exe".into(), patience: Duration::from_secs(30) }
+        Self { program: "/proc/self/exe".into(), response_timeout: Duration::from_secs(30) }
     }
 }
 
-/// A handle on the guardian of this node. When the last one and the last `Child` are dropped, it ends what is left.
+/// A handle to the guardian of this node. When the last handle and the last `Child` are dropped, the guardian ends all
+/// remaining programs.
 #[derive(Debug, Clone)]
 pub struct Guardian {
-    orders: mpsc::Sender<Order>,
+    commands: mpsc::Sender<ClientCommand>,
 }
 
-/// A program that was started. Dropping it stops the program.
+/// A started program. Dropping it stops the program.
 #[derive(Debug)]
 pub struct Child {
     pub pid: u32,
-    /// The sandbox that was asked for is in force. False where none was, and where the kernel has none.
+    /// The requested sandbox is enforced. False if none was requested or if the kernel does not support it.
     pub confined: bool,
-    signs: mpsc::Receiver<Sign>,
-    control: Control,
+    events: mpsc::Receiver<ChildEvent>,
+    control: ChildControl,
 }
 
-/// Ends a program from elsewhere than where its signs are read.
+/// Ends a program independently of the task that reads its events.
 #[derive(Debug, Clone)]
-pub struct Control {
+pub struct ChildControl {
     id: Uuid,
-    /// The same execution may have been started again meanwhile; that is not ours to end.
+    /// The number of the launch. A later launch of the same execution is not affected.
     launch: u64,
-    orders: mpsc::Sender<Order>,
+    commands: mpsc::Sender<ClientCommand>,
 }
 
 #[derive(Debug)]
-enum Order {
+enum ClientCommand {
     Launch {
         launch: Box<Launch>,
         stdio: Stdio,
@@ -83,87 +88,92 @@ enum Order {
     },
     Renew(Duration),
     Stop(oneshot::Sender<()>),
-    /// For tests and for reports.
+    /// Returns the process id of the guardian.
     Pid(oneshot::Sender<Option<u32>>),
 }
 
 impl Guardian {
-    /// Starts the guardian. Must be called before agents are; needs a runtime.
-    pub async fn start(options: Options) -> Result<Self, Error> {
-        let connection = Connection::open(&options).await.map_err(Error::Start)?;
-        let (orders, inbox) = mpsc::channel(QUEUE);
-        let keeper = Keeper {
+    /// Starts the guardian. Must be called in a tokio runtime. Fails if the process cannot be started or does not
+    /// answer.
+    pub async fn start(options: GuardianOptions) -> Result<Self, Error> {
+        let connection = GuardianConnection::open(&options).await.map_err(Error::Start)?;
+        let (commands, received) = mpsc::channel(QUEUE_CAPACITY);
+        let client = GuardianClient {
             options,
-            orders: orders.downgrade(),
+            commands: commands.downgrade(),
             children: HashMap::new(),
             lease: None,
             launches: 0,
             unanswered: 0,
-            heard: Instant::now(),
+            last_report: Instant::now(),
         };
-        tokio::spawn(keeper.run(connection, inbox));
-        Ok(Self { orders })
+        tokio::spawn(client.run(connection, received));
+        Ok(Self { commands })
     }
 
-    /// Starts a program. What it was given as input and output is closed here whether or not that succeeds.
+    /// Starts a program and returns it. Closes the descriptors of `stdio` in this process in any case. Fails if the
+    /// program cannot be started or the guardian is not available.
     pub async fn spawn(&self, launch: Launch, stdio: Stdio) -> Result<Child, Error> {
         let (started, answer) = oneshot::channel();
-        let order = Order::Launch { launch: Box::new(launch), stdio, started };
-        self.orders.send(order).await.map_err(|_| Error::Stopped)?;
+        let command = ClientCommand::Launch { launch: Box::new(launch), stdio, started };
+        self.commands.send(command).await.map_err(|_| Error::Stopped)?;
         answer.await.map_err(|_| Error::Stopped)?
     }
 
-    /// Promises that the node is alive for so long. When no promise holds any more, the guardian kills everything and
-    /// starts nothing until there is a new one. Before the first promise it asks for none.
+    /// Renews the lease of the node for the time `lease` from now on. When the lease expires, the guardian kills all
+    /// programs and starts none until the next renewal. Before the first renewal, no lease is required.
     pub async fn renew(&self, lease: Duration) {
-        drop(self.orders.send(Order::Renew(lease)).await);
+        drop(self.commands.send(ClientCommand::Renew(lease)).await);
     }
 
-    /// Ends all programs, each with its grace, then the guardian, and comes back when nothing is left.
+    /// Ends all programs with their grace periods, then the guardian. Returns when no process is left.
     pub async fn stop(&self) {
         let (stopped, answer) = oneshot::channel();
-        if self.orders.send(Order::Stop(stopped)).await.is_ok() {
+        if self.commands.send(ClientCommand::Stop(stopped)).await.is_ok() {
             drop(answer.await);
         }
     }
 
-    /// The process that is the guardian now.
+    /// Returns the process id of the current guardian, if it runs.
     pub async fn pid(&self) -> Option<u32> {
-        let (tell, answer) = oneshot::channel();
-        self.orders.send(Order::Pid(tell)).await.ok()?;
+        let (reply, answer) = oneshot::channel();
+        self.commands.send(ClientCommand::Pid(reply)).await.ok()?;
         answer.await.ok()?
     }
 }
 
 impl Child {
-    /// The next sign; none after `Gone`.
-    pub async fn next(&mut self) -> Option<Sign> {
-        self.signs.recv().await
+    /// Waits for the next event. Returns `None` after `TreeEnded`.
+    pub async fn next(&mut self) -> Option<ChildEvent> {
+        self.events.recv().await
     }
 
-    /// Waits until nothing of it is left. The usage is that of everything.
-    pub async fn wait(&mut self) -> Exit {
-        let mut how = How::GuardianDied;
-        let mut last = Usage::default();
-        while let Some(sign) = self.next().await {
-            match sign {
-                Sign::Usage(usage) | Sign::Gone(usage) => last = usage,
-                Sign::Exited(exit) => (how, last) = (exit.how, exit.usage),
+    /// Waits until no process of the program is left. Returns its exit with the total usage. The reason is
+    /// `GuardianDied` if no exit was reported.
+    pub async fn wait(&mut self) -> ChildExit {
+        let mut reason = ExitReason::GuardianDied;
+        let mut last = ProcessUsage::default();
+        while let Some(event) = self.next().await {
+            match event {
+                ChildEvent::Usage(usage) | ChildEvent::TreeEnded(usage) => last = usage,
+                ChildEvent::Exited(exit) => (reason, last) = (exit.reason, exit.usage),
             }
         }
-        Exit { how, usage: last }
+        ChildExit { reason, usage: last }
     }
 
-    /// TERM to everything, and KILL after the grace of its launch.
+    /// Sends TERM to all processes of the program, and KILL after its grace period.
     pub async fn stop(&self) {
         self.control.stop().await;
     }
 
+    /// Sends KILL to all processes of the program.
     pub async fn kill(&self) {
         self.control.kill().await;
     }
 
-    pub fn control(&self) -> Control {
+    /// Returns a handle that can end the program.
+    pub fn control(&self) -> ChildControl {
         self.control.clone()
     }
 }
@@ -171,57 +181,66 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         let control = self.control.clone();
-        if let Err(mpsc::error::TrySendError::Full(order)) = control.orders.try_send(control.order(false))
+        if let Err(mpsc::error::TrySendError::Full(command)) = control.commands.try_send(control.command(false))
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            runtime.spawn(async move { drop(control.orders.send(order).await) });
+            runtime.spawn(async move { drop(control.commands.send(command).await) });
         }
     }
 }
 
-impl Control {
+impl ChildControl {
+    /// Like [`Child::stop`].
     pub async fn stop(&self) {
-        drop(self.orders.send(self.order(false)).await);
+        drop(self.commands.send(self.command(false)).await);
     }
 
+    /// Like [`Child::kill`].
     pub async fn kill(&self) {
-        drop(self.orders.send(self.order(true)).await);
+        drop(self.commands.send(self.command(true)).await);
     }
 
-    fn order(&self, kill: bool) -> Order {
-        Order::End { id: self.id, launch: self.launch, kill }
+    fn command(&self, kill: bool) -> ClientCommand {
+        ClientCommand::End { id: self.id, launch: self.launch, kill }
     }
 }
 
-/// The task behind the handles: the only one that talks to the guardian.
-struct Keeper {
-    options: Options,
-    /// For the children we give away; it does not keep us alive.
-    orders: mpsc::WeakSender<Order>,
-    children: HashMap<Uuid, Kept>,
-    /// What was promised last, for a guardian that replaces another.
+/// The state of the task behind the handles. Only this task communicates with the guardian.
+struct GuardianClient {
+    options: GuardianOptions,
+    /// Cloned into children. Weak, so that it does not keep the task alive.
+    commands: mpsc::WeakSender<ClientCommand>,
+    children: HashMap<Uuid, LaunchedChild>,
+    /// The end of the current lease, for a guardian that replaces another.
     lease: Option<Instant>,
+    /// The number of launches so far. It numbers the next one.
     launches: u64,
-    /// What the guardian has been asked since it spoke last, and when that was.
+    /// The number of requests since the last report.
     unanswered: usize,
-    heard: Instant,
+    /// The time of the last report, or of the first unanswered request after it.
+    last_report: Instant,
 }
 
-struct Kept {
-    /// Who waits for it to start.
+/// A program that the guardian starts or runs.
+struct LaunchedChild {
+    /// The caller of [`Guardian::spawn`], until the program has started.
     started: Option<oneshot::Sender<Result<Child, Error>>>,
-    signs: mpsc::Sender<Sign>,
-    /// Handed out with the answer.
-    unread: Option<mpsc::Receiver<Sign>>,
-    last: Usage,
+    events: mpsc::Sender<ChildEvent>,
+    /// The receiver of the events, until the program has started.
+    receiver: Option<mpsc::Receiver<ChildEvent>>,
+    last_usage: ProcessUsage,
+    /// The sessions in the last usage report, to find the processes if the guardian dies.
     sessions: Vec<i32>,
     exited: bool,
     launch: u64,
     grace: Duration,
 }
 
-impl Keeper {
-    async fn run(mut self, connection: Connection, mut orders: mpsc::Receiver<Order>) {
+impl GuardianClient {
+    /// Handles commands and reports until the guardian is stopped or all handles are dropped. Kills a guardian that
+    /// does not answer in time. After the death of a guardian, cleans up, and starts a replacement with the next
+    /// launch.
+    async fn run(mut self, connection: GuardianConnection, mut commands: mpsc::Receiver<ClientCommand>) {
         let mut connection = Some(connection);
         loop {
             let report = async {
@@ -230,237 +249,262 @@ impl Keeper {
                     None => std::future::pending().await,
                 }
             };
-            let silence = tokio::time::sleep_until(self.heard + self.options.patience);
+            let response_timeout = tokio::time::sleep_until(self.last_report + self.options.response_timeout);
             tokio::select! {
                 report = report => match report {
                     Ok(report) => {
-                        (self.unanswered, self.heard) = (0, Instant::now());
-                        self.pass_on(report);
-                    }
-                    Err(error) => {
                         self.unanswered = 0;
-                        tracing::error!(%error, "the guardian has died; everything it held is killed");
+                        self.last_report = Instant::now();
+                            self.forward(report);
+                        }
+                        Err(error) => {
+                        self.unanswered = 0;
+                        tracing::error!(%error, "the guardian has died; all its programs are killed");
                         if let Some(dead) = connection.take() {
-                            self.bury(dead).await;
+                            self.clean_up_after(dead).await;
                         }
                     }
                 },
-                // It is frozen or hangs: we notice its end as we do any other.
-                () = silence, if self.unanswered > 0 => {
+                // The guardian hangs. Kill it: its end is then handled like any other.
+                () = response_timeout, if self.unanswered > 0 => {
                     self.unanswered = 0;
-                    if let Some(mute) = connection.as_mut() {
-                        drop(mute.process.start_kill());
+                    if let Some(connection) = connection.as_mut() {
+                        drop(connection.process.start_kill());
                     }
                 }
-                order = orders.recv() => match order {
-                    Some(Order::Launch { launch, stdio, started }) => {
+                command = commands.recv() => match command {
+                    Some(ClientCommand::Launch { launch, stdio, started }) => {
                         if connection.is_none() {
-                            connection = self.replace().await.map_err(|error| tracing::error!(%error, "no guardian")).ok();
+                            let restarted = self.start_replacement().await;
+                            let log = |error| tracing::error!(%error, "the guardian could not be restarted");
+                            connection = restarted.map_err(log).ok();
                         }
                         match &connection {
                             Some(connection) => self.launch(connection, &launch, stdio, started).await,
                             None => drop(started.send(Err(Error::Died))),
                         }
                     }
-                    Some(Order::End { id, launch, kill }) => {
-                        if self.children.get(&id).is_some_and(|kept| kept.launch == launch) {
-                            let request = if kill { Request::Kill { id } } else { Request::Stop { id } };
+                    Some(ClientCommand::End { id, launch, kill }) => {
+                        if self.children.get(&id).is_some_and(|child| child.launch == launch) {
+                            let request = if kill { GuardianRequest::Kill { id } } else { GuardianRequest::Stop { id } };
                             send(connection.as_ref(), &request).await;
                         }
                     }
-                    Some(Order::Renew(lease)) => {
+                    Some(ClientCommand::Renew(lease)) => {
                         self.lease = Some(Instant::now() + lease);
                         if connection.is_some() {
-                            self.ask();
+                            self.expect_report();
                         }
-                        send(connection.as_ref(), &alive(lease)).await;
+                        send(connection.as_ref(), &lease_request(lease)).await;
                     }
-                    Some(Order::Pid(tell)) => drop(tell.send(connection.as_ref().and_then(|one| one.process.id()))),
-                    Some(Order::Stop(stopped)) => {
-                        orders.close();
+                    Some(ClientCommand::Pid(reply)) => {
+                        let _ = reply.send(connection.as_ref().and_then(|connection| connection.process.id()));
+                    }
+                    Some(ClientCommand::Stop(stopped)) => {
+                        commands.close();
                         if let Some(connection) = connection.take() {
                             self.finish(connection).await;
                         }
                         let _ = stopped.send(());
                         return;
                     }
-                    // Our end closes, and the guardian does the rest.
+                    // The socket closes, and the guardian ends all programs.
                     None => return,
                 },
             }
         }
     }
 
+    /// Sends a launch to the guardian. `started` receives the result when the guardian reports it. It receives an error
+    /// at once if the launch is too large or a program with the same id still runs.
     async fn launch(
         &mut self,
-        to: &Connection,
+        to: &GuardianConnection,
         launch: &Launch,
         stdio: Stdio,
         started: oneshot::Sender<Result<Child, Error>>,
     ) {
         let id = launch.id;
-        let bytes = match protocol::encode(&Request::Launch(Box::new(launch.clone()))) {
+        let bytes = match protocol::encode(&GuardianRequest::Launch(Box::new(launch.clone()))) {
             Ok(bytes) if bytes.len() <= MAX_FRAME => bytes,
             Ok(bytes) => return drop(started.send(Err(Error::TooLarge(bytes.len())))),
             Err(error) => return drop(started.send(Err(Error::Start(error)))),
         };
         if self.children.contains_key(&id) {
-            let fault = super::Fault::new(super::Cause::Id, None, format!("the execution {id} is still running"));
-            return drop(started.send(Err(Error::Refused(fault))));
+            let message = format!("the execution {id} is still running");
+            let error = super::LaunchError::new(super::LaunchErrorCause::Id, None, message);
+            return drop(started.send(Err(Error::Refused(error))));
         }
-        let (signs, unread) = mpsc::channel(SIGNS);
+        let (events, receiver) = mpsc::channel(EVENT_CAPACITY);
         self.launches += 1;
-        let kept = Kept {
+        let child = LaunchedChild {
             started: Some(started),
-            signs,
-            unread: Some(unread),
-            last: Usage::default(),
+            events,
+            receiver: Some(receiver),
+            last_usage: ProcessUsage::default(),
             sessions: Vec::new(),
             exited: false,
             launch: self.launches,
             grace: launch.grace,
         };
-        self.children.insert(id, kept);
-        self.ask();
+        self.children.insert(id, child);
+        self.expect_report();
         to.send(bytes, Some(stdio)).await;
     }
 
-    fn ask(&mut self) {
+    /// Starts the response timeout, unless it already runs.
+    fn expect_report(&mut self) {
         if self.unanswered == 0 {
-            self.heard = Instant::now();
+            self.last_report = Instant::now();
         }
         self.unanswered += 1;
     }
 
-    fn pass_on(&mut self, report: Report) {
+    /// Forwards a report to the child that it belongs to. Reports of unknown children are ignored. Usage is dropped if
+    /// the queue of the child is almost full.
+    fn forward(&mut self, report: GuardianReport) {
         match report {
-            Report::Hello => {}
-            Report::Started { id, pid, confined } => {
-                let Some(kept) = self.children.get_mut(&id) else { return };
-                let (Some(started), Some(signs)) = (kept.started.take(), kept.unread.take()) else { return };
-                // Nobody holds a handle any more, so nobody can want it.
-                let Some(orders) = self.orders.upgrade() else { return };
-                let control = Control { id, launch: kept.launch, orders };
-                // Where nobody waits for it any more, it is dropped, and thereby stopped.
-                drop(started.send(Ok(Child { pid: pid.unsigned_abs(), confined, signs, control })));
+            GuardianReport::Hello => {}
+            GuardianReport::Started { id, pid, confined } => {
+                let Some(child) = self.children.get_mut(&id) else { return };
+                let (Some(started), Some(events)) = (child.started.take(), child.receiver.take()) else { return };
+                // All handles were dropped, so no caller waits.
+                let Some(commands) = self.commands.upgrade() else { return };
+                let control = ChildControl { id, launch: child.launch, commands };
+                // If the caller does not wait any more, the child is dropped and thereby stopped.
+                drop(started.send(Ok(Child { pid: pid.unsigned_abs(), confined, events, control })));
             }
-            Report::Refused { id, fault } => {
-                if let Some(started) = self.children.remove(&id).and_then(|kept| kept.started) {
-                    drop(started.send(Err(Error::Refused(fault))));
+            GuardianReport::Refused { id, error } => {
+                if let Some(started) = self.children.remove(&id).and_then(|child| child.started) {
+                    drop(started.send(Err(Error::Refused(error))));
                 }
             }
-            Report::Usage { id, usage, sessions } => {
-                let Some(kept) = self.children.get_mut(&id) else { return };
-                (kept.last, kept.sessions) = (usage, sessions);
-                if kept.signs.capacity() > LAST_SIGNS {
-                    drop(kept.signs.try_send(Sign::Usage(usage)));
+            GuardianReport::Usage { id, usage, sessions } => {
+                let Some(child) = self.children.get_mut(&id) else { return };
+                (child.last_usage, child.sessions) = (usage, sessions);
+                if child.events.capacity() > RESERVED_EVENTS {
+                    drop(child.events.try_send(ChildEvent::Usage(usage)));
                 }
             }
-            Report::Exited { id, how, usage } => {
-                let Some(kept) = self.children.get_mut(&id) else { return };
-                (kept.last, kept.exited) = (usage, true);
-                drop(kept.signs.try_send(Sign::Exited(Exit { how, usage })));
+            GuardianReport::Exited { id, reason, usage } => {
+                let Some(child) = self.children.get_mut(&id) else { return };
+                (child.last_usage, child.exited) = (usage, true);
+                drop(child.events.try_send(ChildEvent::Exited(ChildExit { reason, usage })));
             }
-            Report::Gone { id, usage } => {
-                if let Some(kept) = self.children.remove(&id) {
-                    drop(kept.signs.try_send(Sign::Gone(usage)));
+            GuardianReport::TreeEnded { id, usage } => {
+                if let Some(child) = self.children.remove(&id) {
+                    drop(child.events.try_send(ChildEvent::TreeEnded(usage)));
                 }
             }
         }
     }
 
-    /// Nothing is told before nothing is left.
-    async fn bury(&mut self, dead: Connection) {
-        let mark = dead.mark.clone();
-        // Its own session, in which agents start, and those they have made.
+    /// Waits for the exit of a dead guardian and kills the processes that it has left. Then reports the end of all its
+    /// children: callers that still wait for a start get [`Error::Died`].
+    async fn clean_up_after(&mut self, dead: GuardianConnection) {
+        let marker = dead.marker.clone();
+        // The session of the guardian, in which agents start, and the sessions that they have created.
         let own = dead.pid;
-        let sessions = self.children.values().flat_map(|kept| kept.sessions.iter().copied()).chain([own]).collect();
+        let sessions = self.children.values().flat_map(|child| child.sessions.iter().copied()).chain([own]).collect();
         dead.close().await;
-        let swept = tokio::task::spawn_blocking(move || sweep::sweep_after(&mark, &sessions)).await;
+        let swept = tokio::task::spawn_blocking(move || sweep::sweep_after(&marker, &sessions)).await;
         if let Ok(count @ 1..) = swept {
-            tracing::warn!(count, "killed processes that the dead guardian had held");
+            tracing::warn!(count, "killed the processes of the dead guardian");
         }
-        for (_, kept) in self.children.drain() {
-            if let Some(started) = kept.started {
+        for (_, child) in self.children.drain() {
+            if let Some(started) = child.started {
                 drop(started.send(Err(Error::Died)));
                 continue;
             }
-            if !kept.exited {
-                drop(kept.signs.try_send(Sign::Exited(Exit { how: How::GuardianDied, usage: kept.last })));
+            if !child.exited {
+                drop(child.events.try_send(ChildEvent::Exited(ChildExit {
+                    reason: ExitReason::GuardianDied,
+                    usage: child.last_usage,
+                })));
             }
-            drop(kept.signs.try_send(Sign::Gone(Usage { rss: 0, processes: 0, ..kept.last })));
+            drop(child.events.try_send(ChildEvent::TreeEnded(ProcessUsage {
+                rss: 0,
+                processes: 0,
+                ..child.last_usage
+            })));
         }
     }
 
-    async fn replace(&self) -> io::Result<Connection> {
-        let connection = Connection::open(&self.options).await?;
+    /// Starts a guardian in place of a dead one, with the rest of the current lease. Fails if it cannot be started.
+    async fn start_replacement(&self) -> io::Result<GuardianConnection> {
+        let connection = GuardianConnection::open(&self.options).await?;
         if let Some(until) = self.lease {
-            send(Some(&connection), &alive(until.saturating_duration_since(Instant::now()))).await;
+            send(Some(&connection), &lease_request(until.saturating_duration_since(Instant::now()))).await;
         }
         Ok(connection)
     }
 
-    /// Until the guardian has closed its end, it tells how everything ends. What hangs in the kernel beyond its grace does
-    /// not hold us: the guardian is killed, and what it held is swept up as far as can be.
-    async fn finish(&mut self, mut connection: Connection) {
-        send(Some(&connection), &Request::Quit).await;
-        let grace = self.children.values().map(|kept| kept.grace).max().unwrap_or_default();
+    /// Ends the guardian and forwards its reports until it closes the socket. If a process hangs beyond its grace
+    /// period, the guardian is killed and its processes are swept.
+    async fn finish(&mut self, mut connection: GuardianConnection) {
+        send(Some(&connection), &GuardianRequest::Quit).await;
+        let grace = self.children.values().map(|child| child.grace).max().unwrap_or_default();
         let last = async {
             while let Ok(report) = connection.next().await {
-                self.pass_on(report);
+                self.forward(report);
             }
         };
-        if tokio::time::timeout(grace.saturating_add(PATIENCE), last).await.is_err() {
+        if tokio::time::timeout(grace.saturating_add(GUARDIAN_TIMEOUT), last).await.is_err() {
             drop(connection.process.start_kill());
         }
-        self.bury(connection).await;
+        self.clean_up_after(connection).await;
     }
 }
 
-fn alive(lease: Duration) -> Request {
-    Request::Alive { for_ms: u64::try_from(lease.as_millis()).unwrap_or(u64::MAX / 4) }
+/// Returns the request that renews the lease for this time.
+fn lease_request(lease: Duration) -> GuardianRequest {
+    GuardianRequest::Alive { for_ms: u64::try_from(lease.as_millis()).unwrap_or(u64::MAX / 4) }
 }
 
-async fn send(connection: Option<&Connection>, request: &Request) {
+/// Sends a request without descriptors. Does nothing without a connection.
+async fn send(connection: Option<&GuardianConnection>, request: &GuardianRequest) {
     if let (Some(connection), Ok(bytes)) = (connection, protocol::encode(request)) {
         connection.send(bytes, None).await;
     }
 }
 
-struct Connection {
+/// A running guardian and the socket to it.
+struct GuardianConnection {
     process: Process,
     pid: i32,
-    mark: String,
+    marker: String,
     socket: Arc<UnixStream>,
-    inbox: Inbox,
+    frames_in: FrameReader,
     outbox: mpsc::Sender<(Vec<u8>, Option<Stdio>)>,
 }
 
-impl Connection {
-    async fn open(options: &Options) -> io::Result<Self> {
-        /// Each guardian of this process has its own mark, so that what one held is told from what another holds.
+impl GuardianConnection {
+    /// Starts a guardian with a cleared environment and waits for its first report. Fails if the process cannot be
+    /// started, or does not answer within [`GUARDIAN_TIMEOUT`].
+    async fn open(options: &GuardianOptions) -> io::Result<Self> {
+        /// Makes the markers of the guardians of one node different.
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        let mark = format!("{}.{}", sweep::own_mark(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let marker = format!("{}.{}", sweep::own_marker(), COUNT.fetch_add(1, Ordering::Relaxed));
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
         let mut command = Command::new(&options.program);
-        command.arg(GUARDIAN).env_clear().env(GUARDIAN_MARK, "1").env(NODE_MARK, &mark);
-        // Where we are part of an execution ourselves, the guardian is too.
-        for inherited in [super::EXECUTION_MARK, "LD_LIBRARY_PATH"] {
+        command.arg(GUARDIAN_ARGUMENT).env_clear().env(GUARDIAN_VARIABLE, "1").env(NODE_VARIABLE, &marker);
+        // If this process belongs to an execution, the guardian belongs to it as well.
+        for inherited in [super::EXECUTION_ID_VARIABLE, "LD_LIBRARY_PATH"] {
             command.envs(std::env::var_os(inherited).map(|value: OsString| (inherited, value)));
         }
         command.stdin(std::os::fd::OwnedFd::from(theirs)).stdout(ProcessStdio::null());
         let process = command.spawn()?;
         let pid = process.id().map_or(0, |pid| pid as i32);
-        // It holds the other end of the socket.
+        // The command holds the other end of the socket.
         drop(command);
         let socket = Arc::new(UnixStream::from_std(ours)?);
-        let (outbox, frames) = mpsc::channel(QUEUE);
+        let (outbox, frames) = mpsc::channel(QUEUE_CAPACITY);
         tokio::spawn(write(socket.clone(), frames));
-        let mut connection = Self { process, pid, mark, socket, inbox: Inbox::default(), outbox };
-        match tokio::time::timeout(PATIENCE, connection.next()).await {
-            Ok(Ok(Report::Hello)) => Ok(connection),
-            Ok(Ok(_)) => Err(io::Error::other("it did not say hello")),
+        let mut connection = Self { process, pid, marker, socket, frames_in: FrameReader::default(), outbox };
+        match tokio::time::timeout(GUARDIAN_TIMEOUT, connection.next()).await {
+            Ok(Ok(GuardianReport::Hello)) => Ok(connection),
+            Ok(Ok(_)) => Err(io::Error::other("its first report was not a greeting")),
             Ok(Err(error)) => Err(error),
             Err(_) => {
                 drop(connection.process.start_kill());
@@ -469,34 +513,35 @@ impl Connection {
         }
     }
 
-    /// The next report; its end is an error. Loses nothing when it is dropped while it waits.
-    async fn next(&mut self) -> io::Result<Report> {
+    /// Waits for the next report. Fails if the socket is closed or a report is invalid. Cancel safe: no data is lost if
+    /// the future is dropped.
+    async fn next(&mut self) -> io::Result<GuardianReport> {
         loop {
-            if let Some(report) = self.inbox.next()? {
+            if let Some(report) = self.frames_in.next()? {
                 return Ok(report);
             }
             let socket = &self.socket;
-            let inbox = &mut self.inbox;
-            if socket.async_io(Interest::READABLE, || inbox.receive(socket)).await? == 0 {
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it has closed its end"));
+            let frames_in = &mut self.frames_in;
+            if socket.async_io(Interest::READABLE, || frames_in.receive(socket)).await? == 0 {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed"));
             }
         }
     }
 
-    /// A frame that cannot be sent is one to a dead guardian, which the reader notices.
+    /// Sends a frame. Errors are ignored: if the guardian is dead, the reader notices it.
     async fn send(&self, bytes: Vec<u8>, stdio: Option<Stdio>) {
         drop(self.outbox.send((bytes, stdio)).await);
     }
 
-    /// The process must be gone before what it held is looked for.
+    /// Waits for the exit of the process, so that the following sweep is complete. Kills it after [`GUARDIAN_TIMEOUT`].
     async fn close(mut self) {
-        if tokio::time::timeout(PATIENCE, self.process.wait()).await.is_err() {
+        if tokio::time::timeout(GUARDIAN_TIMEOUT, self.process.wait()).await.is_err() {
             drop(self.process.kill().await);
         }
     }
 }
 
-/// Writes frames one after the other; a descriptor is closed as soon as it has been sent.
+/// Writes frames in order until the queue is closed or a write fails. A descriptor is closed as soon as it is sent.
 async fn write(socket: Arc<UnixStream>, mut frames: mpsc::Receiver<(Vec<u8>, Option<Stdio>)>) {
     while let Some((bytes, stdio)) = frames.recv().await {
         let mut rest = bytes.as_slice();

@@ -1,4 +1,4 @@
-//! What to start and within which bounds, and why it could not be started. Plain data that goes over the socket.
+//! The description of a program to start, and the error if it cannot be started. Both are sent over the socket.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -13,48 +13,48 @@ use super::protocol::lossless;
 /// A program to start.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Launch {
-    /// The execution it runs for; at most one program at a time has it.
+    /// The id of the execution. Only one program with this id can run at a time.
     pub id: Uuid,
-    /// A path, or a name to look for in the `PATH` of `env`.
+    /// A path, or a name that is searched in the `PATH` of `env`.
     #[serde(with = "lossless::path")]
     pub program: PathBuf,
     #[serde(with = "lossless::list")]
     pub args: Vec<OsString>,
-    /// The whole environment; only our two marks are added.
+    /// The complete environment. Only the two marker variables are added.
     #[serde(with = "lossless::pairs")]
     pub env: Vec<(OsString, OsString)>,
     #[serde(with = "lossless::path")]
     pub cwd: PathBuf,
-    /// Its input and output are the slave of a pseudo terminal, which is to control it.
+    /// Input and output are a pseudo terminal, which becomes the controlling terminal.
     pub terminal: bool,
     pub sandbox: Option<Sandbox>,
-    pub limits: Limits,
-    /// The time between TERM and KILL.
+    pub limits: ProcessLimits,
+    /// The grace period between TERM and KILL.
     pub grace: Duration,
 }
 
-/// Reads and executes everything the user may, writes only below these paths.
+/// Limits write access to these paths. Reading and executing are not limited.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Sandbox {
     #[serde(with = "lossless::paths")]
     pub write: Vec<PathBuf>,
 }
 
-/// Bounds for each process of an execution; none where nothing is set. No process writes core files.
+/// Limits for each process of an execution. `None` means no limit. Core files are always disabled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct ProcessLimits {
     pub cpu_seconds: Option<u64>,
-    /// Bytes of address space.
+    /// Address space in bytes.
     pub memory: Option<u64>,
     pub open_files: Option<u64>,
-    /// Processes and threads of the user, not of the execution: the kernel counts no other way.
+    /// Processes and threads of the user. The kernel cannot count them for one execution.
     pub processes: Option<u64>,
-    /// Bytes of any one file.
+    /// Maximum size of a file in bytes.
     pub file_size: Option<u64>,
 }
 
 impl Launch {
-    /// A program with nothing but a directory to run in.
+    /// Returns a launch without arguments, variables, sandbox and limits.
     pub fn new(id: Uuid, program: impl Into<PathBuf>, cwd: impl Into<PathBuf>) -> Self {
         Self {
             id,
@@ -64,56 +64,56 @@ impl Launch {
             cwd: cwd.into(),
             terminal: false,
             sandbox: None,
-            limits: Limits::default(),
+            limits: ProcessLimits::default(),
             grace: Duration::from_secs(5),
         }
     }
 }
 
-/// Which part of a launch is wrong.
+/// The part of a launch that is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cause {
+pub enum LaunchErrorCause {
     Program,
     Directory,
     Arguments,
     Sandbox,
     Limits,
     Terminal,
-    /// The lease of the node has run out.
+    /// The lease of the node has expired.
     Lease,
-    /// An execution with this id is running.
+    /// A program with this id is already running.
     Id,
-    /// The machine: no memory, too many processes or open files.
+    /// A lack of memory, processes or open files on the machine.
     System,
 }
 
 /// Why a program was not started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fault {
-    pub cause: Cause,
-    /// The error of the kernel, where there was one.
+pub struct LaunchError {
+    pub cause: LaunchErrorCause,
+    /// The error of the system call, if one failed.
     pub errno: Option<i32>,
     pub message: String,
 }
 
-impl Fault {
-    pub(super) fn new(cause: Cause, errno: Option<i32>, message: impl Into<String>) -> Self {
+impl LaunchError {
+    pub(super) fn new(cause: LaunchErrorCause, errno: Option<i32>, message: impl Into<String>) -> Self {
         Self { cause, errno, message: message.into() }
     }
 
-    /// `NotFound`, `PermissionDenied` and so on; `Other` where the kernel was not asked.
+    /// Returns the kind of the system error, or `Other` if no system call failed.
     pub fn kind(&self) -> std::io::ErrorKind {
         self.errno.map_or(std::io::ErrorKind::Other, |errno| std::io::Error::from_raw_os_error(errno).kind())
     }
 
-    /// Whether the same launch may work a little later.
+    /// Returns true if the same launch may succeed later: the machine lacked resources, or the lease had expired.
     pub fn is_transient(&self) -> bool {
-        matches!(self.cause, Cause::System | Cause::Lease)
+        matches!(self.cause, LaunchErrorCause::System | LaunchErrorCause::Lease)
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for LaunchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }

@@ -1,5 +1,6 @@
-//! The guardian process: one thread, one loop over the node's socket, ended children and timers. It ends only when the
-//! node is gone, or asks, and nothing it started is left; signals do not end it.
+//! The guardian process: one thread with one loop over the socket of the node, ended children and timers.
+//!
+//! It ends only after the node has closed the socket or requested it, and no process is left. Signals do not end it.
 
 use std::ffi::OsString;
 use std::io;
@@ -16,20 +17,22 @@ use rustix::process::{Resource, Rlimit};
 use rustix::time::ClockId;
 use signal_hook::consts::{SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
-use super::launch::{Cause, Fault, Launch};
-use super::protocol::{self, Inbox, Report, Request};
-use super::tree::{Ending, Tree};
-use super::{LAST_GRACE, NICE, NODE_MARK, spawn};
+use super::launch::{Launch, LaunchError, LaunchErrorCause};
+use super::protocol::{self, FrameReader, GuardianReport, GuardianRequest};
+use super::tree::{EndMode, ProcessTree};
+use super::{NICE, NODE_VARIABLE, ORPHAN_GRACE, spawn};
 
-/// With so much unread by the node, samples are left out; what ends is still told.
-const ENOUGH_UNREAD: usize = 256 << 10;
-/// Launches in one turn, so that the dead are not left waiting.
-const REQUESTS_A_TURN: usize = 32;
-/// A machine that slept wakes with a lease that is over, but with a timer that is not: look this often.
-const LEASE_CHECK: Duration = Duration::from_secs(1);
+/// Usage reports are dropped while more bytes than this are unsent. Reports of ends are never dropped.
+const MAX_UNSENT_BYTES: usize = 256 << 10;
+/// The maximum number of requests in one iteration of the loop, so that ended children are not delayed.
+const REQUESTS_PER_ITERATION: usize = 32;
+/// The longest time between two checks of the lease. After a suspend of the machine, the lease may have expired
+/// although the timer of `poll` has not.
+const LEASE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Runs the guardian to its end. Prints an error and returns [`ExitCode::FAILURE`] if the start or the loop fails.
 pub(super) fn main() -> ExitCode {
-    match Guard::set_up().and_then(Guard::run) {
+    match GuardianProcess::set_up().and_then(GuardianProcess::run) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             use std::io::Write;
@@ -39,124 +42,136 @@ pub(super) fn main() -> ExitCode {
     }
 }
 
-struct Guard {
+/// The state of the guardian process.
+struct GuardianProcess {
     socket: OwnedFd,
-    /// A byte for every child that ended.
-    ended: UnixStream,
+    /// Receives a byte for each ended child.
+    child_signal: UnixStream,
+    /// The marker of the node. Every started program gets it.
     node: OsString,
-    inbox: Inbox,
+    reader: FrameReader,
+    /// Encoded reports that are not sent yet.
     out: Vec<u8>,
-    tree: Tree,
-    lease: Lease,
-    /// The node can still be talked to.
+    tree: ProcessTree,
+    lease: NodeLease,
+    /// The socket to the node is open.
     connected: bool,
-    /// No more launches; exit when all is gone.
+    /// No further launches. The process exits when no child is left.
     closing: bool,
-    /// Requests have arrived that are not served yet.
+    /// Received requests that are not handled yet may exist.
     backlog: bool,
 }
 
-/// Until when the node has promised to be alive, on a clock that goes on while the machine sleeps.
+/// The lease of the node, on a clock that continues while the machine is suspended.
 #[derive(Default)]
-struct Lease {
-    until: Option<Duration>,
-    /// It ran out and what ran was killed.
+struct NodeLease {
+    /// The time since boot. `None` before the first renewal: no lease is required then.
+    expires_at: Option<Duration>,
+    /// The lease has expired and all programs were killed.
     lost: bool,
 }
 
-impl Lease {
+impl NodeLease {
+    /// Returns the time since boot, including the time while the machine was suspended.
     fn now() -> Duration {
         let now = rustix::time::clock_gettime(ClockId::Boottime);
         Duration::new(now.tv_sec.max(0) as u64, now.tv_nsec.clamp(0, 999_999_999) as u32)
     }
 
     fn renew(&mut self, length: Duration) {
-        self.until = Some(Self::now().saturating_add(length));
+        self.expires_at = Some(Self::now().saturating_add(length));
         self.lost = false;
     }
 
-    fn is_over(&self) -> bool {
-        self.until.is_some_and(|until| until <= Self::now())
+    fn is_expired(&self) -> bool {
+        self.expires_at.is_some_and(|expires_at| expires_at <= Self::now())
     }
 
-    fn left(&self) -> Option<Duration> {
-        if self.lost { None } else { self.until.map(|until| until.saturating_sub(Self::now())) }
+    /// Returns the time until the expiry. Returns `None` if there is no lease or the programs were already killed.
+    fn remaining(&self) -> Option<Duration> {
+        if self.lost { None } else { self.expires_at.map(|expires_at| expires_at.saturating_sub(Self::now())) }
     }
 }
 
-impl Guard {
+impl GuardianProcess {
+    /// Prepares this process: own session, subreaper, no core files, signal handlers, socket from standard input.
+    /// Queues the first report. Fails if a system call fails.
     fn set_up() -> io::Result<Self> {
         close_inherited();
-        // Where this fails we are in somebody's session, and would be ended with it.
+        // In the session of another process, the guardian would be ended with it.
         rustix::process::setsid()?;
-        // Many kernels share the processors out among sessions first: ours, with all agents in it, would weigh as much as
-        // the node's. One that does not has no such file.
+        // With autogroup scheduling, the kernel divides the processors among sessions first. The session of the guardian,
+        // with all agents, would get as much time as the node. Kernels without autogroups do not have this file.
         let _ = std::fs::write("/proc/self/autogroup", NICE.to_string());
         rustix::thread::set_no_new_privs(true)?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
-        // Handlers, not blocking or ignoring: programs we start would inherit those.
-        let (ended, wake) = UnixStream::pair()?;
-        ended.set_nonblocking(true)?;
-        wake.set_nonblocking(true)?;
-        signal_hook::low_level::pipe::register(SIGCHLD, wake)?;
+        // Use handlers. Blocked or ignored signals would be inherited by the started programs.
+        let (child_signal, writer) = UnixStream::pair()?;
+        child_signal.set_nonblocking(true)?;
+        writer.set_nonblocking(true)?;
+        signal_hook::low_level::pipe::register(SIGCHLD, writer)?;
         for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2] {
             signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
         }
         let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
         rustix::io::ioctl_fionbio(&socket, true)?;
-        // Holds no directory, so that it can be removed or unmounted.
+        // Do not keep a directory in use: it may be removed or unmounted.
         std::env::set_current_dir("/")?;
         let mut guard = Self {
             socket,
-            ended,
-            node: std::env::var_os(NODE_MARK).unwrap_or_default(),
-            inbox: Inbox::default(),
+            child_signal,
+            node: std::env::var_os(NODE_VARIABLE).unwrap_or_default(),
+            reader: FrameReader::default(),
             out: Vec::new(),
-            tree: Tree::new(),
-            lease: Lease::default(),
+            tree: ProcessTree::new(),
+            lease: NodeLease::default(),
             connected: true,
             closing: false,
             backlog: false,
         };
-        guard.tell(&Report::Hello)?;
+        guard.report(&GuardianReport::Hello)?;
         Ok(guard)
     }
 
+    /// Handles requests, ended children and timers. Returns once the guardian is closing and no process is left. Fails
+    /// if waiting or encoding a report fails.
     fn run(mut self) -> io::Result<()> {
         loop {
-            let (readable, ended) = self.wait()?;
-            if ended {
-                self.forget_wakes();
+            let (readable, child_ended) = self.wait()?;
+            if child_ended {
+                self.clear_child_signal();
                 self.tree.reap();
             }
             if readable || self.backlog {
-                self.backlog = self.listen();
+                self.backlog = self.read_requests();
             }
             self.check_lease();
             self.tree.tick(Instant::now());
-            for report in self.tree.reports() {
-                if !(matches!(report, Report::Usage { .. }) && self.out.len() > ENOUGH_UNREAD) {
-                    self.tell(&report)?;
+            for report in self.tree.take_reports() {
+                if !(matches!(report, GuardianReport::Usage { .. }) && self.out.len() > MAX_UNSENT_BYTES) {
+                    self.report(&report)?;
                 }
             }
             self.flush();
             if self.closing && self.tree.is_empty() {
-                self.tree.look_again();
+                self.tree.reap_all();
                 if self.tree.is_empty() && !has_children() {
-                    return self.say_goodbye();
+                    return self.send_last_reports();
                 }
             }
         }
     }
 
+    /// Waits for the socket, an ended child or the next timer. Returns two flags: the socket is readable or closed, and
+    /// a child has ended. Fails if `poll` fails.
     fn wait(&self) -> io::Result<(bool, bool)> {
-        let mut wanted = PollFlags::empty();
-        wanted.set(PollFlags::IN, self.connected);
-        wanted.set(PollFlags::OUT, self.connected && !self.out.is_empty());
-        let mut fds = vec![PollFd::new(&self.ended, PollFlags::IN)];
+        let mut flags = PollFlags::empty();
+        flags.set(PollFlags::IN, self.connected);
+        flags.set(PollFlags::OUT, self.connected && !self.out.is_empty());
+        let mut fds = vec![PollFd::new(&self.child_signal, PollFlags::IN)];
         if self.connected {
-            fds.push(PollFd::new(&self.socket, wanted));
+            fds.push(PollFd::new(&self.socket, flags));
         }
         match rustix::event::poll(&mut fds, self.timeout().as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -168,30 +183,36 @@ impl Guard {
         Ok((readable, !fds[0].revents().is_empty()))
     }
 
+    /// Returns the time until the next timer, or `None` to wait without a limit. It is zero if requests may be waiting.
     fn timeout(&self) -> Option<Timespec> {
         if self.backlog {
             return Some(Timespec { tv_sec: 0, tv_nsec: 0 });
         }
         let due = self.tree.next_due().map(|due| due.saturating_duration_since(Instant::now()));
-        let lease = if self.tree.is_idle() { None } else { self.lease.left().map(|left| left.min(LEASE_CHECK)) };
-        // While closing, a child we know nothing of must not keep us asleep.
+        let lease = if self.tree.is_idle() {
+            None
+        } else {
+            self.lease.remaining().map(|remaining| remaining.min(LEASE_CHECK_INTERVAL))
+        };
+        // While closing, poll for unknown children, which send no further signal.
         let closing = self.closing.then_some(Duration::from_millis(50));
-        // Timers of the kernel are finer than ours: a moment later is surely due.
+        // Add a margin, so that the timer has surely expired after the wait.
         let wait = due.into_iter().chain(lease).chain(closing).min()? + Duration::from_micros(100);
         Some(Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) })
     }
 
-    fn forget_wakes(&self) {
+    fn clear_child_signal(&self) {
         let mut bytes = [0_u8; 256];
-        while matches!(rustix::io::read(&self.ended, &mut bytes), Ok(256)) {}
+        while matches!(rustix::io::read(&self.child_signal, &mut bytes), Ok(256)) {}
     }
 
-    /// Serves what the node has sent; true if there may be more.
-    fn listen(&mut self) -> bool {
-        for _ in 0..REQUESTS_A_TURN {
-            match self.inbox.next::<Request>() {
-                Ok(Some(request)) => self.serve(request),
-                Ok(None) => match self.inbox.receive(&self.socket) {
+    /// Handles at most [`REQUESTS_PER_ITERATION`] requests of the node. Returns true if there may be more. A closed
+    /// socket or an invalid frame ends the connection.
+    fn read_requests(&mut self) -> bool {
+        for _ in 0..REQUESTS_PER_ITERATION {
+            match self.reader.next::<GuardianRequest>() {
+                Ok(Some(request)) => self.handle(request),
+                Ok(None) => match self.reader.receive(&self.socket) {
                     Ok(read) if read > 0 => {}
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
                     Ok(_) | Err(_) => {
@@ -199,7 +220,7 @@ impl Guard {
                         return false;
                     }
                 },
-                // Whoever speaks like this is not our node any more.
+                // An invalid frame: the connection is unusable.
                 Err(_) => {
                     self.lose_node();
                     return false;
@@ -209,71 +230,79 @@ impl Guard {
         true
     }
 
-    fn serve(&mut self, request: Request) {
+    /// Handles one request. A request to end an unknown execution has no effect.
+    fn handle(&mut self, request: GuardianRequest) {
         match request {
-            Request::Launch(launch) => self.launch(&launch),
-            Request::Stop { id } => self.tree.end(id, Ending::Ask),
-            Request::Kill { id } => self.tree.end(id, Ending::Kill),
-            Request::Alive { for_ms } => {
-                // Too late is too late, also when the promise arrives before we have looked.
+            GuardianRequest::Launch(launch) => self.launch(&launch),
+            GuardianRequest::Stop { id } => self.tree.end(id, EndMode::Graceful),
+            GuardianRequest::Kill { id } => self.tree.end(id, EndMode::Kill),
+            GuardianRequest::Alive { for_ms } => {
+                // A renewal after the expiry does not revive the lease that has expired.
                 self.check_lease();
                 self.lease.renew(Duration::from_millis(for_ms));
-                // The node wants to know that we live, too.
-                drop(self.tell(&Report::Hello));
+                // The report is the answer to the node.
+                drop(self.report(&GuardianReport::Hello));
             }
-            Request::Quit => {
+            GuardianRequest::Quit => {
                 self.closing = true;
-                self.tree.end_all(Ending::Ask);
+                self.tree.end_all(EndMode::Graceful);
             }
         }
     }
 
+    /// Starts a program and reports the result. Refuses it if the guardian is closing, the lease has expired, or the
+    /// execution still runs.
     fn launch(&mut self, launch: &Launch) {
-        let fds = self.inbox.fds();
+        let fds = self.reader.fds();
         let id = launch.id;
         let started = if self.closing {
-            Err(Fault::new(Cause::System, None, "the guardian is ending"))
-        } else if self.lease.is_over() {
-            Err(Fault::new(Cause::Lease, None, "the lease of this node is over; renew it first"))
+            Err(LaunchError::new(LaunchErrorCause::System, None, "the guardian is stopping"))
+        } else if self.lease.is_expired() {
+            Err(LaunchError::new(LaunchErrorCause::Lease, None, "the lease of this node has expired; renew it first"))
         } else if self.tree.contains(id) {
-            Err(Fault::new(Cause::Id, None, format!("the execution {id} is still running")))
+            Err(LaunchError::new(LaunchErrorCause::Id, None, format!("the execution {id} is still running")))
         } else {
             spawn::start(launch, fds, &self.node)
         };
         let report = match started {
             Ok(started) => {
-                let report = Report::Started { id, pid: started.child.id() as i32, confined: started.confined };
+                let report = GuardianReport::Started { id, pid: started.child.id() as i32, confined: started.confined };
                 self.tree.insert(id, started.child, launch.grace);
                 report
             }
-            Err(fault) => Report::Refused { id, fault },
+            Err(error) => GuardianReport::Refused { id, error },
         };
-        // Cannot fail: it is a small frame of our own.
-        drop(self.tell(&report));
+        // Encoding a small report cannot fail.
+        drop(self.report(&report));
     }
 
+    /// Kills all programs if the lease has expired, once per expiry.
     fn check_lease(&mut self) {
-        if self.lease.is_over() && !self.lease.lost {
+        if self.lease.is_expired() && !self.lease.lost {
             self.lease.lost = true;
-            self.tree.end_all(Ending::Lost);
+            self.tree.end_all(EndMode::LeaseLost);
         }
     }
 
+    /// Closes the guardian after the loss of its node: unsent reports are dropped, and all programs end with a short
+    /// grace period.
     fn lose_node(&mut self) {
         self.connected = false;
         self.closing = true;
         self.out = Vec::new();
-        self.tree.end_all(Ending::Hurry(LAST_GRACE));
+        self.tree.end_all(EndMode::GraceLimit(ORPHAN_GRACE));
     }
 
-    fn tell(&mut self, report: &Report) -> io::Result<()> {
+    /// Queues a report. Does nothing after the loss of the node. Fails if the report cannot be encoded.
+    fn report(&mut self, report: &GuardianReport) -> io::Result<()> {
         if self.connected {
             self.out.extend_from_slice(&protocol::encode(report)?);
         }
         Ok(())
     }
 
-    /// Sends what the socket takes; the rest waits until it takes more.
+    /// Sends as much as the socket accepts. The rest stays in the buffer. A failed socket counts as the loss of the
+    /// node.
     fn flush(&mut self) {
         while self.connected && !self.out.is_empty() {
             match rustix::net::send(&self.socket, &self.out, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
@@ -285,29 +314,31 @@ impl Guard {
         }
     }
 
-    /// The last reports must not be lost in a socket that is full, but a node that never reads must not keep us.
-    fn say_goodbye(mut self) -> io::Result<()> {
-        let deadline = Instant::now() + LAST_GRACE;
+    /// Sends the last reports. Gives up after a timeout if the node does not read.
+    fn send_last_reports(mut self) -> io::Result<()> {
+        let deadline = Instant::now() + ORPHAN_GRACE;
         while self.connected && !self.out.is_empty() && Instant::now() < deadline {
             let mut fds = [PollFd::new(&self.socket, PollFlags::OUT)];
-            let patience = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-            let _ = rustix::event::poll(&mut fds, Some(&patience));
+            let timeout = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+            let _ = rustix::event::poll(&mut fds, Some(&timeout));
             self.flush();
         }
         Ok(())
     }
 }
 
-/// What was open in the node, or in the shell it came from, is not for agents, and nobody must wait for us to close it.
+/// Closes descriptors that were inherited from the node. Agents must not get them, and a reader must not wait for their
+/// end.
 fn close_inherited() {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return };
     let open: Vec<i32> = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     for fd in open.into_iter().filter(|fd| *fd > 2) {
-        // The one of the list itself is closed already.
+        // The descriptor of the listing itself is already closed.
         let _ = nix::unistd::close(fd);
     }
 }
 
+/// Returns true if this process has a child, running or not reaped.
 fn has_children() -> bool {
     use rustix::process::{WaitId, WaitIdOptions};
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;

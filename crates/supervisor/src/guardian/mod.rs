@@ -1,14 +1,14 @@
-//! The guardian: a small process of our own that starts every agent and outlives us long enough to end them.
+//! The guardian: a small process that starts every agent. It outlives the node long enough to end the agents.
 //!
 //! ```text
-//! node ──socket──> guardian ──> agent ──> whatever it starts
-//!  client.rs        main.rs      started by spawn.rs, confined by sandbox.rs, by way of shim.rs where it must be
-//!                   tree.rs      who belongs to which execution, what it used, how it is ended
+//! node ──socket──> guardian ──> agent ──> its child processes
+//!  client.rs        main.rs      spawn.rs starts it, sandbox.rs confines it, shim.rs sets limits and the terminal
+//!                   tree.rs      maps processes to executions, measures and ends them
 //! ```
 //!
-//! The guardian is the subreaper of all agents: whatever they start can leave its group, its session and its parent, but
-//! never the guardian. It ends everything when the node's end of the socket closes, and when the node does not renew its
-//! lease. What survives the death of both is found again by its mark ([`sweep()`]).
+//! The guardian is the subreaper of all agents. Their processes can leave their group, their session and their parent,
+//! but never the guardian. The guardian ends everything when the node closes its end of the socket, or when the node
+//! does not renew its lease. Processes that survive both are found by a marker in their environment ([`sweep()`]).
 
 mod client;
 mod launch;
@@ -27,82 +27,84 @@ use std::ffi::OsStr;
 use std::process::ExitCode;
 use std::time::Duration;
 
-pub use client::{Child, Control, Guardian, Options};
-pub use launch::{Cause, Fault, Launch, Limits, Sandbox};
+pub use client::{Child, ChildControl, Guardian, GuardianOptions};
+pub use launch::{Launch, LaunchError, LaunchErrorCause, ProcessLimits, Sandbox};
 pub use sandbox::{Landlock, landlock_support};
-pub use stdio::{Pipes, Stdio, Terminal};
+pub use stdio::{AgentPipes, Stdio, Terminal};
 pub use sweep::sweep;
-pub use usage::Usage;
+pub use usage::ProcessUsage;
 
-/// In the environment of every process of an execution: its id.
-pub const EXECUTION_MARK: &str = "ADJUTANT_EXECUTION_ID";
-/// In the environment of every process of an execution, and of guardians: the node they belong to.
-pub const NODE_MARK: &str = "ADJUTANT_NODE";
-/// In the environment of guardians only.
-const GUARDIAN_MARK: &str = "ADJUTANT_GUARDIAN";
+/// The environment variable with the execution id. Every process of an execution has it.
+pub const EXECUTION_ID_VARIABLE: &str = "ADJUTANT_EXECUTION_ID";
+/// The environment variable with the marker of the node. Every process of an execution and every guardian has it.
+pub const NODE_VARIABLE: &str = "ADJUTANT_NODE";
+/// An environment variable that only guardians have.
+const GUARDIAN_VARIABLE: &str = "ADJUTANT_GUARDIAN";
 
-/// The first argument that makes a program of ours the guardian.
-const GUARDIAN: &str = "__guardian";
-/// The first argument that makes a program of ours the last step before an agent.
-const SHIM: &str = "__start-agent";
+/// The first argument of a process that runs as guardian.
+const GUARDIAN_ARGUMENT: &str = "__guardian";
+/// The first argument of a process that runs as shim, which becomes the agent.
+const SHIM_ARGUMENT: &str = "__start-agent";
 
-/// What an execution tells while it runs: any number of `Usage`, then `Exited`, then `Gone`, and nothing after that.
+/// An event of a program: any number of `Usage`, then `Exited`, then `TreeEnded` as the last one.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Sign {
-    /// What the process tree uses, about every second. Left out when nobody reads.
-    Usage(Usage),
-    /// The program has ended; what it left behind is being ended.
-    Exited(Exit),
-    /// Nothing of the tree is left. This is all that it used.
-    Gone(Usage),
+pub enum ChildEvent {
+    /// The usage of the process tree, about once per second. Dropped if the receiver does not read.
+    Usage(ProcessUsage),
+    /// The program has ended. Its remaining processes are being ended.
+    Exited(ChildExit),
+    /// No process of the tree is left. This is its total usage.
+    TreeEnded(ProcessUsage),
 }
 
-/// How the program ended, and what its tree had used by then.
+/// The end of a program and the usage of its process tree up to then.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Exit {
-    pub how: How,
-    pub usage: Usage,
+pub struct ChildExit {
+    pub reason: ExitReason,
+    pub usage: ProcessUsage,
 }
 
+/// Why a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum How {
+pub enum ExitReason {
     Code(i32),
     Signal(i32),
-    /// The node did not renew its lease in time, so the execution was killed.
+    /// The node did not renew its lease in time, so the guardian killed the program.
     LeaseLost,
-    /// The guardian died, and everything it held was killed.
+    /// The guardian died, so all its programs were killed.
     GuardianDied,
 }
 
+/// Why a program was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The program could not be started; the guardian is well.
+    /// The program could not be started. The guardian still works.
     #[error("{0}")]
-    Refused(Fault),
+    Refused(LaunchError),
     #[error("the guardian could not be started: {0}")]
     Start(#[source] std::io::Error),
-    #[error("the guardian died before it could start the program; try again")]
+    #[error("the guardian died before it could start the program; run it again")]
     Died,
-    #[error("the guardian has been stopped and takes no more programs")]
+    #[error("the guardian has been stopped and does not start programs any more")]
     Stopped,
     #[error("arguments and environment take {0} bytes, more than the guardian accepts")]
     TooLarge(usize),
 }
 
-/// Call this first in `main`, before there are threads: where the program was started as a guardian, or by one, it does
-/// that work and gives the code to exit with.
+/// Runs the guardian or the shim if the process was started as one, and returns its exit code. Returns `None` in all
+/// other processes. Must be called first in `main`, before any thread is started.
 pub fn intercept() -> Option<ExitCode> {
     let first = std::env::args_os().nth(1)?;
-    if first == OsStr::new(GUARDIAN) {
+    if first == OsStr::new(GUARDIAN_ARGUMENT) {
         return Some(main::main());
     }
-    (first == OsStr::new(SHIM)).then(shim::main)
+    (first == OsStr::new(SHIM_ARGUMENT)).then(shim::main)
 }
 
-/// By how much agents step back (as `nice` has it): who talks to the assistant is not to wait for a program that computes,
-/// or writes, without end. With nothing else at work it costs nothing.
+/// The nice value of agents, relative to the guardian. Requests to the server are not delayed by an agent that uses all
+/// processors. An otherwise idle machine gives the agent all its time.
 const NICE: i32 = 10;
 
-/// How long agents of a dead node have between TERM and KILL, at most.
-const LAST_GRACE: Duration = Duration::from_secs(2);
+/// The longest time between TERM and KILL for agents of a dead node.
+const ORPHAN_GRACE: Duration = Duration::from_secs(2);

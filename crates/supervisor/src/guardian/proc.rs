@@ -1,4 +1,4 @@
-//! Reads `/proc`: who is whose child, what a process uses, and the marks in its environment. Never signals anything.
+//! Reads `/proc`: the process tree, resource usage, and the marker variables of processes.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -8,9 +8,9 @@ use std::time::Duration;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use uuid::Uuid;
 
-use super::{EXECUTION_MARK, GUARDIAN_MARK, NODE_MARK};
+use super::{EXECUTION_ID_VARIABLE, GUARDIAN_VARIABLE, NODE_VARIABLE};
 
-/// `/proc/<pid>/stat`, as far as we need it.
+/// The fields of `/proc/<pid>/stat` that the guardian needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stat {
     pub(super) pid: i32,
@@ -18,15 +18,17 @@ pub(super) struct Stat {
     pub(super) parent: i32,
     pub(super) group: i32,
     pub(super) session: i32,
-    /// Its own time and that of the children it waited for, in ticks.
+    /// CPU time of the process and of the children that it has waited for, in clock ticks.
     ticks: u64,
-    /// Ticks after boot. With the pid it names one process for good.
+    /// Start time in ticks after boot. Together with the pid it identifies a process uniquely.
     pub(super) start: u64,
+    /// Resident memory in pages.
     pages: u64,
 }
 
 impl Stat {
-    /// The name of the program may hold anything, so the fields are counted from the last bracket.
+    /// Parses the line. The program name may contain any byte, so fields are counted from the last parenthesis. Returns
+    /// `None` if a required field is missing.
     fn parse(text: &[u8]) -> Option<Self> {
         let open = text.iter().position(|byte| *byte == b'(')?;
         let close = text.iter().rposition(|byte| *byte == b')')?;
@@ -47,11 +49,12 @@ impl Stat {
         })
     }
 
-    pub(super) fn of(pid: i32) -> Option<Self> {
-        Self::parse(&small(&format!("/proc/{pid}/stat"))?)
+    /// Reads the fields of a process. Returns `None` if it does not exist.
+    pub(super) fn read(pid: i32) -> Option<Self> {
+        Self::parse(&read_small(&format!("/proc/{pid}/stat"))?)
     }
 
-    /// It has ended and only waits to be reaped.
+    /// Returns true if the process has ended and waits to be reaped.
     pub(super) fn is_dead(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x')
     }
@@ -61,36 +64,41 @@ impl Stat {
         Duration::from_micros(self.ticks.saturating_mul(1_000_000) / rate)
     }
 
+    /// Returns the resident memory in bytes.
     pub(super) fn rss(&self) -> u64 {
         self.pages.saturating_mul(rustix::param::page_size() as u64)
     }
 
-    /// Signals this very process: not another one that has got its number, not process 1, not us.
+    /// Signals exactly this process. Returns true if the signal was sent. Returns false if the process has ended, also
+    /// if its pid was reused. Never signals process 1 or the current process.
     pub(super) fn signal(&self, signal: Signal) -> bool {
         if self.pid <= 1 || self.pid as u32 == std::process::id() {
             return false;
         }
         let Some(pid) = Pid::from_raw(self.pid) else { return false };
         let Ok(handle) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { return false };
-        // The handle is of whoever had the number just now: it is the right one if that one is as old.
-        Self::of(self.pid).is_some_and(|now| now.start == self.start)
+        // The handle refers to the current process with this pid. Compare start times to detect a reused pid.
+        Self::read(self.pid).is_some_and(|now| now.start == self.start)
             && rustix::process::pidfd_send_signal(handle, signal).is_ok()
     }
 }
 
-/// A file of a few lines, which the kernel gives in one piece.
-fn small(path: &str) -> Option<Vec<u8>> {
+/// Reads a small file of `/proc`, which the kernel returns in one read of at most 4096 bytes. Returns `None` if it
+/// cannot be read.
+fn read_small(path: &str) -> Option<Vec<u8>> {
     let mut text = vec![0; 4096];
     let length = std::fs::File::open(path).ok()?.read(&mut text).ok()?;
     text.truncate(length);
     Some(text)
 }
 
-/// Bytes that storage read and wrote for a process and the children it waited for; also of one that has just ended.
+/// Returns the bytes read from and written to storage by a process and the children that it has waited for. Also works
+/// for a process that has ended and is not reaped. Returns `None` if the values cannot be read.
 pub(super) fn io(pid: i32) -> Option<(u64, u64)> {
-    Some(parse_io(&String::from_utf8_lossy(&small(&format!("/proc/{pid}/io"))?)))
+    Some(parse_io(&String::from_utf8_lossy(&read_small(&format!("/proc/{pid}/io"))?)))
 }
 
+/// Returns the bytes read and written. A missing field counts as 0.
 fn parse_io(text: &str) -> (u64, u64) {
     let field = |name: &str| {
         text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok()).unwrap_or_default()
@@ -98,86 +106,90 @@ fn parse_io(text: &str) -> (u64, u64) {
     (field("read_bytes:"), field("write_bytes:"))
 }
 
-/// What a process of ours says about itself in its environment.
+/// The marker variables in the environment of a process.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Marks {
+pub(super) struct ProcessMarkers {
     pub(super) execution: Option<Uuid>,
     pub(super) node: Option<String>,
     pub(super) guardian: bool,
 }
 
-impl Marks {
-    pub(super) fn of(pid: i32) -> Self {
+impl ProcessMarkers {
+    /// Reads the markers of a process. Returns empty markers if its environment cannot be read.
+    pub(super) fn read(pid: i32) -> Self {
         std::fs::read(format!("/proc/{pid}/environ")).map(|text| Self::parse(&text)).unwrap_or_default()
     }
 
+    /// Parses an environment with NUL bytes between the variables. Invalid values are treated as missing.
     fn parse(text: &[u8]) -> Self {
-        let mut marks = Self::default();
+        let mut markers = Self::default();
         for variable in text.split(|byte| *byte == 0) {
             let Some(at) = variable.iter().position(|byte| *byte == b'=') else { continue };
             let (name, value) = variable.split_at(at);
             let value = || std::str::from_utf8(&value[1..]).ok();
-            if name == EXECUTION_MARK.as_bytes() {
-                marks.execution = value().and_then(|id| id.parse().ok());
-            } else if name == NODE_MARK.as_bytes() {
-                marks.node = value().map(str::to_owned);
-            } else if name == GUARDIAN_MARK.as_bytes() {
-                marks.guardian = true;
+            if name == EXECUTION_ID_VARIABLE.as_bytes() {
+                markers.execution = value().and_then(|id| id.parse().ok());
+            } else if name == NODE_VARIABLE.as_bytes() {
+                markers.node = value().map(str::to_owned);
+            } else if name == GUARDIAN_VARIABLE.as_bytes() {
+                markers.guardian = true;
             }
         }
-        marks
+        markers
     }
 }
 
-/// The children of this process that it has not reaped. Only we reap them, so none is missed while the list is read.
-/// `None` where the kernel keeps no such list.
+/// Returns the children of this process that are not reaped. The list is complete, because only this process reaps
+/// them. Returns `None` if the kernel does not provide the list.
 pub(super) fn children() -> Option<Vec<i32>> {
     let pid = std::process::id();
     let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
     Some(list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
 }
 
+/// Returns the pids of all processes.
 pub(super) fn pids() -> Vec<i32> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The user a process runs as.
+/// Returns the user id that a process runs as, or `None` if the process does not exist.
 pub(super) fn owner(pid: i32) -> Option<u32> {
     std::fs::metadata(format!("/proc/{pid}")).ok().map(|entry| entry.uid())
 }
 
-/// Tells PID namespaces apart: a number means another process in each.
+/// Returns the id of the PID namespace, or 0 if it is unknown. A pid is only valid in its namespace.
 pub(super) fn namespace() -> u64 {
     std::fs::metadata("/proc/self/ns/pid").map(|entry| entry.ino()).unwrap_or_default()
 }
 
-/// All processes at about one moment.
+/// All processes at approximately one moment.
 #[derive(Debug, Default)]
-pub(super) struct Snapshot {
+pub(super) struct ProcessSnapshot {
     processes: HashMap<i32, Stat>,
     children: HashMap<i32, Vec<i32>>,
 }
 
-impl Snapshot {
+impl ProcessSnapshot {
+    /// Reads all processes.
     pub(super) fn take() -> Self {
         let mut processes: HashMap<i32, Stat> =
-            pids().into_iter().filter_map(Stat::of).map(|stat| (stat.pid, stat)).collect();
-        // A parent may have come or gone while we read. Without it the chain is torn, so ask again.
+            pids().into_iter().filter_map(Stat::read).map(|stat| (stat.pid, stat)).collect();
+        // A parent may have started or ended during the read. Read again the processes with an unknown parent.
         for _ in 0..3 {
-            let torn: Vec<i32> = processes
+            let detached: Vec<i32> = processes
                 .values()
                 .filter(|stat| stat.parent != 0 && !processes.contains_key(&stat.parent))
                 .map(|stat| stat.pid)
                 .collect();
-            if torn.is_empty() {
+            if detached.is_empty() {
                 break;
             }
-            for pid in torn {
-                match Stat::of(pid) {
+            for pid in detached {
+                match Stat::read(pid) {
                     Some(stat) => {
                         processes.insert(pid, stat);
-                        if let Some(parent) = Stat::of(stat.parent) {
+                        if let Some(parent) = Stat::read(stat.parent) {
                             processes.entry(parent.pid).or_insert(parent);
                         }
                     }
@@ -187,10 +199,10 @@ impl Snapshot {
                 }
             }
         }
-        Self::of(processes)
+        Self::from_processes(processes)
     }
 
-    fn of(processes: HashMap<i32, Stat>) -> Self {
+    fn from_processes(processes: HashMap<i32, Stat>) -> Self {
         let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
         for stat in processes.values() {
             children.entry(stat.parent).or_default().push(stat.pid);
@@ -206,15 +218,16 @@ impl Snapshot {
         self.processes.values()
     }
 
+    /// Returns the pids of the direct children of a process.
     pub(super) fn children_of(&self, pid: i32) -> &[i32] {
         self.children.get(&pid).map_or(&[], Vec::as_slice)
     }
 
-    /// A process and all its descendants, parents first.
+    /// Returns a process and all its descendants, parents first. Empty if the process is unknown.
     pub(super) fn tree(&self, root: i32) -> Vec<Stat> {
         let mut found: Vec<Stat> = self.get(root).copied().into_iter().collect();
         let mut at = 0;
-        // A reused number can close a circle in a torn picture: nothing is visited more often than there are processes.
+        // A reused pid can create a cycle in an inconsistent snapshot. The length check ends the loop.
         while at < found.len() && found.len() <= self.processes.len() {
             let pid = found[at].pid;
             found.extend(self.children_of(pid).iter().filter_map(|child| self.get(*child)));
@@ -231,7 +244,7 @@ mod tests {
     const LINE: &[u8] = b"4242 (a) b\xff (c) S 17 4242 4200 0 -1 4194304 100 0 0 0 7 8 9 10 20 0 1 0 123456 1000 25 18446744073709551615 0 0";
 
     #[test]
-    fn a_program_may_have_brackets_and_any_bytes_in_its_name() {
+    fn program_names_may_contain_any_bytes() {
         let stat = Stat::parse(LINE).expect("parsed");
         assert_eq!((stat.pid, stat.parent, stat.group, stat.session), (4242, 17, 4242, 4200));
         assert_eq!((stat.ticks, stat.start, stat.pages, stat.state), (34, 123456, 25, b'S'));
@@ -239,44 +252,46 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_line_is_nothing() {
+    fn incomplete_lines_are_rejected() {
         for end in 0..60 {
             assert_eq!(Stat::parse(&LINE[..end]), None, "{end}");
         }
     }
 
     #[test]
-    fn marks_are_found_between_anything() {
+    fn markers_are_found_among_other_variables() {
         let id = Uuid::from_u128(7);
-        let text = format!("A=1\0broken\0{EXECUTION_MARK}={id}\0X{NODE_MARK}=no\0{NODE_MARK}=1.2.3.4\0");
-        let marks = Marks::parse(text.as_bytes());
-        assert_eq!(marks, Marks { execution: Some(id), node: Some("1.2.3.4".to_owned()), guardian: false });
-        assert_eq!(Marks::parse(b""), Marks::default());
-        assert_eq!(Marks::parse(b"ADJUTANT_EXECUTION_ID=\xff\xfe\0").execution, None);
+        let text = format!("A=1\0broken\0{EXECUTION_ID_VARIABLE}={id}\0X{NODE_VARIABLE}=no\0{NODE_VARIABLE}=1.2.3.4\0");
+        let markers = ProcessMarkers::parse(text.as_bytes());
+        assert_eq!(markers, ProcessMarkers { execution: Some(id), node: Some("1.2.3.4".to_owned()), guardian: false });
+        assert_eq!(ProcessMarkers::parse(b""), ProcessMarkers::default());
+        assert_eq!(ProcessMarkers::parse(b"ADJUTANT_EXECUTION_ID=\xff\xfe\0").execution, None);
     }
 
     #[test]
-    fn io_is_read_by_name() {
+    fn io_fields_are_found_by_name() {
         assert_eq!(parse_io("rchar: 1\nwchar: 2\nread_bytes: 3\nwrite_bytes: 4\ncancelled_write_bytes: 5\n"), (3, 4));
         assert_eq!(parse_io(""), (0, 0));
     }
 
     #[test]
-    fn a_tree_is_found_even_in_a_circle() {
+    fn trees_with_cycles_are_handled() {
         let stat = |pid, parent| Stat { pid, parent, ..Stat::parse(LINE).expect("parsed") };
         let processes = [stat(2, 1), stat(3, 2), stat(4, 3), stat(5, 1)].map(|stat| (stat.pid, stat));
-        let snapshot = Snapshot::of(processes.into_iter().collect());
+        let snapshot = ProcessSnapshot::from_processes(processes.into_iter().collect());
         let pids = |root| snapshot.tree(root).iter().map(|stat| stat.pid).collect::<Vec<_>>();
         assert_eq!(pids(2), [2, 3, 4]);
         assert!(pids(9).is_empty());
-        let circle = Snapshot::of([stat(2, 3), stat(3, 2)].map(|stat| (stat.pid, stat)).into_iter().collect());
+        let circle = ProcessSnapshot::from_processes(
+            [stat(2, 3), stat(3, 2)].map(|stat| (stat.pid, stat)).into_iter().collect(),
+        );
         assert!(!circle.tree(2).is_empty());
     }
 
     #[test]
-    fn we_are_in_our_own_picture_and_refuse_to_signal_ourselves() {
+    fn snapshot_contains_the_current_process_which_is_never_signalled() {
         let own = std::process::id() as i32;
-        let snapshot = Snapshot::take();
+        let snapshot = ProcessSnapshot::take();
         let stat = snapshot.get(own).expect("we run");
         assert!(!stat.signal(Signal::KILL));
         assert!(snapshot.tree(stat.parent).iter().any(|stat| stat.pid == own));

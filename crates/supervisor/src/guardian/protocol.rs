@@ -1,5 +1,6 @@
-//! How node and guardian talk: a length, then JSON, over a stream socket; file descriptors ride on the first bytes of
-//! the frame they belong to. Never loses a byte of a path that is not UTF-8.
+//! The protocol between node and guardian: frames of a length and JSON over a stream socket.
+//!
+//! File descriptors are sent with the first byte of their frame. Paths that are not UTF-8 are transferred without loss.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -15,37 +16,36 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::launch::{Fault, Launch};
-use super::{How, Usage};
+use super::launch::{Launch, LaunchError};
+use super::{ExitReason, ProcessUsage};
 
-/// Far more than the kernel takes as arguments and environment.
+/// The maximum length of a frame in bytes. It is larger than the system limit for arguments and environment.
 pub(super) const MAX_FRAME: usize = 64 << 20;
 const CHUNK: usize = 64 << 10;
-/// Input, output, errors.
+/// The number of descriptors of a launch: input, output, errors.
 pub(super) const STDIO: usize = 3;
 
+/// A request of the node to the guardian.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Request {
-    /// With three file descriptors.
+pub(super) enum GuardianRequest {
+    /// Sent with three file descriptors.
     Launch(Box<Launch>),
-    Stop {
-        id: Uuid,
-    },
-    Kill {
-        id: Uuid,
-    },
-    Alive {
-        for_ms: u64,
-    },
-    /// End everything with its full grace, then yourself.
+    /// Sends TERM to all processes of the program, and KILL after its grace period.
+    Stop { id: Uuid },
+    /// Sends KILL to all processes of the program.
+    Kill { id: Uuid },
+    /// Renews the lease.
+    Alive { for_ms: u64 },
+    /// Ends all programs with their grace periods, then the guardian.
     Quit,
 }
 
+/// A report of the guardian to the node.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Report {
-    /// Ready for launches; and the answer to `Alive`.
+pub(super) enum GuardianReport {
+    /// Sent when the guardian is ready, and as the answer to `Alive`.
     Hello,
     Started {
         id: Uuid,
@@ -54,25 +54,32 @@ pub(super) enum Report {
     },
     Refused {
         id: Uuid,
-        fault: Fault,
+        #[serde(rename = "fault")]
+        error: LaunchError,
     },
     Usage {
         id: Uuid,
-        usage: Usage,
-        /// Those its processes have made, for the case that we die: who is in one of them is of this execution.
+        usage: ProcessUsage,
+        /// The sessions that its processes have created. If the guardian dies, they identify the processes of the
+        /// execution.
         sessions: Vec<i32>,
     },
+    /// The program has ended. Its other processes may still run.
     Exited {
         id: Uuid,
-        how: How,
-        usage: Usage,
+        #[serde(rename = "how")]
+        reason: ExitReason,
+        usage: ProcessUsage,
     },
-    Gone {
+    /// No process of the program is left.
+    #[serde(rename = "gone")]
+    TreeEnded {
         id: Uuid,
-        usage: Usage,
+        usage: ProcessUsage,
     },
 }
 
+/// Returns the bytes of a frame: its length in 4 bytes, then JSON. Fails if the frame cannot be serialized.
 pub(super) fn encode(frame: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; 4];
     serde_json::to_writer(&mut bytes, frame)?;
@@ -81,7 +88,8 @@ pub(super) fn encode(frame: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Sends as much as the socket takes, and the descriptors with the first byte.
+/// Sends as much as the socket accepts, with the descriptors on the first byte, and returns the number of sent bytes.
+/// Fails if there are more than [`STDIO`] descriptors, if a non-blocking socket is full, or if it is closed.
 pub(super) fn send(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STDIO))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -96,7 +104,7 @@ pub(super) fn send(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> i
     }
 }
 
-/// Sends all of it over a socket that blocks.
+/// Sends all bytes over a blocking socket, with the descriptors on the first byte. Fails if the socket fails.
 pub(super) fn send_all(socket: impl AsFd, mut bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut fds = fds;
     while !bytes.is_empty() {
@@ -107,24 +115,26 @@ pub(super) fn send_all(socket: impl AsFd, mut bytes: &[u8], fds: &[BorrowedFd<'_
     Ok(())
 }
 
-/// Bytes and descriptors that have arrived, until they are a whole frame.
+/// Collects received bytes and descriptors until a frame is complete.
 #[derive(Debug, Default)]
-pub(super) struct Inbox {
+pub(super) struct FrameReader {
     buffer: Vec<u8>,
-    /// One group a frame that carries some, in their order. A group is short where we had no room for descriptors.
+    /// One group for each frame with descriptors, in order. A group is incomplete if the process had too many open
+    /// files.
     fds: VecDeque<Vec<OwnedFd>>,
 }
 
-impl Inbox {
-    /// Takes what the socket has; 0 is its end.
+impl FrameReader {
+    /// Receives available bytes and descriptors. Returns the number of bytes; 0 means that the socket is closed. Fails
+    /// with `WouldBlock` if a non-blocking socket has no data.
     pub(super) fn receive(&mut self, socket: impl AsFd) -> io::Result<usize> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STDIO))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let used = self.buffer.len();
         self.buffer.resize(used + CHUNK, 0);
-        let room = &mut self.buffer[used..];
+        let free = &mut self.buffer[used..];
         let received = loop {
-            match rustix::net::recvmsg(&socket, &mut [IoSliceMut::new(room)], &mut control, RecvFlags::CMSG_CLOEXEC) {
+            match rustix::net::recvmsg(&socket, &mut [IoSliceMut::new(free)], &mut control, RecvFlags::CMSG_CLOEXEC) {
                 Err(Errno::INTR) => {}
                 received => break received,
             }
@@ -143,7 +153,8 @@ impl Inbox {
         Ok(received.bytes)
     }
 
-    /// The next whole frame.
+    /// Removes and returns the next frame, or returns `None` if it is not complete. Fails if it is larger than
+    /// [`MAX_FRAME`] or not valid.
     pub(super) fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         let Some((length, rest)) = self.buffer.split_first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_be_bytes(*length) as usize;
@@ -159,13 +170,14 @@ impl Inbox {
         Ok(Some(frame))
     }
 
-    /// The descriptors of the frame just read.
+    /// Returns the descriptors of the frame that was just returned. Call it once for each frame with descriptors. The
+    /// list is empty or incomplete if this process had too many open files.
     pub(super) fn fds(&mut self) -> Vec<OwnedFd> {
         self.fds.pop_front().unwrap_or_default()
     }
 }
 
-/// Text of the system in JSON: a string where it is one, else its bytes.
+/// Encodes system strings in JSON: as text if they are UTF-8, otherwise as bytes.
 pub(super) mod lossless {
     use std::ffi::{OsStr, OsString};
     use std::fmt;
@@ -174,10 +186,10 @@ pub(super) mod lossless {
     use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
     use serde::ser::{Serialize, Serializer};
 
-    struct Out<'a>(&'a OsStr);
-    struct In(OsString);
+    struct OsText<'a>(&'a OsStr);
+    struct OwnedOsText(OsString);
 
-    impl Serialize for Out<'_> {
+    impl Serialize for OsText<'_> {
         fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
             match self.0.to_str() {
                 Some(text) => to.serialize_str(text),
@@ -186,38 +198,38 @@ pub(super) mod lossless {
         }
     }
 
-    impl<'de> Deserialize<'de> for In {
+    impl<'de> Deserialize<'de> for OwnedOsText {
         fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-            struct Either;
-            impl<'de> Visitor<'de> for Either {
-                type Value = In;
+            struct OsTextVisitor;
+            impl<'de> Visitor<'de> for OsTextVisitor {
+                type Value = OwnedOsText;
 
                 fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                     f.write_str("text or bytes")
                 }
 
-                fn visit_str<E: de::Error>(self, text: &str) -> Result<In, E> {
-                    Ok(In(text.into()))
+                fn visit_str<E: de::Error>(self, text: &str) -> Result<OwnedOsText, E> {
+                    Ok(OwnedOsText(text.into()))
                 }
 
-                fn visit_string<E: de::Error>(self, text: String) -> Result<In, E> {
-                    Ok(In(text.into()))
+                fn visit_string<E: de::Error>(self, text: String) -> Result<OwnedOsText, E> {
+                    Ok(OwnedOsText(text.into()))
                 }
 
-                fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<In, A::Error> {
+                fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<OwnedOsText, A::Error> {
                     let mut bytes = Vec::new();
                     while let Some(byte) = seq.next_element()? {
                         bytes.push(byte);
                     }
-                    Ok(In(OsString::from_vec(bytes)))
+                    Ok(OwnedOsText(OsString::from_vec(bytes)))
                 }
             }
-            from.deserialize_any(Either)
+            from.deserialize_any(OsTextVisitor)
         }
     }
 
-    /// One module for `#[serde(with)]` a shape.
-    macro_rules! shape {
+    /// Defines a module for `#[serde(with)]` for one type.
+    macro_rules! lossless_module {
         ($name:ident, $type:ty, $out:expr, $in:expr, $wire:ty) => {
             pub(in super::super) mod $name {
                 use super::*;
@@ -242,27 +254,33 @@ pub(super) mod lossless {
     }
 
     use std::path::PathBuf;
-    shape!(path, PathBuf, |path, to| Out(path.as_os_str()).serialize(to), |wire| wire.0.into(), In);
-    shape!(
+    lossless_module!(
+        path,
+        PathBuf,
+        |path, to| OsText(path.as_os_str()).serialize(to),
+        |wire| wire.0.into(),
+        OwnedOsText
+    );
+    lossless_module!(
         list,
         Vec<OsString>,
-        |list, to| to.collect_seq(list.iter().map(|text| Out(text))),
+        |list, to| to.collect_seq(list.iter().map(|text| OsText(text))),
         |wire| wire.into_iter().map(|text| text.0).collect(),
-        Vec<In>
+        Vec<OwnedOsText>
     );
-    shape!(
+    lossless_module!(
         paths,
         Vec<PathBuf>,
-        |list, to| to.collect_seq(list.iter().map(|path| Out(path.as_os_str()))),
+        |list, to| to.collect_seq(list.iter().map(|path| OsText(path.as_os_str()))),
         |wire| wire.into_iter().map(|text| text.0.into()).collect(),
-        Vec<In>
+        Vec<OwnedOsText>
     );
-    shape!(
+    lossless_module!(
         pairs,
         Vec<(OsString, OsString)>,
-        |list, to| to.collect_seq(list.iter().map(|(name, value)| (Out(name), Out(value)))),
+        |list, to| to.collect_seq(list.iter().map(|(name, value)| (OsText(name), OsText(value)))),
         |wire| wire.into_iter().map(|(name, value)| (name.0, value.0)).collect(),
-        Vec<(In, In)>
+        Vec<(OwnedOsText, OwnedOsText)>
     );
 }
 
@@ -285,51 +303,51 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_keeps_every_byte_and_its_descriptors() {
+    fn frames_preserve_bytes_and_descriptors() {
         let (ours, theirs) = UnixStream::pair().expect("pair");
-        let (mut reader, writer) = io::pipe().expect("pipe");
+        let (mut pipe_reader, writer) = io::pipe().expect("pipe");
         let sent = launch();
-        let bytes = encode(&Request::Launch(Box::new(sent.clone()))).expect("encoded");
+        let bytes = encode(&GuardianRequest::Launch(Box::new(sent.clone()))).expect("encoded");
         let fds = [writer.as_fd(), writer.as_fd(), writer.as_fd()];
         send_all(&ours, &bytes, &fds).expect("sent");
-        send_all(&ours, &encode(&Request::Quit).expect("encoded"), &[]).expect("sent");
+        send_all(&ours, &encode(&GuardianRequest::Quit).expect("encoded"), &[]).expect("sent");
         drop((ours, writer));
 
-        let mut inbox = Inbox::default();
-        while inbox.receive(&theirs).expect("received") > 0 {}
-        let Some(Request::Launch(got)) = inbox.next().expect("frame") else { panic!("a launch") };
+        let mut reader = FrameReader::default();
+        while reader.receive(&theirs).expect("received") > 0 {}
+        let Some(GuardianRequest::Launch(got)) = reader.next().expect("frame") else { panic!("a launch") };
         assert_eq!((&got.program, &got.args, &got.env, &got.cwd), (&sent.program, &sent.args, &sent.env, &sent.cwd));
         assert_eq!(got.sandbox.expect("sandbox").write, sent.sandbox.expect("sandbox").write);
-        let fds = inbox.fds();
+        let fds = reader.fds();
         assert_eq!(fds.len(), 3);
-        assert!(matches!(inbox.next().expect("frame"), Some(Request::Quit)));
-        assert!(inbox.next::<Request>().expect("nothing").is_none());
+        assert!(matches!(reader.next().expect("frame"), Some(GuardianRequest::Quit)));
+        assert!(reader.next::<GuardianRequest>().expect("nothing").is_none());
         for fd in fds {
             std::fs::File::from(fd).write_all(b"x").expect("written");
         }
         let mut text = String::new();
-        reader.read_to_string(&mut text).expect("read");
+        pipe_reader.read_to_string(&mut text).expect("read");
         assert_eq!(text, "xxx");
     }
 
     #[test]
-    fn megabytes_pass() {
+    fn large_frames_are_transferred() {
         let (ours, theirs) = UnixStream::pair().expect("pair");
         let mut sent = launch();
         sent.args.push("x".repeat(5 << 20).into());
-        let bytes = encode(&Request::Launch(Box::new(sent))).expect("encoded");
+        let bytes = encode(&GuardianRequest::Launch(Box::new(sent))).expect("encoded");
         let sender = std::thread::spawn(move || send_all(&ours, &bytes, &[]));
-        let mut inbox = Inbox::default();
-        while inbox.receive(&theirs).expect("received") > 0 {}
+        let mut reader = FrameReader::default();
+        while reader.receive(&theirs).expect("received") > 0 {}
         sender.join().expect("joined").expect("sent");
-        let Some(Request::Launch(got)) = inbox.next().expect("frame") else { panic!("a launch") };
+        let Some(GuardianRequest::Launch(got)) = reader.next().expect("frame") else { panic!("a launch") };
         assert_eq!(got.args.last().expect("the long one").len(), 5 << 20);
-        assert!(inbox.buffer.capacity() <= 4 * CHUNK, "a large frame leaves no large buffer");
+        assert!(reader.buffer.capacity() <= 4 * CHUNK, "a large frame leaves no large buffer");
     }
 
     #[test]
-    fn a_length_nobody_sends_is_refused() {
-        let mut inbox = Inbox { buffer: u32::MAX.to_be_bytes().to_vec(), ..Inbox::default() };
-        assert!(inbox.next::<Request>().is_err());
+    fn oversized_frames_are_rejected() {
+        let mut reader = FrameReader { buffer: u32::MAX.to_be_bytes().to_vec(), ..FrameReader::default() };
+        assert!(reader.next::<GuardianRequest>().is_err());
     }
 }

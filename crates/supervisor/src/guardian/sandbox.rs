@@ -1,5 +1,5 @@
-//! Read-only by the kernel: Landlock lets a thread, and what it starts, write below the granted paths only. Reading,
-//! executing and the network stay as they are.
+//! The sandbox of read-only agents. Landlock limits a thread and its child processes to writing below the granted
+//! paths. Reading, executing and the network are not limited.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -10,26 +10,28 @@ use landlock::{
 };
 use rustix::io::Errno;
 
-use super::launch::{Cause, Fault, Sandbox};
+use super::launch::{LaunchError, LaunchErrorCause, Sandbox};
 
-/// Devices that hold nothing. `/dev/shm` is storage and must be granted.
+/// Devices that store nothing and are always writable. `/dev/shm` is storage and must be granted.
 const DEVICES: [&str; 8] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"];
 
-/// The newest version whose rights we use: later ones are about sockets.
-const NEWEST: ABI = ABI::V5;
+/// The newest version of Landlock with rights for files. Later versions add rights for sockets.
+const NEWEST_ABI: ABI = ABI::V5;
 
-/// What the kernel can do for read-only agents.
+/// The support of the kernel for read-only agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Landlock {
-    /// Writing outside of the granted paths is refused.
+    /// Writing outside of the granted paths is denied.
     Full,
-    /// Refused too, but files can be truncated or moved between directories, or devices controlled, in some ways.
+    /// Writing is denied, but some ways to truncate files, to move them between directories or to control devices are
+    /// not.
     Partial,
-    /// The kernel is too old, or has it switched off: agents can only be asked not to write.
+    /// The kernel is too old or has Landlock disabled. Read-only access is not enforced.
     Missing,
 }
 
+/// Returns the support of the running kernel.
 pub fn landlock_support() -> Landlock {
     let possible = |abi| {
         Ruleset::default()
@@ -38,7 +40,7 @@ pub fn landlock_support() -> Landlock {
             .and_then(Ruleset::create)
             .is_ok()
     };
-    if possible(NEWEST) {
+    if possible(NEWEST_ABI) {
         Landlock::Full
     } else if possible(ABI::V1) {
         Landlock::Partial
@@ -47,41 +49,44 @@ pub fn landlock_support() -> Landlock {
     }
 }
 
-/// Confines the calling thread for good. False where the kernel cannot.
-pub(super) fn confine(sandbox: &Sandbox) -> Result<bool, Fault> {
-    let fault = |error: landlock::RulesetError| {
-        Fault::new(Cause::Sandbox, None, format!("the sandbox could not be set up: {error}"))
+/// Confines the calling thread permanently. Returns false if the kernel does not support it. Fails if a granted path
+/// does not exist or the rules are rejected.
+pub(super) fn confine(sandbox: &Sandbox) -> Result<bool, LaunchError> {
+    let failed = |error: landlock::RulesetError| {
+        LaunchError::new(LaunchErrorCause::Sandbox, None, format!("the sandbox could not be set up: {error}"))
     };
-    let rights = AccessFs::from_write(NEWEST);
-    let mut rules = Ruleset::default().handle_access(rights).and_then(Ruleset::create).map_err(fault)?;
+    let rights = AccessFs::from_write(NEWEST_ABI);
+    let mut rules = Ruleset::default().handle_access(rights).and_then(Ruleset::create).map_err(failed)?;
     for path in &sandbox.write {
-        let (handle, of_file) = open(path)?;
-        rules = rules.add_rule(PathBeneath::new(handle, allowed(rights, of_file))).map_err(fault)?;
+        let (handle, is_file) = open(path)?;
+        rules = rules.add_rule(PathBeneath::new(handle, allowed(rights, is_file))).map_err(failed)?;
     }
-    for (handle, of_file) in devices() {
-        rules = rules.add_rule(PathBeneath::new(handle, allowed(rights, *of_file))).map_err(fault)?;
+    for (handle, is_file) in devices() {
+        rules = rules.add_rule(PathBeneath::new(handle, allowed(rights, *is_file))).map_err(failed)?;
     }
-    let status = rules.restrict_self().map_err(fault)?;
+    let status = rules.restrict_self().map_err(failed)?;
     Ok(status.ruleset != RulesetStatus::NotEnforced)
 }
 
-/// Opened once; a container may lack some of them.
+/// Returns the devices that exist. They are opened once. A container may lack some of them.
 fn devices() -> &'static [(PathFd, bool)] {
     static OPEN: LazyLock<Vec<(PathFd, bool)>> =
         LazyLock::new(|| DEVICES.iter().filter_map(|device| open(Path::new(device)).ok()).collect());
     &OPEN
 }
 
-fn allowed(rights: BitFlags<AccessFs>, of_file: bool) -> BitFlags<AccessFs> {
-    if of_file { rights & AccessFs::from_file(NEWEST) } else { rights }
+/// Returns the rights for a path. The kernel rejects rights of directories for a file.
+fn allowed(rights: BitFlags<AccessFs>, is_file: bool) -> BitFlags<AccessFs> {
+    if is_file { rights & AccessFs::from_file(NEWEST_ABI) } else { rights }
 }
 
-fn open(path: &Path) -> Result<(PathFd, bool), Fault> {
-    let refuse = |errno: Errno, why: &str| {
-        let message = format!("the path {} is to be writable, but {why}", path.display());
-        Fault::new(Cause::Sandbox, Some(errno.raw_os_error()), message)
+/// Opens a path. Returns its handle, and true unless it is a directory. Fails if it does not exist or cannot be opened.
+fn open(path: &Path) -> Result<(PathFd, bool), LaunchError> {
+    let refuse = |errno: Errno, reason: &str| {
+        let message = format!("write access to {} cannot be granted: {reason}", path.display());
+        LaunchError::new(LaunchErrorCause::Sandbox, Some(errno.raw_os_error()), message)
     };
-    let of_file = match std::fs::metadata(path) {
+    let is_file = match std::fs::metadata(path) {
         Ok(found) => !found.is_dir(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(refuse(Errno::NOENT, "it does not exist"));
@@ -92,5 +97,5 @@ fn open(path: &Path) -> Result<(PathFd, bool), Fault> {
         }
     };
     let handle = PathFd::new(path).map_err(|error| refuse(Errno::ACCESS, &error.to_string()))?;
-    Ok((handle, of_file))
+    Ok((handle, is_file))
 }

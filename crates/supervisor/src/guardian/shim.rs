@@ -1,4 +1,4 @@
-//! The last step before an agent that has limits or a terminal: sets them on itself and becomes the agent.
+//! The shim: a process that sets limits and the terminal for itself and then becomes the agent.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -6,84 +6,109 @@ use std::process::ExitCode;
 
 use rustix::process::{Resource, Rlimit};
 
-use super::launch::{Cause, Fault, Launch, Limits};
-use super::protocol::{self, Inbox, STDIO};
-use super::{NODE_MARK, spawn};
+use super::launch::{Launch, LaunchError, LaunchErrorCause, ProcessLimits};
+use super::protocol::{self, FrameReader, STDIO};
+use super::{NODE_VARIABLE, spawn};
 
+/// Runs the shim. Returns only if the agent could not be executed: sends the error over the socket on standard input
+/// and returns the exit code 126.
 pub(super) fn main() -> ExitCode {
-    // The copy closes when the agent takes over, which tells the guardian that it did.
+    // The copy closes on `exec`, which signals success to the guardian.
     let Ok(socket) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) else { return ExitCode::from(126) };
-    let fault = become_agent(&socket);
-    if let Ok(bytes) = protocol::encode(&fault) {
+    let error = become_agent(&socket);
+    if let Ok(bytes) = protocol::encode(&error) {
         drop(protocol::send_all(&socket, &bytes, &[]));
     }
     ExitCode::from(126)
 }
 
-/// Comes back only with what went wrong.
-fn become_agent(socket: &OwnedFd) -> Fault {
+/// Executes the agent. Returns only if that fails.
+fn become_agent(socket: &OwnedFd) -> LaunchError {
     let (launch, stdio) = match receive(socket) {
         Ok(received) => received,
-        Err(error) => return Fault::new(Cause::System, error.raw_os_error(), format!("no launch arrived: {error}")),
+        Err(error) => {
+            return LaunchError::new(
+                LaunchErrorCause::System,
+                error.raw_os_error(),
+                format!("the launch was not received: {error}"),
+            );
+        }
     };
-    let node = std::env::var_os(NODE_MARK).unwrap_or_default();
+    let node = std::env::var_os(NODE_VARIABLE).unwrap_or_default();
     match prepare(&launch, stdio).and_then(|()| spawn::command(&launch, &node)) {
-        Ok(mut command) => match limit(launch.limits) {
+        Ok(mut command) => match set_limits(launch.limits) {
             Ok(()) => spawn::diagnose(&command.exec(), &launch),
-            Err(fault) => fault,
+            Err(error) => error,
         },
-        Err(fault) => fault,
+        Err(error) => error,
     }
 }
 
+/// Receives the launch and its three descriptors. Fails if the socket is closed or the descriptors are missing.
 fn receive(socket: &OwnedFd) -> std::io::Result<(Launch, [OwnedFd; STDIO])> {
-    let mut inbox = Inbox::default();
+    let mut reader = FrameReader::default();
     loop {
-        if let Some(launch) = inbox.next()? {
-            let fds = inbox.fds().try_into().map_err(|_| std::io::Error::other("its input and output are missing"))?;
+        if let Some(launch) = reader.next()? {
+            let fds = reader
+                .fds()
+                .try_into()
+                .map_err(|_| std::io::Error::other("the descriptors of its input and output are missing"))?;
             return Ok((launch, fds));
         }
-        if inbox.receive(socket)? == 0 {
+        if reader.receive(socket)? == 0 {
             return Err(std::io::ErrorKind::UnexpectedEof.into());
         }
     }
 }
 
-fn prepare(launch: &Launch, [stdin, stdout, stderr]: [OwnedFd; STDIO]) -> Result<(), Fault> {
+/// Makes the descriptors the input and output of this process. If a terminal is requested, first creates a session with
+/// it as controlling terminal. Fails if a system call fails.
+fn prepare(launch: &Launch, [stdin, stdout, stderr]: [OwnedFd; STDIO]) -> Result<(), LaunchError> {
     if launch.terminal {
-        let fault = |what: &str, error: rustix::io::Errno| {
-            Fault::new(Cause::Terminal, Some(error.raw_os_error()), format!("{what}: {error}"))
+        let failed = |action: &str, error: rustix::io::Errno| {
+            LaunchError::new(LaunchErrorCause::Terminal, Some(error.raw_os_error()), format!("{action}: {error}"))
         };
-        rustix::process::setsid().map_err(|error| fault("no session for the terminal", error))?;
-        rustix::process::ioctl_tiocsctty(&stdin).map_err(|error| fault("the input is no free terminal", error))?;
+        rustix::process::setsid().map_err(|error| failed("failed to create a session for the terminal", error))?;
+        rustix::process::ioctl_tiocsctty(&stdin)
+            .map_err(|error| failed("failed to take control of the terminal", error))?;
     }
     let placed = rustix::stdio::dup2_stdin(&stdin)
         .and_then(|()| rustix::stdio::dup2_stdout(&stdout))
         .and_then(|()| rustix::stdio::dup2_stderr(&stderr));
     placed.map_err(|error| {
-        Fault::new(Cause::System, Some(error.raw_os_error()), format!("no room for output: {error}"))
+        LaunchError::new(
+            LaunchErrorCause::System,
+            Some(error.raw_os_error()),
+            format!("failed to redirect input and output: {error}"),
+        )
     })?;
     Ok(())
 }
 
-/// A limit above what we have ourselves means that.
-fn limit(limits: Limits) -> Result<(), Fault> {
-    /// Between the warning (XCPU) and the end.
-    const LAST_SECONDS: u64 = 5;
-    // Memory last: what is still to be done needs some.
-    let wanted = [
-        (Resource::Cpu, limits.cpu_seconds, LAST_SECONDS, "time"),
+/// Sets the limits of this process. A limit above the current hard limit is reduced to it. Fails if the system rejects
+/// a limit.
+fn set_limits(limits: ProcessLimits) -> Result<(), LaunchError> {
+    /// The seconds between the warning signal XCPU and KILL.
+    const CPU_GRACE_SECONDS: u64 = 5;
+    // Memory comes last, because the remaining steps need some.
+    let limits = [
+        (Resource::Cpu, limits.cpu_seconds, CPU_GRACE_SECONDS, "time"),
         (Resource::Nofile, limits.open_files, 0, "open files"),
         (Resource::Nproc, limits.processes, 0, "processes"),
         (Resource::Fsize, limits.file_size, 0, "file size"),
         (Resource::As, limits.memory, 0, "memory"),
     ];
-    for (resource, soft, more, name) in wanted {
+    for (resource, soft, margin, name) in limits {
         let Some(soft) = soft else { continue };
         let ceiling = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
-        let limit = Rlimit { current: Some(soft.min(ceiling)), maximum: Some(soft.saturating_add(more).min(ceiling)) };
+        let limit =
+            Rlimit { current: Some(soft.min(ceiling)), maximum: Some(soft.saturating_add(margin).min(ceiling)) };
         rustix::process::setrlimit(resource, limit).map_err(|error| {
-            Fault::new(Cause::Limits, Some(error.raw_os_error()), format!("the limit of {name} was refused: {error}"))
+            LaunchError::new(
+                LaunchErrorCause::Limits,
+                Some(error.raw_os_error()),
+                format!("the limit for {name} could not be set: {error}"),
+            )
         })?;
     }
     Ok(())

@@ -1,7 +1,7 @@
-//! Starts one program for the guardian and says what is wrong where it cannot.
+//! Starts one program for the guardian and explains why if that fails.
 //!
-//! A plain program is started with `posix_spawn`. What a program of its own must do first, limits and a terminal, is done
-//! by the shim; the sandbox is put on a thread that lives only to start it.
+//! A plain program is started with `posix_spawn`. The shim sets limits and a terminal first. A sandbox is applied to a
+//! thread that exists only to start the program.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -17,123 +17,132 @@ use rustix::fs::Access;
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-use super::launch::{Cause, Fault, Launch, Limits, Sandbox};
-use super::protocol::{self, Inbox, STDIO};
-use super::{EXECUTION_MARK, NICE, NODE_MARK, SHIM, sandbox};
+use super::launch::{Launch, LaunchError, LaunchErrorCause, ProcessLimits, Sandbox};
+use super::protocol::{self, FrameReader, STDIO};
+use super::{EXECUTION_ID_VARIABLE, NICE, NODE_VARIABLE, SHIM_ARGUMENT, sandbox};
 
-/// Where programs are looked for when the environment has no `PATH`.
-const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-/// The shim only sets a few limits; a machine that needs longer for that has other problems.
-const SHIM_PATIENCE: Duration = Duration::from_secs(20);
+/// The search path if the environment has no `PATH`.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+/// The timeout of the shim, which only sets a few limits.
+const SHIM_TIMEOUT: Duration = Duration::from_secs(20);
 
-pub(super) struct Started {
+/// A program that was started.
+pub(super) struct StartedProgram {
     pub(super) child: Child,
-    /// The sandbox that was asked for is in force.
+    /// The requested sandbox is enforced.
     pub(super) confined: bool,
 }
 
-pub(super) fn start(launch: &Launch, fds: Vec<OwnedFd>, node: &OsStr) -> Result<Started, Fault> {
+/// Starts a program with these descriptors as input, output and errors. `node` is the marker of the node. Uses the shim
+/// if a terminal or limits are requested. Fails if the launch is invalid or the machine lacks resources.
+pub(super) fn start(launch: &Launch, fds: Vec<OwnedFd>, node: &OsStr) -> Result<StartedProgram, LaunchError> {
     let Ok([stdin, stdout, stderr]) = <[OwnedFd; STDIO]>::try_from(fds) else {
-        return Err(Fault::new(
-            Cause::System,
+        return Err(LaunchError::new(
+            LaunchErrorCause::System,
             Some(Errno::MFILE.raw_os_error()),
-            "the guardian had no room for the program's input and output",
+            "the guardian has too many open files to receive the input and output of the program",
         ));
     };
-    let started = if launch.terminal || launch.limits != Limits::default() {
-        by_shim(launch, [stdin, stdout, stderr], node)?
+    let started = if launch.terminal || launch.limits != ProcessLimits::default() {
+        start_with_shim(launch, [stdin, stdout, stderr], node)?
     } else {
         let mut command = command(launch, node)?;
         command.stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
-        run(command, launch.sandbox.as_ref())?.map_err(|error| diagnose(&error, launch))?
+        spawn(command, launch.sandbox.as_ref())?.map_err(|error| diagnose(&error, launch))?
     };
-    step_back(&started.child);
+    lower_priority(&started.child);
     Ok(started)
 }
 
-/// What the program starts later steps back with it; a child that it had by now does not, and that is no harm.
-fn step_back(child: &Child) {
+/// Lowers the priority of the program and of its future children. A child that already exists is not affected, which is
+/// acceptable.
+fn lower_priority(child: &Child) {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     if let (Some(pid), Ok(ours)) = (pid, rustix::process::getpriority_process(None)) {
-        // One that has ended already is not there to be told.
+        // Fails if the program has already ended.
         let _ = rustix::process::setpriority_process(Some(pid), ours + NICE);
     }
 }
 
-/// The agent's own command line, all but its input and output.
-pub(super) fn command(launch: &Launch, node: &OsStr) -> Result<Command, Fault> {
+/// Returns the command of the agent, without its input and output. Fails if the program is not found.
+pub(super) fn command(launch: &Launch, node: &OsStr) -> Result<Command, LaunchError> {
     let mut command = Command::new(locate(launch)?);
     command.args(&launch.args).current_dir(&launch.cwd).env_clear();
     command.envs(launch.env.iter().map(|(name, value)| (name, value)));
-    command.env(EXECUTION_MARK, launch.id.to_string()).env(NODE_MARK, node);
+    command.env(EXECUTION_ID_VARIABLE, launch.id.to_string()).env(NODE_VARIABLE, node);
     Ok(command)
 }
 
-/// Spawns, from a confined thread where there is a sandbox. The inner error is that of the program.
-fn run(mut command: Command, sandbox: Option<&Sandbox>) -> Result<io::Result<Started>, Fault> {
+/// Spawns a command, from a confined thread if a sandbox is requested. The inner error comes from the spawn itself.
+fn spawn(mut command: Command, sandbox: Option<&Sandbox>) -> Result<io::Result<StartedProgram>, LaunchError> {
     let Some(sandbox) = sandbox else {
-        return Ok(command.spawn().map(|child| Started { child, confined: false }));
+        return Ok(command.spawn().map(|child| StartedProgram { child, confined: false }));
     };
-    let broken = |what: &str| Fault::new(Cause::System, None, format!("the thread of the sandbox {what}"));
+    let failed =
+        |reason: &str| LaunchError::new(LaunchErrorCause::System, None, format!("the thread of the sandbox {reason}"));
     std::thread::scope(|scope| {
         let confined = move || {
             let confined = sandbox::confine(sandbox)?;
-            Ok(command.spawn().map(|child| Started { child, confined }))
+            Ok(command.spawn().map(|child| StartedProgram { child, confined }))
         };
         let thread = std::thread::Builder::new().spawn_scoped(scope, confined);
-        thread.map_err(|error| broken(&format!("did not start: {error}")))?.join().map_err(|_| broken("broke"))?
+        thread.map_err(|error| failed(&format!("did not start: {error}")))?.join().map_err(|_| failed("panicked"))?
     })
 }
 
-fn by_shim(launch: &Launch, stdio: [OwnedFd; STDIO], node: &OsStr) -> Result<Started, Fault> {
-    let system = |what: &str, error: io::Error| {
-        Fault::new(Cause::System, error.raw_os_error(), format!("{what} on the way to the program: {error}"))
+/// Starts the shim and waits until it has become the program. Fails with the error of the shim, and then ends it.
+fn start_with_shim(launch: &Launch, stdio: [OwnedFd; STDIO], node: &OsStr) -> Result<StartedProgram, LaunchError> {
+    let failed = |action: &str, error: io::Error| {
+        LaunchError::new(LaunchErrorCause::System, error.raw_os_error(), format!("failed to {action}: {error}"))
     };
-    let (ours, theirs) = UnixStream::pair().map_err(|error| system("no socket", error))?;
+    let (ours, theirs) = UnixStream::pair().map_err(|error| failed("create a socket for the shim", error))?;
     let mut command = Command::new("/proc/self/exe");
-    command.arg(SHIM).env_clear().env(EXECUTION_MARK, launch.id.to_string()).env(NODE_MARK, node);
+    command.arg(SHIM_ARGUMENT).env_clear().env(EXECUTION_ID_VARIABLE, launch.id.to_string()).env(NODE_VARIABLE, node);
     command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
     if !launch.terminal {
         command.process_group(0);
     }
-    let mut started = run(command, launch.sandbox.as_ref())?.map_err(|error| system("no process", error))?;
-    let answer = hand_over(&ours, launch, &stdio);
-    let fault = match answer {
+    let mut started = spawn(command, launch.sandbox.as_ref())?.map_err(|error| failed("start the shim", error))?;
+    let answer = send_launch(&ours, launch, &stdio);
+    let error = match answer {
         Ok(None) => return Ok(started),
-        Ok(Some(fault)) => fault,
-        Err(error) => system("no answer", error),
+        Ok(Some(error)) => error,
+        Err(error) => failed("get an answer from the shim", error),
     };
-    // It has not become the program, so it has no children, and ends at once.
+    // The shim has not become the program, so it has no children.
     drop(started.child.kill());
     drop(started.child.wait());
-    Err(fault)
+    Err(error)
 }
 
-/// Nothing comes back when the shim has become the program: its end of the socket closes by that.
-fn hand_over(socket: &UnixStream, launch: &Launch, stdio: &[OwnedFd; STDIO]) -> io::Result<Option<Fault>> {
-    socket.set_write_timeout(Some(SHIM_PATIENCE))?;
-    socket.set_read_timeout(Some(SHIM_PATIENCE))?;
+/// Sends the launch to the shim and waits for its error. Returns `None` once the shim has become the program: `exec`
+/// closes its end of the socket. Fails if the shim does not answer within [`SHIM_TIMEOUT`].
+fn send_launch(socket: &UnixStream, launch: &Launch, stdio: &[OwnedFd; STDIO]) -> io::Result<Option<LaunchError>> {
+    socket.set_write_timeout(Some(SHIM_TIMEOUT))?;
+    socket.set_read_timeout(Some(SHIM_TIMEOUT))?;
     let [stdin, stdout, stderr] = stdio;
     protocol::send_all(socket, &protocol::encode(launch)?, &[stdin.as_fd(), stdout.as_fd(), stderr.as_fd()])?;
-    let mut inbox = Inbox::default();
+    let mut reader = FrameReader::default();
     loop {
-        if inbox.receive(socket)? == 0 {
+        if reader.receive(socket)? == 0 {
             return Ok(None);
         }
-        if let Some(fault) = inbox.next()? {
-            return Ok(Some(fault));
+        if let Some(error) = reader.next()? {
+            return Ok(Some(error));
         }
     }
 }
 
-/// The program's path, so that `PATH` is the agent's and not ours.
-fn locate(launch: &Launch) -> Result<PathBuf, Fault> {
+/// Returns the path of the program. A path with a slash is relative to the working directory and is not checked. A name
+/// is searched in the `PATH` of the agent and not in the one of the guardian. Fails if the name is not found or no
+/// match is executable.
+fn locate(launch: &Launch) -> Result<PathBuf, LaunchError> {
     let program = &launch.program;
     if program.as_os_str().as_bytes().contains(&b'/') {
         return Ok(launch.cwd.join(program));
     }
     let path = launch.env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
-    let path: OsString = path.unwrap_or_else(|| USUAL_PATH.into());
+    let path: OsString = path.unwrap_or_else(|| DEFAULT_PATH.into());
     let mut forbidden = None;
     for directory in std::env::split_paths(&path) {
         let candidate = launch.cwd.join(directory).join(program);
@@ -145,58 +154,64 @@ fn locate(launch: &Launch) -> Result<PathBuf, Fault> {
         }
         forbidden.get_or_insert(candidate);
     }
-    let fault = |errno: Errno, message| Err(Fault::new(Cause::Program, Some(errno.raw_os_error()), message));
+    let failed =
+        |errno: Errno, message| Err(LaunchError::new(LaunchErrorCause::Program, Some(errno.raw_os_error()), message));
     match forbidden {
-        Some(found) => {
-            fault(Errno::ACCESS, format!("the program {} is not executable; chmod +x may help", found.display()))
-        }
+        Some(found) => failed(
+            Errno::ACCESS,
+            format!("the program {} is not executable; make it executable with chmod +x", found.display()),
+        ),
         None => {
             let path = path.display();
-            fault(Errno::NOENT, format!("the program {} was not found in PATH ({path})", program.display()))
+            failed(Errno::NOENT, format!("the program {} was not found in PATH ({path})", program.display()))
         }
     }
 }
 
-/// The kernel gives one number for many things: looks which of them it was.
-pub(super) fn diagnose(error: &io::Error, launch: &Launch) -> Fault {
+/// Returns an error that names the actual problem. The kernel returns the same number for several problems.
+pub(super) fn diagnose(error: &io::Error, launch: &Launch) -> LaunchError {
     let program = launch.cwd.join(&launch.program);
     let program = if program.exists() { program } else { locate(launch).unwrap_or(program) };
     let errno = error.raw_os_error().map(Errno::from_raw_os_error);
-    let fault = |cause, message: String| Fault::new(cause, error.raw_os_error(), message);
-    if let Some(message) = wrong_directory(&launch.cwd) {
-        return fault(Cause::Directory, message);
+    let failed = |cause, message: String| LaunchError::new(cause, error.raw_os_error(), message);
+    if let Some(message) = directory_problem(&launch.cwd) {
+        return failed(LaunchErrorCause::Directory, message);
     }
     let named = format!("the program {}", program.display());
     match errno {
-        Some(Errno::TOOBIG) => {
-            fault(Cause::Arguments, "arguments and environment together are longer than the system takes".to_owned())
-        }
+        Some(Errno::TOOBIG) => failed(
+            LaunchErrorCause::Arguments,
+            "arguments and environment together exceed the limit of the system".to_owned(),
+        ),
         Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => {
-            fault(Cause::System, format!("the machine has no room for another program: {error}"))
+            failed(LaunchErrorCause::System, format!("the machine lacks resources for another program: {error}"))
         }
-        Some(Errno::NOEXEC) => fault(
-            Cause::Program,
+        Some(Errno::NOEXEC) => failed(
+            LaunchErrorCause::Program,
             format!("{named} is not executable: neither a binary for this machine nor a script with #!"),
         ),
         Some(Errno::NOENT) if program.exists() => {
-            let needs = interpreter(&program).map_or_else(String::new, |needs| format!(" {needs}"));
-            fault(Cause::Program, format!("the interpreter{needs} of {named} was not found"))
+            let interpreter = interpreter(&program).map_or_else(String::new, |path| format!(" {path}"));
+            failed(LaunchErrorCause::Program, format!("the interpreter{interpreter} of {named} was not found"))
         }
-        Some(Errno::NOENT) => fault(Cause::Program, format!("{named} was not found")),
+        Some(Errno::NOENT) => failed(LaunchErrorCause::Program, format!("{named} was not found")),
         Some(Errno::ACCESS | Errno::PERM) if program.is_dir() => {
-            fault(Cause::Program, format!("{named} is a directory"))
+            failed(LaunchErrorCause::Program, format!("{named} is a directory"))
         }
-        Some(Errno::ACCESS | Errno::PERM) if rustix::fs::access(&program, Access::EXEC_OK).is_err() => {
-            fault(Cause::Program, format!("{named} is not executable (permission denied); chmod +x may help"))
-        }
-        None if error.kind() == io::ErrorKind::InvalidInput => {
-            fault(Cause::Arguments, "the program, an argument or a variable contains a zero byte".to_owned())
-        }
-        _ => fault(Cause::Program, format!("{named} could not be started: {error}")),
+        Some(Errno::ACCESS | Errno::PERM) if rustix::fs::access(&program, Access::EXEC_OK).is_err() => failed(
+            LaunchErrorCause::Program,
+            format!("{named} is not executable (permission denied); make it executable with chmod +x"),
+        ),
+        None if error.kind() == io::ErrorKind::InvalidInput => failed(
+            LaunchErrorCause::Arguments,
+            "the program, an argument or a variable contains a zero byte".to_owned(),
+        ),
+        _ => failed(LaunchErrorCause::Program, format!("{named} could not be started: {error}")),
     }
 }
 
-fn wrong_directory(cwd: &Path) -> Option<String> {
+/// Returns a message if the working directory cannot be used.
+fn directory_problem(cwd: &Path) -> Option<String> {
     let named = format!("the working directory {}", cwd.display());
     match std::fs::metadata(cwd) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Some(format!("{named} does not exist")),
@@ -206,7 +221,7 @@ fn wrong_directory(cwd: &Path) -> Option<String> {
     }
 }
 
-/// What a script says it is run with.
+/// Returns the interpreter in the first line of a script. Returns `None` if the file cannot be read or is not a script.
 fn interpreter(program: &Path) -> Option<String> {
     use std::io::Read;
     let mut start = Vec::new();

@@ -1,4 +1,4 @@
-//! The input and output an agent gets: pipes, a pseudo terminal, or nothing.
+//! The input and output of an agent: pipes, a pseudo terminal, or `/dev/null`.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,10 +7,10 @@ use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 use tokio::net::unix::pipe;
 
-/// What an agent can say before it is read.
-const PIPE: i32 = 256 << 10;
+/// The size of the output pipe in bytes.
+const PIPE_BYTES: i32 = 256 << 10;
 
-/// The agent's ends. They are closed on our side as soon as the program has them.
+/// The agent's ends. They are closed in this process as soon as the program has them.
 #[derive(Debug)]
 pub struct Stdio {
     pub stdin: OwnedFd,
@@ -18,35 +18,36 @@ pub struct Stdio {
     pub stderr: OwnedFd,
 }
 
-/// Our ends of pipes.
+/// The ends of the pipes on the side of the node.
 #[derive(Debug)]
-pub struct Pipes {
+pub struct AgentPipes {
     pub stdin: pipe::Sender,
     pub stdout: pipe::Receiver,
     pub stderr: pipe::Receiver,
 }
 
-/// Our end of a pseudo terminal, in blocking mode.
+/// The end of a pseudo terminal on the side of the node, in blocking mode.
 #[derive(Debug)]
 pub struct Terminal {
     pub master: OwnedFd,
 }
 
 impl Stdio {
-    /// Nothing to read, and nobody who listens.
+    /// Returns `/dev/null` for input and output. Fails if it cannot be opened.
     pub fn null() -> io::Result<Self> {
         let open = || std::fs::File::options().read(true).write(true).open("/dev/null").map(OwnedFd::from);
         Ok(Self { stdin: open()?, stdout: open()?, stderr: open()? })
     }
 
-    /// A pipe each.
-    pub fn piped() -> io::Result<(Self, Pipes)> {
+    /// Returns three pipes: the ends of the agent and those of the node. Must be called in a tokio runtime. Fails if no
+    /// pipe can be created.
+    pub fn piped() -> io::Result<(Self, AgentPipes)> {
         let (input, to_input) = io::pipe()?;
         let (from_output, output) = io::pipe()?;
-        // An agent that says much waits less often. Whoever has too many pipes gets none that are larger.
-        let _ = nix::fcntl::fcntl(&output, nix::fcntl::FcntlArg::F_SETPIPE_SZ(PIPE));
+        // A larger pipe lets an agent with much output wait less often. The call fails if the user has too many pipes.
+        let _ = nix::fcntl::fcntl(&output, nix::fcntl::FcntlArg::F_SETPIPE_SZ(PIPE_BYTES));
         let (from_errors, errors) = io::pipe()?;
-        let pipes = Pipes {
+        let pipes = AgentPipes {
             stdin: pipe::Sender::from_owned_fd(to_input.into())?,
             stdout: pipe::Receiver::from_owned_fd(from_output.into())?,
             stderr: pipe::Receiver::from_owned_fd(from_errors.into())?,
@@ -54,7 +55,8 @@ impl Stdio {
         Ok((Self { stdin: input.into(), stdout: output.into(), stderr: errors.into() }, pipes))
     }
 
-    /// A pseudo terminal for all three; the launch must say `terminal`.
+    /// Returns a pseudo terminal for input, output and errors. [`Launch::terminal`](super::Launch::terminal) must be
+    /// set. Fails if no terminal can be created.
     pub fn terminal(rows: u16, columns: u16) -> io::Result<(Self, Terminal)> {
         let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
         rustix::pty::grantpt(&master)?;

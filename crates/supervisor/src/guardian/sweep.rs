@@ -1,86 +1,95 @@
-//! Finds and kills what a dead node or a dead guardian has left behind, by the mark in its environment. Never touches
-//! what belongs to a node that lives, nor ourselves or who started us.
+//! Finds and kills the processes of dead nodes and dead guardians by the markers in their environment. Never touches
+//! processes of a living node, the current process, or its ancestors.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use super::proc::{self, Marks, Snapshot, Stat};
+use super::proc::{self, ProcessMarkers, ProcessSnapshot, Stat};
 
-/// Guardians of dead nodes end their agents by themselves within their last grace; give them that and some more.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// What cannot be killed in this time hangs in the kernel; the next start finds it again.
-const LIMIT: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_millis(20);
+/// The time for guardians of dead nodes to end their agents. It is longer than `ORPHAN_GRACE`.
+const GUARDIAN_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time limit for killing. A process that survives it hangs in the kernel. The next start finds it again.
+const KILL_TIMEOUT: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Kills every process of this user that a dead node has left behind, and says how many they were. Call it before the
-/// first launch; other nodes on the machine are left alone.
+/// Kills all processes of this user that dead nodes have left, and returns their number. Does not touch other living
+/// nodes. Must be called before the first launch.
 pub async fn sweep() -> usize {
     tokio::task::spawn_blocking(sweep_dead_nodes).await.unwrap_or_default()
 }
 
+/// Waits until the guardians of dead nodes have ended, at most [`GUARDIAN_TIMEOUT`], then kills the processes that are
+/// left. Returns their number.
 fn sweep_dead_nodes() -> usize {
-    let orphaned =
-        |marks: &Marks| marks.node.as_deref().is_some_and(|mark| Node::parse(mark).is_some_and(Node::is_dead));
-    let deadline = Instant::now() + PATIENCE;
-    while Instant::now() < deadline && Found::now(&orphaned, &HashSet::new(), Spare::Descendants).has_guardian {
-        std::thread::sleep(PAUSE);
+    let orphaned = |markers: &ProcessMarkers| {
+        markers.node.as_deref().is_some_and(|marker| MarkedNode::parse(marker).is_some_and(MarkedNode::is_dead))
+    };
+    let deadline = Instant::now() + GUARDIAN_TIMEOUT;
+    while Instant::now() < deadline && FoundProcesses::find(&orphaned, &HashSet::new(), Spare::Descendants).has_guardian
+    {
+        std::thread::sleep(POLL_INTERVAL);
     }
     kill_all(&orphaned, &HashSet::new(), Spare::Descendants)
 }
 
-/// What the guardian with this mark has left behind, also where it has lost its mark but is in one of these sessions.
-pub(super) fn sweep_after(mark: &str, sessions: &HashSet<i32>) -> usize {
+/// Kills the processes of the guardian with this marker, and all processes in these sessions. The session of this
+/// process is never included. Returns the number of killed processes.
+pub(super) fn sweep_after(marker: &str, sessions: &HashSet<i32>) -> usize {
     let mut sessions = sessions.clone();
-    // Not `getsid`: where our session was begun outside of our namespace its number is 0, which that call cannot say.
-    let ours = Stat::of(std::process::id() as i32).map_or(0, |stat| stat.session);
+    // Not `getsid`: if the session was created outside of this PID namespace, its id is 0, which that call cannot return.
+    let ours = Stat::read(std::process::id() as i32).map_or(0, |stat| stat.session);
     sessions.retain(|session| *session > 1 && *session != ours);
-    kill_all(&|marks: &Marks| marks.node.as_deref() == Some(mark), &sessions, Spare::Ancestors)
+    kill_all(&|markers: &ProcessMarkers| markers.node.as_deref() == Some(marker), &sessions, Spare::Ancestors)
 }
 
-/// The node of this process, in the words of a mark.
-pub(super) fn own_mark() -> String {
+/// Returns the marker of this process as a node: its pid, its start time and its PID namespace.
+pub(super) fn own_marker() -> String {
     let pid = std::process::id();
-    let start = Stat::of(pid as i32).map_or(0, |stat| stat.start);
+    let start = Stat::read(pid as i32).map_or(0, |stat| stat.start);
     format!("{pid}.{start}.{}", proc::namespace())
 }
 
-/// Whom a mark names.
+/// The node that a marker identifies.
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
-struct Node {
+struct MarkedNode {
     pid: i32,
     start: u64,
     namespace: u64,
 }
 
-impl Node {
-    /// What follows the three numbers tells guardians of one node apart.
-    fn parse(mark: &str) -> Option<Self> {
-        let mut parts = mark.split('.');
+impl MarkedNode {
+    /// Parses a marker. The part after the three numbers identifies the guardian and is ignored. Returns `None` if a
+    /// number is missing or invalid.
+    fn parse(marker: &str) -> Option<Self> {
+        let mut parts = marker.split('.');
         let mut next = || parts.next();
         Some(Self { pid: next()?.parse().ok()?, start: next()?.parse().ok()?, namespace: next()?.parse().ok()? })
     }
 
-    /// In another namespace the number means somebody else, so we cannot say.
+    /// Returns true if the node has ended. Returns false for a node in another PID namespace, because its pid is not
+    /// valid here.
     fn is_dead(self) -> bool {
         self.namespace == proc::namespace()
-            && Stat::of(self.pid).is_none_or(|stat| stat.start != self.start || stat.is_dead())
+            && Stat::read(self.pid).is_none_or(|stat| stat.start != self.start || stat.is_dead())
     }
 }
 
-struct Found {
+/// Processes with matching markers.
+struct FoundProcesses {
     processes: Vec<Stat>,
     has_guardian: bool,
 }
 
-impl Found {
-    /// The marked, what descends from them, and who shares a session with a marked agent: an agent never is in a session
-    /// that was not made by its guardian or below it.
-    fn now(wanted: &dyn Fn(&Marks) -> bool, sessions: &HashSet<i32>, spare: Spare) -> Self {
-        let snapshot = Snapshot::take();
+impl FoundProcesses {
+    /// Finds the processes of this user with matching markers, their descendants, all processes in the session of a
+    /// marked agent, and those in `sessions`. The session of an agent was always created by its guardian or below it.
+    /// Processes of `spare` are left out.
+    fn find(wanted: &dyn Fn(&ProcessMarkers) -> bool, sessions: &HashSet<i32>, spare: Spare) -> Self {
+        let snapshot = ProcessSnapshot::take();
         let user = rustix::process::geteuid().as_raw();
-        let spared = spare.of(&snapshot);
+        let spared = spare.pids(&snapshot);
         let mut has_guardian = false;
         let mut sessions = sessions.clone();
         let mut pids = HashSet::new();
@@ -88,12 +97,12 @@ impl Found {
             if stat.is_dead() || spared.contains(&stat.pid) || proc::owner(stat.pid) != Some(user) {
                 continue;
             }
-            let marks = Marks::of(stat.pid);
-            if !wanted(&marks) {
+            let markers = ProcessMarkers::read(stat.pid);
+            if !wanted(&markers) {
                 continue;
             }
-            has_guardian |= marks.guardian;
-            if marks.execution.is_some() && !marks.guardian && stat.session > 1 {
+            has_guardian |= markers.guardian;
+            if markers.execution.is_some() && !markers.guardian && stat.session > 1 {
                 sessions.insert(stat.session);
             }
             pids.extend(snapshot.tree(stat.pid).iter().map(|stat| stat.pid));
@@ -104,16 +113,18 @@ impl Found {
     }
 }
 
-/// Whom not to touch, whatever its marks: ourselves and who started us, and where we were started below another node, so
-/// that its mark is on everything of ours, also what we have started.
+/// The processes that are never killed, whatever their markers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spare {
+    /// The current process and its ancestors.
     Ancestors,
+    /// Also its descendants: if it runs below another node, they have inherited the marker of that node.
     Descendants,
 }
 
 impl Spare {
-    fn of(self, snapshot: &Snapshot) -> HashSet<i32> {
+    /// Returns the pids that are spared. Always contains 0 and 1.
+    fn pids(self, snapshot: &ProcessSnapshot) -> HashSet<i32> {
         let own = std::process::id() as i32;
         let mut spared = HashSet::from([0, 1, own]);
         if self == Self::Descendants {
@@ -130,21 +141,22 @@ impl Spare {
     }
 }
 
-/// Kills in rounds until a look finds nothing: what is killed may have been about to give birth.
-fn kill_all(wanted: &dyn Fn(&Marks) -> bool, sessions: &HashSet<i32>, spare: Spare) -> usize {
-    let deadline = Instant::now() + LIMIT;
+/// Kills in rounds until no process is found, because a process may fork before it is killed. Gives up after
+/// [`KILL_TIMEOUT`]. Returns the number of killed processes.
+fn kill_all(wanted: &dyn Fn(&ProcessMarkers) -> bool, sessions: &HashSet<i32>, spare: Spare) -> usize {
+    let deadline = Instant::now() + KILL_TIMEOUT;
     let own = std::process::id() as i32;
     let mut killed = HashSet::new();
     loop {
-        let found = Found::now(wanted, sessions, spare).processes;
+        let found = FoundProcesses::find(wanted, sessions, spare).processes;
         for stat in &found {
             if stat.signal(Signal::KILL) {
                 killed.insert((stat.pid, stat.start));
             }
         }
-        // Where orphans come to us, we reap what we killed, and never anything else.
+        // If orphans become children of this process, reap only those that were killed here.
         for (pid, start) in &killed {
-            let ours = Stat::of(*pid).filter(|stat| stat.start == *start && stat.is_dead() && stat.parent == own);
+            let ours = Stat::read(*pid).filter(|stat| stat.start == *start && stat.is_dead() && stat.parent == own);
             if let Some(pid) = ours.and_then(|stat| Pid::from_raw(stat.pid)) {
                 let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
             }
@@ -152,7 +164,7 @@ fn kill_all(wanted: &dyn Fn(&Marks) -> bool, sessions: &HashSet<i32>, spare: Spa
         if found.is_empty() || Instant::now() > deadline {
             return killed.len();
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -161,20 +173,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_names_a_node() {
-        let node = Node { pid: 12, start: 34, namespace: 56 };
-        assert_eq!(Node::parse("12.34.56.0"), Some(node));
-        assert_eq!(Node::parse("12.34.56"), Some(node));
+    fn markers_identify_nodes() {
+        let node = MarkedNode { pid: 12, start: 34, namespace: 56 };
+        assert_eq!(MarkedNode::parse("12.34.56.0"), Some(node));
+        assert_eq!(MarkedNode::parse("12.34.56"), Some(node));
         for broken in ["", "12", "12.34", "x.34.56", "12.-1.56"] {
-            assert_eq!(Node::parse(broken), None, "{broken}");
+            assert_eq!(MarkedNode::parse(broken), None, "{broken}");
         }
     }
 
     #[test]
-    fn we_live_and_who_had_our_number_before_is_dead() {
-        let own = Node::parse(&own_mark()).expect("our mark");
+    fn a_reused_pid_means_a_dead_node() {
+        let own = MarkedNode::parse(&own_marker()).expect("our marker");
         assert!(!own.is_dead());
-        assert!(Node { start: own.start + 1, ..own }.is_dead());
-        assert!(!Node { start: own.start + 1, namespace: own.namespace + 1, ..own }.is_dead(), "not ours to judge");
+        assert!(MarkedNode { start: own.start + 1, ..own }.is_dead());
+        assert!(
+            !MarkedNode { start: own.start + 1, namespace: own.namespace + 1, ..own }.is_dead(),
+            "another namespace"
+        );
     }
 }

@@ -1,13 +1,14 @@
-//! All processes below the guardian: which execution each belongs to, what it used, and how it is ended.
+//! All processes below the guardian: maps them to executions, measures their usage and ends them.
 //!
-//! Every descendant hangs on a child of ours, because orphans come to us. A child is the root of an execution, or was
-//! adopted; so when the root of an execution is reaped and no adopted child is its, nothing of it is left.
+//! Every descendant is below a child of the guardian, because orphans become its children. A child is either the root
+//! of an execution or adopted. So when the root is reaped and the execution has no adopted child, none of its processes
+//! is left.
 
 use std::collections::{HashMap, HashSet};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use background::backoff::{Backoff, Doubling};
+use background::backoff::{Backoff, BackoffPolicy};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
@@ -15,94 +16,106 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use uuid::Uuid;
 use wait4::Wait4;
 
-use super::How;
-use super::proc::{self, Marks, Snapshot, Stat};
-use super::protocol::Report;
-use super::usage::{Account, Sum};
+use super::ExitReason;
+use super::proc::{self, ProcessMarkers, ProcessSnapshot, Stat};
+use super::protocol::GuardianReport;
+use super::usage::{ResourceSum, UsageTotals};
 
+/// The time between the start of an execution and its first usage sample.
 const FIRST_SAMPLE: Duration = Duration::from_millis(200);
-const SAMPLE_EVERY: Duration = Duration::from_secs(1);
-/// Samples that are due this soon are taken together.
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
+/// Samples that are due within this time are taken together.
 const SAMPLE_SLACK: Duration = Duration::from_millis(100);
-/// The pauses between two rounds of KILL.
-const ROUNDS: Doubling = Doubling::new(Duration::from_millis(5), Duration::from_secs(1));
+/// The delays between two rounds of KILL.
+const KILL_BACKOFF: BackoffPolicy = BackoffPolicy::new(Duration::from_millis(5), Duration::from_secs(1));
 
-struct Execution {
+/// The processes of one execution.
+struct GuardedExecution {
     /// The program itself, until it is reaped.
     root: Option<Child>,
     pid: i32,
     grace: Duration,
-    phase: Phase,
-    /// The lease ran out before the root ended.
-    lost: bool,
-    account: Account,
+    phase: EndPhase,
+    /// The lease expired before the root ended.
+    lease_lost: bool,
+    usage: UsageTotals,
     sample_at: Instant,
-    /// Processes of the last sample, and the sessions and groups they had made: an orphan is known by them.
-    seen: HashSet<(i32, u64)>,
-    circles: HashSet<i32>,
+    /// The processes of the last sample, as pid and start time. They identify orphans.
+    sampled: HashSet<(i32, u64)>,
+    /// The sessions and process groups of the last sample. They identify orphans.
+    groups: HashSet<i32>,
 }
 
+/// The progress of ending an execution.
 #[derive(Clone, Copy)]
-enum Phase {
+enum EndPhase {
     Running,
-    /// TERM has been sent.
-    Asked {
+    /// TERM was sent.
+    Terminating {
         kill_at: Instant,
     },
-    /// KILL is sent again and again until nothing is left: a process can be born while we look.
-    Killing(Rounds),
+    /// KILL is sent repeatedly until no process is left, because a process can be forked during a round.
+    Killing(KillRounds),
 }
 
+/// The schedule of KILL rounds.
 #[derive(Clone, Copy)]
-struct Rounds {
+struct KillRounds {
     next: Instant,
     backoff: Backoff,
 }
 
-impl Rounds {
-    fn begin(now: Instant) -> Self {
-        Self { next: now, backoff: ROUNDS.start() }
+impl KillRounds {
+    fn start(now: Instant) -> Self {
+        Self { next: now, backoff: KILL_BACKOFF.start() }
     }
 
-    fn turn(&mut self, now: Instant) {
+    /// Schedules the next round. The delay doubles with each round.
+    fn advance(&mut self, now: Instant) {
         self.next = now + self.backoff.next_delay();
     }
 
-    /// It is not the first round any more, so something is born faster than it dies.
-    fn is_stubborn(&self) -> bool {
+    /// Returns true in all rounds after the first: processes are then forked faster than they are killed. Call it after
+    /// [`KillRounds::advance`].
+    fn needs_freeze(&self) -> bool {
         self.backoff.retries() > 1
     }
 }
 
-/// How urgently to end.
+/// The method that ends an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
-    Ask,
-    /// Ask, but wait no longer than this.
-    Hurry(Duration),
+pub(super) enum EndMode {
+    /// TERM, then KILL after the grace period.
+    Graceful,
+    /// Like `Graceful`, with this upper limit for the grace period.
+    GraceLimit(Duration),
     Kill,
-    /// Kill, because the lease is lost.
-    Lost,
+    /// KILL, because the lease was lost.
+    LeaseLost,
 }
 
-pub(super) struct Tree {
+/// All processes below the guardian.
+pub(super) struct ProcessTree {
+    /// The pid of the guardian. It is also the id of its session.
     own: i32,
-    executions: HashMap<Uuid, Execution>,
+    executions: HashMap<Uuid, GuardedExecution>,
+    /// The pids of the roots with their executions.
     roots: HashMap<i32, Uuid>,
-    /// Orphans that have come to us, and whose they are; nobody's are ended.
+    /// Orphans with the execution that they belong to. Orphans without one are killed.
     adopted: HashMap<i32, Option<Uuid>>,
-    strays: Option<Rounds>,
-    reports: Vec<Report>,
+    /// The KILL rounds for orphans without an execution.
+    unowned: Option<KillRounds>,
+    reports: Vec<GuardianReport>,
 }
 
-impl Tree {
+impl ProcessTree {
     pub(super) fn new() -> Self {
         Self {
             own: std::process::id() as i32,
             executions: HashMap::new(),
             roots: HashMap::new(),
             adopted: HashMap::new(),
-            strays: None,
+            unowned: None,
             reports: Vec::new(),
         }
     }
@@ -111,42 +124,45 @@ impl Tree {
         self.executions.contains_key(&id)
     }
 
-    /// No execution runs, and no process of one is left.
+    /// Returns true if no execution runs and no process is left.
     pub(super) fn is_empty(&self) -> bool {
         self.executions.is_empty() && self.adopted.is_empty()
     }
 
+    /// Returns true if no execution runs.
     pub(super) fn is_idle(&self) -> bool {
         self.executions.is_empty()
     }
 
-    pub(super) fn reports(&mut self) -> Vec<Report> {
+    /// Returns the reports since the last call.
+    pub(super) fn take_reports(&mut self) -> Vec<GuardianReport> {
         std::mem::take(&mut self.reports)
     }
 
+    /// Adds an execution with its program. Its first sample is due after [`FIRST_SAMPLE`].
     pub(super) fn insert(&mut self, id: Uuid, child: Child, grace: Duration) {
         let pid = child.id() as i32;
         self.roots.insert(pid, id);
-        let execution = Execution {
+        let execution = GuardedExecution {
             root: Some(child),
             pid,
             grace,
-            phase: Phase::Running,
-            lost: false,
-            account: Account::default(),
+            phase: EndPhase::Running,
+            lease_lost: false,
+            usage: UsageTotals::default(),
             sample_at: Instant::now() + FIRST_SAMPLE,
-            seen: HashSet::new(),
-            circles: HashSet::from([pid]),
+            sampled: HashSet::new(),
+            groups: HashSet::from([pid]),
         };
         self.executions.insert(id, execution);
     }
 
-    /// Reaps every process that has ended, and finishes executions of which nothing is left.
+    /// Reaps ended processes. If one was reaped, also records new orphans and finishes executions without processes.
     pub(super) fn reap(&mut self) {
         let mut reaped = false;
         loop {
             reaped |= self.reap_dead();
-            // One that ended while we looked is counted before its execution is finished.
+            // A process that ended meanwhile is counted before its execution is finished.
             if !reaped || !self.adopt() {
                 break;
             }
@@ -156,13 +172,14 @@ impl Tree {
         }
     }
 
-    /// As `reap`, but also where nothing has told us to.
-    pub(super) fn look_again(&mut self) {
+    /// Like `reap`, but also checks for orphans if no process was reaped.
+    pub(super) fn reap_all(&mut self) {
         self.reap_dead();
         self.adopt();
         self.finish();
     }
 
+    /// Reaps all ended children without waiting. Returns true if at least one was reaped.
     fn reap_dead(&mut self) -> bool {
         let mut reaped = false;
         loop {
@@ -170,160 +187,170 @@ impl Tree {
                 Ok(WaitStatus::StillAlive) | Err(nix::errno::Errno::ECHILD) => return reaped,
                 Ok(status) => status.pid().map(nix::unistd::Pid::as_raw),
                 Err(nix::errno::Errno::EINTR) => continue,
-                // Ended by a signal that has no name, such as a real-time one: look for it.
-                Err(_) => self.children().into_iter().find(|pid| Stat::of(*pid).is_some_and(|stat| stat.is_dead())),
+                // `nix` cannot decode signals without a name, such as real-time signals. Find the process in `/proc`.
+                Err(_) => self.children().into_iter().find(|pid| Stat::read(*pid).is_some_and(|stat| stat.is_dead())),
             };
             match pid {
-                Some(pid) if self.settle(pid) => reaped = true,
+                Some(pid) if self.reap_process(pid) => reaped = true,
                 _ => return reaped,
             }
         }
     }
 
-    /// Reaps one process that has ended. What it used can only be read before that.
-    fn settle(&mut self, pid: i32) -> bool {
+    /// Reaps one ended process and adds its usage to its execution. Reports the exit if it is a root. Returns false if
+    /// it could not be reaped.
+    fn reap_process(&mut self, pid: i32) -> bool {
         let io = proc::io(pid).unwrap_or_default();
-        let Some(id) = self.roots.remove(&pid) else { return self.settle_adopted(pid, io) };
+        let Some(id) = self.roots.remove(&pid) else { return self.reap_adopted(pid, io) };
         let Some(execution) = self.executions.get_mut(&id) else { return true };
         let Some(mut child) = execution.root.take() else { return true };
-        let how = match child.wait4() {
+        let reason = match child.wait4() {
             Ok(ended) => {
                 let cpu = ended.rusage.utime + ended.rusage.stime;
-                execution.account.ended(cpu, ended.rusage.maxrss, io);
+                execution.usage.add_ended(cpu, ended.rusage.maxrss, io);
                 use std::os::unix::process::ExitStatusExt;
                 match ended.status.code() {
-                    _ if execution.lost => How::LeaseLost,
-                    Some(code) => How::Code(code),
-                    None => How::Signal(ended.status.signal().unwrap_or_default()),
+                    _ if execution.lease_lost => ExitReason::LeaseLost,
+                    Some(code) => ExitReason::Code(code),
+                    None => ExitReason::Signal(ended.status.signal().unwrap_or_default()),
                 }
             }
-            // Cannot be: it is our child, it has ended, and nobody else waits for it.
-            Err(_) => How::Code(-1),
+            // Unreachable: the process is a child, it has ended, and only this code reaps it.
+            Err(_) => ExitReason::Code(-1),
         };
-        self.reports.push(Report::Exited { id, how, usage: execution.account.total() });
+        self.reports.push(GuardianReport::Exited { id, reason, usage: execution.usage.total() });
         true
     }
 
-    /// Nobody tells what one adopted process used, but the sum of all reaped ones grows by it.
-    fn settle_adopted(&mut self, pid: i32, io: (u64, u64)) -> bool {
+    /// Reaps an adopted process. Its CPU time is the difference of the total time of all reaped children; `io` are the
+    /// bytes that it read and wrote. Returns false if it has not ended.
+    fn reap_adopted(&mut self, pid: i32, io: (u64, u64)) -> bool {
         let owner = match self.adopted.remove(&pid) {
             Some(owner) => owner,
-            None => Stat::of(pid).and_then(|stat| self.attribute(&stat)),
+            None => Stat::read(pid).and_then(|stat| self.owner_of(&stat)),
         };
-        let before = reaped_so_far();
+        let before = reaped_usage();
         let Some(pid) = Pid::from_raw(pid) else { return false };
         if !matches!(rustix::process::waitpid(Some(pid), WaitOptions::NOHANG), Ok(Some(_))) {
             return false;
         }
-        let after = reaped_so_far();
+        let after = reaped_usage();
         if let Some(execution) = owner.and_then(|id| self.executions.get_mut(&id)) {
-            // The highest peak of all is only its own if it has just risen.
+            // The peak is the maximum over all children. It belongs to this one only if it has just grown.
             let peak = if after.1 > before.1 { after.1 } else { 0 };
-            execution.account.ended(after.0.saturating_sub(before.0), peak, io);
+            execution.usage.add_ended(after.0.saturating_sub(before.0), peak, io);
         }
         true
     }
 
-    /// Takes note of children that have come to us. True if one of them has ended already.
+    /// Records new orphans with their executions. Orphans without an execution are killed in the next tick. Returns
+    /// true if a new orphan has already ended.
     fn adopt(&mut self) -> bool {
         let mut dead = false;
         for pid in self.children() {
             if self.roots.contains_key(&pid) || self.adopted.contains_key(&pid) {
                 continue;
             }
-            let Some(stat) = Stat::of(pid) else { continue };
+            let Some(stat) = Stat::read(pid) else { continue };
             if stat.is_dead() {
                 dead = true;
                 continue;
             }
-            let owner = self.attribute(&stat);
+            let owner = self.owner_of(&stat);
             self.adopted.insert(pid, owner);
-            if owner.is_none() && self.strays.is_none() {
-                self.strays = Some(Rounds::begin(Instant::now()));
+            if owner.is_none() && self.unowned.is_none() {
+                self.unowned = Some(KillRounds::start(Instant::now()));
             }
         }
         dead
     }
 
-    /// Ends what roots have left behind, and forgets executions that have left nothing.
+    /// Removes executions without processes and reports their end. Ends the orphans of ended roots with the grace
+    /// period.
     fn finish(&mut self) {
         let rootless: Vec<Uuid> =
             self.executions.iter().filter(|(_, execution)| execution.root.is_none()).map(|(id, _)| *id).collect();
         for id in rootless {
             if !self.adopted.values().any(|owner| *owner == Some(id)) {
                 if let Some(mut execution) = self.executions.remove(&id) {
-                    self.reports.push(Report::Gone { id, usage: execution.account.close() });
+                    self.reports.push(GuardianReport::TreeEnded { id, usage: execution.usage.close() });
                 }
-            } else if matches!(self.executions.get(&id).map(|execution| execution.phase), Some(Phase::Running)) {
-                self.end(id, Ending::Ask);
+            } else if matches!(self.executions.get(&id).map(|execution| execution.phase), Some(EndPhase::Running)) {
+                self.end(id, EndMode::Graceful);
             }
         }
         if !self.adopted.values().any(Option::is_none) {
-            self.strays = None;
+            self.unowned = None;
         }
     }
 
     fn children(&self) -> Vec<i32> {
-        proc::children().unwrap_or_else(|| Snapshot::take().children_of(self.own).to_vec())
+        proc::children().unwrap_or_else(|| ProcessSnapshot::take().children_of(self.own).to_vec())
     }
 
-    /// Whose an orphan is. One that has hidden every trace can still only be of the one execution there is.
-    fn attribute(&self, stat: &Stat) -> Option<Uuid> {
-        let find = |belongs: &dyn Fn(&Execution) -> bool| {
+    /// Returns the execution of an orphan. It is identified by the last sample, the marker in its environment, its
+    /// session or its group. An orphan that cannot be identified belongs to the only running execution, if only one
+    /// runs.
+    fn owner_of(&self, stat: &Stat) -> Option<Uuid> {
+        let find = |belongs: &dyn Fn(&GuardedExecution) -> bool| {
             self.executions.iter().find(|(_, execution)| belongs(execution)).map(|(id, _)| *id)
         };
-        find(&|execution| execution.seen.contains(&(stat.pid, stat.start)))
-            .or_else(|| Marks::of(stat.pid).execution.filter(|id| self.executions.contains_key(id)))
-            .or_else(|| find(&|execution| execution.circles.contains(&stat.session)))
-            .or_else(|| find(&|execution| execution.circles.contains(&stat.group)))
+        find(&|execution| execution.sampled.contains(&(stat.pid, stat.start)))
+            .or_else(|| ProcessMarkers::read(stat.pid).execution.filter(|id| self.executions.contains_key(id)))
+            .or_else(|| find(&|execution| execution.groups.contains(&stat.session)))
+            .or_else(|| find(&|execution| execution.groups.contains(&stat.group)))
             .or_else(|| if self.executions.len() == 1 { self.executions.keys().next().copied() } else { None })
     }
 
-    pub(super) fn end_all(&mut self, ending: Ending) {
+    /// Ends all executions.
+    pub(super) fn end_all(&mut self, mode: EndMode) {
         let ids: Vec<Uuid> = self.executions.keys().copied().collect();
         for id in ids {
-            self.end(id, ending);
+            self.end(id, mode);
         }
     }
 
-    pub(super) fn end(&mut self, id: Uuid, ending: Ending) {
+    /// Ends an execution. Sends TERM at once, or KILL in the next tick if there is no grace period. A second call can
+    /// shorten the grace period, but not extend it. Does nothing if the execution is unknown.
+    pub(super) fn end(&mut self, id: Uuid, mode: EndMode) {
         let now = Instant::now();
         let Some(execution) = self.executions.get_mut(&id) else { return };
-        let grace = match ending {
-            Ending::Ask => execution.grace,
-            Ending::Hurry(most) => execution.grace.min(most),
-            Ending::Kill => Duration::ZERO,
-            Ending::Lost => {
-                execution.lost |= execution.root.is_some();
+        let grace = match mode {
+            EndMode::Graceful => execution.grace,
+            EndMode::GraceLimit(limit) => execution.grace.min(limit),
+            EndMode::Kill => Duration::ZERO,
+            EndMode::LeaseLost => {
+                execution.lease_lost |= execution.root.is_some();
                 Duration::ZERO
             }
         };
         match &mut execution.phase {
-            Phase::Killing(_) => {}
-            _ if grace.is_zero() => execution.phase = Phase::Killing(Rounds::begin(now)),
-            // Who is asked again has not more time than before.
-            Phase::Asked { kill_at } => *kill_at = (*kill_at).min(now + grace),
-            Phase::Running => {
-                execution.phase = Phase::Asked { kill_at: now + grace };
-                let members = self.members(id, &Snapshot::take());
+            EndPhase::Killing(_) => {}
+            _ if grace.is_zero() => execution.phase = EndPhase::Killing(KillRounds::start(now)),
+            // A second request must not extend the grace period.
+            EndPhase::Terminating { kill_at } => *kill_at = (*kill_at).min(now + grace),
+            EndPhase::Running => {
+                execution.phase = EndPhase::Terminating { kill_at: now + grace };
+                let members = self.members(id, &ProcessSnapshot::take());
                 self.signal(id, &members, Signal::TERM);
-                // One that is stopped could not hear it.
+                // A stopped process handles TERM only after CONT.
                 self.signal(id, &members, Signal::CONT);
             }
         }
     }
 
-    /// Every process of an execution: below its root, and below what we adopted of it.
-    fn members(&self, id: Uuid, snapshot: &Snapshot) -> Vec<Stat> {
+    /// Returns every living process of an execution: those below its root and those below its orphans.
+    fn members(&self, id: Uuid, snapshot: &ProcessSnapshot) -> Vec<Stat> {
         let root = self.executions.get(&id).and_then(|execution| execution.root.as_ref().map(|_| execution.pid));
         let adopted = self.adopted.iter().filter(|(_, owner)| **owner == Some(id)).map(|(pid, _)| *pid);
         let tops = root.into_iter().chain(adopted);
         tops.flat_map(|pid| snapshot.tree(pid)).filter(|stat| !stat.is_dead()).collect()
     }
 
+    /// Signals the group of the root and all `members` outside of this group.
     fn signal(&self, id: Uuid, members: &[Stat], signal: Signal) {
-        // A whole group at once, so that nothing is born in it meanwhile. As long as we have not reaped the root,
-        // its number is no other group's.
+        // Signal the whole group with one call, so that a fork cannot escape. The group id cannot be reused before the
+        // root is reaped.
         let root = self.executions.get(&id).filter(|execution| execution.root.is_some()).map(|execution| execution.pid);
         if let Some(group) = root.filter(|pid| *pid > 1 && *pid != self.own).and_then(Pid::from_raw) {
             let _ = rustix::process::kill_process_group(group, signal);
@@ -335,62 +362,64 @@ impl Tree {
         }
     }
 
-    /// What is due now: samples, and the next round of every ending.
+    /// Takes the samples and sends the signals that are due.
     pub(super) fn tick(&mut self, now: Instant) {
-        let mut snapshot: Option<Snapshot> = None;
+        let mut snapshot: Option<ProcessSnapshot> = None;
         let ids: Vec<Uuid> = self.executions.keys().copied().collect();
         let sampling = self.executions.values().any(|execution| execution.sample_at <= now);
         if sampling {
-            let picture = snapshot.get_or_insert_with(Snapshot::take);
-            // Orphans of executions that still run belong to their account.
-            if picture.children_of(self.own).iter().any(|pid| !self.roots.contains_key(pid)) {
+            let current = snapshot.get_or_insert_with(ProcessSnapshot::take);
+            // The usage of orphans counts for their execution.
+            if current.children_of(self.own).iter().any(|pid| !self.roots.contains_key(pid)) {
                 self.adopt();
             }
             for id in &ids {
-                self.sample(*id, now, picture);
+                self.sample(*id, now, current);
             }
         }
         for id in ids {
             let Some(execution) = self.executions.get_mut(&id) else { continue };
-            if let Phase::Asked { kill_at } = execution.phase
+            if let EndPhase::Terminating { kill_at } = execution.phase
                 && kill_at <= now
             {
-                execution.phase = Phase::Killing(Rounds::begin(now));
+                execution.phase = EndPhase::Killing(KillRounds::start(now));
             }
-            let Phase::Killing(rounds) = &mut execution.phase else { continue };
+            let EndPhase::Killing(rounds) = &mut execution.phase else { continue };
             if rounds.next <= now {
-                rounds.turn(now);
-                let stubborn = rounds.is_stubborn();
-                let mut members = self.members(id, snapshot.get_or_insert_with(Snapshot::take));
-                if stubborn {
+                rounds.advance(now);
+                let freeze = rounds.needs_freeze();
+                let mut members = self.members(id, snapshot.get_or_insert_with(ProcessSnapshot::take));
+                if freeze {
                     self.signal(id, &members, Signal::STOP);
-                    members = self.members(id, snapshot.insert(Snapshot::take()));
+                    members = self.members(id, snapshot.insert(ProcessSnapshot::take()));
                 }
                 self.signal(id, &members, Signal::KILL);
             }
         }
-        if let Some(rounds) = &mut self.strays
+        if let Some(rounds) = &mut self.unowned
             && rounds.next <= now
         {
-            rounds.turn(now);
-            let picture = snapshot.get_or_insert_with(Snapshot::take);
+            rounds.advance(now);
+            let current = snapshot.get_or_insert_with(ProcessSnapshot::take);
             for (pid, _) in self.adopted.iter().filter(|(_, owner)| owner.is_none()) {
-                for stat in picture.tree(*pid) {
+                for stat in current.tree(*pid) {
                     stat.signal(Signal::KILL);
                 }
             }
         }
     }
 
-    fn sample(&mut self, id: Uuid, now: Instant, snapshot: &Snapshot) {
+    /// Measures an execution and reports its usage, if a sample is due within [`SAMPLE_SLACK`]. Remembers its
+    /// processes, sessions and groups.
+    fn sample(&mut self, id: Uuid, now: Instant, snapshot: &ProcessSnapshot) {
         let members = self.members(id, snapshot);
         let own = self.own;
         let Some(execution) = self.executions.get_mut(&id) else { return };
         if execution.sample_at > now + SAMPLE_SLACK {
             return;
         }
-        execution.sample_at = now + SAMPLE_EVERY;
-        let mut sum = Sum::default();
+        execution.sample_at = now + SAMPLE_INTERVAL;
+        let mut sum = ResourceSum::default();
         for stat in &members {
             let (read, write) = proc::io(stat.pid).unwrap_or_default();
             sum.cpu += stat.cpu();
@@ -399,31 +428,32 @@ impl Tree {
             sum.write += write;
             sum.processes += 1;
         }
-        execution.seen = members.iter().map(|stat| (stat.pid, stat.start)).collect();
-        execution.circles = members.iter().flat_map(|stat| [stat.session, stat.group]).collect();
-        execution.circles.insert(execution.pid);
-        // Everyone starts in our session, so it says nothing.
-        execution.circles.remove(&own);
-        let usage = execution.account.sampled(sum);
-        let mut sessions: Vec<i32> = members.iter().map(|stat| stat.session).filter(|one| *one != own).collect();
+        execution.sampled = members.iter().map(|stat| (stat.pid, stat.start)).collect();
+        execution.groups = members.iter().flat_map(|stat| [stat.session, stat.group]).collect();
+        execution.groups.insert(execution.pid);
+        // All agents start in the session of the guardian, so it does not identify an execution.
+        execution.groups.remove(&own);
+        let usage = execution.usage.add_sample(sum);
+        let mut sessions: Vec<i32> =
+            members.iter().map(|stat| stat.session).filter(|session| *session != own).collect();
         sessions.sort_unstable();
         sessions.dedup();
-        self.reports.push(Report::Usage { id, usage, sessions });
+        self.reports.push(GuardianReport::Usage { id, usage, sessions });
     }
 
-    /// When `tick` has something to do.
+    /// Returns the time at which `tick` has to run next, or `None` if nothing is scheduled.
     pub(super) fn next_due(&self) -> Option<Instant> {
         let executions = self.executions.values().map(|execution| match execution.phase {
-            Phase::Running => execution.sample_at,
-            Phase::Asked { kill_at } => kill_at.min(execution.sample_at),
-            Phase::Killing(rounds) => rounds.next.min(execution.sample_at),
+            EndPhase::Running => execution.sample_at,
+            EndPhase::Terminating { kill_at } => kill_at.min(execution.sample_at),
+            EndPhase::Killing(rounds) => rounds.next.min(execution.sample_at),
         });
-        executions.chain(self.strays.map(|rounds| rounds.next)).min()
+        executions.chain(self.unowned.map(|rounds| rounds.next)).min()
     }
 }
 
-/// Time and peak of everything this process has reaped.
-fn reaped_so_far() -> (Duration, u64) {
+/// Returns the CPU time of all reaped children, and the largest peak memory of one of them in bytes.
+fn reaped_usage() -> (Duration, u64) {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else { return Default::default() };
     let time = |value: nix::sys::time::TimeVal| Duration::from_micros(value.num_microseconds().max(0) as u64);
     (time(usage.user_time()) + time(usage.system_time()), usage.max_rss().max(0) as u64 * 1024)

@@ -1,7 +1,7 @@
-//! Presets: how common command-line agents are run, as data. A new agent is a new entry in `presets.json`, no code.
+//! Presets: the configuration of known command-line agents. A new agent needs only a new entry in `presets.json`.
 //!
-//! A preset only fills what a draft leaves open. What it says of an agent's options is what that agent's own
-//! documentation says of running it with nobody there.
+//! A preset fills only the fields that a draft leaves open. Its options follow the documentation of the agent about
+//! unattended use.
 
 #[cfg(test)]
 mod tests;
@@ -11,64 +11,67 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use model::Invalid;
-use model::agent::{AccessType, Draft, ErrorPattern};
-use model::execution::Category;
+use model::agent::{AccessType, AgentDraft, ErrorPattern};
+use model::execution::ErrorCategory;
 use serde::Deserialize;
 
 use crate::command::program::on_path;
 
-/// One kind of agent.
+/// The configuration of a known agent.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preset {
     pub id: String,
     pub title: String,
     pub about: String,
-    /// The names its program may have; the first is the usual one.
+    /// The possible names of its program. The first is the usual one.
     pub executables: Vec<String>,
-    /// Arguments with which it only says its version.
+    /// Arguments that make the program print its version.
     pub version: Vec<String>,
-    /// What it takes from the environment. None of them is needed by everyone.
-    pub variables: Vec<Variable>,
-    draft: Draft,
-    /// What is different where it only reads.
+    /// Environment variables that the agent reads. All are optional.
+    pub variables: Vec<PresetVariable>,
+    draft: AgentDraft,
+    /// Differences for read-only access.
     #[serde(default)]
-    read_only: Draft,
-    /// What is different where it may write.
+    read_only: AgentDraft,
+    /// Differences for read-write access.
     #[serde(default)]
-    read_write: Draft,
+    read_write: AgentDraft,
 }
 
+/// An environment variable that an agent reads.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Variable {
+pub struct PresetVariable {
     pub name: String,
     pub about: String,
 }
 
-/// A preset whose program is here.
+/// A preset with an installed program.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct InstalledPreset {
     pub preset: &'static Preset,
     pub program: PathBuf,
-    /// Whether its name alone finds it.
+    /// The program is on the PATH.
     pub on_path: bool,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    /// What any of them writes when trying again is of no use, and when it is.
+struct PresetFile {
+    /// Texts in the output of any agent that mean a permanent failure.
     permanent: Vec<String>,
+    /// Texts in the output of any agent that mean a transient failure.
     transient: Vec<String>,
     presets: Vec<Preset>,
 }
 
-/// A test reads it first, so it is never empty.
-static FILE: LazyLock<File> = LazyLock::new(|| serde_json::from_str(include_str!("presets.json")).unwrap_or_default());
+/// The embedded presets. A test ensures that they can be parsed.
+static FILE: LazyLock<PresetFile> =
+    LazyLock::new(|| serde_json::from_str(include_str!("presets.json")).unwrap_or_default());
 
-/// Where programs are put that are not on everybody's PATH.
-const FOLDERS: &[&str] = &[
+/// Directories below the home directory where installers put programs.
+const INSTALL_DIRS: &[&str] = &[
     ".local/bin",
     "bin",
     ".npm-global/bin",
@@ -80,26 +83,30 @@ const FOLDERS: &[&str] = &[
     ".local/share/pnpm",
 ];
 
+/// Returns all presets.
 pub fn all() -> &'static [Preset] {
     &FILE.presets
 }
 
-pub fn preset(id: &str) -> Option<&'static Preset> {
+/// Returns the preset with this id.
+pub fn get(id: &str) -> Option<&'static Preset> {
     all().iter().find(|preset| preset.id == id)
 }
 
-/// The presets whose programs are here, by the PATH and by the folders below `home` where installers put them.
-pub fn detect(path: &str, home: Option<&Path>) -> Vec<Found> {
+/// Returns the presets with an installed program. Searches `path` and the usual directories below `home`.
+pub fn detect(path: &str, home: Option<&Path>) -> Vec<InstalledPreset> {
     all().iter().filter_map(|preset| preset.find(path, home)).collect()
 }
 
-/// The draft with what its preset says about everything it leaves open; as it is where it names none. `variables` are
-/// our own: those the preset knows and we have are handed on by reference.
-pub fn apply(draft: Draft, variables: impl Fn(&str) -> Option<String>) -> Result<Draft, Invalid> {
+/// Returns the draft with its open fields filled from its preset. A draft without a preset is returned unchanged.
+///
+/// `variables` looks up variables of adjutant. The variables of the preset that are set are passed to the agent by
+/// reference. Fails if the preset is unknown.
+pub fn apply(draft: AgentDraft, variables: impl Fn(&str) -> Option<String>) -> Result<AgentDraft, Invalid> {
     let Some(id) = draft.preset.as_deref() else {
         return Ok(draft);
     };
-    let Some(preset) = preset(id) else {
+    let Some(preset) = get(id) else {
         let known: Vec<_> = all().iter().map(|preset| preset.id.as_str()).collect();
         return Err(Invalid::one("preset", "one_of", format!("must be one of {}", known.join(", "))));
     };
@@ -107,19 +114,22 @@ pub fn apply(draft: Draft, variables: impl Fn(&str) -> Option<String>) -> Result
 }
 
 impl Preset {
-    fn fill(&'static self, draft: Draft, variables: &impl Fn(&str) -> Option<String>) -> Draft {
+    /// Returns the draft with its open fields filled from this preset. The access type selects the differences. A
+    /// preset does not name a draft that has an id or a name. Variables of adjutant that the preset lists and that are
+    /// set are passed as `env:NAME`, unless the draft sets them.
+    fn fill(&'static self, draft: AgentDraft, variables: &impl Fn(&str) -> Option<String>) -> AgentDraft {
         let home = variables("HOME");
         let mut base = match draft.access_type.or(self.draft.access_type).unwrap_or(AccessType::ReadOnly) {
             AccessType::ReadOnly => self.read_only.clone(),
             AccessType::ReadWrite => self.read_write.clone(),
         }
-        .over(self.draft.clone());
-        // Whoever names it otherwise has another one in mind.
+        .with_preset(self.draft.clone());
+        // An explicit id or name means a separate agent, so the preset does not name it.
         if draft.id.is_none() && draft.name.is_none() {
             base.id = Some(self.id.clone());
             base.name = Some(self.title.clone());
         }
-        // A type stands for both patterns.
+        // An explicit type determines both patterns.
         if draft.agent_type.is_some() {
             (base.input_pattern, base.output_pattern) = (None, None);
         }
@@ -131,39 +141,45 @@ impl Preset {
             None => self.executables.first().cloned(),
         };
         let mut envs: BTreeMap<String, String> = base.envs.take().unwrap_or_default();
-        for Variable { name, .. } in &self.variables {
+        for PresetVariable { name, .. } in &self.variables {
             if variables(name).is_some_and(|value| !value.is_empty()) {
                 envs.insert(name.clone(), format!("env:{name}"));
             }
         }
         envs.extend(draft.envs.clone().unwrap_or_default());
         base.write_paths = base.write_paths.map(|paths| {
-            let at_home = |path: String| match (path.strip_prefix("~/"), &home) {
+            let expand_home = |path: String| match (path.strip_prefix("~/"), &home) {
                 (Some(rest), Some(home)) => format!("{home}/{rest}"),
                 _ => path,
             };
-            paths.into_iter().map(at_home).collect()
+            paths.into_iter().map(expand_home).collect()
         });
-        base.error_patterns = Some(patterns());
-        Draft { envs: Some(envs), ..draft }.over(base)
+        base.error_patterns = Some(error_patterns());
+        AgentDraft { envs: Some(envs), ..draft }.with_preset(base)
     }
 
-    fn find(&'static self, path: &str, home: Option<&Path>) -> Option<Found> {
-        let named = || self.executables.iter().find_map(|name| on_path(name, path)).map(|program| (program, true));
-        let elsewhere = || {
-            let folders: Vec<String> =
-                FOLDERS.iter().filter_map(|folder| home?.join(folder).to_str().map(str::to_owned)).collect();
-            let folders = folders.join(":");
-            self.executables.iter().find_map(|name| on_path(name, &folders)).map(|program| (program, false))
+    /// Returns the preset with the path of its program, or `None` if the program is not installed. Searches `path`
+    /// first, then the usual directories below `home`.
+    fn find(&'static self, path: &str, home: Option<&Path>) -> Option<InstalledPreset> {
+        let find_on_path =
+            || self.executables.iter().find_map(|name| on_path(name, path)).map(|program| (program, true));
+        let find_installed = || {
+            let dirs: Vec<String> =
+                INSTALL_DIRS.iter().filter_map(|dir| home?.join(dir).to_str().map(str::to_owned)).collect();
+            let dirs = dirs.join(":");
+            self.executables.iter().find_map(|name| on_path(name, &dirs)).map(|program| (program, false))
         };
-        let (program, on_path) = named().or_else(elsewhere)?;
-        Some(Found { preset: self, program, on_path })
+        let (program, on_path) = find_on_path().or_else(find_installed)?;
+        Some(InstalledPreset { preset: self, program, on_path })
     }
 }
 
-fn patterns() -> Vec<ErrorPattern> {
-    let of = |texts: &'static [String], category| {
+/// Returns the texts that classify a failure of any agent: first the permanent ones, then the transient ones.
+fn error_patterns() -> Vec<ErrorPattern> {
+    let with_category = |texts: &'static [String], category| {
         texts.iter().map(move |text| ErrorPattern { text: text.clone(), category })
     };
-    of(&FILE.permanent, Category::Permanent).chain(of(&FILE.transient, Category::Transient)).collect()
+    with_category(&FILE.permanent, ErrorCategory::Permanent)
+        .chain(with_category(&FILE.transient, ErrorCategory::Transient))
+        .collect()
 }

@@ -1,17 +1,17 @@
-//! Every preset makes an agent, and the agent the command that its documentation names.
+//! Every preset produces the command that the documentation of the agent describes.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use model::agent::{Agent, Protocol};
+use model::agent::{Agent, AgentProtocol};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::*;
-use crate::command::{Input, Plan, Run};
+use crate::command::{CommandPlan, CommandRequest, InputDelivery};
 
-/// A folder that has all their programs.
+/// Returns a directory with an executable for each preset.
 fn programs() -> TempDir {
     let folder = TempDir::new().unwrap();
     for name in all().iter().flat_map(|preset| &preset.executables) {
@@ -22,31 +22,31 @@ fn programs() -> TempDir {
     folder
 }
 
-fn draft(value: Value) -> Draft {
+fn draft(value: Value) -> AgentDraft {
     model::json::from_value(value).unwrap()
 }
 
 fn agent(id: &str, access: &str, path: &Path) -> Agent {
-    let ours = |name: &str| (name == "PATH").then(|| path.to_str().unwrap().to_owned());
-    apply(draft(json!({"preset": id, "access_type": access})), ours).unwrap().check().unwrap()
+    let own_variables = |name: &str| (name == "PATH").then(|| path.to_str().unwrap().to_owned());
+    apply(draft(json!({"preset": id, "access_type": access})), own_variables).unwrap().check().unwrap()
 }
 
-fn plan(agent: &Agent, path: &Path) -> Plan {
-    let run = Run {
+fn plan(agent: &Agent, path: &Path) -> CommandPlan {
+    let run = CommandRequest {
         execution_id: Uuid::nil(),
         input: "hello".to_owned(),
         parameters: Map::new(),
         working_directory: None,
         envs: BTreeMap::new(),
         files: Vec::new(),
-        started: "2026-01-02T03:04:05Z".parse().unwrap(),
+        started_at: "2026-01-02T03:04:05Z".parse().unwrap(),
     };
-    let ours = |name: &str| (name == "PATH").then(|| path.to_str().unwrap().to_owned());
-    Plan::make(agent, &run, Path::new("/s"), ours).unwrap()
+    let own_variables = |name: &str| (name == "PATH").then(|| path.to_str().unwrap().to_owned());
+    CommandPlan::make(agent, &run, Path::new("/s"), own_variables).unwrap()
 }
 
 #[test]
-fn every_preset_is_run_as_its_documentation_says() {
+fn presets_produce_the_documented_commands() {
     // SUP-1
     let folder = programs();
     const AIDER: &str = "aider --yes-always --no-pretty --no-stream --no-fancy-input --no-check-update \
@@ -107,14 +107,14 @@ fn every_preset_is_run_as_its_documentation_says() {
         for (access, line) in [("read-only", read_only), ("read-write", read_write)] {
             let agent = agent(id, access, folder.path());
             let plan = plan(&agent, folder.path());
-            let mut shown = plan.program.file_name().unwrap().to_str().unwrap().to_owned();
-            plan.args.iter().for_each(|arg| shown = format!("{shown} {arg}"));
-            if let Input::Stdin(input) = &plan.input {
-                shown = format!("{shown} < {input}");
+            let mut command = plan.program.file_name().unwrap().to_str().unwrap().to_owned();
+            plan.args.iter().for_each(|arg| command = format!("{command} {arg}"));
+            if let InputDelivery::Stdin(input) = &plan.input {
+                command = format!("{command} < {input}");
             }
-            assert_eq!(shown, line, "{id} {access}");
+            assert_eq!(command, line, "{id} {access}");
             assert_eq!(
-                (plan.input == Input::JsonRpc, agent.protocol == Protocol::Acp),
+                (plan.input == InputDelivery::JsonRpc, agent.protocol == AgentProtocol::Acp),
                 (id.ends_with("-acp"), id.ends_with("-acp"))
             );
         }
@@ -122,25 +122,26 @@ fn every_preset_is_run_as_its_documentation_says() {
 }
 
 #[test]
-fn every_preset_says_what_people_need_to_know() {
+fn presets_are_fully_described() {
     for preset in all() {
         let Preset { id, title, about, executables, version, variables, .. } = preset;
         assert!(!title.is_empty() && about.ends_with('.') && !executables.is_empty() && !version.is_empty(), "{id}");
         assert!(variables.iter().all(|variable| !variable.about.is_empty()), "{id}");
         assert_eq!(all().iter().filter(|other| other.id == *id).count(), 1);
-        assert_eq!(super::preset(id).unwrap().id, *id);
+        assert_eq!(get(id).unwrap().id, *id);
     }
 }
 
 #[test]
-fn what_the_draft_says_stands_and_what_we_have_is_handed_on() {
+fn drafts_override_presets_and_set_variables_are_passed_on() {
     // SUP-1, SUP-9
-    let ours = |name: &str| match name {
+    let own_variables = |name: &str| match name {
         "HOME" => Some("/home/me".to_owned()),
         "ANTHROPIC_API_KEY" => Some("secret".to_owned()),
         _ => None,
     };
-    let filled = apply(draft(json!({"preset": "claude-code", "envs": {"A": "b"}, "timeout": 5})), ours).unwrap();
+    let filled =
+        apply(draft(json!({"preset": "claude-code", "envs": {"A": "b"}, "timeout": 5})), own_variables).unwrap();
     let agent = filled.check().unwrap();
     assert_eq!((agent.id.as_str(), agent.name.as_str()), ("claude-code", "Claude Code"));
     assert_eq!((agent.executable_path.as_str(), agent.timeout), ("claude", model::agent::Seconds::new(5)));
@@ -150,21 +151,26 @@ fn what_the_draft_says_stands_and_what_we_have_is_handed_on() {
     );
     assert_eq!(agent.write_paths[0], "/home/me/.claude");
     let category = |text: &str| agent.error_patterns.iter().find(|pattern| pattern.text == text).unwrap().category;
-    assert_eq!((category("overloaded"), category("invalid api key")), (Category::Transient, Category::Permanent));
+    assert_eq!(
+        (category("overloaded"), category("invalid api key")),
+        (ErrorCategory::Transient, ErrorCategory::Permanent)
+    );
 
-    let own =
-        apply(draft(json!({"preset": "codex", "name": "My own", "args": ["exec"], "executable_path": "/x"})), ours);
+    let own = apply(
+        draft(json!({"preset": "codex", "name": "My own", "args": ["exec"], "executable_path": "/x"})),
+        own_variables,
+    );
     let own = own.unwrap().check().unwrap();
     assert_eq!((own.id.as_str(), own.executable_path.as_str(), own.args.len()), ("my-own", "/x", 1));
-    let typed = apply(draft(json!({"preset": "codex", "agent_type": "args"})), ours).unwrap().check().unwrap();
+    let typed = apply(draft(json!({"preset": "codex", "agent_type": "args"})), own_variables).unwrap().check().unwrap();
     assert_eq!(typed.input_pattern, model::agent::InputPattern::Args);
-    let unknown = apply(draft(json!({"preset": "hal"})), ours).unwrap_err();
+    let unknown = apply(draft(json!({"preset": "hal"})), own_variables).unwrap_err();
     assert_eq!((unknown.violations[0].field.as_str(), unknown.violations[0].rule.as_ref()), ("preset", "one_of"));
-    assert!(apply(draft(json!({"id": "x"})), ours).unwrap().executable_path.is_none());
+    assert!(apply(draft(json!({"id": "x"})), own_variables).unwrap().executable_path.is_none());
 }
 
 #[test]
-fn what_is_installed_is_found() {
+fn installed_programs_are_detected() {
     let home = TempDir::new().unwrap();
     let path = TempDir::new().unwrap();
     let put = |folder: PathBuf, name: &str| {
@@ -177,8 +183,8 @@ fn what_is_installed_is_found() {
     let found = detect(path.path().to_str().unwrap(), Some(home.path()));
     let found: Vec<_> = found.iter().map(|found| (found.preset.id.as_str(), found.on_path)).collect();
     assert_eq!(found, [("claude-code", false), ("codex", true)]);
-    let ours = |name: &str| (name == "HOME").then(|| home.path().to_str().unwrap().to_owned());
-    let filled = apply(draft(json!({"preset": "claude-code"})), ours).unwrap();
+    let own_variables = |name: &str| (name == "HOME").then(|| home.path().to_str().unwrap().to_owned());
+    let filled = apply(draft(json!({"preset": "claude-code"})), own_variables).unwrap();
     assert_eq!(filled.executable_path.unwrap(), home.path().join(".claude/local/claude").to_str().unwrap());
     assert!(detect("", None).is_empty());
 }

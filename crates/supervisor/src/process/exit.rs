@@ -1,62 +1,68 @@
-//! What the end of a process means.
+//! Converts the exit of a process to a failure.
 
-use crate::Failure;
-use crate::desk::Desk;
-use crate::guardian::How;
-use crate::streams::Name;
+use crate::RunFailure;
+use crate::guardian::ExitReason;
+use crate::output_buffer::StreamName;
+use crate::recorder::RunRecorder;
 
-/// The last words that are shown with a failure.
-const LAST_WORDS: usize = 500;
+/// The number of bytes at the end of the output that are searched for the last lines.
+const LAST_OUTPUT_BYTES: usize = 500;
 
-/// The exit code, and what went wrong if something did.
-pub(crate) fn failure_of(how: How, desk: &Desk) -> (Option<i64>, Option<Failure>) {
-    match how {
-        How::Code(0) => (Some(0), None),
-        How::Code(code) => (Some(i64::from(code)), Some(of_code(code, &last_words(desk)))),
-        How::Signal(signal) => (None, Some(of_signal(signal, &last_words(desk)))),
-        How::LeaseLost => (None, Some(Failure::system("it was ended because adjutant had stopped working"))),
-        How::GuardianDied => (None, Some(Failure::system("it was ended because its guardian died"))),
+/// Returns the exit code, if there is one, and the failure, if the process failed.
+pub(crate) fn exit_code_and_failure(reason: ExitReason, recorder: &RunRecorder) -> (Option<i64>, Option<RunFailure>) {
+    match reason {
+        ExitReason::Code(0) => (Some(0), None),
+        ExitReason::Code(code) => (Some(i64::from(code)), Some(failure_of_code(code, &last_lines(recorder)))),
+        ExitReason::Signal(signal) => (None, Some(failure_of_signal(signal, &last_lines(recorder)))),
+        ExitReason::LeaseLost => {
+            (None, Some(RunFailure::system("the agent was ended because adjutant did not respond")))
+        }
+        ExitReason::GuardianDied => (None, Some(RunFailure::system("the agent was ended because its guardian died"))),
     }
 }
 
-fn of_code(code: i32, words: &str) -> Failure {
-    let message = |what: &str| if words.is_empty() { what.to_owned() } else { format!("{what}: {words}") };
-    let what = format!("it ended with exit code {code}");
+/// Returns the failure for an exit code other than 0. The codes of `sysexits.h` and of shells determine its category.
+fn failure_of_code(code: i32, output: &str) -> RunFailure {
+    let exited = format!("the agent exited with code {code}");
+    let message = if output.is_empty() { exited } else { format!("{exited}: {output}") };
     match code {
         // EX_TEMPFAIL
-        75 => Failure::transient(message(&what)),
-        // EX_USAGE and EX_CONFIG, and what shells say: cannot be executed, cannot be found.
-        64 | 78 | 126 | 127 => Failure::permanent(message(&what)),
-        _ => Failure::agent(message(&what)),
+        75 => RunFailure::transient(message),
+        // EX_USAGE, EX_CONFIG, and the codes of shells for "not executable" and "not found".
+        64 | 78 | 126 | 127 => RunFailure::permanent(message),
+        _ => RunFailure::agent(message),
     }
 }
 
-fn of_signal(signal: i32, words: &str) -> Failure {
+/// Returns the failure for a signal: transient for KILL, permanent for a reached limit, a system failure for signals
+/// that usually come from another process, and otherwise a failure of the agent.
+fn failure_of_signal(signal: i32, output: &str) -> RunFailure {
     use nix::sys::signal::Signal;
     let name = Signal::try_from(signal).map_or_else(|_| format!("signal {signal}"), |signal| signal.to_string());
-    let message = |why: &str| {
-        let words = if words.is_empty() { String::new() } else { format!(": {words}") };
-        format!("it was ended by {name}{why}{words}")
+    let message = |cause: &str| {
+        let output = if output.is_empty() { String::new() } else { format!(": {output}") };
+        format!("the agent was ended by {name}{cause}{output}")
     };
     match Signal::try_from(signal) {
-        // Memory that is lacking now may be there later.
-        Ok(Signal::SIGKILL) => Failure::transient(message(", perhaps for lack of memory")),
-        Ok(Signal::SIGXCPU) => Failure::permanent(message(": it reached its limit of processor time")),
-        Ok(Signal::SIGXFSZ) => Failure::permanent(message(": it reached its limit of file size")),
+        // The kernel kills processes if memory is short. More memory may be available later.
+        Ok(Signal::SIGKILL) => RunFailure::transient(message(", possibly because of a lack of memory")),
+        Ok(Signal::SIGXCPU) => RunFailure::permanent(message(": it reached its CPU time limit")),
+        Ok(Signal::SIGXFSZ) => RunFailure::permanent(message(": it reached its file size limit")),
         Ok(Signal::SIGTERM | Signal::SIGINT | Signal::SIGHUP | Signal::SIGQUIT) => {
-            Failure::system(message(" from outside"))
+            RunFailure::system(message(" from another process"))
         }
-        _ => Failure::agent(message("")),
+        _ => RunFailure::agent(message("")),
     }
 }
 
-/// The last lines of what it complained about.
-fn last_words(desk: &Desk) -> String {
-    let mut words = desk.said_last(Name::Stderr, LAST_WORDS);
-    if words.trim().is_empty() {
-        words = desk.said_last(Name::Stdout, LAST_WORDS);
+/// Returns the last three non-empty lines of the error output, or of the standard output if that is empty. Reads at
+/// most [`LAST_OUTPUT_BYTES`]. Lines are joined by ` / `. Empty without output.
+fn last_lines(recorder: &RunRecorder) -> String {
+    let mut output = recorder.last_output(StreamName::Stderr, LAST_OUTPUT_BYTES);
+    if output.trim().is_empty() {
+        output = recorder.last_output(StreamName::Stdout, LAST_OUTPUT_BYTES);
     }
-    let lines: Vec<_> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<_> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = &lines[lines.len().saturating_sub(3)..];
     last.join(" / ")
 }

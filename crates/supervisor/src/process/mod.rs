@@ -1,8 +1,8 @@
-//! The runner of command-line agents: a process for each run, started by the guardian, with everything it says passed on.
+//! The runner of command-line agents: the guardian starts a process for each run, and its output is recorded.
 
+pub(crate) mod conversation;
 mod exit;
 mod flood;
-pub(crate) mod live;
 mod pump;
 mod scratch;
 mod terminal;
@@ -13,50 +13,52 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use model::agent::{AccessType, Agent, OutputPattern};
-use model::execution::{Category, ResourceUsage};
+use model::execution::{ErrorCategory, ResourceUsage};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use crate::command::{self, Before, Input, Plan};
-use crate::desk::Desk;
-use crate::guardian::{self, Child, Guardian, Launch, Limits, Pipes, Sandbox, Sign, Stdio};
-use crate::lease::Guard;
-use crate::rpc::{Ask, Dialogue, End, Said};
-use crate::runner::{Ended, Run, Runner};
-use crate::streams::Name;
-use crate::{Clip, Failure, Variables, rpc};
+use crate::command::{self, CommandPlan, FilesBefore, InputDelivery};
+use crate::guardian::{self, AgentPipes, Child, ChildEvent, Guardian, Launch, ProcessLimits, Sandbox, Stdio};
+use crate::lease::ProcessGuard;
+use crate::output_buffer::StreamName;
+use crate::recorder::RunRecorder;
+use crate::rpc::{AgentOutput, PromptEnd, RpcConversation, RpcPrompt};
+use crate::runner::{AgentRun, RunResult, Runner};
+use crate::{HeadTailBuffer, RunFailure, VariableLookup, rpc};
 use scratch::Scratch;
 
-pub(crate) use exit::failure_of;
+pub(crate) use exit::exit_code_and_failure;
 pub(crate) use pump::pump;
 
-/// How long pipes may stay open once nothing of the agent is left: somebody else holds them then.
-const LINGER: Duration = Duration::from_millis(500);
+/// The longest time for which the pipes may stay open after the last process of the agent has ended. Another process
+/// holds them then.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A cheap handle. The guardian is started with the first agent.
+/// Starts and ends agent processes. Cloning is cheap. The guardian is started with the first agent.
 #[derive(Clone)]
-pub(crate) struct Processes(Arc<Inner>);
+pub(crate) struct Processes(Arc<ProcessesShared>);
 
-struct Inner {
-    options: guardian::Options,
+struct ProcessesShared {
+    options: guardian::GuardianOptions,
     guardian: OnceCell<Guardian>,
-    /// The lease that the guardian is to be promised from its start.
+    /// The time and the length of the last lease renewal, for a guardian that is started later.
     lease: std::sync::Mutex<Option<(Instant, Duration)>>,
     data_dir: PathBuf,
     scratch: Scratch,
-    variables: Variables,
+    variables: VariableLookup,
 }
 
 impl Processes {
-    pub(crate) fn new(options: guardian::Options, data_dir: PathBuf, variables: Variables) -> Self {
+    pub(crate) fn new(options: guardian::GuardianOptions, data_dir: PathBuf, variables: VariableLookup) -> Self {
         let guardian = OnceCell::new();
         let lease = std::sync::Mutex::default();
         let scratch = Scratch::new(data_dir.join("runs"));
-        Self(Arc::new(Inner { options, guardian, lease, data_dir, scratch, variables }))
+        Self(Arc::new(ProcessesShared { options, guardian, lease, data_dir, scratch, variables }))
     }
 
-    /// Ends everything that was started, and comes back when nothing is left.
+    /// Ends all processes and the guardian, and returns when no process is left. Then removes the unused scratch
+    /// directories.
     pub(crate) async fn stop(&self) {
         if let Some(guardian) = self.0.guardian.get() {
             guardian.stop().await;
@@ -64,7 +66,8 @@ impl Processes {
         self.0.scratch.clear();
     }
 
-    async fn guardian(&self) -> Result<&Guardian, Failure> {
+    /// Returns the guardian. Starts it if necessary. Fails if it cannot be started.
+    async fn guardian(&self) -> Result<&Guardian, RunFailure> {
         let start = || async {
             let guardian = Guardian::start(self.0.options.clone()).await?;
             let lease = *crate::lock(&self.0.lease);
@@ -73,16 +76,17 @@ impl Processes {
             }
             Ok::<_, guardian::Error>(guardian)
         };
-        self.0.guardian.get_or_try_init(start).await.map_err(|error| Failure::system(error.to_string()))
+        self.0.guardian.get_or_try_init(start).await.map_err(|error| RunFailure::system(error.to_string()))
     }
 
-    /// Removes what runs of an earlier node left. To be called before the first one.
+    /// Removes the scratch directories of runs of an earlier process. Those of sessions stay. Must be called before the
+    /// first run.
     pub(crate) fn sweep_scratch(&self) {
         self.0.scratch.sweep();
     }
 
-    /// Where a session works.
-    fn scratch(&self, id: uuid::Uuid) -> PathBuf {
+    /// Returns the scratch directory of a session.
+    fn session_scratch(&self, id: uuid::Uuid) -> PathBuf {
         self.0.data_dir.join("runs").join(id.to_string())
     }
 
@@ -90,62 +94,70 @@ impl Processes {
         &self.0.data_dir
     }
 
-    /// What a run left for good.
-    pub(crate) fn artifacts(&self, id: uuid::Uuid) -> PathBuf {
+    /// Returns the directory of the artifacts of an execution.
+    pub(crate) fn artifacts_dir(&self, id: uuid::Uuid) -> PathBuf {
         self.0.data_dir.join("artifacts").join(id.to_string())
     }
 
-    /// Sessions whose directories are there.
-    pub(crate) fn left_scratch(&self) -> Vec<uuid::Uuid> {
+    /// Returns the ids of the sessions with a scratch directory.
+    pub(crate) fn scratch_ids(&self) -> Vec<uuid::Uuid> {
         ids_in(&self.0.data_dir.join("runs"))
     }
 
     pub(crate) fn remove_scratch(&self, id: uuid::Uuid) {
-        let _ = std::fs::remove_dir_all(self.scratch(id));
+        let _ = std::fs::remove_dir_all(self.session_scratch(id));
     }
 
-    /// Runs whose artifacts are there.
-    pub(crate) fn kept_artifacts(&self) -> Vec<uuid::Uuid> {
+    /// Returns the ids of the executions with artifacts.
+    pub(crate) fn artifact_ids(&self) -> Vec<uuid::Uuid> {
         ids_in(&self.0.data_dir.join("artifacts"))
     }
 
     pub(crate) fn remove_artifacts(&self, id: uuid::Uuid) {
-        let _ = std::fs::remove_dir_all(self.artifacts(id));
+        let _ = std::fs::remove_dir_all(self.artifacts_dir(id));
     }
 
-    /// Makes the plan of a run and what it needs on disk.
-    async fn plan(&self, run: &Run, desk: &Desk, scratch: &Path) -> Result<(Plan, Before), Failure> {
-        let order = command::Run {
+    /// Makes the plan of a run, writes its files, and adds its secrets to the recorder. Also returns the state of the
+    /// output file before the run. Fails if the request cannot be run.
+    async fn plan(
+        &self,
+        run: &AgentRun,
+        recorder: &RunRecorder,
+        scratch: &Path,
+    ) -> Result<(CommandPlan, FilesBefore), RunFailure> {
+        let request = command::CommandRequest {
             execution_id: run.id,
             input: run.request.input.clone(),
             parameters: run.request.parameters.clone(),
             working_directory: run.request.working_directory.clone(),
             envs: run.request.envs.clone(),
-            files: command::attached(run.request.message.as_ref()),
-            started: run.started,
+            files: command::attached_files(run.request.message.as_ref()),
+            started_at: run.started_at,
         };
         let agent = run.agent.clone();
         let scratch = scratch.to_owned();
         let variables = self.0.variables.clone();
         let planned = blocking(move || {
-            let plan = Plan::make(&agent, &order, &scratch, |name| variables(name))?;
-            let before = command::prepare(&plan)?;
+            let plan = CommandPlan::make(&agent, &request, &scratch, |name| variables(name))?;
+            let before = command::prepare_files(&plan)?;
             Ok((plan, before))
         });
-        let (plan, before): (Plan, Before) = planned.await?;
-        desk.keep_secret(plan.secrets.clone());
+        let (plan, before): (CommandPlan, FilesBefore) = planned.await?;
+        recorder.add_secrets(plan.secrets.clone());
         Ok((plan, before))
     }
 
-    /// Starts the program of a plan.
+    /// Starts the program of a plan. `terminal` means that `stdio` is a pseudo terminal. Fails if the program cannot be
+    /// started: transient if the machine lacks resources or the lease has expired, permanent if the launch is wrong,
+    /// and with a system failure if the guardian is not available.
     pub(crate) async fn start(
         &self,
         id: uuid::Uuid,
         agent: &Agent,
-        plan: &Plan,
+        plan: &CommandPlan,
         stdio: Stdio,
         terminal: bool,
-    ) -> Result<Child, Failure> {
+    ) -> Result<Child, RunFailure> {
         let mut launch = Launch::new(id, &plan.program, &plan.cwd);
         launch.args = plan.args.iter().map(Into::into).collect();
         launch.env = plan.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
@@ -155,42 +167,50 @@ impl Processes {
         launch.sandbox = sandbox(agent, plan);
         let child = self.guardian().await?.spawn(launch, stdio).await;
         child.map_err(|error| match error {
-            guardian::Error::Refused(fault) if fault.is_transient() => Failure::transient(fault.message),
-            guardian::Error::Refused(fault) => Failure::permanent(fault.message),
-            guardian::Error::TooLarge(_) => Failure::permanent(error.to_string()),
+            guardian::Error::Refused(error) if error.is_transient() => RunFailure::transient(error.message),
+            guardian::Error::Refused(error) => RunFailure::permanent(error.message),
+            guardian::Error::TooLarge(_) => RunFailure::permanent(error.to_string()),
             guardian::Error::Died | guardian::Error::Start(_) | guardian::Error::Stopped => {
-                Failure::system(error.to_string())
+                RunFailure::system(error.to_string())
             }
         })
     }
 
-    async fn carry_out(&self, run: &Run, desk: &Desk, scratch: &Path) -> Result<Ended, Failure> {
-        let (plan, before) = self.plan(run, desk, scratch).await?;
-        if desk.is_stopped().is_some() {
-            return Ok(Ended { stopped: true, ..Ended::default() });
+    /// Runs one attempt in a scratch directory and collects its output file and artifacts. Fails if the run cannot be
+    /// planned or the program cannot be started. A later failure is part of the result; only the first one is reported.
+    /// Starts nothing if a stop was already requested.
+    async fn run_in(&self, run: &AgentRun, recorder: &RunRecorder, scratch: &Path) -> Result<RunResult, RunFailure> {
+        let (plan, before) = self.plan(run, recorder, scratch).await?;
+        if recorder.stop_reason().is_some() {
+            return Ok(RunResult { stopped: true, ..RunResult::default() });
         }
-        let (stdio, pipes) = Stdio::piped().map_err(|error| Failure::transient(format!("no pipes: {error}")))?;
+        let (stdio, pipes) =
+            Stdio::piped().map_err(|error| RunFailure::transient(format!("failed to create pipes: {error}")))?;
         let child = self.start(run.id, &run.agent, &plan, stdio, false).await?;
-        desk.started(Some(child.pid));
-        let mut said = Conversation::default();
+        recorder.record_start(Some(child.pid));
+        let mut captured = CapturedOutput::default();
         let mut ended = match plan.input {
-            Input::JsonRpc => speak(run, &plan, desk, child, pipes).await,
-            Input::Stdin(ref input) => listen(run, desk, child, pipes, input.clone().into_bytes(), &mut said).await,
-            Input::File | Input::Argument => listen(run, desk, child, pipes, Vec::new(), &mut said).await,
+            InputDelivery::JsonRpc => run_json_rpc(run, &plan, recorder, child, pipes).await,
+            InputDelivery::Stdin(ref input) => {
+                run_plain(run, recorder, child, pipes, input.clone().into_bytes(), &mut captured).await
+            }
+            InputDelivery::File | InputDelivery::Argument => {
+                run_plain(run, recorder, child, pipes, Vec::new(), &mut captured).await
+            }
         };
         if ended.failure.is_none() && !ended.stopped {
-            ended.failure = answer(run, desk, said).await.err();
+            ended.failure = record_response(run, recorder, captured).await.err();
         }
-        if !command::left_files(&plan) {
+        if !command::has_files_to_collect(&plan) {
             return Ok(ended);
         }
-        let kept = self.artifacts(run.id);
+        let artifacts_dir = self.artifacts_dir(run.id);
         let limit = usize::try_from(run.agent.max_output_size).unwrap_or(usize::MAX);
         let collected = blocking(move || {
-            let collected = command::collect(&plan, &before, limit);
+            let collected = command::collect_files(&plan, &before, limit);
             if collected.as_ref().is_ok_and(|collected| !collected.artifacts.is_empty()) {
-                keep(&plan.output_dir, &kept)
-                    .map_err(|error| Failure::system(format!("its artifacts could not be kept: {error}")))?;
+                move_artifacts(&plan.output_dir, &artifacts_dir)
+                    .map_err(|error| RunFailure::system(format!("failed to store the artifacts: {error}")))?;
             }
             collected
         });
@@ -198,10 +218,10 @@ impl Processes {
             Ok(collected) => {
                 ended.artifacts = collected.artifacts;
                 if let Some(output) = collected.output {
-                    desk.output_ends(Name::File, &output.head, output.missing, &output.tail).await;
+                    recorder.output_excerpt(StreamName::File, &output.head, output.missing, &output.tail).await;
                 }
             }
-            // Whatever went wrong first is what is told.
+            // The first failure is reported.
             Err(failure) => drop(ended.failure.get_or_insert(failure)),
         }
         Ok(ended)
@@ -209,19 +229,19 @@ impl Processes {
 }
 
 impl Runner for Processes {
-    fn run<'a>(&'a self, run: &'a Run, desk: &'a Desk) -> BoxFuture<'a, Ended> {
+    fn run<'a>(&'a self, run: &'a AgentRun, recorder: &'a RunRecorder) -> BoxFuture<'a, RunResult> {
         Box::pin(async move {
             let scratch = self.0.scratch.take();
-            let ended = self.carry_out(run, desk, &scratch).await;
-            if let Some(used) = self.0.scratch.give_back(scratch) {
+            let ended = self.run_in(run, recorder, &scratch).await;
+            if let Some(used) = self.0.scratch.release(scratch) {
                 let _ = blocking(move || Ok(std::fs::remove_dir_all(used))).await;
             }
-            ended.unwrap_or_else(Ended::from)
+            ended.unwrap_or_else(RunResult::from)
         })
     }
 }
 
-impl Guard for Processes {
+impl ProcessGuard for Processes {
     fn renew(&self, lease: Duration) {
         *crate::lock(&self.0.lease) = Some((Instant::now(), lease));
         if let Some(guardian) = self.0.guardian.get().cloned() {
@@ -230,175 +250,208 @@ impl Guard for Processes {
     }
 }
 
-/// What is to be made sense of when the agent has ended.
+/// Output that is parsed after the agent has ended.
 #[derive(Default)]
-struct Conversation {
-    /// Of stdout, where the answer is somewhere in it.
-    stdout: Option<Clip>,
+struct CapturedOutput {
+    /// The standard output, if it contains a JSON-RPC response.
+    stdout: Option<HeadTailBuffer>,
 }
 
-/// Feeds the agent, passes on what it says, and sees it end.
-async fn listen(run: &Run, desk: &Desk, child: Child, pipes: Pipes, input: Vec<u8>, said: &mut Conversation) -> Ended {
-    let Pipes { mut stdin, stdout, stderr } = pipes;
+/// Sends the input to the agent, records its output, and waits for its end. If the output pattern is JSON-RPC, also
+/// copies the standard output to `captured`.
+async fn run_plain(
+    run: &AgentRun,
+    recorder: &RunRecorder,
+    child: Child,
+    pipes: AgentPipes,
+    input: Vec<u8>,
+    captured: &mut CapturedOutput,
+) -> RunResult {
+    let AgentPipes { mut stdin, stdout, stderr } = pipes;
     if run.agent.output_pattern == OutputPattern::JsonRpc {
-        said.stdout = Some(Clip::new(usize::try_from(run.agent.max_output_size).unwrap_or(usize::MAX)));
+        captured.stdout = Some(HeadTailBuffer::new(usize::try_from(run.agent.max_output_size).unwrap_or(usize::MAX)));
     }
     let feed = async {
-        // An agent that does not want its input has ended, or will say so.
+        // An agent that does not read its input has ended, or reports a failure itself.
         let _ = stdin.write_all(&input).await;
         drop(stdin);
     };
-    let out = pump(stdout, desk, Name::Stdout, said.stdout.as_mut());
-    let err = pump(stderr, desk, Name::Stderr, None);
-    see_through(desk, child, true, async {
+    let out = pump(stdout, recorder, StreamName::Stdout, captured.stdout.as_mut());
+    let err = pump(stderr, recorder, StreamName::Stderr, None);
+    wait_for_end(recorder, child, true, async {
         tokio::join!(feed, out, err);
     })
     .await
 }
 
-/// Speaks JSON-RPC with the agent, then ends it. Where it shall stop it is told so, and ended when it has answered that.
-async fn speak(run: &Run, plan: &Plan, desk: &Desk, child: Child, pipes: Pipes) -> Ended {
-    let Pipes { stdin, stdout, stderr } = pipes;
+/// Sends one JSON-RPC prompt to the agent, then ends it. On a stop, first sends a cancellation and waits for the
+/// answer. A prompt that was completed counts as a success, even if a stop was requested.
+async fn run_json_rpc(
+    run: &AgentRun,
+    plan: &CommandPlan,
+    recorder: &RunRecorder,
+    child: Child,
+    pipes: AgentPipes,
+) -> RunResult {
+    let AgentPipes { stdin, stdout, stderr } = pipes;
     let control = child.control();
     let mut failure = None;
     let mut completed = false;
-    let conversation = async {
-        let mut on = |said: Said| pass_on(desk, said);
+    let prompting = async {
+        let mut on_output = |output: AgentOutput| record_output(recorder, output);
         let opened = tokio::select! {
-            opened = Dialogue::open(&run.agent, &plan.cwd, stdout, stdin, &mut on) => Some(opened),
-            _ = desk.stopped() => None,
+            opened = RpcConversation::open(&run.agent, &plan.cwd, stdout, stdin, &mut on_output) => Some(opened),
+            _ = recorder.stop_requested() => None,
         };
         match opened {
             None => {}
             Some(Err(error)) => failure = Some(error),
-            Some(Ok(mut dialogue)) => {
+            Some(Ok(mut conversation)) => {
                 let parameters = run.request.parameters.clone();
-                let ask = Ask { input: run.request.input.clone(), parameters, execution_id: run.id };
+                let ask = RpcPrompt { input: run.request.input.clone(), parameters, execution_id: run.id };
                 let stopped = async {
-                    desk.stopped().await;
+                    recorder.stop_requested().await;
                 };
-                let answer = dialogue.prompt(&ask, &mut on, stopped).await;
+                let answer = conversation.prompt(&ask, &mut on_output, stopped).await;
                 match answer.end {
-                    End::Completed if answer.only_now && run.agent.output_pattern == OutputPattern::JsonRpc => {
-                        desk.output_ends(Name::File, answer.output.text.as_bytes(), 0, &[]).await;
+                    PromptEnd::Completed
+                        if answer.replaces_output && run.agent.output_pattern == OutputPattern::JsonRpc =>
+                    {
+                        recorder.output_excerpt(StreamName::File, answer.output.text.as_bytes(), 0, &[]).await;
                         completed = true;
                     }
-                    End::Completed => completed = true,
-                    End::Cancelled if desk.is_stopped().is_some() => {}
-                    End::Cancelled => failure = Some(Failure::agent("the agent broke off by itself")),
-                    End::Failed(error) => failure = Some(error),
+                    PromptEnd::Completed => completed = true,
+                    PromptEnd::Cancelled if recorder.stop_reason().is_some() => {}
+                    PromptEnd::Cancelled => {
+                        failure = Some(RunFailure::agent("the agent cancelled the request by itself"))
+                    }
+                    PromptEnd::Failed(error) => failure = Some(error),
                 }
             }
         }
-        // It has said what it had to say; most wait for the next prompt now.
+        // The answer is complete. Most agents now wait for the next prompt.
         control.stop().await;
     };
-    // What comes in words is seen before its line ends.
-    let shown = async {
+    // Publish words before their line is complete.
+    let publishing = async {
         loop {
-            tokio::time::sleep(pump::QUIET).await;
-            desk.pause(Name::Stdout);
+            tokio::time::sleep(pump::PARTIAL_LINE_DELAY).await;
+            recorder.release_partial_line(StreamName::Stdout);
         }
     };
-    let conversation = async {
+    let prompting = async {
         tokio::select! {
-            () = conversation => {}
-            () = shown => {}
+            () = prompting => {}
+            () = publishing => {}
         }
     };
-    let err = pump(stderr, desk, Name::Stderr, None);
-    let ended = see_through(desk, child, false, async {
-        tokio::join!(conversation, err);
+    let err = pump(stderr, recorder, StreamName::Stderr, None);
+    let ended = wait_for_end(recorder, child, false, async {
+        tokio::join!(prompting, err);
     })
     .await;
-    let stopped = desk.is_stopped().is_some() && !completed;
-    Ended { stopped, failure: failure.filter(|_| !stopped).map(|failure| with_exit(failure, &ended)), ..ended }
+    let stopped = recorder.stop_reason().is_some() && !completed;
+    RunResult { stopped, failure: failure.filter(|_| !stopped).map(|failure| with_exit(failure, &ended)), ..ended }
 }
 
-/// The failure of a conversation, with how the agent ended where that was its own doing. How it ended after it was told
-/// to says nothing.
-fn with_exit(failure: Failure, ended: &Ended) -> Failure {
+/// Returns the failure with the message of the exit, if the agent failed by itself. A success or a system failure, for
+/// example after a stop, gives no further information.
+fn with_exit(failure: RunFailure, ended: &RunResult) -> RunFailure {
     match &ended.failure {
-        Some(exit) if exit.category != Category::SystemError => {
-            Failure { message: format!("{}; {}", failure.message, exit.message), ..failure }
+        Some(exit) if exit.category != ErrorCategory::SystemError => {
+            RunFailure { message: format!("{}; {}", failure.message, exit.message), ..failure }
         }
         _ => failure,
     }
 }
 
-/// What an agent says over JSON-RPC: its answer, and what is only good to know.
-pub(crate) fn pass_on(desk: &Desk, said: Said) {
-    match said {
-        Said::Output(text) => desk.output_now(Name::Stdout, text.as_bytes()),
-        Said::Thought(text) | Said::Progress(text) | Said::Plain(text) => {
+/// Records the output of a JSON-RPC agent: its answer as standard output, everything else as error output.
+pub(crate) fn record_output(recorder: &RunRecorder, output: AgentOutput) {
+    match output {
+        AgentOutput::Output(text) => recorder.output_now(StreamName::Stdout, text.as_bytes()),
+        AgentOutput::Thought(text) | AgentOutput::Progress(text) | AgentOutput::Plain(text) => {
             let line = if text.ends_with('\n') { text } else { text + "\n" };
-            desk.output_now(Name::Stderr, line.as_bytes());
+            recorder.output_now(StreamName::Stderr, line.as_bytes());
         }
     }
 }
 
-/// Waits for the end of a process and of what is done with its pipes, and ends it `at_once` when it shall end, unless
-/// whoever talks with it does so.
-async fn see_through(desk: &Desk, mut child: Child, at_once: bool, talk: impl Future<Output = ()>) -> Ended {
+/// Waits for the end of a process and of `communication`, which uses its pipes. On a stop, ends the process if
+/// `stop_directly` is set. Otherwise `communication` has to end it.
+///
+/// After the last process has ended, output is read until the pipes are closed or no more arrives for
+/// [`DRAIN_TIMEOUT`]. The result is stopped if a stop was requested, unless the agent exited with success before it. A
+/// stopped result has no failure.
+async fn wait_for_end(
+    recorder: &RunRecorder,
+    mut child: Child,
+    stop_directly: bool,
+    communication: impl Future<Output = ()>,
+) -> RunResult {
     let control = child.control();
-    let mut talk = std::pin::pin!(talk);
-    let began = Instant::now();
-    let mut talked = false;
+    let mut communication = std::pin::pin!(communication);
+    let started = Instant::now();
+    let mut is_drained = false;
     let mut stopped = false;
     let mut by_itself = false;
     let mut exit = None;
     let mut used = None;
     loop {
         tokio::select! {
-            () = &mut talk, if !talked => talked = true,
-            sign = child.next() => match sign {
-                Some(Sign::Usage(usage)) => desk.usage(percent(resources(usage), began.elapsed())),
-                Some(Sign::Exited(ended)) => {
+            () = &mut communication, if !is_drained => is_drained = true,
+            event = child.next() => match event {
+                Some(ChildEvent::Usage(usage)) => {
+                    recorder.record_usage(with_cpu_percent(resources(usage), started.elapsed()));
+                }
+                Some(ChildEvent::Exited(ended)) => {
                     used = Some(ended.usage);
-                    exit = Some(ended.how);
+                    exit = Some(ended.reason);
                     by_itself = !stopped;
                 }
-                Some(Sign::Gone(usage)) => used = Some(usage),
+                Some(ChildEvent::TreeEnded(usage)) => used = Some(usage),
                 None => break,
             },
-            _ = desk.stopped(), if !stopped => {
+            _ = recorder.stop_requested(), if !stopped => {
                 stopped = true;
-                if at_once {
+                if stop_directly {
                     control.stop().await;
                 }
             }
         }
     }
-    // What is still in the pipes is read however long that takes, as long as there is something.
-    while !talked {
-        let heard = desk.heard();
-        let in_time = tokio::time::timeout(LINGER, &mut talk).await.is_ok();
-        talked = in_time || desk.heard() == heard && !desk.is_full() && !desk.is_behind();
+    // Read the rest of the pipes without a time limit, as long as output arrives.
+    while !is_drained {
+        let received = recorder.received_bytes();
+        let in_time = tokio::time::timeout(DRAIN_TIMEOUT, &mut communication).await.is_ok();
+        is_drained = in_time
+            || recorder.received_bytes() == received && !recorder.is_buffer_full() && !recorder.has_slow_reader();
     }
-    let how = exit.unwrap_or(guardian::How::GuardianDied);
-    let (exit_code, failure) = failure_of(how, desk);
-    // One that was told to end and did so in good order has not done what it was asked for.
+    let reason = exit.unwrap_or(guardian::ExitReason::GuardianDied);
+    let (exit_code, failure) = exit_code_and_failure(reason, recorder);
+    // An agent that exited with success after the stop has not completed its task.
     let stopped = stopped && !(by_itself && failure.is_none());
-    Ended {
+    RunResult {
         stopped,
         failure: failure.filter(|_| !stopped),
         exit_code,
-        usage: used.map(|used| percent(resources(used), began.elapsed())),
-        ..Ended::default()
+        usage: used.map(|used| with_cpu_percent(resources(used), started.elapsed())),
+        ..RunResult::default()
     }
 }
 
-/// Makes the answer of what was said, where it is hidden in it.
-async fn answer(run: &Run, desk: &Desk, said: Conversation) -> Result<(), Failure> {
-    let Some(stdout) = said.stdout.filter(|_| run.agent.output_pattern == OutputPattern::JsonRpc) else {
+/// Records the JSON-RPC response in the standard output as the answer. Does nothing if the output pattern is not
+/// JSON-RPC. Fails if the output contains no response, or if the response is an error.
+async fn record_response(run: &AgentRun, recorder: &RunRecorder, captured: CapturedOutput) -> Result<(), RunFailure> {
+    let Some(stdout) = captured.stdout.filter(|_| run.agent.output_pattern == OutputPattern::JsonRpc) else {
         return Ok(());
     };
     let text = rpc::response(&stdout.finish().text)?;
-    desk.output_ends(Name::File, text.as_bytes(), 0, &[]).await;
+    recorder.output_excerpt(StreamName::File, text.as_bytes(), 0, &[]).await;
     Ok(())
 }
 
-pub(crate) fn resources(usage: guardian::Usage) -> ResourceUsage {
+/// Converts the usage to megabytes and milliseconds. The CPU percentage is 0.
+pub(crate) fn resources(usage: guardian::ProcessUsage) -> ResourceUsage {
     const MB: u64 = 1 << 20;
     ResourceUsage {
         cpu_percent: 0.0,
@@ -410,26 +463,30 @@ pub(crate) fn resources(usage: guardian::Usage) -> ResourceUsage {
     }
 }
 
-fn percent(usage: ResourceUsage, over: Duration) -> ResourceUsage {
-    let millis = over.as_secs_f64() * 1000.0;
+/// Returns the usage with the CPU percentage over the elapsed time, rounded to one decimal. It exceeds 100 if several
+/// processors were used.
+fn with_cpu_percent(usage: ResourceUsage, elapsed: Duration) -> ResourceUsage {
+    let millis = elapsed.as_secs_f64() * 1000.0;
     let cpu_percent = if millis > 0.0 { (usage.cpu_ms as f64 / millis * 1000.0).round() / 10.0 } else { 0.0 };
     ResourceUsage { cpu_percent, ..usage }
 }
 
-fn limits(agent: &Agent) -> Limits {
-    let of = &agent.limits;
+/// Returns the limits of the agent, with megabytes converted to bytes.
+fn limits(agent: &Agent) -> ProcessLimits {
+    let limits = &agent.limits;
     let mb = |megabytes: Option<u64>| megabytes.map(|megabytes| megabytes.saturating_mul(1 << 20));
-    Limits {
-        cpu_seconds: of.cpu_seconds,
-        memory: mb(of.memory_mb),
-        open_files: of.open_files,
-        processes: of.processes,
-        file_size: mb(of.file_size_mb),
+    ProcessLimits {
+        cpu_seconds: limits.cpu_seconds,
+        memory: mb(limits.memory_mb),
+        open_files: limits.open_files,
+        processes: limits.processes,
+        file_size: mb(limits.file_size_mb),
     }
 }
 
-/// A read-only agent writes to its scratch directory and what it was granted, and nowhere else (SUP-4).
-fn sandbox(agent: &Agent, plan: &Plan) -> Option<Sandbox> {
+/// Returns the sandbox of a read-only agent: it may write only to its scratch directory and to the granted paths that
+/// exist (SUP-4). Returns `None` for an agent with read-write access.
+fn sandbox(agent: &Agent, plan: &CommandPlan) -> Option<Sandbox> {
     if agent.access_type == AccessType::ReadWrite {
         return None;
     }
@@ -438,18 +495,21 @@ fn sandbox(agent: &Agent, plan: &Plan) -> Option<Sandbox> {
         Some(rest) => Path::new(home).join(rest),
         None => PathBuf::from(path),
     });
-    // A folder that the agent has not made yet cannot be granted, and is not needed.
+    // A path that does not exist cannot be granted.
     let granted = granted.filter(|path| path.exists());
     Some(Sandbox { write: std::iter::once(plan.scratch.clone()).chain(granted).collect() })
 }
 
-fn ids_in(folder: &Path) -> Vec<uuid::Uuid> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+/// Returns the ids that are names of entries of a directory. Other entries are ignored. Returns none if the directory
+/// cannot be read.
+fn ids_in(dir: &Path) -> Vec<uuid::Uuid> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     entries.filter_map(|entry| uuid::Uuid::try_parse(entry.file_name().to_str()?).ok()).collect()
 }
 
-/// Moves what an agent left to where it is kept.
-fn keep(from: &Path, to: &Path) -> std::io::Result<()> {
+/// Moves the artifacts of a run to their permanent directory. Removes those of an earlier attempt first. Fails if the
+/// directory cannot be moved.
+fn move_artifacts(from: &Path, to: &Path) -> std::io::Result<()> {
     if let Some(parent) = to.parent() {
         std::fs::create_dir_all(parent)?;
     }
@@ -457,10 +517,12 @@ fn keep(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::rename(from, to)
 }
 
-/// Work that waits for the disk.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Failure> + Send + 'static) -> Result<T, Failure> {
+/// Runs work that accesses the disk on a blocking thread. Fails if the work fails or panics.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, RunFailure> + Send + 'static,
+) -> Result<T, RunFailure> {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
-        Err(error) => Err(Failure::system(error.to_string())),
+        Err(error) => Err(RunFailure::system(error.to_string())),
     }
 }

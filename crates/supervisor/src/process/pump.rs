@@ -1,4 +1,4 @@
-//! Passes on what comes out of a pipe, until its end.
+//! Records the output of a pipe until its end.
 
 use std::time::Duration;
 
@@ -7,28 +7,37 @@ use tokio::net::unix::pipe;
 use tokio::time::Instant;
 
 use super::flood;
-use crate::Clip;
-use crate::desk::Desk;
-use crate::streams::Name;
+use crate::HeadTailBuffer;
+use crate::output_buffer::StreamName;
+use crate::recorder::RunRecorder;
 
+/// The number of bytes in one read.
 pub(super) const CHUNK: usize = 64 << 10;
-/// After so long without anything new, an unfinished line is shown: it may be a question.
-pub(super) const QUIET: Duration = Duration::from_millis(200);
+/// An unfinished line is published after this time without new output, because it may be a question.
+pub(super) const PARTIAL_LINE_DELAY: Duration = Duration::from_millis(200);
 
-pub(crate) async fn pump(mut from: pipe::Receiver, desk: &Desk, stream: Name, mut clip: Option<&mut Clip>) {
+/// Reads a pipe to its end or to a read error, and records its output. Also copies it to `copy`, if given. Publishes an
+/// unfinished line after [`PARTIAL_LINE_DELAY`] without output. A flood of output is read by [`flood`], unless it is
+/// copied.
+pub(crate) async fn pump(
+    mut from: pipe::Receiver,
+    recorder: &RunRecorder,
+    stream: StreamName,
+    mut copy: Option<&mut HeadTailBuffer>,
+) {
     let mut chunk = vec![0; CHUNK];
-    let mut shown = true;
-    let mut burst = 0;
-    let mut begun = Instant::now();
+    let mut is_published = true;
+    let mut burst_bytes = 0;
+    let mut burst_started = Instant::now();
     loop {
-        let read = if shown {
+        let read = if is_published {
             from.read(&mut chunk).await
         } else {
-            match tokio::time::timeout(QUIET, from.read(&mut chunk)).await {
+            match tokio::time::timeout(PARTIAL_LINE_DELAY, from.read(&mut chunk)).await {
                 Ok(read) => read,
                 Err(_) => {
-                    desk.pause(stream);
-                    shown = true;
+                    recorder.release_partial_line(stream);
+                    is_published = true;
                     continue;
                 }
             }
@@ -37,25 +46,27 @@ pub(crate) async fn pump(mut from: pipe::Receiver, desk: &Desk, stream: Name, mu
             Ok(0) | Err(_) => return,
             Ok(length) => {
                 let bytes = &chunk[..length];
-                if let Some(clip) = &mut clip {
-                    clip.push(bytes);
+                if let Some(copy) = &mut copy {
+                    copy.push(bytes);
                 }
-                desk.output(stream, bytes).await;
-                shown = bytes.ends_with(b"\n");
-                burst += length;
-                if burst >= flood::BURST {
-                    if flood::is_one(begun.elapsed()) && clip.is_none() {
-                        from = match flood::pass_on(from, desk, stream).await {
+                recorder.output(stream, bytes).await;
+                is_published = bytes.ends_with(b"\n");
+                burst_bytes += length;
+                if burst_bytes >= flood::BURST_BYTES {
+                    if flood::is_flood(burst_started.elapsed()) && copy.is_none() {
+                        from = match flood::read_flood(from, recorder, stream).await {
                             Ok(Some(from)) => from,
                             Ok(None) => return,
                             Err(error) => {
-                                tracing::error!(event = "output_not_read", execution_id = %desk.id(), error = %error);
+                                let id = recorder.execution_id();
+                                tracing::error!(event = "output_not_read", execution_id = %id, error = %error);
                                 return;
                             }
                         };
-                        shown = false;
+                        is_published = false;
                     }
-                    (burst, begun) = (0, Instant::now());
+                    burst_bytes = 0;
+                    burst_started = Instant::now();
                 }
             }
         }

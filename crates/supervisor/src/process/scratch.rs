@@ -1,26 +1,27 @@
-//! The folders that runs work in. One that was left as empty as it was given is given to the next run: making and
-//! removing folders keeps the journal of the disk busy, and everything that is written down waits for that.
+//! The scratch directories of runs. A directory that a run left unchanged is reused: creating and removing directories
+//! loads the journal of the file system, which delays the writes of the database.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use crate::command::FOLDERS;
+use crate::command::SCRATCH_DIRS;
 use crate::lock;
 
-/// So many empty ones are kept.
-const MOST: usize = 64;
+/// The maximum number of unused directories.
+const MAX_FREE: usize = 64;
 
+/// The pool of scratch directories.
 pub(super) struct Scratch {
     root: PathBuf,
-    free: Mutex<Free>,
+    free: Mutex<FreeDirs>,
 }
 
 #[derive(Default)]
-struct Free {
-    folders: Vec<PathBuf>,
-    /// How many were ever made.
-    made: u64,
+struct FreeDirs {
+    dirs: Vec<PathBuf>,
+    /// The number of directories created so far. It is also the name of the last one.
+    created: u64,
 }
 
 impl Scratch {
@@ -28,35 +29,37 @@ impl Scratch {
         Self { root, free: Mutex::default() }
     }
 
-    /// A folder for one run alone. It may not be there yet; where it is, it is empty.
+    /// Returns a directory that only one run uses. It does not exist yet, or contains only the empty directories
+    /// [`SCRATCH_DIRS`].
     pub(super) fn take(&self) -> PathBuf {
         let mut free = lock(&self.free);
-        free.folders.pop().unwrap_or_else(|| {
-            free.made += 1;
-            self.root.join(free.made.to_string())
+        free.dirs.pop().unwrap_or_else(|| {
+            free.created += 1;
+            self.root.join(free.created.to_string())
         })
     }
 
-    /// The run is over, and what it left has been taken. Gives the folder where it must be removed.
-    pub(super) fn give_back(&self, folder: PathBuf) -> Option<PathBuf> {
-        if is_empty(&folder) {
+    /// Releases the directory of a run after its files were collected. An unchanged directory is reused if fewer than
+    /// [`MAX_FREE`] are unused. Otherwise returns the directory, and the caller has to remove it.
+    pub(super) fn release(&self, dir: PathBuf) -> Option<PathBuf> {
+        if is_unchanged(&dir) {
             let mut free = lock(&self.free);
-            if free.folders.len() < MOST {
-                free.folders.push(folder);
+            if free.dirs.len() < MAX_FREE {
+                free.dirs.push(dir);
                 return None;
             }
         }
-        Some(folder)
+        Some(dir)
     }
 
-    /// Removes the free ones.
+    /// Removes the unused directories.
     pub(super) fn clear(&self) {
-        for folder in std::mem::take(&mut lock(&self.free).folders) {
-            let _ = std::fs::remove_dir_all(folder);
+        for dir in std::mem::take(&mut lock(&self.free).dirs) {
+            let _ = std::fs::remove_dir_all(dir);
         }
     }
 
-    /// Removes what an earlier node left. To be called before the first run.
+    /// Removes the directories of an earlier process: those with a number as name. Must be called before the first run.
     pub(super) fn sweep(&self) {
         for entry in std::fs::read_dir(&self.root).into_iter().flatten().flatten() {
             if entry.file_name().to_str().is_some_and(|name| name.parse::<u64>().is_ok()) {
@@ -66,13 +69,16 @@ impl Scratch {
     }
 }
 
-/// As it is made, with nothing in it, and nothing changed about it.
-fn is_empty(folder: &Path) -> bool {
-    let as_made =
-        |path: &Path| path.symlink_metadata().is_ok_and(|about| about.is_dir() && about.mode() & 0o7777 == 0o700);
+/// Returns true if the directory contains only the empty directories [`SCRATCH_DIRS`] and all have their original
+/// permissions.
+fn is_unchanged(dir: &Path) -> bool {
+    let is_private_dir =
+        |path: &Path| path.symlink_metadata().is_ok_and(|data| data.is_dir() && data.mode() & 0o7777 == 0o700);
     let entries = |path: &Path| std::fs::read_dir(path).map_or(usize::MAX, Iterator::count);
-    let inside = FOLDERS.map(|name| folder.join(name));
-    as_made(folder) && entries(folder) == inside.len() && inside.iter().all(|path| as_made(path) && entries(path) == 0)
+    let subdirs = SCRATCH_DIRS.map(|name| dir.join(name));
+    is_private_dir(dir)
+        && entries(dir) == subdirs.len()
+        && subdirs.iter().all(|path| is_private_dir(path) && entries(path) == 0)
 }
 
 #[cfg(test)]
@@ -81,49 +87,49 @@ mod tests {
 
     use super::*;
 
-    fn make(folder: &Path) {
-        for folder in [folder.to_owned(), folder.join(FOLDERS[0]), folder.join(FOLDERS[1])] {
-            std::fs::create_dir_all(&folder).unwrap();
-            std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).unwrap();
+    fn make(dir: &Path) {
+        for dir in [dir.to_owned(), dir.join(SCRATCH_DIRS[0]), dir.join(SCRATCH_DIRS[1])] {
+            std::fs::create_dir_all(&dir).unwrap();
+            std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o700)).unwrap();
         }
     }
 
     #[test]
-    fn only_what_is_as_it_was_is_given_again() {
+    fn only_unchanged_directories_are_reused() {
         let root = tempfile::tempdir().unwrap();
         let scratch = Scratch::new(root.path().to_owned());
-        let folder = scratch.take();
-        make(&folder);
-        assert_ne!(scratch.take(), folder, "one at a time");
-        assert_eq!(scratch.give_back(folder.clone()), None);
-        assert_eq!(scratch.take(), folder);
-        let spoils: [fn(&Path); 5] = [
-            |folder| std::fs::write(folder.join(".left"), "").unwrap(),
-            |folder| std::fs::write(folder.join(FOLDERS[0]).join("left"), "").unwrap(),
-            |folder| std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).unwrap(),
-            |folder| {
-                std::fs::remove_dir(folder.join(FOLDERS[1])).unwrap();
-                std::os::unix::fs::symlink("/", folder.join(FOLDERS[1])).unwrap();
+        let dir = scratch.take();
+        make(&dir);
+        assert_ne!(scratch.take(), dir, "one at a time");
+        assert_eq!(scratch.release(dir.clone()), None);
+        assert_eq!(scratch.take(), dir);
+        let changes: [fn(&Path); 5] = [
+            |dir| std::fs::write(dir.join(".left"), "").unwrap(),
+            |dir| std::fs::write(dir.join(SCRATCH_DIRS[0]).join("left"), "").unwrap(),
+            |dir| std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o755)).unwrap(),
+            |dir| {
+                std::fs::remove_dir(dir.join(SCRATCH_DIRS[1])).unwrap();
+                std::os::unix::fs::symlink("/", dir.join(SCRATCH_DIRS[1])).unwrap();
             },
-            |folder| std::fs::remove_dir_all(folder).unwrap(),
+            |dir| std::fs::remove_dir_all(dir).unwrap(),
         ];
-        for spoil in spoils {
-            let folder = scratch.take();
-            make(&folder);
-            spoil(&folder);
-            assert_eq!(scratch.give_back(folder.clone()), Some(folder.clone()));
-            assert_ne!(scratch.take(), folder);
+        for change in changes {
+            let dir = scratch.take();
+            make(&dir);
+            change(&dir);
+            assert_eq!(scratch.release(dir.clone()), Some(dir.clone()));
+            assert_ne!(scratch.take(), dir);
         }
     }
 
     #[test]
-    fn what_is_left_is_swept() {
+    fn sweep_removes_only_run_directories() {
         let root = tempfile::tempdir().unwrap();
         for name in ["1", "20", "0190a6d2-7c00-7000-8000-000000000000"] {
             make(&root.path().join(name));
         }
         Scratch::new(root.path().to_owned()).sweep();
         let left: Vec<_> = std::fs::read_dir(root.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
-        assert_eq!(left, ["0190a6d2-7c00-7000-8000-000000000000"], "a session's is not ours to remove");
+        assert_eq!(left, ["0190a6d2-7c00-7000-8000-000000000000"], "directories of sessions are kept");
     }
 }

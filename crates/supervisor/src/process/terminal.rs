@@ -1,4 +1,4 @@
-//! Our end of a pseudo terminal, as two ends that can be waited for.
+//! Converts the node's end of a pseudo terminal to an async writer and an async reader.
 
 use std::io;
 
@@ -8,9 +8,10 @@ use tokio::net::unix::pipe;
 
 use crate::guardian::Terminal;
 
-/// What writes to the agent, and what reads from it. Reading fails when the agent is gone.
-pub(crate) fn ends(terminal: Terminal) -> io::Result<(pipe::Sender, pipe::Receiver)> {
-    // What it is told is not what it says.
+/// Returns a writer to the agent and a reader from it. Reads fail after the agent has ended. Fails if the terminal
+/// cannot be configured.
+pub(crate) fn split(terminal: Terminal) -> io::Result<(pipe::Sender, pipe::Receiver)> {
+    // Without echo, the input does not appear in the output.
     let mut modes = tcgetattr(&terminal.master)?;
     modes.local_modes.remove(LocalModes::ECHO);
     tcsetattr(&terminal.master, OptionalActions::Now, &modes)?;

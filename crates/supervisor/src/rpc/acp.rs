@@ -1,6 +1,6 @@
-//! The Agent Client Protocol, version 1, as its client: a session in a directory, and prompts in it.
+//! A client of the Agent Client Protocol, version 1: opens a session in a directory and sends prompts.
 //!
-//! Offers the agent neither files nor terminals: what it needs it has by itself, within what its process may do.
+//! It does not offer access to files or terminals: the agent uses the permissions of its own process.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -10,150 +10,179 @@ use std::pin::pin;
 use model::agent::{Agent, Permissions};
 use serde_json::{Value, json};
 
-use super::turn::{Step, Turn, Turns};
-use super::wire::{Fault, Incoming, Wire};
-use super::{Answer, Ask, End, Listener, Said, permission, progress};
-use crate::Failure;
+use super::turn::{PromptTurn, TurnState, TurnStep};
+use super::wire::{IncomingMessage, RpcError, RpcWire};
+use super::{AgentOutput, OutputListener, PromptEnd, PromptResult, RpcPrompt, permission, progress};
+use crate::RunFailure;
 
+/// The version of the protocol.
 const VERSION: u64 = 1;
+/// The error code for an agent that is not logged in.
 const AUTH_REQUIRED: i64 = -32000;
-/// Tool calls whose kind is remembered: an agent has a few under way at once.
+/// The maximum number of remembered tool calls. An agent has only a few at a time.
 const MAX_TOOLS: usize = 1000;
 
+/// A session of the Agent Client Protocol.
 pub(super) struct Acp {
-    wire: Wire,
+    wire: RpcWire,
     session: String,
     permissions: Permissions,
-    tools: HashMap<String, Tool>,
-    pub(super) turns: Turns,
+    tools: HashMap<String, AcpTool>,
+    pub(super) turns: TurnState,
 }
 
-/// What was last said of a tool call: later messages only say what has changed.
+/// The known state of a tool call. Updates only contain changed fields.
 #[derive(Default)]
-struct Tool {
+struct AcpTool {
     title: String,
     kind: Option<String>,
-    told: Option<String>,
+    /// The last reported progress line.
+    reported: Option<String>,
 }
 
 impl Acp {
-    pub(super) async fn open(agent: &Agent, cwd: &Path, mut wire: Wire, on: Listener<'_>) -> Result<Self, Failure> {
-        let us = json!({"name": "adjutant", "title": "adjutant", "version": env!("CARGO_PKG_VERSION")});
+    /// Initializes the agent and creates a session in `cwd`. Logs in with a key if the agent requires it. Fails if the
+    /// agent uses another version of the protocol, is not logged in, answers with an error, or ends.
+    pub(super) async fn open(
+        agent: &Agent,
+        cwd: &Path,
+        mut wire: RpcWire,
+        on_output: OutputListener<'_>,
+    ) -> Result<Self, RunFailure> {
+        let client = json!({"name": "adjutant", "title": "adjutant", "version": env!("CARGO_PKG_VERSION")});
         let capabilities = json!({"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false});
-        let hello = json!({"protocolVersion": VERSION, "clientCapabilities": capabilities, "clientInfo": us});
-        let them = call(&mut wire, "initialize", &hello, on).await?.map_err(|fault| refused("initialize", &fault))?;
-        if them["protocolVersion"] != VERSION {
-            let theirs = &them["protocolVersion"];
-            let message = format!("the agent speaks version {theirs} of the Agent Client Protocol, adjutant {VERSION}");
-            return Err(Failure::permanent(format!("{message}: install a version of the agent that speaks it too")));
+        let params = json!({"protocolVersion": VERSION, "clientCapabilities": capabilities, "clientInfo": client});
+        let server =
+            call(&mut wire, "initialize", &params, on_output).await?.map_err(|error| failed("initialize", &error))?;
+        if server["protocolVersion"] != VERSION {
+            let version = &server["protocolVersion"];
+            let message =
+                format!("the agent uses version {version} of the Agent Client Protocol; adjutant requires {VERSION}");
+            return Err(RunFailure::permanent(format!("{message}: install a compatible version of the agent")));
         }
-        let created = match new_session(&mut wire, cwd, on).await? {
-            Err(fault) if fault.code == AUTH_REQUIRED => {
-                log_in(&mut wire, &them["authMethods"], &fault, on).await?;
-                new_session(&mut wire, cwd, on).await?.map_err(|fault| not_logged_in(&them["authMethods"], &fault))?
+        let created = match new_session(&mut wire, cwd, on_output).await? {
+            Err(error) if error.code == AUTH_REQUIRED => {
+                log_in(&mut wire, &server["authMethods"], &error, on_output).await?;
+                new_session(&mut wire, cwd, on_output)
+                    .await?
+                    .map_err(|error| not_logged_in(&server["authMethods"], &error))?
             }
-            outcome => outcome.map_err(|fault| refused("session/new", &fault))?,
+            outcome => outcome.map_err(|error| failed("session/new", &error))?,
         };
         let Some(session) = created["sessionId"].as_str() else {
-            return Err(Failure::agent("the agent made a session without an id"));
+            return Err(RunFailure::agent("the agent created a session without an id"));
         };
-        let turns = Turns::new(agent.grace.duration(), agent.max_output_size);
+        let turns = TurnState::new(agent.grace.duration(), agent.max_output_size);
         let session = session.to_owned();
         Ok(Self { wire, session, permissions: agent.permissions, tools: HashMap::new(), turns })
     }
 
+    /// Sends a prompt and handles messages until it ends. When `cancel` completes, sends a cancellation, cancels
+    /// permission requests, and waits for the answer during the grace period. Only permission requests are answered;
+    /// the rest is refused. Updates of another session are ignored.
     pub(super) async fn prompt(
         &mut self,
-        ask: &Ask,
-        on: Listener<'_>,
+        prompt: &RpcPrompt,
+        on_output: OutputListener<'_>,
         cancel: impl Future<Output = ()> + Send,
-    ) -> Answer {
+    ) -> PromptResult {
         let Self { wire, session, permissions, tools, turns } = self;
         let mut turn = match turns.begin() {
             Ok(turn) => turn,
             Err(answer) => return answer,
         };
         tools.clear();
-        let prompt = json!([{"type": "text", "text": ask.input}]);
-        let asked = wire.request("session/prompt", &json!({"sessionId": session, "prompt": prompt}));
+        let content = json!([{"type": "text", "text": prompt.input}]);
+        let request = wire.request("session/prompt", &json!({"sessionId": session, "prompt": content}));
         let mut cancel = pin!(cancel);
         loop {
             let incoming = match turn.step(wire, &mut cancel).await {
-                Step::Heard(incoming) => incoming,
-                Step::Cancel => {
+                TurnStep::Received(incoming) => incoming,
+                TurnStep::Cancel => {
                     wire.notify("session/cancel", &json!({"sessionId": session}));
                     continue;
                 }
-                Step::End(end) => return turn.broken(end),
+                TurnStep::Ended(end) => return turn.abort(end),
             };
             match incoming {
-                Incoming::Notification { method, params } => {
+                IncomingMessage::Notification { method, params } => {
                     if method == "session/update" && params["sessionId"] == **session {
-                        update(&params["update"], tools, &mut turn, on);
+                        update(&params["update"], tools, &mut turn, on_output);
                     }
                 }
-                Incoming::Request { id, method, params } if method == "session/request_permission" => {
+                IncomingMessage::Request { id, method, params } if method == "session/request_permission" => {
                     let outcome = if turn.is_cancelled() {
                         permission::cancelled()
                     } else {
-                        permit(&params, *permissions, tools, on)
+                        permit(&params, *permissions, tools, on_output)
                     };
                     wire.answer(&id, &outcome);
                 }
-                Incoming::Request { id, method, .. } => wire.refuse(&id, &method),
-                Incoming::Plain(line) => on(Said::Plain(line)),
-                Incoming::Response { id, .. } if id.as_u64() != Some(asked) => {}
-                Incoming::Response { outcome, .. } => {
-                    let end = if turn.is_cancelled() { End::Cancelled } else { ended(outcome) };
-                    return turn.answered(end);
+                IncomingMessage::Request { id, method, .. } => wire.refuse(&id, &method),
+                IncomingMessage::Plain(line) => on_output(AgentOutput::Plain(line)),
+                IncomingMessage::Response { id, .. } if id.as_u64() != Some(request) => {}
+                IncomingMessage::Response { outcome, .. } => {
+                    let end = if turn.is_cancelled() { PromptEnd::Cancelled } else { prompt_end(outcome) };
+                    return turn.complete(end);
                 }
             }
         }
     }
 }
 
-/// How a prompt ended. An answer that a limit cut off is no answer; what there is of it is kept all the same.
-fn ended(outcome: Result<Value, Fault>) -> End {
+/// Returns the end of a prompt. Only `end_turn` and `cancelled` are not failures. An answer that was cut off by a limit
+/// is a failure, but its output is kept.
+fn prompt_end(outcome: Result<Value, RpcError>) -> PromptEnd {
     let result = match outcome {
         Ok(result) => result,
-        Err(fault) if fault.code == AUTH_REQUIRED => return End::Failed(not_logged_in(&Value::Null, &fault)),
-        Err(fault) => return End::Failed(refused("session/prompt", &fault)),
+        Err(error) if error.code == AUTH_REQUIRED => return PromptEnd::Failed(not_logged_in(&Value::Null, &error)),
+        Err(error) => return PromptEnd::Failed(failed("session/prompt", &error)),
     };
-    let why = match result["stopReason"].as_str() {
-        Some("end_turn") => return End::Completed,
-        Some("cancelled") => return End::Cancelled,
-        Some("refusal") => "the agent refused to go on",
-        Some("max_tokens") => "the agent stopped at its limit of tokens",
-        Some("max_turn_requests") => "the agent stopped at its limit of requests in one turn",
-        _ => "the agent stopped for a reason that adjutant does not know",
+    let message = match result["stopReason"].as_str() {
+        Some("end_turn") => return PromptEnd::Completed,
+        Some("cancelled") => return PromptEnd::Cancelled,
+        Some("refusal") => "the agent refused to continue",
+        Some("max_tokens") => "the agent stopped at its token limit",
+        Some("max_turn_requests") => "the agent stopped at its limit of requests per turn",
+        _ => "the agent stopped for an unknown reason",
     };
-    End::Failed(Failure::agent(why))
+    PromptEnd::Failed(RunFailure::agent(message))
 }
 
-fn update(update: &Value, tools: &mut HashMap<String, Tool>, turn: &mut Turn<'_>, on: Listener<'_>) {
+/// Handles an update of the session: a part of the answer, a thought, a tool call or a plan. Unknown updates are
+/// ignored. The same progress line of a tool call is not sent twice in a row.
+fn update(
+    update: &Value,
+    tools: &mut HashMap<String, AcpTool>,
+    turn: &mut PromptTurn<'_>,
+    on_output: OutputListener<'_>,
+) {
     match update["sessionUpdate"].as_str().unwrap_or_default() {
-        "agent_message_chunk" => turn.say(&progress::content(&update["content"]), on),
+        "agent_message_chunk" => turn.push_output(&progress::content(&update["content"]), on_output),
         "agent_thought_chunk" => {
-            turn.pause();
-            on(Said::Thought(progress::content(&update["content"])));
+            turn.start_paragraph();
+            on_output(AgentOutput::Thought(progress::content(&update["content"])));
         }
         "tool_call" | "tool_call_update" => {
-            turn.pause();
-            let tool = known(update, tools);
+            turn.start_paragraph();
+            let tool = tool_of(update, tools);
             let kind = tool.kind.as_deref().unwrap_or("other");
             let line = progress::tool_call(&tool.title, kind, update["status"].as_str().unwrap_or_default());
-            if line.is_some() && line != tool.told {
-                tool.told.clone_from(&line);
-                line.into_iter().for_each(|line| on(Said::Progress(line)));
+            if line.is_some() && line != tool.reported {
+                tool.reported.clone_from(&line);
+                line.into_iter().for_each(|line| on_output(AgentOutput::Progress(line)));
             }
         }
-        "plan" => progress::plan(&update["entries"]).into_iter().for_each(|line| on(Said::Progress(line))),
+        "plan" => {
+            progress::plan(&update["entries"]).into_iter().for_each(|line| on_output(AgentOutput::Progress(line)))
+        }
         _ => {}
     }
 }
 
-/// The tool call, with what is new about it.
-fn known<'t>(update: &Value, tools: &'t mut HashMap<String, Tool>) -> &'t mut Tool {
+/// Returns the tool call that a message refers to, updated with the fields of the message. Adds it if it is unknown.
+/// Forgets all tool calls once [`MAX_TOOLS`] are known.
+fn tool_of<'t>(update: &Value, tools: &'t mut HashMap<String, AcpTool>) -> &'t mut AcpTool {
     if tools.len() >= MAX_TOOLS {
         tools.clear();
     }
@@ -168,60 +197,78 @@ fn known<'t>(update: &Value, tools: &'t mut HashMap<String, Tool>) -> &'t mut To
     tool
 }
 
-fn permit(params: &Value, permissions: Permissions, tools: &mut HashMap<String, Tool>, on: Listener<'_>) -> Value {
-    let tool = known(&params["toolCall"], tools);
+/// Returns the answer to a permission request and sends a progress line about it.
+fn permit(
+    params: &Value,
+    permissions: Permissions,
+    tools: &mut HashMap<String, AcpTool>,
+    on_output: OutputListener<'_>,
+) -> Value {
+    let tool = tool_of(&params["toolCall"], tools);
     let allowed = permission::allows(permissions, tool.kind.as_deref());
     let kind = tool.kind.as_deref().unwrap_or("other");
     let line = progress::tool_call(&tool.title, kind, "").unwrap_or_default();
-    on(Said::Progress(format!("{} {line}", if allowed { "allowed" } else { "not allowed" })));
+    on_output(AgentOutput::Progress(format!("{} {line}", if allowed { "allowed" } else { "not allowed" })));
     permission::outcome(&params["options"], allowed)
 }
 
-async fn new_session(wire: &mut Wire, cwd: &Path, on: Listener<'_>) -> Result<Result<Value, Fault>, Failure> {
-    call(wire, "session/new", &json!({"cwd": cwd, "mcpServers": []}), on).await
+/// Creates a session. Returns the response, which may be an error. Fails if the agent ends or sends invalid data.
+async fn new_session(
+    wire: &mut RpcWire,
+    cwd: &Path,
+    on_output: OutputListener<'_>,
+) -> Result<Result<Value, RpcError>, RunFailure> {
+    call(wire, "session/new", &json!({"cwd": cwd, "mcpServers": []}), on_output).await
 }
 
-/// By the ways that need nobody: a key in a variable. The others open a browser or ask in a terminal.
-async fn log_in(wire: &mut Wire, methods: &Value, fault: &Fault, on: Listener<'_>) -> Result<(), Failure> {
-    let ways = methods.as_array().map(Vec::as_slice).unwrap_or_default();
-    for way in ways {
-        let id = way["id"].as_str().unwrap_or_default();
-        let by_key = way["type"] == "env_var" || ["api-key", "api_key", "apikey"].iter().any(|key| id.contains(key));
-        if by_key && call(wire, "authenticate", &json!({"methodId": id}), on).await?.is_ok() {
+/// Logs in with a key from a variable. Methods of another kind are skipped, because they open a browser or a terminal
+/// prompt and need a person. Fails if no method succeeds.
+async fn log_in(
+    wire: &mut RpcWire,
+    methods: &Value,
+    error: &RpcError,
+    on_output: OutputListener<'_>,
+) -> Result<(), RunFailure> {
+    for method in methods.as_array().map(Vec::as_slice).unwrap_or_default() {
+        let id = method["id"].as_str().unwrap_or_default();
+        let by_key = method["type"] == "env_var" || ["api-key", "api_key", "apikey"].iter().any(|key| id.contains(key));
+        if by_key && call(wire, "authenticate", &json!({"methodId": id}), on_output).await?.is_ok() {
             return Ok(());
         }
     }
-    Err(not_logged_in(methods, fault))
+    Err(not_logged_in(methods, error))
 }
 
-fn not_logged_in(methods: &Value, fault: &Fault) -> Failure {
-    let names: Vec<_> = methods.as_array().into_iter().flatten().filter_map(|way| way["name"].as_str()).collect();
-    let ways = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
-    let advice = format!("log in with its own command first{ways}, or give it a key in envs");
-    Failure::permanent(format!("the agent is not logged in: {}; {advice}", fault.message))
+/// Returns a permanent failure that lists the names of the login methods, if there are any.
+fn not_logged_in(methods: &Value, error: &RpcError) -> RunFailure {
+    let names: Vec<_> = methods.as_array().into_iter().flatten().filter_map(|method| method["name"].as_str()).collect();
+    let names = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+    let advice = format!("log in with the command of the agent first{names}, or set a key in envs");
+    RunFailure::permanent(format!("the agent is not logged in: {}; {advice}", error.message))
 }
 
-fn refused(method: &str, fault: &Fault) -> Failure {
-    Failure::agent(format!("the agent answered {method} with error {}: {}", fault.code, fault.message))
+fn failed(method: &str, error: &RpcError) -> RunFailure {
+    RunFailure::agent(format!("the agent answered {method} with error {}: {}", error.code, error.message))
 }
 
-/// One request and its answer, before there is a prompt.
+/// Sends a request outside of a prompt and returns its response, which may be an error. Meanwhile refuses requests of
+/// the agent and ignores its notifications. Fails if the agent ends or sends invalid data.
 async fn call(
-    wire: &mut Wire,
+    wire: &mut RpcWire,
     method: &str,
     params: &Value,
-    on: Listener<'_>,
-) -> Result<Result<Value, Fault>, Failure> {
-    let asked = wire.request(method, params);
+    on_output: OutputListener<'_>,
+) -> Result<Result<Value, RpcError>, RunFailure> {
+    let request = wire.request(method, params);
     loop {
         match wire.next().await? {
-            Some(Incoming::Response { id, outcome }) if id.as_u64() == Some(asked) => return Ok(outcome),
-            Some(Incoming::Request { id, method, .. }) => wire.refuse(&id, &method),
-            Some(Incoming::Plain(line)) => on(Said::Plain(line)),
-            Some(Incoming::Response { .. } | Incoming::Notification { .. }) => {}
+            Some(IncomingMessage::Response { id, outcome }) if id.as_u64() == Some(request) => return Ok(outcome),
+            Some(IncomingMessage::Request { id, method, .. }) => wire.refuse(&id, &method),
+            Some(IncomingMessage::Plain(line)) => on_output(AgentOutput::Plain(line)),
+            Some(IncomingMessage::Response { .. } | IncomingMessage::Notification { .. }) => {}
             None => {
-                let message = format!("the agent ended before it had answered {method}");
-                return Err(Failure::agent(format!("{message}: does it speak the Agent Client Protocol?")));
+                let message = format!("the agent ended before it answered {method}");
+                return Err(RunFailure::agent(format!("{message}; check that it supports the Agent Client Protocol")));
             }
         }
     }

@@ -1,8 +1,7 @@
-//! Speaks with agents that speak JSON-RPC: the Agent Client Protocol, or one plain request after another.
+//! Communicates with agents over JSON-RPC: the Agent Client Protocol, or plain requests.
 //!
-//! A dialogue has one process at its other end and is one conversation with it, of one prompt or many. It starts no
-//! process and no task: when it is dropped the agent's input is closed, and that is all. Ending the agent is for
-//! whoever started it.
+//! A conversation uses one agent process and consists of one or more prompts. It starts no process and no task.
+//! Dropping it only closes the agent's input. The caller has to end the process.
 
 mod acp;
 mod permission;
@@ -16,7 +15,7 @@ mod wire;
 use std::future::Future;
 use std::path::Path;
 
-use model::agent::{Agent, Protocol};
+use model::agent::{Agent, AgentProtocol};
 use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncWrite};
 use uuid::Uuid;
@@ -24,89 +23,97 @@ use uuid::Uuid;
 pub use plain::response;
 pub use wire::MAX_LINE;
 
-use crate::{Clipped, Failure};
-use wire::Wire;
+use crate::{ClippedText, RunFailure};
+use wire::RpcWire;
 
 /// A conversation with one agent.
-pub struct Dialogue(Kind);
+pub struct RpcConversation(RpcProtocol);
 
-enum Kind {
+enum RpcProtocol {
     Acp(Box<acp::Acp>),
-    Plain(Box<plain::Plain>),
+    Plain(Box<plain::PlainRpc>),
 }
 
-/// What is asked.
+/// A prompt to an agent.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub struct RpcPrompt {
     pub input: String,
-    /// Only plain JSON-RPC has a place for them.
+    /// Only sent with plain JSON-RPC. The Agent Client Protocol has no field for them.
     pub parameters: Map<String, Value>,
     pub execution_id: Uuid,
 }
 
-/// What an agent says while it works.
+/// Output of an agent during a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
-    /// Part of its answer.
+pub enum AgentOutput {
+    /// A part of the answer.
     Output(String),
     Thought(String),
-    /// What it does, in a few words.
+    /// A short description of the current activity.
     Progress(String),
-    /// A line on its stdout that is not of the protocol.
+    /// A line on standard output that is not a message of the protocol.
     Plain(String),
 }
 
-/// How it went.
+/// The result of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// Whatever the end, what was said until then.
-    pub output: Clipped,
-    /// The output is none of what was said on the way: the agent gave it at the end.
-    pub only_now: bool,
-    pub end: End,
+pub struct PromptResult {
+    /// The answer, or its beginning if the prompt did not complete.
+    pub output: ClippedText,
+    /// The final response replaces the output that was sent during the prompt.
+    pub replaces_output: bool,
+    pub end: PromptEnd,
 }
 
+/// The end of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum PromptEnd {
     Completed,
-    /// We asked it to stop; it may not have heard.
+    /// The prompt was cancelled. The agent may not have confirmed it.
     Cancelled,
-    Failed(Failure),
+    Failed(RunFailure),
 }
 
-/// Hears what an agent says, as it says it.
-pub type Listener<'a> = &'a mut (dyn FnMut(Said) + Send);
+/// Receives the output of an agent as it arrives.
+pub type OutputListener<'a> = &'a mut (dyn FnMut(AgentOutput) + Send);
 
-impl Dialogue {
-    /// Begins to speak with an agent whose stdout and stdin these are, unbuffered. `cwd` is where it works, absolute.
+impl RpcConversation {
+    /// Starts a conversation over the standard output and input of an agent, both unbuffered. `cwd` is its absolute
+    /// working directory. Fails if the agent does not complete the handshake.
     pub async fn open(
         agent: &Agent,
         cwd: &Path,
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
-        on: Listener<'_>,
-    ) -> Result<Self, Failure> {
-        let wire = Wire::new(reader, writer);
+        on_output: OutputListener<'_>,
+    ) -> Result<Self, RunFailure> {
+        let wire = RpcWire::new(reader, writer);
         Ok(Self(match agent.protocol {
-            Protocol::Acp => Kind::Acp(Box::new(acp::Acp::open(agent, cwd, wire, on).await?)),
-            Protocol::JsonRpc => Kind::Plain(Box::new(plain::Plain::new(agent, wire))),
+            AgentProtocol::Acp => RpcProtocol::Acp(Box::new(acp::Acp::open(agent, cwd, wire, on_output).await?)),
+            AgentProtocol::JsonRpc => RpcProtocol::Plain(Box::new(plain::PlainRpc::new(agent, wire))),
         }))
     }
 
-    /// Asks, and listens until there is an answer. When `cancel` is ready the agent is told to stop and has its grace
-    /// time to say that it did. A dialogue whose prompt was dropped or did not end in time answers nothing more.
-    pub async fn prompt(&mut self, ask: &Ask, on: Listener<'_>, cancel: impl Future<Output = ()> + Send) -> Answer {
+    /// Sends a prompt and returns its result. When `cancel` completes, the agent is requested to stop and has its grace
+    /// period to confirm that. After a prompt that was dropped or not confirmed in time, the conversation cannot be
+    /// used any more.
+    pub async fn prompt(
+        &mut self,
+        prompt: &RpcPrompt,
+        on_output: OutputListener<'_>,
+        cancel: impl Future<Output = ()> + Send,
+    ) -> PromptResult {
         match &mut self.0 {
-            Kind::Acp(acp) => acp.prompt(ask, on, cancel).await,
-            Kind::Plain(plain) => plain.prompt(ask, on, cancel).await,
+            RpcProtocol::Acp(acp) => acp.prompt(prompt, on_output, cancel).await,
+            RpcProtocol::Plain(plain) => plain.prompt(prompt, on_output, cancel).await,
         }
     }
 
-    /// Whether it can be asked again.
+    /// Returns true if another prompt can be sent.
     pub fn is_usable(&self) -> bool {
         match &self.0 {
-            Kind::Acp(acp) => !acp.turns.is_busy(),
-            Kind::Plain(plain) => !plain.turns.is_busy(),
+            RpcProtocol::Acp(acp) => !acp.turns.is_busy(),
+            RpcProtocol::Plain(plain) => !plain.turns.is_busy(),
         }
     }
 }

@@ -1,20 +1,22 @@
-//! What an agent is told when it asks whether it may do something. Nobody is there to ask, so the configuration says.
+//! Answers permission requests of agents. The configuration decides, because no person is present.
 
 use model::agent::Permissions;
 use serde_json::{Value, json};
 
-/// The kinds of tool that only read. `fetch` is not among them: an address can carry away what was read.
-const READING: &[&str] = &["read", "search", "think"];
+/// The kinds of tools that only read. `fetch` is not one of them: a URL can leak data that was read.
+const READ_ONLY_KINDS: &[&str] = &["read", "search", "think"];
 
+/// Returns true if the permissions allow a tool of this kind. With `Read`, a tool of unknown kind is not allowed.
 pub(super) fn allows(permissions: Permissions, kind: Option<&str>) -> bool {
     match permissions {
         Permissions::Allow => true,
-        Permissions::Read => kind.is_some_and(|kind| READING.contains(&kind)),
+        Permissions::Read => kind.is_some_and(|kind| READ_ONLY_KINDS.contains(&kind)),
         Permissions::Deny => false,
     }
 }
 
-/// The outcome: of the options that say yes, or no, the one that says it once; nothing where there is none.
+/// Returns the answer to a permission request. Prefers the option that applies once. Cancels the request if no option
+/// fits.
 pub(super) fn outcome(options: &Value, allowed: bool) -> Value {
     let kinds = if allowed { ["allow_once", "allow_always"] } else { ["reject_once", "reject_always"] };
     let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
@@ -25,6 +27,7 @@ pub(super) fn outcome(options: &Value, allowed: bool) -> Value {
     }
 }
 
+/// Returns the answer that cancels a permission request.
 pub(super) fn cancelled() -> Value {
     json!({"outcome": {"outcome": "cancelled"}})
 }
@@ -34,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_configuration_answers() {
+    fn configuration_decides_on_permissions() {
         for (kind, read) in [
             (Some("read"), true),
             (Some("search"), true),
@@ -51,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn once_is_enough() {
+    fn options_that_apply_once_are_preferred() {
         let option = |id: &str, kind: &str| json!({"optionId": id, "name": id, "kind": kind});
         let all = json!([option("a", "allow_always"), option("b", "allow_once"), option("c", "reject_always")]);
         let chosen = |id: &str| json!({"outcome": {"outcome": "selected", "optionId": id}});

@@ -1,4 +1,4 @@
-//! Plain JSON-RPC 2.0: one request, notifications on the way, one response; then perhaps the next.
+//! Plain JSON-RPC 2.0: each prompt is one request, followed by notifications and one response.
 
 use std::future::Future;
 use std::pin::pin;
@@ -6,99 +6,113 @@ use std::pin::pin;
 use model::agent::Agent;
 use serde_json::{Value, json};
 
-use super::turn::{Step, Turns};
-use super::wire::{Fault, Incoming, METHOD_NOT_FOUND, Wire};
-use super::{Answer, Ask, End, Listener, Said};
-use crate::Failure;
+use super::turn::{TurnState, TurnStep};
+use super::wire::{IncomingMessage, METHOD_NOT_FOUND, RpcError, RpcWire};
+use super::{AgentOutput, OutputListener, PromptEnd, PromptResult, RpcPrompt};
+use crate::RunFailure;
 
-pub(super) struct Plain {
-    wire: Wire,
+/// A conversation over plain JSON-RPC.
+pub(super) struct PlainRpc {
+    wire: RpcWire,
     method: String,
-    pub(super) turns: Turns,
+    pub(super) turns: TurnState,
 }
 
-impl Plain {
-    pub(super) fn new(agent: &Agent, wire: Wire) -> Self {
-        let turns = Turns::new(agent.grace.duration(), agent.max_output_size);
+impl PlainRpc {
+    pub(super) fn new(agent: &Agent, wire: RpcWire) -> Self {
+        let turns = TurnState::new(agent.grace.duration(), agent.max_output_size);
         Self { wire, method: agent.rpc_method.clone(), turns }
     }
 
+    /// Sends a prompt and handles messages until the response. When `cancel` completes, sends a cancellation and waits
+    /// for the response during the grace period. A result with text replaces the output so far. Requests of the agent
+    /// are refused.
     pub(super) async fn prompt(
         &mut self,
-        ask: &Ask,
-        on: Listener<'_>,
+        prompt: &RpcPrompt,
+        on_output: OutputListener<'_>,
         cancel: impl Future<Output = ()> + Send,
-    ) -> Answer {
+    ) -> PromptResult {
         let mut turn = match self.turns.begin() {
             Ok(turn) => turn,
             Err(answer) => return answer,
         };
-        let Ask { input, parameters, execution_id } = ask;
+        let RpcPrompt { input, parameters, execution_id } = prompt;
         let params = json!({"input": input, "parameters": parameters, "execution_id": execution_id});
-        let asked = self.wire.request(&self.method, &params);
+        let request = self.wire.request(&self.method, &params);
         let mut cancel = pin!(cancel);
         loop {
             let incoming = match turn.step(&mut self.wire, &mut cancel).await {
-                Step::Heard(incoming) => incoming,
-                Step::Cancel => {
-                    self.wire.notify("$/cancelRequest", &json!({"id": asked}));
+                TurnStep::Received(incoming) => incoming,
+                TurnStep::Cancel => {
+                    self.wire.notify("$/cancelRequest", &json!({"id": request}));
                     continue;
                 }
-                Step::End(end) => return turn.broken(end),
+                TurnStep::Ended(end) => return turn.abort(end),
             };
             match incoming {
-                Incoming::Notification { method, params } => match (method.as_str(), text_of(&params)) {
-                    ("output", Some(text)) => turn.say(text, on),
-                    ("log" | "progress", Some(text)) => on(Said::Progress(text.to_owned())),
+                IncomingMessage::Notification { method, params } => match (method.as_str(), text_of(&params)) {
+                    ("output", Some(text)) => turn.push_output(text, on_output),
+                    ("log" | "progress", Some(text)) => on_output(AgentOutput::Progress(text.to_owned())),
                     _ => {}
                 },
-                Incoming::Request { id, method, .. } => self.wire.refuse(&id, &method),
-                Incoming::Plain(line) => on(Said::Plain(line)),
-                Incoming::Response { id, .. } if !is(&id, asked) => {}
-                Incoming::Response { .. } if turn.is_cancelled() => return turn.answered(End::Cancelled),
-                Incoming::Response { outcome: Err(fault), .. } => {
-                    return turn.answered(End::Failed(failure(&fault, &self.method)));
+                IncomingMessage::Request { id, method, .. } => self.wire.refuse(&id, &method),
+                IncomingMessage::Plain(line) => on_output(AgentOutput::Plain(line)),
+                IncomingMessage::Response { id, .. } if !answers(&id, request) => {}
+                IncomingMessage::Response { .. } if turn.is_cancelled() => return turn.complete(PromptEnd::Cancelled),
+                IncomingMessage::Response { outcome: Err(error), .. } => {
+                    return turn.complete(PromptEnd::Failed(failure(&error, &self.method)));
                 }
-                Incoming::Response { outcome: Ok(result), .. } => {
-                    let text = shown(&result);
-                    return if text.is_empty() { turn.answered(End::Completed) } else { turn.answered_with(&text) };
+                IncomingMessage::Response { outcome: Ok(result), .. } => {
+                    let text = result_text(&result);
+                    return if text.is_empty() {
+                        turn.complete(PromptEnd::Completed)
+                    } else {
+                        turn.complete_with(&text)
+                    };
                 }
             }
         }
     }
 }
 
-/// What the response says that stands in the output of an agent which has ended: the last of those there are.
-pub fn response(stdout: &str) -> Result<String, Failure> {
-    let read = |text: &str| match serde_json::from_str(text).ok().and_then(Incoming::of) {
-        Some(Incoming::Response { outcome, .. }) => Some(outcome),
+/// Returns the text of the last JSON-RPC response in the output of an agent: of the whole output, of the last line with
+/// a response, or of the last block of lines. Fails if the response is an error, or if the output contains no response.
+pub fn response(stdout: &str) -> Result<String, RunFailure> {
+    let read = |text: &str| match serde_json::from_str(text).ok().and_then(IncomingMessage::from_object) {
+        Some(IncomingMessage::Response { outcome, .. }) => Some(outcome),
         _ => None,
     };
     let whole = || read(stdout.trim());
     let last_line = || stdout.lines().rev().filter(|line| line.trim_start().starts_with('{')).find_map(read);
-    // Printed over many lines, with something before it.
+    // A response on several lines, after other output.
     let last_block = || stdout.rfind("\n{").and_then(|at| read(stdout[at..].trim()));
     match whole().or_else(last_line).or_else(last_block) {
-        Some(Ok(result)) => Ok(shown(&result)),
-        Some(Err(fault)) => Err(failure(&fault, "the request")),
-        None => Err(Failure::agent("the agent's output has no JSON-RPC response in it")),
+        Some(Ok(result)) => Ok(result_text(&result)),
+        Some(Err(error)) => Err(failure(&error, "the request")),
+        None => Err(RunFailure::agent("the output of the agent contains no JSON-RPC response")),
     }
 }
 
-/// An error without an id is about what was asked last: the agent could not read it.
-fn is(id: &Value, asked: u64) -> bool {
-    id.is_null() || id.as_u64() == Some(asked)
+/// Returns true if a response belongs to the request. A response without an id reports that the request could not be
+/// parsed.
+fn answers(id: &Value, request: u64) -> bool {
+    id.is_null() || id.as_u64() == Some(request)
 }
 
-fn failure(fault: &Fault, method: &str) -> Failure {
-    let Fault { code, message } = fault;
+/// Returns the failure for an error response. It is permanent if the agent does not support the method.
+fn failure(error: &RpcError, method: &str) -> RunFailure {
+    let RpcError { code, message } = error;
     if *code == METHOD_NOT_FOUND {
-        return Failure::permanent(format!("the agent does not know {method} (rpc_method): {message}"));
+        return RunFailure::permanent(format!(
+            "the agent does not support the method {method} (rpc_method): {message}"
+        ));
     }
-    Failure::agent(format!("the agent answered with error {code}: {message}"))
+    RunFailure::agent(format!("the agent answered with error {code}: {message}"))
 }
 
-fn shown(result: &Value) -> String {
+/// Returns the text of a result. Null has an empty text. A value without a known text field is returned as JSON.
+fn result_text(result: &Value) -> String {
     match (text_of(result), result) {
         (Some(text), _) => text.to_owned(),
         (None, Value::Null) => String::new(),
@@ -106,7 +120,7 @@ fn shown(result: &Value) -> String {
     }
 }
 
-/// A text, or the one in an object that holds it.
+/// Returns the text of a string, or of the first known text field of an object.
 fn text_of(value: &Value) -> Option<&str> {
     let named = || ["output", "text", "content", "message"].iter().find_map(|name| value.get(name)?.as_str());
     value.as_str().or_else(named)

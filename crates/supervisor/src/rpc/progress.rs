@@ -1,12 +1,14 @@
-//! What an agent does, in a line a person reads while it works.
+//! Formats the progress of an agent as lines for people.
 
 use serde_json::Value;
 
 use super::wire::shortened;
 
+/// The maximum number of characters of a title or a plan entry.
 const MAX_LINE: usize = 200;
 
-/// `read: README.md`, then `read: README.md (failed)`. Nothing for a step that says nothing new.
+/// Returns a line such as `read: README.md` or `read: README.md (failed)`. A call without a title is `a tool`. Returns
+/// `None` for a completed call.
 pub(super) fn tool_call(title: &str, kind: &str, status: &str) -> Option<String> {
     let title = one_line(title);
     let title = if title.is_empty() { "a tool" } else { &title };
@@ -17,7 +19,7 @@ pub(super) fn tool_call(title: &str, kind: &str, status: &str) -> Option<String>
     }
 }
 
-/// `plan: 1 of 3 done, now: write the tests`
+/// Returns a line such as `plan: 1 of 3 done, now: write the tests`, or `None` for an empty plan.
 pub(super) fn plan(entries: &Value) -> Option<String> {
     let entries = entries.as_array().filter(|entries| !entries.is_empty())?;
     let is = |entry: &&Value, status: &str| entry["status"] == status;
@@ -30,7 +32,8 @@ pub(super) fn plan(entries: &Value) -> Option<String> {
     })
 }
 
-/// The text of a content block, or what it is where it has none.
+/// Returns the text of a content block: its text, the URI of a link, or the text of a resource. Returns the type in
+/// brackets for any other type, and an empty text for a block without a type.
 pub(super) fn content(block: &Value) -> String {
     let text = |name: &str| block[name].as_str().map(str::to_owned);
     match block["type"].as_str() {
@@ -42,6 +45,7 @@ pub(super) fn content(block: &Value) -> String {
     }
 }
 
+/// Returns the text on one line, shortened to [`MAX_LINE`] characters.
 fn one_line(text: &str) -> String {
     shortened(&text.split_whitespace().collect::<Vec<_>>().join(" "), MAX_LINE)
 }

@@ -1,4 +1,4 @@
-//! One prompt and what comes until its answer: messages, the wish to stop, and the end of patience.
+//! The state of one prompt: incoming messages, cancellation and its timeout.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,36 +6,39 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use super::wire::{Incoming, Wire};
-use super::{Answer, End, Listener, Said};
-use crate::{Clip, Failure};
+use super::wire::{IncomingMessage, RpcWire};
+use super::{AgentOutput, OutputListener, PromptEnd, PromptResult};
+use crate::{HeadTailBuffer, RunFailure};
 
-/// Whether one is under way: it stays so where a prompt was dropped or never answered.
-pub(super) struct Turns {
+/// The state that is shared by the prompts of a conversation.
+pub(super) struct TurnState {
+    /// A prompt is active. It stays active if it is dropped or never answered.
     busy: bool,
     grace: Duration,
     max_output: usize,
 }
 
-pub(super) struct Turn<'a> {
-    turns: &'a mut Turns,
+/// One active prompt.
+pub(super) struct PromptTurn<'a> {
+    state: &'a mut TurnState,
+    /// The end of the grace period. `None` if the prompt was not cancelled.
     deadline: Option<Instant>,
-    output: Clip,
-    /// Something was done since it last said something.
-    gap: bool,
-    /// What it said last ended with its line.
+    output: HeadTailBuffer,
+    /// The next output starts a new paragraph.
+    paragraph_due: bool,
+    /// The last output ended with a newline.
     line_ended: bool,
 }
 
-/// What happens next.
-pub(super) enum Step {
-    Heard(Incoming),
-    /// Now the agent is to stop.
+/// The next event of a prompt.
+pub(super) enum TurnStep {
+    Received(IncomingMessage),
+    /// The agent has to be requested to stop.
     Cancel,
-    End(End),
+    Ended(PromptEnd),
 }
 
-impl Turns {
+impl TurnState {
     pub(super) fn new(grace: Duration, max_output: u64) -> Self {
         Self { busy: false, grace, max_output: usize::try_from(max_output).unwrap_or(usize::MAX) }
     }
@@ -44,79 +47,93 @@ impl Turns {
         self.busy
     }
 
-    /// Nothing where the last one has not ended.
-    pub(super) fn begin(&mut self) -> Result<Turn<'_>, Answer> {
+    /// Starts a prompt. Fails with a result if the previous one has not ended.
+    pub(super) fn begin(&mut self) -> Result<PromptTurn<'_>, PromptResult> {
         if self.busy {
-            let failure = Failure::agent("the agent is not done with what it was asked before");
-            return Err(Answer { output: Clip::new(0).finish(), only_now: false, end: End::Failed(failure) });
+            let failure = RunFailure::agent("the agent has not finished the previous request");
+            return Err(PromptResult {
+                output: HeadTailBuffer::new(0).finish(),
+                replaces_output: false,
+                end: PromptEnd::Failed(failure),
+            });
         }
         self.busy = true;
-        let output = Clip::new(self.max_output);
-        Ok(Turn { turns: self, deadline: None, output, gap: false, line_ended: true })
+        let output = HeadTailBuffer::new(self.max_output);
+        Ok(PromptTurn { state: self, deadline: None, output, paragraph_due: false, line_ended: true })
     }
 }
 
-impl Turn<'_> {
+impl PromptTurn<'_> {
     pub(super) fn is_cancelled(&self) -> bool {
         self.deadline.is_some()
     }
 
+    /// Waits for the next event. Returns `Cancel` once, when `cancel` completes; the grace period starts then. Returns
+    /// `Ended` if the connection closes or fails, or after the grace period. A connection that closes after the
+    /// cancellation counts as cancelled, otherwise as failed.
     pub(super) async fn step(
         &mut self,
-        wire: &mut Wire,
+        wire: &mut RpcWire,
         cancel: &mut Pin<&mut (impl Future<Output = ()> + Send)>,
-    ) -> Step {
+    ) -> TurnStep {
         let deadline = self.deadline;
         tokio::select! {
-            heard = wire.next() => match heard {
-                Ok(Some(incoming)) => Step::Heard(incoming),
-                Ok(None) if deadline.is_some() => Step::End(End::Cancelled),
+            received = wire.next() => match received {
+                Ok(Some(incoming)) => TurnStep::Received(incoming),
+                Ok(None) if deadline.is_some() => TurnStep::Ended(PromptEnd::Cancelled),
                 Ok(None) => {
-                    Step::End(End::Failed(Failure::agent("the agent closed the connection before it had answered")))
+                    let failure = RunFailure::agent("the agent closed the connection before it answered");
+                    TurnStep::Ended(PromptEnd::Failed(failure))
                 }
-                Err(failure) => Step::End(End::Failed(failure)),
+                Err(failure) => TurnStep::Ended(PromptEnd::Failed(failure)),
             },
             () = cancel, if deadline.is_none() => {
-                self.deadline = Some(Instant::now() + self.turns.grace);
-                Step::Cancel
+                self.deadline = Some(Instant::now() + self.state.grace);
+                TurnStep::Cancel
             }
-            () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => Step::End(End::Cancelled),
+            () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
+                TurnStep::Ended(PromptEnd::Cancelled)
+            }
         }
     }
 
-    pub(super) fn say(&mut self, text: &str, on: Listener<'_>) {
+    /// Adds output of the answer and passes it to the listener. Puts an empty line before it if a new paragraph is due.
+    /// Ignores empty text.
+    pub(super) fn push_output(&mut self, text: &str, on_output: OutputListener<'_>) {
         if text.is_empty() {
             return;
         }
-        // What is said after something was done is another paragraph, and agents rarely begin one.
-        if std::mem::take(&mut self.gap) && self.output.total() > 0 && !self.line_ended {
+        // Output after a tool call is a new paragraph, but agents rarely send the line break.
+        if std::mem::take(&mut self.paragraph_due) && self.output.total() > 0 && !self.line_ended {
             self.output.push(b"\n\n");
-            on(Said::Output("\n\n".to_owned()));
+            on_output(AgentOutput::Output("\n\n".to_owned()));
         }
         self.line_ended = text.ends_with('\n');
         self.output.push(text.as_bytes());
-        on(Said::Output(text.to_owned()));
+        on_output(AgentOutput::Output(text.to_owned()));
     }
 
-    pub(super) fn pause(&mut self) {
-        self.gap = true;
+    /// Makes the next output start a new paragraph.
+    pub(super) fn start_paragraph(&mut self) {
+        self.paragraph_due = true;
     }
 
-    /// The agent has answered: it can be asked again.
-    pub(super) fn answered(self, end: End) -> Answer {
-        self.turns.busy = false;
-        self.broken(end)
+    /// Returns the result of an answered prompt. The conversation can be used again.
+    pub(super) fn complete(self, end: PromptEnd) -> PromptResult {
+        self.state.busy = false;
+        self.abort(end)
     }
 
-    /// In the agent's own words in place of what it said on the way.
-    pub(super) fn answered_with(mut self, text: &str) -> Answer {
-        let limit = self.turns.max_output;
-        self.output = Clip::new(limit);
+    /// Like [`PromptTurn::complete`], with a final text that replaces the output.
+    pub(super) fn complete_with(mut self, text: &str) -> PromptResult {
+        let limit = self.state.max_output;
+        self.output = HeadTailBuffer::new(limit);
         self.output.push(text.as_bytes());
-        Answer { only_now: true, ..self.answered(End::Completed) }
+        PromptResult { replaces_output: true, ..self.complete(PromptEnd::Completed) }
     }
 
-    pub(super) fn broken(self, end: End) -> Answer {
-        Answer { output: self.output.finish(), only_now: false, end }
+    /// Returns the result of a prompt without an answer. The conversation stays busy.
+    pub(super) fn abort(self, end: PromptEnd) -> PromptResult {
+        PromptResult { output: self.output.finish(), replaces_output: false, end }
     }
 }

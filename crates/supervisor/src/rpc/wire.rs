@@ -1,36 +1,42 @@
-//! JSON-RPC 2.0, one message a line, over any pair of pipes.
+//! JSON-RPC 2.0 over a pair of pipes, with one message per line.
 //!
-//! Reads while it writes, so that neither side waits for the other with full pipes. Never keeps more than one line
-//! and what is still to be written. Dropping a future leaves everything where it was: nothing runs by itself.
+//! Reads and writes at the same time, so that full pipes cannot cause a deadlock. Buffers at most one incoming line and
+//! the unwritten output. Futures are cancel safe. No task runs in the background.
 
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-use crate::Failure;
+use crate::RunFailure;
 
+/// The maximum length of a line in bytes.
 pub const MAX_LINE: usize = 10 * 1024 * 1024;
-/// An agent that asks and never reads what is answered is not waited for.
-const MAX_WAITING: usize = 4 * MAX_LINE;
+/// The maximum size of unwritten output, for agents that do not read.
+const MAX_UNWRITTEN: usize = 4 * MAX_LINE;
 const CHUNK: usize = 64 * 1024;
 
 pub(super) const METHOD_NOT_FOUND: i64 = -32601;
 
-pub(super) struct Wire {
+/// A JSON-RPC connection.
+pub(super) struct RpcWire {
     reader: Box<dyn AsyncRead + Send + Unpin>,
+    /// `None` after a failed write. Further output is discarded.
     writer: Option<Box<dyn AsyncWrite + Send + Unpin>>,
     incoming: Vec<u8>,
-    /// Where in `incoming` the next line begins, and up to where it is known not to end.
+    /// The start of the next line in `incoming`.
     start: usize,
+    /// The position in `incoming` up to which the line has no end.
     scanned: usize,
+    /// The end of the input was read.
     ended: bool,
     outgoing: Vec<u8>,
+    /// The number of bytes of `outgoing` that were written.
     written: usize,
     last_id: u64,
 }
 
-/// What came.
+/// A received line.
 #[derive(Debug, PartialEq)]
-pub(super) enum Incoming {
+pub(super) enum IncomingMessage {
     Request {
         id: Value,
         method: String,
@@ -42,20 +48,20 @@ pub(super) enum Incoming {
     },
     Response {
         id: Value,
-        outcome: Result<Value, Fault>,
+        outcome: Result<Value, RpcError>,
     },
-    /// A line that is no message.
+    /// A line that is not a message.
     Plain(String),
 }
 
 /// The `error` of a response.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Fault {
+pub(super) struct RpcError {
     pub(super) code: i64,
     pub(super) message: String,
 }
 
-impl Wire {
+impl RpcWire {
     pub(super) fn new(
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
@@ -73,45 +79,47 @@ impl Wire {
         }
     }
 
-    /// Puts a request in line and gives its id; it is written while [`Wire::next`] waits.
+    /// Queues a request and returns its id. It is written while [`RpcWire::next`] waits.
     pub(super) fn request(&mut self, method: &str, params: &Value) -> u64 {
         self.last_id += 1;
-        self.put(&json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params}));
+        self.queue(&json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params}));
         self.last_id
     }
 
     pub(super) fn notify(&mut self, method: &str, params: &Value) {
-        self.put(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+        self.queue(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
     pub(super) fn answer(&mut self, id: &Value, result: &Value) {
-        self.put(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+        self.queue(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
     }
 
+    /// Queues the error that the method is not supported.
     pub(super) fn refuse(&mut self, id: &Value, method: &str) {
-        let error = json!({"code": METHOD_NOT_FOUND, "message": format!("{method} is not known here")});
-        self.put(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+        let error = json!({"code": METHOD_NOT_FOUND, "message": format!("the method {method} is not supported")});
+        self.queue(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
     }
 
-    fn put(&mut self, message: &Value) {
+    fn queue(&mut self, message: &Value) {
         self.outgoing.extend_from_slice(message.to_string().as_bytes());
         self.outgoing.push(b'\n');
     }
 
-    /// The next line, or nothing when there are no more.
-    pub(super) async fn next(&mut self) -> Result<Option<Incoming>, Failure> {
+    /// Waits for the next line that is not empty. Meanwhile writes queued messages. Returns `None` at the end of the
+    /// input. Fails if a line is too long, if the agent does not read, or if the pipe cannot be read.
+    pub(super) async fn next(&mut self) -> Result<Option<IncomingMessage>, RunFailure> {
         loop {
             if let Some(line) = self.line()? {
                 if line.trim_ascii().is_empty() {
                     continue;
                 }
-                return Ok(Some(Incoming::read(&line)));
+                return Ok(Some(IncomingMessage::parse(&line)));
             }
             if self.ended {
                 return Ok(None);
             }
-            if self.outgoing.len() - self.written > MAX_WAITING {
-                return Err(Failure::agent("the agent does not read what it is sent"));
+            if self.outgoing.len() - self.written > MAX_UNWRITTEN {
+                return Err(RunFailure::agent("the agent does not read its input"));
             }
             let Self { reader, writer, incoming, outgoing, written, .. } = self;
             incoming.reserve(CHUNK);
@@ -120,7 +128,7 @@ impl Wire {
                 read = reader.read_buf(incoming) => match read {
                     Ok(0) => self.ended = true,
                     Ok(_) => {}
-                    Err(error) => return Err(Failure::system(format!("failed to read from the agent: {error}"))),
+                    Err(error) => return Err(RunFailure::system(format!("failed to read from the agent: {error}"))),
                 },
                 wrote = write(writer, rest), if !rest.is_empty() => {
                     *written += wrote;
@@ -133,13 +141,14 @@ impl Wire {
         }
     }
 
-    /// A line that is complete.
-    fn line(&mut self) -> Result<Option<Vec<u8>>, Failure> {
+    /// Removes and returns the next line. At the end of the input, the last line does not need a newline. Returns
+    /// `None` if no line is complete. Fails if the line is longer than [`MAX_LINE`].
+    fn line(&mut self) -> Result<Option<Vec<u8>>, RunFailure> {
         let Self { incoming, start, scanned, ended, .. } = self;
         let end = incoming[*scanned..].iter().position(|byte| *byte == b'\n').map(|at| *scanned + at);
         *scanned = incoming.len();
         if end.unwrap_or(incoming.len()) - *start > MAX_LINE {
-            return Err(Failure::agent(format!("the agent wrote a line of more than {MAX_LINE} bytes")));
+            return Err(RunFailure::agent(format!("the agent wrote a line of more than {MAX_LINE} bytes")));
         }
         if let Some(end) = end {
             let line = incoming[*start..end].to_vec();
@@ -155,8 +164,8 @@ impl Wire {
     }
 }
 
-/// How much was written; unbuffered, or a dropped future could not tell. An agent that no longer reads may still have
-/// something to say, so that is no failure.
+/// Writes without a buffer, so that the future is cancel safe. Returns the number of written bytes. If the input of the
+/// agent is closed, discards all bytes: this is not a failure, because the agent may still send output.
 async fn write(writer: &mut Option<Box<dyn AsyncWrite + Send + Unpin>>, bytes: &[u8]) -> usize {
     if let Some(open) = writer
         && let Ok(wrote @ 1..) = open.write(bytes).await
@@ -167,17 +176,19 @@ async fn write(writer: &mut Option<Box<dyn AsyncWrite + Send + Unpin>>, bytes: &
     bytes.len()
 }
 
-impl Incoming {
-    fn read(line: &[u8]) -> Self {
+impl IncomingMessage {
+    /// Returns the message in a line. A line that is not a JSON-RPC message is `Plain`.
+    fn parse(line: &[u8]) -> Self {
         let plain = || Self::Plain(String::from_utf8_lossy(line.trim_ascii_end()).into_owned());
         match serde_json::from_slice(line) {
-            Ok(Value::Object(object)) => Self::of(object).unwrap_or_else(plain),
+            Ok(Value::Object(object)) => Self::from_object(object).unwrap_or_else(plain),
             _ => plain(),
         }
     }
 
-    /// The message that an object is, if it is one.
-    pub(super) fn of(mut object: Map<String, Value>) -> Option<Self> {
+    /// Returns the message in a JSON object, or `None` if it is not a message. A response needs a result or an error.
+    /// Its id is null if it has only the field `jsonrpc`.
+    pub(super) fn from_object(mut object: Map<String, Value>) -> Option<Self> {
         let mut take = |name: &str| object.remove(name);
         if let Some(Value::String(method)) = take("method") {
             let params = take("params").unwrap_or_default();
@@ -188,7 +199,7 @@ impl Incoming {
         }
         let id = take("id").or_else(|| take("jsonrpc").map(|_| Value::Null))?;
         let outcome = match (take("error").filter(|error| !error.is_null()), take("result")) {
-            (Some(error), _) => Err(Fault::of(&error)),
+            (Some(error), _) => Err(RpcError::from_value(&error)),
             (None, Some(result)) => Ok(result),
             (None, None) => return None,
         };
@@ -196,9 +207,10 @@ impl Incoming {
     }
 }
 
-impl Fault {
-    /// What an agent says beside its message is often what matters.
-    fn of(error: &Value) -> Self {
+impl RpcError {
+    /// Returns the error with the details of its `data` field, which often contains the actual cause. The code is 0 if
+    /// it is missing. The message is shortened to 2000 characters.
+    fn from_value(error: &Value) -> Self {
         let text = |value: &Value| value.as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned);
         let message = text(&error["message"]).or_else(|| text(error)).unwrap_or_else(|| "an unknown error".to_owned());
         let data = &error["data"];
@@ -211,9 +223,9 @@ impl Fault {
     }
 }
 
-/// At most so many characters of it.
-pub(super) fn shortened(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+/// Returns at most `limit` characters of the text, followed by `…` if the text is longer.
+pub(super) fn shortened(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

@@ -1,36 +1,36 @@
-//! Two hundred runs of agents that do whatever agents do, on a node that is killed again and again.
+//! 200 executions of agents with random behaviour, on a node that is killed repeatedly.
 
 use std::time::{Duration, Instant};
 
-use model::execution::{Category, ExecutionResult, Status};
+use model::execution::{ErrorCategory, ExecutionResult, ExecutionStatus};
 use serde_json::{Value, json};
-use supervisor::Draft;
+use supervisor::RunDraft;
 use uuid::Uuid;
 
-use crate::bench::{asking, legal};
-use crate::crash::Node;
+use crate::bench::{assert_legal, input_draft};
+use crate::node_restart::Node;
 
 const RUNS: usize = 200;
 const AGENTS: u64 = 10;
 const KILLS: usize = 5;
 
-struct Asked {
+struct Submitted {
     id: Uuid,
-    order: String,
+    input: String,
     cancelled: bool,
 }
 
-/// Numbers as good as random that are the same again for the same seed.
-struct Dice(u64);
+/// A pseudo-random number generator with a reproducible sequence.
+struct Random(u64);
 
-impl Dice {
+impl Random {
     fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit
     }
 }
 
-/// Half of them alone with a lock of their own, half together; half are tried again.
+/// Returns the agents. Half of them run alone with a lock file, half run concurrently. Half are retried.
 fn agents(dir: &std::path::Path) -> Value {
     let agent = |number: u64| {
         let lock = dir.join(format!("lock-{number}"));
@@ -49,43 +49,45 @@ fn agents(dir: &std::path::Path) -> Value {
     (0..AGENTS).map(agent).collect()
 }
 
-/// What is asked for, and how long it may take.
-fn order(dice: &mut Dice) -> (String, Option<f64>) {
-    match dice.below(12) {
+/// Returns a random input for the test agent and its timeout.
+fn input(random: &mut Random) -> (String, Option<f64>) {
+    match random.below(12) {
         0 => ("hang".to_owned(), Some(0.3)),
         1 => ("ignore-term".to_owned(), Some(0.3)),
         2 => ("fork-away".to_owned(), None),
         3 => ("crash".to_owned(), None),
-        4 => (format!("exit {}", [1, 3, 64, 75][dice.below(4) as usize]), None),
-        5 => (format!("flood {}", dice.below(3000)), None),
-        6 => (format!("slow {}", dice.below(400)), None),
+        4 => (format!("exit {}", [1, 3, 64, 75][random.below(4) as usize]), None),
+        5 => (format!("flood {}", random.below(3000)), None),
+        6 => (format!("slow {}", random.below(400)), None),
         7 => ("bad-json".to_owned(), None),
         8 => ("ask".to_owned(), None),
-        _ => (format!("echo {}", dice.below(1_000_000)), None),
+        _ => (format!("echo {}", random.below(1_000_000)), None),
     }
 }
 
-/// Whether this can have come of it. A node that died, a cancellation and a timeout may have come between.
-fn is_right(asked: &str, cancelled: bool, result: &ExecutionResult) -> bool {
-    if result.status == Status::Cancelled {
+/// Returns true if the result is possible for this input. The node may have died, and a cancellation or a timeout may have
+/// come first.
+fn is_possible(submitted: &str, cancelled: bool, result: &ExecutionResult) -> bool {
+    if result.status == ExecutionStatus::Cancelled {
         return cancelled;
     }
-    if result.error_category == Some(Category::SystemError) {
-        return result.status == Status::Failure && error_is(result, "adjutant was stopped while it ran");
+    if result.error_category == Some(ErrorCategory::SystemError) {
+        return result.status == ExecutionStatus::Failure
+            && error_contains(result, "adjutant was stopped while it ran");
     }
-    let words: Vec<_> = asked.split_whitespace().collect();
-    let success = |output: &str| result.status == Status::Success && result.output == output;
+    let words: Vec<_> = submitted.split_whitespace().collect();
+    let success = |output: &str| result.status == ExecutionStatus::Success && result.output == output;
     match words[..] {
-        ["hang" | "ignore-term"] => result.status == Status::Timeout,
+        ["hang" | "ignore-term"] => result.status == ExecutionStatus::Timeout,
         ["fork-away"] => success("left\n"),
-        ["crash"] => result.error_category == Some(Category::AgentError) && error_is(result, "SIGABRT"),
+        ["crash"] => result.error_category == Some(ErrorCategory::AgentError) && error_contains(result, "SIGABRT"),
         ["exit", code] => {
             let category = match code {
-                "75" => Category::Transient,
-                "64" => Category::Permanent,
-                _ => Category::AgentError,
+                "75" => ErrorCategory::Transient,
+                "64" => ErrorCategory::Permanent,
+                _ => ErrorCategory::AgentError,
             };
-            result.status == Status::Failure
+            result.status == ExecutionStatus::Failure
                 && result.exit_code == code.parse().ok()
                 && result.error_category == Some(category)
         }
@@ -94,7 +96,7 @@ fn is_right(asked: &str, cancelled: bool, result: &ExecutionResult) -> bool {
             let first_and_last = lines == 0
                 || result.output.starts_with("          0 x")
                     && result.output.contains(&format!("{:>11} x", lines - 1));
-            result.status == Status::Success && result.truncated == (lines > 200) && first_and_last
+            result.status == ExecutionStatus::Success && result.truncated == (lines > 200) && first_and_last
         }
         ["slow", _] => success("begun\ndone\n"),
         ["bad-json"] => success("{\"jsonrpc\": \"2.0\", \"id\": 1, \"result\": \n"),
@@ -104,18 +106,21 @@ fn is_right(asked: &str, cancelled: bool, result: &ExecutionResult) -> bool {
     }
 }
 
-fn error_is(result: &ExecutionResult, part: &str) -> bool {
+fn error_contains(result: &ExecutionResult, part: &str) -> bool {
     result.error.as_deref().is_some_and(|error| error.contains(part))
 }
 
-/// Processes of this user that carry the mark of an execution of ours.
-fn marked(asked: &[Asked]) -> Vec<String> {
+/// Returns the processes with the id of one of these executions in their environment.
+fn remaining_processes(submitted: &[Submitted]) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let Ok(environment) = std::fs::read(entry.path().join("environ")) else { continue };
         let text = String::from_utf8_lossy(&environment).into_owned();
         let id = text.split('\0').find_map(|line| line.strip_prefix("ADJUTANT_EXECUTION_ID="));
-        if id.and_then(|id| Uuid::try_parse(id).ok()).is_some_and(|id| asked.iter().any(|asked| asked.id == id)) {
+        if id
+            .and_then(|id| Uuid::try_parse(id).ok())
+            .is_some_and(|id| submitted.iter().any(|submitted| submitted.id == id))
+        {
             found.push(format!("{}", entry.path().display()));
         }
     }
@@ -133,36 +138,36 @@ async fn nothing_is_lost_stuck_or_left_running() {
 }
 
 async fn chaos(seed: u64) {
-    let mut dice = Dice(seed);
+    let mut random = Random(seed);
     let locks = tempfile::tempdir().unwrap();
     let mut node = Node::start(agents(locks.path())).await;
     let start = Instant::now();
-    let mut asked: Vec<Asked> = Vec::new();
+    let mut submitted: Vec<Submitted> = Vec::new();
     for part in 0..=KILLS {
         for _ in 0..RUNS / (KILLS + 1) + 1 {
-            if asked.len() == RUNS {
+            if submitted.len() == RUNS {
                 break;
             }
-            let (order, timeout) = order(&mut dice);
+            let (input, timeout) = input(&mut random);
             let timeout = timeout.map(|seconds| serde_json::from_value(json!(seconds)).unwrap());
-            let agent = format!("agent-{}", dice.below(AGENTS));
-            let id = node.bench.submit(&agent, Draft { timeout, ..asking(&order) }).await.unwrap();
-            asked.push(Asked { id, order, cancelled: false });
-            if dice.below(8) == 0 {
-                let victim = asked.len() - 1 - dice.below(20.min(asked.len() as u64)) as usize;
-                asked[victim].cancelled |= node.bench.cancel(asked[victim].id).await.is_ok();
+            let agent = format!("agent-{}", random.below(AGENTS));
+            let id = node.bench.submit(&agent, RunDraft { timeout, ..input_draft(&input) }).await.unwrap();
+            submitted.push(Submitted { id, input, cancelled: false });
+            if random.below(8) == 0 {
+                let victim = submitted.len() - 1 - random.below(20.min(submitted.len() as u64)) as usize;
+                submitted[victim].cancelled |= node.bench.cancel(submitted[victim].id).await.is_ok();
             }
         }
-        tokio::time::sleep(Duration::from_millis(300 + dice.below(1200))).await;
+        tokio::time::sleep(Duration::from_millis(300 + random.below(1200))).await;
         if part < KILLS {
             node.kill();
             node.restart();
         }
     }
-    for Asked { id, order, cancelled } in &asked {
+    for Submitted { id, input, cancelled } in &submitted {
         let result = node.result(*id).await;
-        legal(&result.state_transitions);
-        assert!(is_right(order, *cancelled, &result), "{order}, cancelled: {cancelled}: {result:#?}");
+        assert_legal(&result.state_transitions);
+        assert!(is_possible(input, *cancelled, &result), "{input}, cancelled: {cancelled}: {result:#?}");
     }
     assert_eq!(node.bench.all().await.len(), RUNS);
     let broken: Vec<_> = std::fs::read_dir(locks.path())
@@ -172,7 +177,7 @@ async fn chaos(seed: u64) {
         .map(|entry| (entry.file_name(), std::fs::read_to_string(entry.path()).unwrap()))
         .collect();
     assert!(broken.is_empty(), "two at once: {broken:?}");
-    let left = marked(&asked);
+    let left = remaining_processes(&submitted);
     assert!(left.is_empty(), "still there: {left:?}");
     node.stop(Duration::from_secs(20)).await;
     assert!(start.elapsed() < Duration::from_secs(90), "{:?}", start.elapsed());

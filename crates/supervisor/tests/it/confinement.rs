@@ -1,12 +1,14 @@
-//! The sandbox, limits and the terminal. SUP-4
+//! Tests of the sandbox, limits and the terminal. SUP-4
 
 use std::fs::File;
 use std::io::Read;
 use std::time::Duration;
 
-use supervisor::guardian::{Cause, Error, How, Landlock, Launch, Limits, Sandbox, Stdio, landlock_support};
+use supervisor::guardian::{
+    Error, ExitReason, Landlock, Launch, LaunchErrorCause, ProcessLimits, Sandbox, Stdio, landlock_support,
+};
 
-use crate::{double, guardian, output, quiet, scratch, shell, text};
+use crate::{double, guardian, output, scratch, shell, spawn_null, text};
 
 fn confined(script: &str, write: &[&std::path::Path]) -> Launch {
     let mut launch = shell(script);
@@ -15,7 +17,7 @@ fn confined(script: &str, write: &[&std::path::Path]) -> Launch {
 }
 
 #[tokio::test]
-async fn a_read_only_agent_writes_only_where_it_may() {
+async fn read_only_agents_write_only_to_granted_paths() {
     if landlock_support() == Landlock::Missing {
         return;
     }
@@ -35,69 +37,69 @@ async fn a_read_only_agent_writes_only_where_it_may() {
         granted = granted.display(),
         other = other.display()
     );
-    for limits in [Limits::default(), Limits { open_files: Some(128), ..Limits::default() }] {
+    for limits in [ProcessLimits::default(), ProcessLimits { open_files: Some(128), ..ProcessLimits::default() }] {
         let mut launch = confined(&script, &[&granted]);
         launch.limits = limits;
         let (stdio, pipes) = Stdio::piped().unwrap();
         let mut child = guardian.spawn(launch, stdio).await.unwrap();
         assert!(child.confined);
-        let said = crate::said(pipes).await;
+        let output = crate::read_all(pipes).await;
         child.wait().await;
-        assert!(said.starts_with("ok\nseen\nnull\n"), "{said}");
+        assert!(output.starts_with("ok\nseen\nnull\n"), "{output}");
         assert_eq!(std::fs::read_to_string(other.join("file")).unwrap(), "seen");
         assert_eq!(std::fs::read_dir(&other).unwrap().count(), 1);
         assert_eq!(std::fs::read_dir(&granted).unwrap().count(), 1, "only the directory it made");
         std::fs::remove_dir(granted.join("sub")).unwrap();
     }
-    // The guardian itself is not confined by it.
+    // The guardian itself is not confined.
     let (exit, _) = output(&guardian, shell(&format!("echo 6 > {}/after", other.display()))).await;
-    assert_eq!(exit.how, How::Code(0));
+    assert_eq!(exit.reason, ExitReason::Code(0));
 }
 
 #[tokio::test]
-async fn a_granted_path_that_is_missing_is_an_error() {
+async fn missing_granted_paths_are_errors() {
     let guardian = guardian().await;
     let (_dir, path) = scratch();
     let missing = path.join("missing");
     match guardian.spawn(confined("true", &[&missing]), Stdio::null().unwrap()).await {
-        Err(Error::Refused(fault)) => {
-            assert_eq!(fault.cause, Cause::Sandbox);
-            assert!(fault.message.contains(text(&missing)) && fault.message.contains("does not exist"), "{fault}");
+        Err(Error::Refused(error)) => {
+            assert_eq!(error.cause, LaunchErrorCause::Sandbox);
+            assert!(error.message.contains(text(&missing)) && error.message.contains("does not exist"), "{error}");
         }
         other => panic!("{other:?}"),
     }
 }
 
 #[tokio::test]
-async fn limits_hold() {
+async fn limits_are_enforced() {
     let guardian = guardian().await;
     let (_dir, path) = scratch();
     let limited = |limits, mut launch: Launch| {
         launch.limits = limits;
         launch
     };
-    let limits = Limits { open_files: Some(42), file_size: Some(512 * 100), ..Limits::default() };
-    let (exit, said) = output(&guardian, limited(limits, shell("ulimit -n; ulimit -f; ulimit -c"))).await;
-    assert_eq!((exit.how, said.as_str()), (How::Code(0), "42\n100\n0\n"));
+    let limits = ProcessLimits { open_files: Some(42), file_size: Some(512 * 100), ..ProcessLimits::default() };
+    let (exit, printed) = output(&guardian, limited(limits, shell("ulimit -n; ulimit -f; ulimit -c"))).await;
+    assert_eq!((exit.reason, printed.as_str()), (ExitReason::Code(0), "42\n100\n0\n"));
 
     let file = path.join("large");
-    let limits = Limits { file_size: Some(1 << 20), ..Limits::default() };
-    let exit = quiet(&guardian, limited(limits, double(&["write", text(&file), "3"]))).await.wait().await;
-    assert_eq!(exit.how, How::Signal(25), "XFSZ");
+    let limits = ProcessLimits { file_size: Some(1 << 20), ..ProcessLimits::default() };
+    let exit = spawn_null(&guardian, limited(limits, double(&["write", text(&file), "3"]))).await.wait().await;
+    assert_eq!(exit.reason, ExitReason::Signal(25), "XFSZ");
     assert_eq!(std::fs::metadata(&file).unwrap().len(), 1 << 20);
 
-    let limits = Limits { cpu_seconds: Some(1), ..Limits::default() };
-    let exit = quiet(&guardian, limited(limits, double(&["burn", "60000"]))).await.wait().await;
-    assert_eq!(exit.how, How::Signal(24), "XCPU");
+    let limits = ProcessLimits { cpu_seconds: Some(1), ..ProcessLimits::default() };
+    let exit = spawn_null(&guardian, limited(limits, double(&["burn", "60000"]))).await.wait().await;
+    assert_eq!(exit.reason, ExitReason::Signal(24), "XCPU");
     assert!(exit.usage.cpu < Duration::from_secs(3));
 
-    let limits = Limits { memory: Some(64 << 20), ..Limits::default() };
-    let exit = quiet(&guardian, limited(limits, double(&["hog", "200"]))).await.wait().await;
-    assert_ne!(exit.how, How::Code(0));
+    let limits = ProcessLimits { memory: Some(64 << 20), ..ProcessLimits::default() };
+    let exit = spawn_null(&guardian, limited(limits, double(&["hog", "200"]))).await.wait().await;
+    assert_ne!(exit.reason, ExitReason::Code(0));
 }
 
 #[tokio::test]
-async fn a_terminal_controls_its_program() {
+async fn terminals_control_their_program() {
     let guardian = guardian().await;
     let (stdio, terminal) = Stdio::terminal(33, 111).unwrap();
     let mut launch = shell(
@@ -106,26 +108,26 @@ async fn a_terminal_controls_its_program() {
     launch.terminal = true;
     let mut child = guardian.spawn(launch, stdio).await.unwrap();
     let reader = tokio::task::spawn_blocking(move || {
-        let mut said = Vec::new();
-        // The end of a terminal is an error.
-        let _ = File::from(terminal.master).read_to_end(&mut said);
-        String::from_utf8(said).unwrap()
+        let mut bytes = Vec::new();
+        // Reading from a closed terminal returns an error.
+        let _ = File::from(terminal.master).read_to_end(&mut bytes);
+        String::from_utf8(bytes).unwrap()
     });
-    assert_eq!(child.wait().await.how, How::Code(0));
-    let said = reader.await.unwrap();
-    let lines: Vec<&str> = said.lines().map(str::trim).collect();
-    assert!(lines[0].starts_with("/dev/pts/"), "{said}");
-    assert_eq!(lines[1..3], ["33 111", "through"], "{said}");
-    assert_eq!(lines.last(), Some(&child.pid.to_string().as_str()), "{said}");
+    assert_eq!(child.wait().await.reason, ExitReason::Code(0));
+    let output = reader.await.unwrap();
+    let lines: Vec<&str> = output.lines().map(str::trim).collect();
+    assert!(lines[0].starts_with("/dev/pts/"), "{output}");
+    assert_eq!(lines[1..3], ["33 111", "through"], "{output}");
+    assert_eq!(lines.last(), Some(&child.pid.to_string().as_str()), "{output}");
 }
 
 #[tokio::test]
-async fn a_terminal_that_is_none_is_an_error() {
+async fn terminals_require_a_pseudo_terminal() {
     let guardian = guardian().await;
     let mut launch = shell("true");
     launch.terminal = true;
     match guardian.spawn(launch, Stdio::null().unwrap()).await {
-        Err(Error::Refused(fault)) => assert_eq!(fault.cause, Cause::Terminal, "{fault}"),
+        Err(Error::Refused(error)) => assert_eq!(error.cause, LaunchErrorCause::Terminal, "{error}"),
         other => panic!("{other:?}"),
     }
 }

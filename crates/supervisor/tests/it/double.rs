@@ -1,6 +1,6 @@
-//! A node with its guardian, for tests that kill or freeze it.
+//! A test process that runs a node with its guardian. Tests kill or freeze it.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a double of somebody else's program")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a program for tests only")]
 
 use std::fs;
 use std::io::Read;
@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use store::{Durability, Location, Store};
-use supervisor::guardian::{self, Guardian, Launch, Options, Sign, Stdio};
-use supervisor::{Supervisor, Variables};
+use supervisor::guardian::{self, ChildEvent, Guardian, GuardianOptions, Launch, Stdio};
+use supervisor::{Supervisor, VariableLookup};
 use uuid::Uuid;
 
 fn main() -> ExitCode {
@@ -28,10 +28,10 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Tells on stdout what happens to the runaway agent it keeps.
+/// Starts an agent and prints its exit to standard output.
 #[tokio::main(flavor = "current_thread")]
 async fn node(agent: &str, file: &str, lease: u64) {
-    let guardian = Guardian::start(Options::default()).await.unwrap();
+    let guardian = Guardian::start(GuardianOptions::default()).await.unwrap();
     if lease > 0 {
         guardian.renew(Duration::from_millis(lease)).await;
         let renewed = guardian.clone();
@@ -46,16 +46,16 @@ async fn node(agent: &str, file: &str, lease: u64) {
     launch.args = vec!["runaway".into(), file.into()];
     let mut child = guardian.spawn(launch, Stdio::null().unwrap()).await.unwrap();
     println!("{} {}", guardian.pid().await.unwrap(), child.pid);
-    while let Some(sign) = child.next().await {
-        if let Sign::Exited(exit) = sign {
-            println!("{:?}", exit.how);
+    while let Some(event) = child.next().await {
+        if let ChildEvent::Exited(exit) = event {
+            println!("{:?}", exit.reason);
         }
     }
-    // A node that was frozen goes on.
+    // A node that was frozen continues.
     let launch = Launch::new(Uuid::from_u128(8), "/bin/true", "/");
     let again = loop {
         match guardian.spawn(launch.clone(), Stdio::null().unwrap()).await {
-            Ok(mut child) => break child.wait().await.how,
+            Ok(mut child) => break child.wait().await.reason,
             Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
         }
     };
@@ -63,19 +63,21 @@ async fn node(agent: &str, file: &str, lease: u64) {
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
 }
 
-/// A node that works in this folder until its input ends.
+/// Runs a node with this data directory until its input ends.
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn work(dir: &Path) {
     let store = Store::open(&Location::Sqlite(dir.join("db.sqlite")), Durability::Normal).await.unwrap();
-    let variables: Variables = Arc::new(|name: &str| (name == "PATH").then(|| "/usr/bin:/bin".to_owned()));
-    let drafts: Vec<model::agent::Draft> = serde_json::from_slice(&fs::read(dir.join("agents.json")).unwrap()).unwrap();
-    let agents = drafts.into_iter().map(|draft| supervisor::check::written(draft, &|name: &str| variables(name)));
-    let supervisor = Supervisor::new(supervisor::Options {
+    let variables: VariableLookup = Arc::new(|name: &str| (name == "PATH").then(|| "/usr/bin:/bin".to_owned()));
+    let drafts: Vec<model::agent::AgentDraft> =
+        serde_json::from_slice(&fs::read(dir.join("agents.json")).unwrap()).unwrap();
+    let agents =
+        drafts.into_iter().map(|draft| supervisor::check::validate_agent(draft, &|name: &str| variables(name)));
+    let supervisor = Supervisor::new(supervisor::SupervisorOptions {
         agents: agents.map(Result::unwrap).collect(),
         variables,
-        ..supervisor::Options::new(store, model::Clock::system(), dir)
+        ..supervisor::SupervisorOptions::new(store, model::Clock::system(), dir)
     });
-    supervisor.work().await.unwrap();
+    supervisor.start().await.unwrap();
     println!("ready");
     tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()).unwrap()).await.unwrap();
     supervisor.stop().await;

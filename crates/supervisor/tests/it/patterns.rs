@@ -1,12 +1,12 @@
-//! Every pair of input and output pattern that makes sense, with programs that others wrote and two that speak protocols.
+//! Tests of all useful combinations of input and output patterns, with standard programs and two protocols.
 
 use model::agent::Permissions;
-use model::execution::{Category, StateName, Status};
+use model::execution::{ErrorCategory, ExecutionStatus, StateName};
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, Setting, asking, error, script, succeeded};
+use crate::bench::{Bench, BenchBuilder, error, input_draft, script, succeeded};
 
-/// Speaks plain JSON-RPC 2.0, in a few lines of another language than ours.
+/// An agent for plain JSON-RPC 2.0.
 const PLAIN: &str = r#"
 import json, sys
 for line in sys.stdin:
@@ -34,7 +34,7 @@ for line in sys.stdin:
         print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": answer}), flush=True)
 "#;
 
-/// An agent of the Agent Client Protocol, written from its specification and not from our code.
+/// An agent for the Agent Client Protocol, written from the specification.
 const ACP: &str = r#"
 import json, sys
 def send(**m): print(json.dumps({"jsonrpc": "2.0", **m}), flush=True)
@@ -87,7 +87,7 @@ fn python(id: &str, text: &str, more: Value) -> Value {
 
 // SUP-2
 #[tokio::test]
-async fn plain_programs_in_every_pair() {
+async fn all_pattern_combinations_work() {
     let answer = r#"{"jsonrpc": "2.0", "id": 1, "result": {"output": "'"$T"'"}}"#;
     let rpc = |take: &str| format!("T=$({take}); echo noise; echo '{answer}'");
     let bench = Bench::new(json!([
@@ -123,14 +123,14 @@ async fn plain_programs_in_every_pair() {
         assert!(result.process_id.is_some() && result.execution_time >= 0 && !result.truncated, "{agent}");
     }
     let nothing = bench.run("stdin-json-rpc", "\"").await;
-    assert_eq!(nothing.error_category, Some(Category::AgentError));
+    assert_eq!(nothing.error_category, Some(ErrorCategory::AgentError));
     assert!(error(&nothing).contains("no JSON-RPC response"), "{nothing:#?}");
     bench.stop().await;
 }
 
 // SUP-2
 #[tokio::test]
-async fn plain_json_rpc_is_spoken() {
+async fn plain_json_rpc_agents_work() {
     let rpc = json!({"agent_type": "json-rpc", "protocol": "json-rpc", "rpc_method": "answer"});
     let mut unknown = rpc.clone();
     unknown["rpc_method"] = "other".into();
@@ -139,33 +139,33 @@ async fn plain_json_rpc_is_spoken() {
         Bench::new(json!([python("rpc", PLAIN, rpc), python("unknown", PLAIN, unknown), python("file", PLAIN, file)]))
             .await;
     let parameters = json!({"size": 3}).as_object().cloned();
-    let result = bench.run_with("rpc", supervisor::Draft { parameters, ..asking("hello") }).await;
+    let result = bench.run_with("rpc", supervisor::RunDraft { parameters, ..input_draft("hello") }).await;
     assert_eq!(succeeded(&result), "HELLO {\"size\": 3} 36");
     assert_eq!(bench.output(result.id, "stdout").await, "half");
     assert!(bench.output(result.id, "stderr").await.contains("not of the protocol"));
     assert_eq!(succeeded(&bench.run("rpc", "say").await), "said on the way");
     assert_eq!(succeeded(&bench.run("file", "file").await), "from the file");
     let failed = bench.run("rpc", "fail").await;
-    assert_eq!((failed.status, failed.error_category), (Status::Failure, Some(Category::AgentError)));
+    assert_eq!((failed.status, failed.error_category), (ExecutionStatus::Failure, Some(ErrorCategory::AgentError)));
     assert!(error(&failed).contains("error 7: no luck"), "{failed:#?}");
     let unknown = bench.run("unknown", "x").await;
-    assert_eq!(unknown.error_category, Some(Category::Permanent));
-    assert!(error(&unknown).contains("does not know other (rpc_method): what?"), "{unknown:#?}");
+    assert_eq!(unknown.error_category, Some(ErrorCategory::Permanent));
+    assert!(error(&unknown).contains("does not support the method other (rpc_method): what?"), "{unknown:#?}");
     let died = bench.run("rpc", "die").await;
-    assert!(error(&died).contains("closed the connection") && error(&died).contains("exit code 3"), "{died:#?}");
+    assert!(error(&died).contains("closed the connection") && error(&died).contains("exited with code 3"), "{died:#?}");
     assert_eq!(died.exit_code, Some(3));
     bench.stop().await;
 }
 
 // SUP-2, SUP-7
 #[tokio::test]
-async fn the_agent_client_protocol_is_spoken() {
+async fn agent_client_protocol_agents_work() {
     let acp = |permissions: Permissions| json!({"agent_type": "json-rpc", "permissions": permissions.as_str()});
-    let bench = Setting::new(json!([
+    let bench = BenchBuilder::new(json!([
         python("allowed", ACP, acp(Permissions::Allow)),
         python("denied", ACP, acp(Permissions::Read))
     ]))
-    .work()
+    .start()
     .await;
     let result = bench.run("allowed", "hello").await;
     assert_eq!(succeeded(&result), "you said y in a folder: hello");
@@ -173,27 +173,27 @@ async fn the_agent_client_protocol_is_spoken() {
     assert!(aside.contains("hm\n") && aside.contains("allowed edit: edit x"), "{aside}");
     assert_eq!(succeeded(&bench.run("denied", "hello").await), "you said n in a folder: hello");
     let refused = bench.run("allowed", "refuse").await;
-    assert!(error(&refused).contains("refused to go on"), "{refused:#?}");
+    assert!(error(&refused).contains("refused to continue"), "{refused:#?}");
     let broken = bench.run("allowed", "break off").await;
-    assert_eq!((broken.status, broken.error_category), (Status::Failure, Some(Category::AgentError)));
+    assert_eq!((broken.status, broken.error_category), (ExecutionStatus::Failure, Some(ErrorCategory::AgentError)));
 
-    let id = bench.ask("allowed", "wait").await;
+    let id = bench.enqueue("allowed", "wait").await;
     bench.reaches(id, StateName::Running).await;
-    crate::bench::until("it waits", async || bench.output(id, "stdout").await.contains("waiting")).await;
+    crate::bench::wait_until("it waits", async || bench.output(id, "stdout").await.contains("waiting")).await;
     bench.cancel(id).await.unwrap();
     let cancelled = bench.result(id).await;
-    assert_eq!((cancelled.status, cancelled.error.as_deref()), (Status::Cancelled, Some("cancelled")));
-    // It was told in its own protocol before it was ended, and had the time to say so.
+    assert_eq!((cancelled.status, cancelled.error.as_deref()), (ExecutionStatus::Cancelled, Some("cancelled")));
+    // The agent received the cancellation in its protocol and had time to answer.
     assert_eq!(cancelled.output, "waiting, told to stop");
     bench.stop().await;
 }
 
-/// What the official SDK of the protocol makes of us, in Python.
-fn of_the_sdk(id: &str, more: Value) -> Value {
+/// Returns an agent that uses the official Python SDK of the protocol.
+fn sdk_agent(id: &str, more: Value) -> Value {
     let dir = std::env::var("ADJUTANT_TEST_ACP_PEER").unwrap_or_else(|_| {
         panic!(
             "ADJUTANT_TEST_ACP_PEER is not set: run the tests with scripts/check, or scripts/python-peer acp-peer \
-             target/acp-peer and set it to the whole path of target/acp-peer"
+             target/acp-peer and set it to the full path of target/acp-peer"
         )
     });
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/acp-peer/agent.py");
@@ -205,12 +205,12 @@ fn of_the_sdk(id: &str, more: Value) -> Value {
 
 // SUP-2, SUP-7
 #[tokio::test]
-async fn an_agent_of_the_official_sdk_is_spoken_with() {
-    let bench = Setting::new(json!([
-        of_the_sdk("allowed", json!({"permissions": "allow"})),
-        of_the_sdk("denied", json!({"permissions": "read"})),
+async fn agents_of_the_official_sdk_work() {
+    let bench = BenchBuilder::new(json!([
+        sdk_agent("allowed", json!({"permissions": "allow"})),
+        sdk_agent("denied", json!({"permissions": "read"})),
     ]))
-    .work()
+    .start()
     .await;
     let result = bench.run("allowed", "hello").await;
     assert_eq!(succeeded(&result), "prompt 1: you said y to hello");
@@ -218,10 +218,10 @@ async fn an_agent_of_the_official_sdk_is_spoken_with() {
     assert!(aside.contains("hm\n") && aside.contains("allowed edit: edit x"), "{aside}");
     assert_eq!(succeeded(&bench.run("denied", "hello").await), "prompt 1: you said n to hello");
 
-    let id = bench.ask("allowed", "wait").await;
-    crate::bench::until("it waits", async || bench.output(id, "stdout").await.contains("waiting")).await;
+    let id = bench.enqueue("allowed", "wait").await;
+    crate::bench::wait_until("it waits", async || bench.output(id, "stdout").await.contains("waiting")).await;
     bench.cancel(id).await.unwrap();
     let cancelled = bench.result(id).await;
-    assert_eq!((cancelled.status, cancelled.output.as_str()), (Status::Cancelled, "waiting, told to stop"));
+    assert_eq!((cancelled.status, cancelled.output.as_str()), (ExecutionStatus::Cancelled, "waiting, told to stop"));
     bench.stop().await;
 }

@@ -1,31 +1,34 @@
-//! The queue: who runs at once, in which order, how deep it is, and how long one waits.
+//! Tests of the queue: concurrency, order, depth and timeout.
 
 use std::time::Duration;
 
-use model::execution::{State, StateName, Status};
+use model::execution::{ExecutionState, ExecutionStatus, StateName};
 use serde_json::json;
 use store::Error;
-use store::executions::Whose;
+use store::executions::OwnerScope;
 use supervisor::Admission;
 
-use crate::bench::{Bench, Setting, asking, doubled, error, script, succeeded, until};
+use crate::bench::{Bench, BenchBuilder, doubled, error, input_draft, script, succeeded, wait_until};
 
 // SUP-4
 #[tokio::test]
 async fn a_read_write_agent_runs_alone_and_in_order() {
-    let bench = Setting::new(json!([])).resting().await;
+    let bench = BenchBuilder::new(json!([])).build().await;
     let lock = bench.file("lock");
     let order = bench.file("order");
     let text = "mkdir \"$LOCK\" || exit 9; cat >> \"$ORDER\"; sleep 0.05; rmdir \"$LOCK\"";
     let more = json!({"access_type": "read-write", "queue_depth": 100,
         "envs": {"LOCK": lock.to_str().unwrap(), "ORDER": order.to_str().unwrap()}});
     let dir = tempfile::tempdir().unwrap();
-    let alone = Setting::new(json!([script("alone", text, more)])).at(dir.path()).work().await;
+    let alone = BenchBuilder::new(json!([script("alone", text, more)])).at(dir.path()).start().await;
     let mut ids = Vec::new();
     for turn in 0..12 {
-        ids.push(alone.ask("alone", &format!("{turn} ")).await);
+        ids.push(alone.enqueue("alone", &format!("{turn} ")).await);
     }
-    tokio::time::timeout(crate::bench::PATIENCE, alone.supervisor.wait_for_agent("alone")).await.unwrap().unwrap();
+    tokio::time::timeout(crate::bench::TIMEOUT, alone.supervisor.wait_until_agent_idle("alone"))
+        .await
+        .unwrap()
+        .unwrap();
     for id in ids {
         let result = alone.result(id).await;
         assert_eq!(result.exit_code, Some(0), "another one ran: {result:#?}");
@@ -40,12 +43,12 @@ async fn a_read_write_agent_runs_alone_and_in_order() {
 async fn an_execution_is_claimed_in_the_transaction_that_enqueues_it() {
     let bench = Bench::new(json!([script("alone", "cat", json!({"access_type": "read-write"}))])).await;
     let supervisor = bench.supervisor.clone();
-    let submissions = ["first", "second"].map(|input| bench.prepare("alone", asking(input)).unwrap());
+    let submissions = ["first", "second"].map(|input| bench.prepare("alone", input_draft(input)).unwrap());
     let seen = bench.store().transaction(async move |tx| -> store::Result<_> {
         let mut seen = Vec::new();
         for submission in submissions {
             let id = supervisor.enqueue(tx, submission).await?;
-            seen.push((id, store::executions::get(tx, Whose::Everyones, id).await?.state_name()));
+            seen.push((id, store::executions::get(tx, OwnerScope::AllUsers, id).await?.state_name()));
         }
         Ok(seen)
     });
@@ -60,7 +63,7 @@ async fn an_execution_is_claimed_in_the_transaction_that_enqueues_it() {
 #[tokio::test]
 async fn a_rollback_leaves_no_execution_no_slot_and_no_secret() {
     let bench = Bench::new(json!([script("alone", "cat", json!({"access_type": "read-write"}))])).await;
-    let submission = bench.prepare("alone", asking("password=hunter22hunter22")).unwrap();
+    let submission = bench.prepare("alone", input_draft("password=hunter22hunter22")).unwrap();
     let lost = submission.id();
     let file = bench.file("spool").join(format!("{lost}.json"));
     assert!(file.exists());
@@ -71,8 +74,8 @@ async fn a_rollback_leaves_no_execution_no_slot_and_no_secret() {
     });
     assert!(matches!(refused.await, Err(Error::NotFound)));
     assert!(!file.exists(), "the secret is still on disk");
-    assert_eq!(bench.supervisor.running(), 0);
-    assert!(matches!(bench.supervisor.wait(Whose::Everyones, lost).await, Err(Error::NotFound)));
+    assert_eq!(bench.supervisor.running_count(), 0);
+    assert!(matches!(bench.supervisor.wait(OwnerScope::AllUsers, lost).await, Err(Error::NotFound)));
     assert_eq!(succeeded(&bench.run("alone", "next").await), "next");
     bench.stop().await;
 }
@@ -81,7 +84,7 @@ async fn a_rollback_leaves_no_execution_no_slot_and_no_secret() {
 #[tokio::test]
 async fn an_execution_starts_although_its_caller_stopped_waiting() {
     let bench = Bench::new(json!([script("alone", "cat", json!({"access_type": "read-write"}))])).await;
-    let submission = bench.prepare("alone", asking("hello")).unwrap();
+    let submission = bench.prepare("alone", input_draft("hello")).unwrap();
     let id = submission.id();
     let supervisor = bench.supervisor.clone();
     let (entered, has_entered) = tokio::sync::oneshot::channel();
@@ -96,9 +99,9 @@ async fn an_execution_starts_although_its_caller_stopped_waiting() {
         entered = has_entered => entered.unwrap(),
     }
     proceed.send(()).unwrap();
-    until("the execution is committed", async || {
+    wait_until("the execution is committed", async || {
         let mut reader = bench.store().reader().await.unwrap();
-        store::executions::get(&mut reader, Whose::Everyones, id).await.is_ok()
+        store::executions::get(&mut reader, OwnerScope::AllUsers, id).await.is_ok()
     })
     .await;
     assert_eq!(succeeded(&bench.result(id).await), "hello");
@@ -115,16 +118,16 @@ async fn read_only_agents_run_together_up_to_their_limit() {
     let bench = Bench::new(json!([script("many", text, more)])).await;
     let mut ids = Vec::new();
     for turn in 0..5 {
-        ids.push(bench.ask("many", &turn.to_string()).await);
+        ids.push(bench.enqueue("many", &turn.to_string()).await);
     }
     for id in &ids[..3] {
         bench.reaches(*id, StateName::Running).await;
     }
-    assert_eq!(bench.supervisor.running(), 3);
-    // SUP-5: how far each of the others has come.
+    assert_eq!(bench.supervisor.running_count(), 3);
+    // SUP-5: the queue positions of the remaining executions.
     for (id, position) in [(ids[3], 1), (ids[4], 2)] {
         let waits = bench.get(id).await;
-        assert_eq!(*waits.state(), State::Idle { queue_position: Some(position) });
+        assert_eq!(*waits.state(), ExecutionState::Idle { queue_position: Some(position) });
     }
     std::fs::write(gate, "").unwrap();
     for (turn, id) in ids.into_iter().enumerate() {
@@ -135,16 +138,16 @@ async fn read_only_agents_run_together_up_to_their_limit() {
 
 // SUP-4
 #[tokio::test]
-async fn a_queue_is_no_deeper_than_allowed() {
+async fn queue_depth_is_limited() {
     let more = json!({"access_type": "read-write", "queue_depth": 1});
     let bench = Bench::new(json!([script("alone", "sleep 60", more)])).await;
-    let at_work = bench.ask("alone", "").await;
-    bench.reaches(at_work, StateName::Running).await;
-    let waits = bench.ask("alone", "").await;
-    let full = bench.submit("alone", asking("password=hunter2hunter2")).await.unwrap_err();
+    let running = bench.enqueue("alone", "").await;
+    bench.reaches(running, StateName::Running).await;
+    let waits = bench.enqueue("alone", "").await;
+    let full = bench.submit("alone", input_draft("password=hunter2hunter2")).await.unwrap_err();
     assert!(matches!(full, Error::QueueFull { waiting: 1, depth: 1 }), "{full:?}");
     bench.cancel(waits).await.unwrap();
-    bench.ask("alone", "").await;
+    bench.enqueue("alone", "").await;
     for execution in bench.all().await {
         let _ = bench.cancel(execution.id).await;
     }
@@ -153,39 +156,39 @@ async fn a_queue_is_no_deeper_than_allowed() {
 
 // SUP-4
 #[tokio::test]
-async fn who_waits_too_long_for_a_place_is_told() {
+async fn executions_end_after_their_queue_timeout() {
     let more = json!({"access_type": "read-write", "queue_timeout": 0.3});
     let bench = Bench::new(json!([script("alone", "sleep 60", more)])).await;
-    let at_work = bench.ask("alone", "").await;
-    bench.reaches(at_work, StateName::Running).await;
-    let waits = bench.result(bench.ask("alone", "").await).await;
-    assert_eq!(waits.status, Status::Timeout);
+    let running = bench.enqueue("alone", "").await;
+    bench.reaches(running, StateName::Running).await;
+    let waits = bench.result(bench.enqueue("alone", "").await).await;
+    assert_eq!(waits.status, ExecutionStatus::Timeout);
     assert!(error(&waits).contains("queue_timeout"), "{waits:#?}");
     assert_eq!(waits.process_id, None);
-    bench.cancel(at_work).await.unwrap();
-    bench.wait(at_work).await;
+    bench.cancel(running).await.unwrap();
+    bench.wait(running).await;
     bench.stop().await;
 }
 
 // SUP-4
 #[tokio::test]
-async fn a_node_runs_no_more_than_it_may() {
+async fn max_running_limits_a_node() {
     let dir = tempfile::tempdir().unwrap();
     let count = dir.path().join("count");
     std::fs::create_dir(&count).unwrap();
     let text = "mkdir $COUNT/$$; ls $COUNT | wc -l; sleep 0.1; rmdir $COUNT/$$";
     let more = json!({"write_paths": [count.to_str().unwrap()], "envs": {"COUNT": count.to_str().unwrap()}});
-    let mut setting = Setting::new(json!([script("one", text, more.clone()), script("other", text, more)]));
+    let mut setting = BenchBuilder::new(json!([script("one", text, more.clone()), script("other", text, more)]));
     setting.admission = Admission { max_running: Some(2), ..Admission::default() };
-    let bench = setting.work().await;
+    let bench = setting.start().await;
     let mut ids = Vec::new();
     for turn in 0..8 {
-        ids.push(bench.ask(if turn % 2 == 0 { "one" } else { "other" }, "").await);
+        ids.push(bench.enqueue(if turn % 2 == 0 { "one" } else { "other" }, "").await);
     }
     for id in ids {
         let result = bench.result(id).await;
-        let at_once: u32 = succeeded(&result).trim().parse().unwrap();
-        assert!(at_once <= 2, "{at_once} at once");
+        let concurrent: u32 = succeeded(&result).trim().parse().unwrap();
+        assert!(concurrent <= 2, "{concurrent} at a time");
     }
     bench.stop().await;
 }
@@ -193,11 +196,11 @@ async fn a_node_runs_no_more_than_it_may() {
 // SUP-4
 #[tokio::test]
 async fn claimed_executions_count_before_they_run() {
-    let mut setting = Setting::new(json!([script("one", "cat", json!({})), script("other", "cat", json!({}))]));
+    let mut setting = BenchBuilder::new(json!([script("one", "cat", json!({})), script("other", "cat", json!({}))]));
     setting.admission = Admission { max_running: Some(3), ..Admission::default() };
-    let bench = setting.work().await;
+    let bench = setting.start().await;
     let put = |commit: bool| {
-        let new = |turn: usize| bench.prepare(["one", "other"][turn % 2], asking("hello")).unwrap();
+        let new = |turn: usize| bench.prepare(["one", "other"][turn % 2], input_draft("hello")).unwrap();
         let all: Vec<_> = (0..8).map(new).collect();
         let supervisor = bench.supervisor.clone();
         bench.store().transaction(async move |tx| {
@@ -205,14 +208,14 @@ async fn claimed_executions_count_before_they_run() {
             let mut claimed = 0;
             for submission in all {
                 let id = supervisor.enqueue(tx, submission).await?;
-                let execution = store::executions::get(tx, Whose::Everyones, id).await?;
+                let execution = store::executions::get(tx, OwnerScope::AllUsers, id).await?;
                 claimed += usize::from(execution.state_name() == StateName::Starting);
                 ids.push(id);
             }
             if commit { Ok((ids, claimed)) } else { Err(Error::NotFound) }
         })
     };
-    // A rollback gives the capacity back.
+    // A rollback releases the capacity.
     assert!(put(false).await.is_err());
     let (ids, claimed) = put(true).await.unwrap();
     assert_eq!(claimed, 3);
@@ -224,22 +227,22 @@ async fn claimed_executions_count_before_they_run() {
 
 // SUP-4
 #[tokio::test]
-async fn an_agent_that_was_removed_ends_what_waits_for_it() {
+async fn removing_an_agent_ends_its_queue() {
     let bench = Bench::new(json!([script("alone", "sleep 60", json!({"access_type": "read-write"}))])).await;
-    let at_work = bench.ask("alone", "").await;
-    bench.reaches(at_work, StateName::Running).await;
-    let waits = bench.ask("alone", "").await;
+    let running = bench.enqueue("alone", "").await;
+    bench.reaches(running, StateName::Running).await;
+    let waits = bench.enqueue("alone", "").await;
     bench.supervisor.reload(Vec::new(), Admission::default());
     let waits = bench.result(waits).await;
-    assert_eq!((waits.status, error(&waits)), (Status::Failure, "its agent was removed"));
-    bench.cancel(at_work).await.unwrap();
-    bench.wait(at_work).await;
+    assert_eq!((waits.status, error(&waits)), (ExecutionStatus::Failure, "its agent was removed"));
+    bench.cancel(running).await.unwrap();
+    bench.wait(running).await;
     bench.stop().await;
 }
 
 // SUP-4
 #[tokio::test]
-async fn a_read_only_agent_cannot_write_outside_and_a_read_write_agent_can() {
+async fn only_read_write_agents_write_outside_of_granted_paths() {
     let dir = tempfile::tempdir().unwrap();
     let outside = dir.path().join("outside");
     let more = json!({"envs": {"OUT": outside.to_str().unwrap()}});
@@ -252,12 +255,12 @@ async fn a_read_only_agent_cannot_write_outside_and_a_read_write_agent_can() {
     if supervisor::guardian::landlock_support() == supervisor::guardian::Landlock::Missing {
         return;
     }
-    assert_eq!((reads.status, reads.output.as_str()), (Status::Failure, "in\n"));
+    assert_eq!((reads.status, reads.output.as_str()), (ExecutionStatus::Failure, "in\n"));
     assert!(!outside.exists());
     let writes = bench.run("writes", "").await;
     assert_eq!(succeeded(&writes), "in\n");
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "out\n");
-    // SUP-10: what both left is kept and listed.
+    // SUP-10: the artifacts of both runs are stored and listed.
     for result in [reads, writes] {
         let listed: Vec<_> = result.artifacts.iter().map(|artifact| (artifact.name.as_str(), artifact.size)).collect();
         assert_eq!(listed, [("deep/a.txt", 5)]);
@@ -269,7 +272,7 @@ async fn a_read_only_agent_cannot_write_outside_and_a_read_write_agent_can() {
 
 // SUP-8
 #[tokio::test]
-async fn what_a_run_used_is_known() {
+async fn resource_usage_is_recorded() {
     let bench = Bench::new(json!([doubled("burns", &["burn-below", "150"], json!({}))])).await;
     let result = bench.run("burns", "").await;
     let usage = result.resource_usage.unwrap();
@@ -279,13 +282,16 @@ async fn what_a_run_used_is_known() {
 
 // SUP-4
 #[tokio::test]
-async fn one_that_is_waited_for_has_ended() {
+async fn waiting_for_an_idle_agent_waits_for_its_queue() {
     let bench = Bench::new(json!([script("alone", "sleep 0.2", json!({"access_type": "read-write"}))])).await;
-    let ids = [bench.ask("alone", "").await, bench.ask("alone", "").await];
-    tokio::time::timeout(Duration::from_secs(30), bench.supervisor.wait_for_agent("alone")).await.unwrap().unwrap();
+    let ids = [bench.enqueue("alone", "").await, bench.enqueue("alone", "").await];
+    tokio::time::timeout(Duration::from_secs(30), bench.supervisor.wait_until_agent_idle("alone"))
+        .await
+        .unwrap()
+        .unwrap();
     for id in ids {
         assert_eq!(bench.get(id).await.state_name(), StateName::Completed);
     }
-    until("nothing is at work", async || bench.supervisor.running() == 0).await;
+    wait_until("no execution runs", async || bench.supervisor.running_count() == 0).await;
     bench.stop().await;
 }

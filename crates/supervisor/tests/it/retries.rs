@@ -1,13 +1,13 @@
-//! What is tried again, when, and what is known of the tries before.
+//! Tests of retries: conditions, delays and records of earlier attempts.
 
-use model::execution::{Category, StateName, Status};
+use model::execution::{ErrorCategory, ExecutionStatus, StateName};
 use serde_json::json;
 
-use crate::bench::{Bench, asking, error, script, succeeded};
+use crate::bench::{Bench, error, input_draft, script, succeeded};
 
 // SUP-6
 #[tokio::test]
-async fn only_what_may_go_better_is_tried_again() {
+async fn only_transient_failures_are_retried() {
     let retried = |more: serde_json::Value| {
         let mut fields = json!({"max_retries": 2, "retry_delay": 0.01});
         fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -28,24 +28,24 @@ async fn only_what_may_go_better_is_tried_again() {
     ]))
     .await;
     for (agent, category, retries) in [
-        ("tempfail", Category::Transient, 2),
-        ("usage", Category::Permanent, 0),
-        ("plain", Category::AgentError, 0),
-        ("by-code", Category::Transient, 2),
-        ("by-code-not", Category::Permanent, 0),
-        ("by-stderr", Category::Transient, 2),
-        ("by-stdout", Category::Transient, 2),
-        ("no-pattern", Category::AgentError, 0),
-        ("crash", Category::AgentError, 0),
-        ("killed", Category::Transient, 2),
+        ("tempfail", ErrorCategory::Transient, 2),
+        ("usage", ErrorCategory::Permanent, 0),
+        ("plain", ErrorCategory::AgentError, 0),
+        ("by-code", ErrorCategory::Transient, 2),
+        ("by-code-not", ErrorCategory::Permanent, 0),
+        ("by-stderr", ErrorCategory::Transient, 2),
+        ("by-stdout", ErrorCategory::Transient, 2),
+        ("no-pattern", ErrorCategory::AgentError, 0),
+        ("crash", ErrorCategory::AgentError, 0),
+        ("killed", ErrorCategory::Transient, 2),
     ] {
         let result = bench.run(agent, "").await;
-        assert_eq!((result.status, result.error_category), (Status::Failure, Some(category)), "{agent}");
+        assert_eq!((result.status, result.error_category), (ExecutionStatus::Failure, Some(category)), "{agent}");
         assert_eq!(result.previous_retries.len(), retries, "{agent}");
         for (at, attempt) in (1..).zip(&result.previous_retries) {
             assert_eq!(
                 (attempt.attempt, attempt.status, attempt.error_category),
-                (at, Status::Failure, Some(category))
+                (at, ExecutionStatus::Failure, Some(category))
             );
             assert_eq!(attempt.exit_code, result.exit_code);
             assert!(attempt.start_time.is_some() && attempt.error.is_some() && attempt.process_id != result.process_id);
@@ -58,34 +58,34 @@ async fn only_what_may_go_better_is_tried_again() {
 
 // SUP-6
 #[tokio::test]
-async fn each_try_speaks_for_itself_and_waits_longer() {
-    // Each try ends in the middle of a line: none of that may become the next one's.
+async fn attempts_have_separate_output_and_growing_delays() {
+    // Each attempt ends in the middle of a line, which must not become part of the next attempt.
     let text = "n=$(cat \"$COUNT\" 2>/dev/null); n=$((n + 1)); echo $n > \"$COUNT\"; \
                 printf \"try $n\"; printf \"trouble $n\" >&2; [ $n = 3 ] || exit 75";
     let dir = tempfile::tempdir().unwrap();
     let more = json!({"max_retries": 5, "retry_delay": 0.2, "access_type": "read-write",
         "envs": {"COUNT": dir.path().join("count").to_str().unwrap()}});
     let bench = Bench::new(json!([script("third", text, more)])).await;
-    let id = bench.ask("third", "").await;
-    let mut follower = bench.supervisor.follow(store::executions::Whose::Everyones, id, 0);
-    let mut told = String::new();
-    while let Some(what) = follower.next().await.unwrap() {
-        if let supervisor::Told::Event(event) = what {
-            told.push_str(&event.text);
-            told.push('|');
+    let id = bench.enqueue("third", "").await;
+    let mut follower = bench.supervisor.follow(store::executions::OwnerScope::AllUsers, id, 0);
+    let mut received = String::new();
+    while let Some(event) = follower.next().await.unwrap() {
+        if let supervisor::FollowEvent::Event(event) = event {
+            received.push_str(&event.text);
+            received.push('|');
         }
     }
     let result = bench.result(id).await;
     assert_eq!(succeeded(&result), "try 3");
     assert_eq!(bench.output(id, "stderr").await, "trouble 3");
     let errors: Vec<_> = result.previous_retries.iter().map(|attempt| attempt.error.as_deref().unwrap()).collect();
-    assert_eq!(errors, ["it ended with exit code 75: trouble 1", "it ended with exit code 75: trouble 2"]);
-    // A follower hears all of each.
+    assert_eq!(errors, ["the agent exited with code 75: trouble 1", "the agent exited with code 75: trouble 2"]);
+    // A follower receives the output of all attempts.
     for part in ["idle|starting|running|", "try 1|", "trouble 1|", "failed|starting|running|", "try 2|", "try 3|"] {
-        assert!(told.contains(part), "{part} in {told}");
+        assert!(received.contains(part), "{part} in {received}");
     }
-    assert!(told.ends_with("completed|") && told.matches("try").count() == 3, "{told}");
-    // The waits double: 0.2 s, then 0.4 s.
+    assert!(received.ends_with("completed|") && received.matches("try").count() == 3, "{received}");
+    // The delays double: 0.2 s, then 0.4 s.
     let starts: Vec<_> = result.state_transitions.iter().filter(|step| step.to == StateName::Running).collect();
     let failures: Vec<_> = result.state_transitions.iter().filter(|step| step.to == StateName::Failed).collect();
     let wait = |at: usize| (starts[at + 1].at.as_microsecond() - failures[at].at.as_microsecond()) / 1000;
@@ -95,24 +95,27 @@ async fn each_try_speaks_for_itself_and_waits_longer() {
 
 // SUP-6, SUP-7
 #[tokio::test]
-async fn cancelled_between_two_tries() {
+async fn executions_can_be_cancelled_between_attempts() {
     let more = json!({"max_retries": 5, "retry_delay": 50});
     let bench = Bench::new(json!([script("fails", "exit 75", more)])).await;
-    let id = bench.ask("fails", "").await;
-    crate::bench::until("it has failed once", async || bench.get(id).await.retry_count() == 1).await;
+    let id = bench.enqueue("fails", "").await;
+    crate::bench::wait_until("it has failed once", async || bench.get(id).await.retry_count() == 1).await;
     assert_eq!(bench.get(id).await.state_name(), StateName::Starting);
     bench.cancel(id).await.unwrap();
     let result = bench.result(id).await;
-    assert_eq!((result.status, error(&result), result.previous_retries.len()), (Status::Cancelled, "cancelled", 1));
+    assert_eq!(
+        (result.status, error(&result), result.previous_retries.len()),
+        (ExecutionStatus::Cancelled, "cancelled", 1)
+    );
     bench.stop().await;
 }
 
 // SUP-11
 #[tokio::test]
-async fn a_supervisor_that_stops_hands_back_what_may_be_tried_again() {
+async fn stopping_requeues_executions_with_attempts_left() {
     let dir = tempfile::tempdir().unwrap();
     let agents = json!([
-        // In good order when it is told to end: that is not the answer all the same.
+        // It exits with success after TERM, but that does not count as its answer.
         script(
             "again",
             "trap 'echo half; exit 0' TERM; [ -e \"$GATE\" ] && { cat; exit; }; sleep 60 & wait",
@@ -121,29 +124,29 @@ async fn a_supervisor_that_stops_hands_back_what_may_be_tried_again() {
         ),
         script("once", "sleep 60", json!({"access_type": "read-write"})),
     ]);
-    let bench = crate::bench::Setting::new(agents.clone()).at(dir.path()).work().await;
-    let again = bench.ask("again", "hello").await;
-    let once = bench.ask("once", "").await;
-    let waits = bench.ask("once", "waits").await;
+    let bench = crate::bench::BenchBuilder::new(agents.clone()).at(dir.path()).start().await;
+    let again = bench.enqueue("again", "hello").await;
+    let once = bench.enqueue("once", "").await;
+    let waits = bench.enqueue("once", "waits").await;
     bench.reaches(again, StateName::Running).await;
     bench.reaches(once, StateName::Running).await;
     bench.stop().await;
 
     std::fs::write(dir.path().join("gate"), "").unwrap();
-    let bench = crate::bench::Setting::new(agents).at(dir.path()).resting().await;
+    let bench = crate::bench::BenchBuilder::new(agents).at(dir.path()).build().await;
     let back = bench.get(again).await;
     assert_eq!((back.state_name(), back.retry_count(), back.error_message()), (StateName::Idle, 1, None));
     assert_eq!(bench.get(waits).await.state_name(), StateName::Idle);
     let ended = bench.result(once).await;
-    assert_eq!((ended.status, ended.error_category), (Status::Failure, Some(Category::SystemError)));
+    assert_eq!((ended.status, ended.error_category), (ExecutionStatus::Failure, Some(ErrorCategory::SystemError)));
     assert_eq!(error(&ended), "adjutant was stopped while it ran");
-    bench.supervisor.work().await.unwrap();
+    bench.supervisor.start().await.unwrap();
     let result = bench.result(again).await;
     assert_eq!(succeeded(&result), "hello");
     assert_eq!(result.previous_retries[0].error.as_deref(), Some("adjutant was stopped while it ran"));
     bench.reaches(waits, StateName::Running).await;
     bench.cancel(waits).await.unwrap();
     bench.wait(waits).await;
-    assert!(bench.submit("once", asking("")).await.is_ok());
+    assert!(bench.submit("once", input_draft("")).await.is_ok());
     bench.stop().await;
 }

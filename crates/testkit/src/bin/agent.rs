@@ -1,7 +1,8 @@
-//! A command-line agent that does one thing, and mostly the wrong one: hangs, runs away, burns time, takes memory, floods,
-//! crashes, asks. What it shall do is in its arguments, or with `obey` in its input. It knows nothing of adjutant.
+//! A scripted command-line agent that misbehaves: it hangs, escapes its process group, uses CPU time or memory, floods its
+//! output, crashes or asks questions. The command is in its arguments, or in its input with `obey`. It does not depend on
+//! adjutant.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a double of somebody else's program")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test double of an external program")]
 
 use std::fs;
 use std::io::{Read, Write};
@@ -15,32 +16,32 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
-        // Starts one that has left it, and hangs.
+        // Starts a child in its own session, and hangs.
         ["runaway", file] => {
-            refuse_to_end();
-            leave(&["stubborn", file], true).wait().unwrap();
+            ignore_signals();
+            start_self(&["stubborn", file], true).wait().unwrap();
         }
-        // Leaves one behind whose parent ends before it.
+        // Leaves an orphaned process behind.
         ["daemon", file] => {
-            leave(&["between", file], true).wait().unwrap();
+            start_self(&["between", file], true).wait().unwrap();
             wait_for(file);
         }
-        // The same, but without anything in its environment.
+        // Like `daemon`, with an empty environment.
         ["hidden-daemon", file] => {
-            leave(&["between", file], false).wait().unwrap();
+            start_self(&["between", file], false).wait().unwrap();
             wait_for(file);
         }
         ["hidden-runaway", file] => {
-            refuse_to_end();
-            leave(&["between", file], false).wait().unwrap();
+            ignore_signals();
+            start_self(&["between", file], false).wait().unwrap();
             std::thread::sleep(Duration::from_secs(600));
         }
-        ["between", file] => drop(leave(&["stubborn", file], true)),
+        ["between", file] => drop(start_self(&["stubborn", file], true)),
         ["stubborn", file] => {
             rustix::process::setsid().unwrap();
-            be_stubborn(file);
+            run_forever(file);
         }
-        // Forks faster than one can count.
+        // A fork bomb.
         ["bomb", file] => {
             fs::write(file, std::process::id().to_string()).unwrap();
             loop {
@@ -50,15 +51,15 @@ fn main() -> ExitCode {
         ["burn", ms] => burn(ms),
         ["burn-below", ms] => {
             burn(ms);
-            assert!(leave(&["burn", ms], true).wait().unwrap().success());
+            assert!(start_self(&["burn", ms], true).wait().unwrap().success());
         }
-        // Time that only the one who adopts it can count.
+        // Uses CPU time in an orphan. Only the process that adopts it can account for it.
         ["burn-orphan", ms, file] => {
-            leave(&["burn-between", ms, file], true).wait().unwrap();
+            start_self(&["burn-between", ms, file], true).wait().unwrap();
             wait_for(file);
         }
-        ["burn-between", ms, file] => drop(leave(&["burn-then-tell", ms, file], true)),
-        ["burn-then-tell", ms, file] => {
+        ["burn-between", ms, file] => drop(start_self(&["burn-then-write", ms, file], true)),
+        ["burn-then-write", ms, file] => {
             burn(ms);
             fs::write(file, "").unwrap();
         }
@@ -76,12 +77,12 @@ fn main() -> ExitCode {
         }
         ["obey"] => return obey(None),
         ["obey", lock] => return obey(Some(lock)),
-        ref order => return carry_out(order),
+        ref command => return run_command(command),
     }
     ExitCode::SUCCESS
 }
 
-/// Lines of 100 bytes, numbered.
+/// Prints numbered lines of 100 bytes.
 fn flood(lines: u64) {
     let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
     for line in 0..lines {
@@ -90,26 +91,26 @@ fn flood(lines: u64) {
     out.flush().unwrap();
 }
 
-/// Does what its input says, and whatever that is, alone where it shall be.
+/// Runs the command in the input, optionally under a lock.
 fn obey(lock: Option<&str>) -> ExitCode {
-    let mut order = String::new();
-    std::io::stdin().read_to_string(&mut order).unwrap();
-    let _lock = lock.map(alone);
-    carry_out(&order.split_whitespace().collect::<Vec<_>>())
+    let mut command = String::new();
+    std::io::stdin().read_to_string(&mut command).unwrap();
+    let _lock = lock.map(hold_lock);
+    run_command(&command.split_whitespace().collect::<Vec<_>>())
 }
 
-fn carry_out(order: &[&str]) -> ExitCode {
-    match *order {
+fn run_command(command: &[&str]) -> ExitCode {
+    match *command {
         ["echo", ref words @ ..] => println!("{}", words.join(" ")),
         ["flood", lines] => flood(lines.parse().unwrap()),
         ["hang"] => std::thread::sleep(Duration::from_secs(600)),
         ["ignore-term"] => {
-            refuse_to_end();
+            ignore_signals();
             loop {
                 std::thread::sleep(Duration::from_secs(60));
             }
         }
-        // Ends, but what it began does not.
+        // Ends, but its child continues.
         ["fork-away"] => {
             let mut child = Command::new("/usr/bin/setsid");
             drop(child.args(["/bin/sh", "-c", "trap '' TERM HUP; sleep 600"]).spawn().unwrap());
@@ -123,7 +124,7 @@ fn carry_out(order: &[&str]) -> ExitCode {
             println!("done");
         }
         ["bad-json"] => println!("{{\"jsonrpc\": \"2.0\", \"id\": 1, \"result\": "),
-        // A question without the end of a line, and then what is answered, if anything is.
+        // Asks a question without a line break, and prints the answer if one arrives.
         ["ask"] => {
             print!("What now? ");
             std::io::stdout().flush().unwrap();
@@ -132,9 +133,9 @@ fn carry_out(order: &[&str]) -> ExitCode {
                 println!("{}", answer.trim());
             }
         }
-        // The time at which it is said, in microseconds.
+        // Prints the current time in microseconds.
         ["now"] => println!("{}", std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_micros()),
-        // The same again and again.
+        // Prints the time repeatedly.
         ["ticks", count, ms] => {
             for _ in 0..count.parse::<u32>().unwrap() {
                 println!("{}", std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_micros());
@@ -146,21 +147,22 @@ fn carry_out(order: &[&str]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Holds the lock as long as anything of this run lives; two at once leave a note.
-fn alone(lock: &str) -> fs::File {
+/// Holds a lock until all processes of this run have ended. If another run holds it, appends a line to `LOCK.broken`.
+fn hold_lock(lock: &str) -> fs::File {
     use rustix::fs::FlockOperation;
     let file = fs::File::create(lock).unwrap();
     if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        let note = format!("{} at {:?}\n", std::process::id(), std::time::SystemTime::UNIX_EPOCH.elapsed());
-        let mut notes = fs::File::options().append(true).create(true).open(format!("{lock}.broken")).unwrap();
-        notes.write_all(note.as_bytes()).unwrap();
+        let line = format!("{} at {:?}\n", std::process::id(), std::time::SystemTime::UNIX_EPOCH.elapsed());
+        let mut conflicts = fs::File::options().append(true).create(true).open(format!("{lock}.broken")).unwrap();
+        conflicts.write_all(line.as_bytes()).unwrap();
     }
-    // Its children hold it too.
+    // Child processes inherit the lock.
     rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
     file
 }
 
-fn leave(arguments: &[&str], with_environment: bool) -> std::process::Child {
+/// Starts this program again with other arguments.
+fn start_self(arguments: &[&str], with_environment: bool) -> std::process::Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     if !with_environment {
         command.env_clear();
@@ -168,18 +170,18 @@ fn leave(arguments: &[&str], with_environment: bool) -> std::process::Child {
     command.args(arguments).spawn().unwrap()
 }
 
-fn refuse_to_end() {
+fn ignore_signals() {
     for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).unwrap();
     }
 }
 
-/// Does not end by being asked. Says who it is once that is so.
-fn be_stubborn(file: &str) {
-    refuse_to_end();
-    let half = format!("{file}.half");
-    fs::write(&half, std::process::id().to_string()).unwrap();
-    fs::rename(half, file).unwrap();
+/// Ignores SIGTERM and SIGHUP, writes its process id to the file, and runs until it is killed.
+fn run_forever(file: &str) {
+    ignore_signals();
+    let partial = format!("{file}.half");
+    fs::write(&partial, std::process::id().to_string()).unwrap();
+    fs::rename(partial, file).unwrap();
     loop {
         std::thread::sleep(Duration::from_secs(60));
     }
@@ -191,9 +193,9 @@ fn wait_for(file: &str) {
     }
 }
 
-/// Time on a processor, however busy the machine is.
+/// Uses this much CPU time, even on a busy machine.
 fn burn(ms: &str) {
-    let wanted = Duration::from_millis(ms.parse().unwrap());
+    let target = Duration::from_millis(ms.parse().unwrap());
     let start = Instant::now();
     let mut x = 0_u64;
     loop {
@@ -201,7 +203,7 @@ fn burn(ms: &str) {
             x = std::hint::black_box(x.wrapping_mul(31).wrapping_add(i));
         }
         let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-        if Duration::new(used.tv_sec as u64, used.tv_nsec as u32) > wanted || start.elapsed() > 20 * wanted {
+        if Duration::new(used.tv_sec as u64, used.tv_nsec as u32) > target || start.elapsed() > 20 * target {
             return;
         }
     }

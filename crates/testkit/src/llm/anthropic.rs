@@ -1,25 +1,28 @@
-//! Answers of Anthropic's messages.
+//! Responses of the Messages API of Anthropic.
 
 use serde_json::{Value, json};
 
 use super::events::Events;
-use super::reply::{Part, Reply, Stop, fragments};
+use super::reply::{Part, Reply, StopReason, fragments};
 use super::request::Request;
 
+/// Returns the events of a streamed reply.
 pub(super) fn stream(request: &Request, reply: &Reply) -> Events {
     let mut events = Events::default();
     let mut message = message(request);
     message["content"] = json!([]);
     message["stop_reason"] = Value::Null;
     if reply.usage.is_some() {
-        message["usage"] = counts(reply, 1);
+        message["usage"] = usage_counts(reply, 1);
     }
     events.push(Some("message_start"), json!({"type": "message_start", "message": message}));
     for (index, part) in reply.parts.iter().enumerate() {
         let start = match part {
             Part::Thinking(_) => json!({"type": "thinking", "thinking": "", "signature": ""}),
             Part::Text(_) => json!({"type": "text", "text": ""}),
-            Part::Call(call) => json!({"type": "tool_use", "id": id(request, index), "name": call.name, "input": {}}),
+            Part::Call(call) => {
+                json!({"type": "tool_use", "id": call_id(request, index), "name": call.name, "input": {}})
+            }
         };
         let start = json!({"type": "content_block_start", "index": index, "content_block": start});
         events.push(Some("content_block_start"), start);
@@ -28,7 +31,7 @@ pub(super) fn stream(request: &Request, reply: &Reply) -> Events {
         }
         let mut delta = |delta: Value| {
             let data = json!({"type": "content_block_delta", "index": index, "delta": delta});
-            events.content(Some("content_block_delta"), data);
+            events.push_content(Some("content_block_delta"), data);
         };
         match part {
             Part::Thinking(thought) => {
@@ -45,7 +48,7 @@ pub(super) fn stream(request: &Request, reply: &Reply) -> Events {
         }
         events.push(Some("content_block_stop"), json!({"type": "content_block_stop", "index": index}));
     }
-    let mut end = json!({"type": "message_delta", "delta": {"stop_reason": stop(reply), "stop_sequence": null}});
+    let mut end = json!({"type": "message_delta", "delta": {"stop_reason": stop_reason(reply), "stop_sequence": null}});
     if let Some(usage) = reply.usage {
         end["usage"] = json!({"output_tokens": usage.output});
     }
@@ -54,21 +57,22 @@ pub(super) fn stream(request: &Request, reply: &Reply) -> Events {
     events
 }
 
-pub(super) fn whole(request: &Request, reply: &Reply) -> Value {
+/// Returns the document of a reply that is not streamed.
+pub(super) fn document(request: &Request, reply: &Reply) -> Value {
     let blocks = reply.parts.iter().enumerate().map(|(index, part)| match part {
         Part::Thinking(thought) => json!({"type": "thinking", "thinking": thought, "signature": signature(request)}),
         Part::Text(pieces) => json!({"type": "text", "text": pieces.concat()}),
         Part::Call(call) => {
             let input: Value = serde_json::from_str(&call.arguments).unwrap_or_else(|_| call.arguments.clone().into());
-            json!({"type": "tool_use", "id": id(request, index), "name": call.name, "input": input})
+            json!({"type": "tool_use", "id": call_id(request, index), "name": call.name, "input": input})
         }
     });
     let blocks: Vec<_> = blocks.collect();
     let mut message = message(request);
     message["content"] = blocks.into();
-    message["stop_reason"] = stop(reply).into();
+    message["stop_reason"] = stop_reason(reply).into();
     if let Some(usage) = reply.usage {
-        message["usage"] = counts(reply, usage.output);
+        message["usage"] = usage_counts(reply, usage.output);
     }
     message
 }
@@ -78,7 +82,7 @@ fn message(request: &Request) -> Value {
     json!({"id": id, "type": "message", "role": "assistant", "model": request.model, "stop_sequence": null})
 }
 
-fn id(request: &Request, index: usize) -> String {
+fn call_id(request: &Request, index: usize) -> String {
     format!("toolu_{:08}{index:04}", request.number)
 }
 
@@ -86,16 +90,16 @@ fn signature(request: &Request) -> String {
     format!("c2lnbmVk{:08}", request.number)
 }
 
-fn stop(reply: &Reply) -> &'static str {
-    match reply.stop {
-        Stop::Length => "max_tokens",
-        Stop::Filter => "refusal",
-        Stop::Done if reply.called().next().is_some() => "tool_use",
-        Stop::Done => "end_turn",
+fn stop_reason(reply: &Reply) -> &'static str {
+    match reply.stop_reason {
+        StopReason::Length => "max_tokens",
+        StopReason::Filter => "refusal",
+        StopReason::Done if reply.requested_calls().next().is_some() => "tool_use",
+        StopReason::Done => "end_turn",
     }
 }
 
-fn counts(reply: &Reply, output: u32) -> Value {
+fn usage_counts(reply: &Reply, output: u32) -> Value {
     let input = reply.usage.map_or(0, |usage| usage.input);
     json!({
         "input_tokens": input, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": output,

@@ -1,5 +1,5 @@
-//! Errors in the words and shapes of each provider. Those about the request as a whole repeat the key it came with, as
-//! some providers do, so that a test can look for it where it must not be.
+//! Error responses in the format of each provider. General errors repeat the key of the request, as some providers do.
+//! Tests verify that it does not appear in logs and replies.
 
 use std::time::Duration;
 
@@ -8,48 +8,49 @@ use axum::http::Response;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use serde_json::{Value, json};
 
-use super::reply::{Fault, RetryAfter};
+use super::reply::{LlmFailure, RetryAfter};
 use super::request::{Request, Wire};
 
-/// The answer to a request that is refused with this fault, if it is one that refuses.
-pub(super) fn refusal(request: &Request, fault: &Fault) -> Option<Response<Body>> {
-    let error = match fault {
-        Fault::Status(code) => general(request, *code),
-        Fault::RateLimited(after) => {
-            let error = general(request, 429);
-            return Some(response(error.within(request, after.seconds()), Some(after)));
+/// Returns the error response of a failure. Returns `None` if the failure does not affect the status, or does not apply to
+/// the request.
+pub(super) fn error_response(request: &Request, failure: &LlmFailure) -> Option<Response<Body>> {
+    let error = match failure {
+        LlmFailure::Status(code) => general_error(request, *code),
+        LlmFailure::RateLimited(after) => {
+            let error = general_error(request, 429);
+            return Some(response(error.status_and_body(request, after.seconds()), Some(after)));
         }
-        Fault::RejectTool(name) => about_tool(request, name)?,
-        Fault::RejectTemperature => about_temperature(request)?,
+        LlmFailure::RejectTool(name) => tool_error(request, name)?,
+        LlmFailure::RejectTemperature => temperature_error(request)?,
         _ => return None,
     };
-    Some(response(error.within(request, None), None))
+    Some(response(error.status_and_body(request, None), None))
 }
 
-/// What a provider says when it gives up within an answer.
-pub(super) fn within_stream(request: &Request) -> Value {
+/// Returns the error that a provider sends inside a stream.
+pub(super) fn stream_error(request: &Request) -> Value {
     let code = if request.wire == Wire::Anthropic { 529 } else { 503 };
-    general(request, code).document(request, None)
+    general_error(request, code).document(request, None)
 }
 
-struct Error {
+struct ProviderError {
     code: u16,
     message: String,
-    /// What OpenAI says besides.
+    /// Additional fields of OpenAI.
     param: Option<String>,
     openai_code: Option<&'static str>,
 }
 
-impl Error {
+impl ProviderError {
     fn new(code: u16, message: String) -> Self {
         Self { code, message, param: None, openai_code: None }
     }
 
-    fn within(&self, request: &Request, retry: Option<u64>) -> (u16, Value) {
+    fn status_and_body(&self, request: &Request, retry: Option<u64>) -> (u16, Value) {
         let document = self.document(request, retry);
-        // Gemini, asked the way OpenAI is, answers well but complains in its own way, and in a list.
-        let listed = request.wire == Wire::OpenAi && request.path.contains("/v1beta/openai/");
-        (self.code, if listed { json!([self.gemini(retry)]) } else { document })
+        // The OpenAI endpoint of Gemini returns errors in the format of Gemini, inside a list.
+        let is_gemini_list = request.wire == Wire::OpenAi && request.path.contains("/v1beta/openai/");
+        (self.code, if is_gemini_list { json!([self.gemini(retry)]) } else { document })
     }
 
     fn document(&self, request: &Request, retry: Option<u64>) -> Value {
@@ -107,8 +108,8 @@ impl Error {
     }
 }
 
-fn general(request: &Request, code: u16) -> Error {
-    let key = request.key().unwrap_or("(none)");
+fn general_error(request: &Request, code: u16) -> ProviderError {
+    let key = request.api_key().unwrap_or("(none)");
     let message = match code {
         401 | 403 => format!("Incorrect API key provided: {key}. Find your key in your account."),
         404 => format!("The model `{}` does not exist or your key {key} has no access to it.", request.model),
@@ -117,19 +118,19 @@ fn general(request: &Request, code: u16) -> Error {
         500.. => format!("The server had an error while processing your request (key {key}). Sorry about that!"),
         _ => format!("The request could not be processed (key {key})."),
     };
-    Error::new(code, message)
+    ProviderError::new(code, message)
 }
 
-fn about_tool(request: &Request, name: &str) -> Option<Error> {
-    let offers = request.offers();
-    let offer = offers.iter().find(|offer| offer.name == name)?;
-    let group = offer.group;
-    let index = offer.index;
+fn tool_error(request: &Request, name: &str) -> Option<ProviderError> {
+    let tools = request.offered_tools();
+    let tool = tools.iter().find(|tool| tool.name == name)?;
+    let group = tool.group;
+    let index = tool.index;
     let message = match request.wire {
         Wire::OpenAi => {
             format!("Invalid schema for function '{name}': In context=('properties',), schema must have a 'type' key.")
         }
-        // It never says which by name.
+        // Gemini never names the tool.
         Wire::Gemini => format!(
             "* GenerateContentRequest.tools[{group}].function_declarations[{index}].parameters.properties: \
              should be non-empty for OBJECT type\n"
@@ -140,10 +141,10 @@ fn about_tool(request: &Request, name: &str) -> Option<Error> {
         ),
     };
     let param = Some(format!("tools[{index}].function.parameters"));
-    Some(Error { param, openai_code: Some("invalid_function_parameters"), ..Error::new(400, message) })
+    Some(ProviderError { param, openai_code: Some("invalid_function_parameters"), ..ProviderError::new(400, message) })
 }
 
-fn about_temperature(request: &Request) -> Option<Error> {
+fn temperature_error(request: &Request) -> Option<ProviderError> {
     let value = request.temperature()?;
     let message = match request.wire {
         Wire::OpenAi => format!(
@@ -157,7 +158,7 @@ fn about_temperature(request: &Request) -> Option<Error> {
     };
     let param = Some("temperature".to_owned());
     let openai_code = Some("unsupported_value");
-    Some(Error { param, openai_code, ..Error::new(400, message) })
+    Some(ProviderError { param, openai_code, ..ProviderError::new(400, message) })
 }
 
 fn response((code, document): (u16, Value), after: Option<&RetryAfter>) -> Response<Body> {
@@ -171,7 +172,7 @@ fn response((code, document): (u16, Value), after: Option<&RetryAfter>) -> Respo
 impl RetryAfter {
     fn seconds(&self) -> Option<u64> {
         match self {
-            Self::Unsaid => None,
+            Self::Absent => None,
             Self::Seconds(seconds) => Some(*seconds),
             Self::Date(from_now) => Some(from_now.as_secs()),
         }
@@ -179,7 +180,7 @@ impl RetryAfter {
 
     fn header(&self) -> Option<String> {
         match self {
-            Self::Unsaid => None,
+            Self::Absent => None,
             Self::Seconds(seconds) => Some(seconds.to_string()),
             Self::Date(from_now) => Some(http_date(*from_now)),
         }

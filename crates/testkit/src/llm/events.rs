@@ -1,5 +1,4 @@
-//! The bytes of an answer: its events in one buffer, and a body that sends them at the pace and to the end that was
-//! asked for.
+//! The bytes of a response: events in one buffer, and a body that sends them with the requested delays and ending.
 
 use std::fmt::{Display, Write};
 use std::ops::Range;
@@ -10,19 +9,19 @@ use axum::body::{Body, Bytes};
 use futures::stream;
 use tokio::sync::Notify;
 
-use super::Open;
+use super::OpenReply;
 
-/// A rendered answer. One allocation, however many events.
+/// Builds a response. All events share one buffer.
 #[derive(Default)]
 pub(super) struct Events {
     text: String,
     ends: Vec<usize>,
-    /// The events that say or call something.
+    /// The range of events with text, thoughts or calls.
     content: Option<Range<usize>>,
 }
 
 impl Events {
-    /// An event around the content.
+    /// Adds an event without content.
     pub(super) fn push(&mut self, name: Option<&str>, data: impl Display) {
         let written = match name {
             Some(name) => write!(self.text, "event: {name}\ndata: {data}\n\n"),
@@ -32,82 +31,88 @@ impl Events {
         self.ends.push(self.text.len());
     }
 
-    /// An event that says or calls something.
-    pub(super) fn content(&mut self, name: Option<&str>, data: impl Display) {
+    /// Adds an event with text, a thought or a call.
+    pub(super) fn push_content(&mut self, name: Option<&str>, data: impl Display) {
         let at = self.ends.len();
         self.push(name, data);
         self.content.get_or_insert(at..at).end = at + 1;
     }
 
-    /// An answer that is one document: it has no events, but two halves.
+    /// Creates a response that is a single document. Its two halves count as events.
     pub(super) fn document(document: impl Display) -> Self {
         let text = document.to_string();
         let half = text.floor_char_boundary(text.len() / 2);
         Self { ends: vec![half, text.len()], text, content: Some(0..2) }
     }
 
-    /// Ready to be sent.
-    pub(super) fn freeze(self) -> Frozen {
-        // Without any content, it would come after what opens the answer.
+    /// Finishes the response.
+    pub(super) fn freeze(self) -> RenderedEvents {
+        // A response without content has an empty range after its first event.
         let start = self.ends.len().saturating_sub(1).min(1);
         let content = self.content.unwrap_or(start..start);
-        Frozen { bytes: Bytes::from(self.text), ends: self.ends, content }
+        RenderedEvents { bytes: Bytes::from(self.text), ends: self.ends, content }
     }
 }
 
-pub(super) struct Frozen {
+/// A complete response.
+pub(super) struct RenderedEvents {
     pub(super) bytes: Bytes,
     ends: Vec<usize>,
     content: Range<usize>,
 }
 
-impl Frozen {
+impl RenderedEvents {
+    /// Returns the index of the first event with content.
     pub(super) fn start(&self) -> usize {
         self.content.start
     }
 
-    /// At least one event of the content is before it, and one of the answer after it.
+    /// Returns the index of the middle event. At least one event with content comes before it, and one event after it.
     pub(super) fn middle(&self) -> usize {
         self.content.start + self.content.len().div_ceil(2)
     }
 
+    /// Returns the number of events.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
 
+    /// Returns the bytes of each event of a range.
     pub(super) fn pieces(&self, range: Range<usize>) -> Vec<Bytes> {
         range.map(|event| self.piece(event)).collect()
     }
 
+    /// Returns the bytes of an event.
     pub(super) fn piece(&self, event: usize) -> Bytes {
         let start = event.checked_sub(1).map_or(0, |before| self.ends[before]);
         self.bytes.slice(start..self.ends[event])
     }
 }
 
-/// What comes after the last piece.
+/// The behaviour after the last piece.
 #[derive(Clone)]
 pub(super) enum Ending {
-    Proper,
-    /// The connection breaks.
+    Complete,
+    /// Breaks the connection.
     Cut,
     Hang,
-    /// This, for ever.
+    /// Repeats these bytes forever.
     Repeat(Bytes),
 }
 
-/// What is sent, and how.
-pub(super) struct Plan {
+/// The pieces of a body and their timing.
+pub(super) struct BodyPlan {
     pub(super) pieces: Vec<Bytes>,
     pub(super) ending: Ending,
     pub(super) gap: Duration,
-    /// Before this piece, until notified.
+    /// Waits before this piece until it is notified.
     pub(super) gate: Option<(usize, Arc<Notify>)>,
 }
 
-impl Plan {
-    pub(super) fn body(self, open: Open) -> Body {
-        // A stream even for a single piece: providers do not say how long an answer will be.
+impl BodyPlan {
+    /// Converts the plan to a body. `open` is dropped at its end.
+    pub(super) fn body(self, open: OpenReply) -> Body {
+        // Uses a stream even for a single piece, because providers send no content length.
         Body::from_stream(stream::unfold((self, 0, open), |(plan, at, open)| async move {
             if at > 0 && !plan.gap.is_zero() {
                 tokio::time::sleep(plan.gap).await;
@@ -117,11 +122,11 @@ impl Plan {
             }
             let next = match (plan.pieces.get(at), &plan.ending) {
                 (Some(piece), _) => Ok(piece.clone()),
-                (None, Ending::Proper) => return None,
+                (None, Ending::Complete) => return None,
                 (None, Ending::Repeat(piece)) => Ok(piece.clone()),
                 (None, Ending::Hang) => std::future::pending().await,
                 (None, Ending::Cut) => {
-                    // Lets the server send what it has before it learns that there is no more.
+                    // Lets the server flush the previous pieces before the error.
                     tokio::task::yield_now().await;
                     Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset))
                 }

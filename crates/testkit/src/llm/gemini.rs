@@ -1,12 +1,14 @@
-//! Answers of Gemini's own interface. Calls come whole and without an id. Their arguments are part of the JSON, so they
-//! cannot be broken: such a call is what Gemini makes of it, no call and a reason to stop that says so.
+//! Responses of the native API of Gemini. Calls are complete and have no id. Their arguments are part of the JSON, so they
+//! cannot be invalid. As with the real API, a call with invalid arguments becomes the finish reason
+//! `MALFORMED_FUNCTION_CALL`.
 
 use serde_json::{Value, json};
 
 use super::events::Events;
-use super::reply::{Call, Part, Reply, Stop, Usage, fragments};
+use super::reply::{Call, Part, Reply, StopReason, Usage, fragments};
 use super::request::Request;
 
+/// Returns the events of a streamed reply.
 pub(super) fn stream(request: &Request, reply: &Reply) -> Events {
     let mut events = Events::default();
     let mut calls = Vec::new();
@@ -14,12 +16,12 @@ pub(super) fn stream(request: &Request, reply: &Reply) -> Events {
         match part {
             Part::Thinking(thought) => {
                 for piece in fragments(thought) {
-                    events.content(None, chunk(request, reply, json!([{"text": piece, "thought": true}]), None));
+                    events.push_content(None, chunk(request, reply, json!([{"text": piece, "thought": true}]), None));
                 }
             }
             Part::Text(pieces) => {
                 for piece in pieces {
-                    events.content(None, chunk(request, reply, json!([{"text": piece}]), None));
+                    events.push_content(None, chunk(request, reply, json!([{"text": piece}]), None));
                 }
             }
             Part::Call(call) => calls.extend(function_call(request, reply, call, calls.is_empty())),
@@ -28,25 +30,26 @@ pub(super) fn stream(request: &Request, reply: &Reply) -> Events {
     if calls.is_empty() {
         let mut last = json!({"text": ""});
         sign(&mut last, request, reply);
-        events.push(None, chunk(request, reply, json!([last]), Some(finish(reply))));
+        events.push(None, chunk(request, reply, json!([last]), Some(finish_reason(reply))));
     } else {
-        events.content(None, chunk(request, reply, calls.into(), None));
-        events.push(None, chunk(request, reply, json!([{"text": ""}]), Some(finish(reply))));
+        events.push_content(None, chunk(request, reply, calls.into(), None));
+        events.push(None, chunk(request, reply, json!([{"text": ""}]), Some(finish_reason(reply))));
     }
     events
 }
 
-pub(super) fn whole(request: &Request, reply: &Reply) -> Value {
+/// Returns the document of a reply that is not streamed.
+pub(super) fn document(request: &Request, reply: &Reply) -> Value {
     let mut parts: Vec<_> =
         reply.thought().map(|thought| json!({"text": thought, "thought": true})).into_iter().collect();
-    let said = reply.said();
-    if !said.is_empty() {
-        parts.push(json!({"text": said}));
+    let text = reply.text_content();
+    if !text.is_empty() {
+        parts.push(json!({"text": text}));
     }
-    for (index, call) in reply.called().enumerate() {
+    for (index, call) in reply.requested_calls().enumerate() {
         parts.extend(function_call(request, reply, call, index == 0));
     }
-    chunk(request, reply, parts.into(), Some(finish(reply)))
+    chunk(request, reply, parts.into(), Some(finish_reason(reply)))
 }
 
 fn chunk(request: &Request, reply: &Reply, parts: Value, finish: Option<&str>) -> Value {
@@ -58,12 +61,12 @@ fn chunk(request: &Request, reply: &Reply, parts: Value, finish: Option<&str>) -
         "candidates": [candidate], "modelVersion": request.model, "responseId": format!("response-{}", request.number),
     });
     if let Some(usage) = reply.usage {
-        chunk["usageMetadata"] = counts(usage, finish.is_some());
+        chunk["usageMetadata"] = usage_counts(usage, finish.is_some());
     }
     chunk
 }
 
-/// The first of parallel calls carries the signature of the thought behind them.
+/// Returns the part of a call. The first of parallel calls has the signature of the preceding thought.
 fn function_call(request: &Request, reply: &Reply, call: &Call, first: bool) -> Option<Value> {
     let arguments: Value = serde_json::from_str(&call.arguments).ok()?;
     let mut part = json!({"functionCall": {"name": call.name, "args": arguments}});
@@ -79,18 +82,18 @@ fn sign(part: &mut Value, request: &Request, reply: &Reply) {
     }
 }
 
-fn finish(reply: &Reply) -> &'static str {
-    let broken = |call: &Call| serde_json::from_str::<Value>(&call.arguments).is_err();
-    match reply.stop {
-        Stop::Length => "MAX_TOKENS",
-        Stop::Filter => "SAFETY",
-        Stop::Done if reply.called().any(broken) => "MALFORMED_FUNCTION_CALL",
-        Stop::Done => "STOP",
+fn finish_reason(reply: &Reply) -> &'static str {
+    let is_invalid = |call: &Call| serde_json::from_str::<Value>(&call.arguments).is_err();
+    match reply.stop_reason {
+        StopReason::Length => "MAX_TOKENS",
+        StopReason::Filter => "SAFETY",
+        StopReason::Done if reply.requested_calls().any(is_invalid) => "MALFORMED_FUNCTION_CALL",
+        StopReason::Done => "STOP",
     }
 }
 
-/// Every chunk counts; only the last one is complete.
-fn counts(usage: Usage, last: bool) -> Value {
+/// Returns the counts of a chunk. Only those of the last chunk are complete.
+fn usage_counts(usage: Usage, last: bool) -> Value {
     let mut counts = json!({"promptTokenCount": usage.input, "totalTokenCount": usage.input});
     if last {
         counts["candidatesTokenCount"] = usage.output.saturating_sub(usage.reasoning).into();

@@ -1,4 +1,4 @@
-//! What a model answers, without regard to the wire: what it thinks, says and calls, how fast, and what goes wrong.
+//! A scripted reply, independent of the wire: thoughts, text, calls, timing and failures.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -8,109 +8,114 @@ use tokio::sync::Notify;
 
 use super::request::Request;
 
-/// One answer. Cheap to clone where it is short.
+/// One scripted reply.
 #[derive(Clone, Debug)]
 pub struct Reply {
     pub parts: Vec<Part>,
-    /// `None`: a provider that does not count.
+    /// `None` simulates a provider that does not count tokens.
     pub usage: Option<Usage>,
-    pub stop: Stop,
-    pub fault: Option<Fault>,
-    /// Before the headers.
+    pub stop_reason: StopReason,
+    pub failure: Option<LlmFailure>,
+    /// The delay before the headers.
     pub delay: Duration,
-    /// Between events.
+    /// The delay between events.
     pub gap: Duration,
     pub(super) gate: Option<Arc<Notify>>,
-    pub(super) torn: Option<usize>,
-    /// The number of its first call, where the wire numbers them.
+    /// The size of the chunks in bytes.
+    pub(super) chunk_size: Option<usize>,
+    /// The number of the first call, for wires that number calls.
     pub(super) first_number: u64,
 }
 
+/// A part of a reply.
 #[derive(Clone, Debug)]
 pub enum Part {
     Thinking(String),
-    /// In the pieces it is sent in.
+    /// The pieces in which the text is sent.
     Text(Vec<String>),
     Call(Call),
 }
 
+/// A tool call of the model.
 #[derive(Clone, Debug)]
 pub struct Call {
     pub name: String,
-    /// JSON, or what a model takes for it.
+    /// Should be JSON, but can be any text.
     pub arguments: String,
 }
 
+/// Token counts.
 #[derive(Clone, Copy, Debug)]
 pub struct Usage {
     pub input: u32,
-    /// Including what was thought.
+    /// Includes the reasoning tokens.
     pub output: u32,
     pub reasoning: u32,
 }
 
-/// Why the model stopped.
+/// The reason why the model stopped.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Stop {
-    /// It had said all, or made its calls.
+pub enum StopReason {
+    /// The reply is complete.
     Done,
-    /// It may not say more.
+    /// The token limit was reached.
     Length,
-    /// The provider's filter stepped in.
+    /// The content filter of the provider stopped the reply.
     Filter,
 }
 
-/// What goes wrong. "Midway" is when half of the content is sent, "at start" when the answer has begun but nothing was
-/// said yet. Answers that are not streamed break in the same places of their one JSON document.
+/// An injected failure. `Midway` means after half of the content, `AtStart` after the first event but before any content.
+/// Responses that are not streamed fail at the same positions of their JSON document.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Fault {
-    /// An error in the provider's shape that repeats the key it was sent.
+pub enum LlmFailure {
+    /// An error response in the format of the provider. It repeats the key of the request.
     Status(u16),
-    /// 429.
+    /// Status 429.
     RateLimited(RetryAfter),
-    /// 400 about this tool's schema if it is offered, otherwise the reply.
+    /// Status 400 about the schema of this tool, if it is offered.
     RejectTool(String),
-    /// 400 about the temperature if there is one, otherwise the reply.
+    /// Status 400 about the temperature, if the request has one.
     RejectTemperature,
     HangBeforeHeaders,
     HangAfterHeaders,
     HangMidway,
-    /// The connection ends without an answer.
+    /// The connection closes without a response.
     CloseBeforeHeaders,
     /// The connection breaks.
     CutAtStart,
     /// The connection breaks within an event.
     CutMidway,
-    /// The body ends in good order, but too early.
+    /// The body ends normally, but too early.
     EndAtStart,
     EndMidway,
-    /// One event that is no JSON, then the rest as if nothing were.
+    /// One event is not valid JSON. All other events are sent.
     BrokenJson,
-    /// The provider gives up midway and says so; repeats the key.
+    /// An error event midway. It repeats the key of the request.
     ErrorEvent,
-    /// 200 with a page, as from a network that wants a login.
+    /// Status 200 with an HTML page, as from a captive portal.
     Html,
-    /// 200 and nothing.
+    /// Status 200 with an empty body.
     EmptyBody,
-    /// Words for ever.
+    /// Text without an end.
     EndlessText,
-    /// One event that never ends.
+    /// An event without an end.
     EndlessLine,
 }
 
+/// The `Retry-After` header.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RetryAfter {
-    Unsaid,
+    Absent,
     Seconds(u64),
-    /// As an HTTP date, so far from now.
+    /// An HTTP date, as an offset from now.
     Date(Duration),
 }
 
-impl Fault {
-    /// Whether it comes to pass with this request.
-    pub(super) fn applies(&self, request: &Request) -> bool {
+impl LlmFailure {
+    /// Returns `true` if the failure affects this request.
+    pub(super) fn applies_to(&self, request: &Request) -> bool {
         match self {
-            Self::RejectTool(name) => request.offers().iter().any(|offer| offer.name == *name),
+            Self::RejectTool(name) => request.offered_tools().iter().any(|tool| tool.name == *name),
             Self::RejectTemperature => request.temperature().is_some(),
             _ => true,
         }
@@ -118,56 +123,59 @@ impl Fault {
 }
 
 impl Reply {
-    /// Says this, word by word.
+    /// Creates a reply with this text, sent word by word.
     pub fn text(text: &str) -> Self {
         Self::pieces(text.split_inclusive(' '))
     }
 
-    /// Says this in these pieces.
+    /// Creates a reply with this text, sent in these pieces.
     pub fn pieces<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Self {
-        Self::of(vec![Part::Text(pieces.into_iter().map(str::to_owned).collect())])
+        Self::from_parts(vec![Part::Text(pieces.into_iter().map(str::to_owned).collect())])
     }
 
-    /// Calls a tool. The arguments are JSON, or a text that is sent as it is.
+    /// Creates a reply that calls a tool. The arguments are sent unchanged and may be invalid JSON.
     pub fn call(name: &str, arguments: impl Display) -> Self {
         Self::empty().and_call(name, arguments)
     }
 
-    /// Calls tools at once.
+    /// Creates a reply with parallel tool calls.
     pub fn calls<'a, A: Display>(calls: impl IntoIterator<Item = (&'a str, A)>) -> Self {
         calls.into_iter().fold(Self::empty(), |reply, (name, arguments)| reply.and_call(name, arguments))
     }
 
-    /// Neither words nor calls.
+    /// Creates a reply without text and calls.
     pub fn empty() -> Self {
-        Self::of(Vec::new())
+        Self::from_parts(Vec::new())
     }
 
-    pub fn fault(fault: Fault) -> Self {
-        Self::text("Hello there, how can I help you today?").failing(fault)
+    /// Creates a reply that fails.
+    pub fn failure(failure: LlmFailure) -> Self {
+        Self::text("Hello there, how can I help you today?").failing(failure)
     }
 
-    pub fn of(parts: Vec<Part>) -> Self {
+    /// Creates a reply from its parts.
+    pub fn from_parts(parts: Vec<Part>) -> Self {
         Self {
             parts,
             usage: Some(Usage { input: 12, output: 7, reasoning: 0 }),
-            stop: Stop::Done,
-            fault: None,
+            stop_reason: StopReason::Done,
+            failure: None,
             delay: Duration::ZERO,
             gap: Duration::ZERO,
             gate: None,
-            torn: None,
+            chunk_size: None,
             first_number: 0,
         }
     }
 
+    /// Adds a tool call.
     #[must_use]
     pub fn and_call(mut self, name: &str, arguments: impl Display) -> Self {
         self.parts.push(Part::Call(Call { name: name.to_owned(), arguments: arguments.to_string() }));
         self
     }
 
-    /// Thinks this before anything else.
+    /// Adds a thought at the start.
     #[must_use]
     pub fn thinking(mut self, thought: &str) -> Self {
         self.parts.insert(0, Part::Thinking(thought.to_owned()));
@@ -177,6 +185,7 @@ impl Reply {
         self
     }
 
+    /// Sets the token counts.
     #[must_use]
     pub fn usage(mut self, input: u32, output: u32) -> Self {
         let reasoning = self.usage.map_or(0, |usage| usage.reasoning).min(output);
@@ -184,25 +193,28 @@ impl Reply {
         self
     }
 
+    /// Omits the token counts.
     #[must_use]
     pub fn without_usage(mut self) -> Self {
         self.usage = None;
         self
     }
 
+    /// Sets the stop reason.
     #[must_use]
-    pub fn stopped(mut self, stop: Stop) -> Self {
-        self.stop = stop;
+    pub fn with_stop_reason(mut self, stop_reason: StopReason) -> Self {
+        self.stop_reason = stop_reason;
         self
     }
 
+    /// Injects a failure.
     #[must_use]
-    pub fn failing(mut self, fault: Fault) -> Self {
-        self.fault = Some(fault);
+    pub fn failing(mut self, failure: LlmFailure) -> Self {
+        self.failure = Some(failure);
         self
     }
 
-    /// Waits before it answers at all.
+    /// Waits before the headers.
     #[must_use]
     pub fn delayed(mut self, delay: Duration) -> Self {
         self.delay = delay;
@@ -211,26 +223,26 @@ impl Reply {
 
     /// Waits between events.
     #[must_use]
-    pub fn slowly(mut self, gap: Duration) -> Self {
+    pub fn with_gap(mut self, gap: Duration) -> Self {
         self.gap = gap;
         self
     }
 
-    /// Waits midway until it is notified.
+    /// Waits midway until `gate` is notified.
     #[must_use]
     pub fn paused(mut self, gate: Arc<Notify>) -> Self {
         self.gate = Some(gate);
         self
     }
 
-    /// Sends so many bytes at a time, wherever that tears events and characters apart.
+    /// Sends chunks of this size, which splits events and characters.
     #[must_use]
-    pub fn torn(mut self, bytes: usize) -> Self {
-        self.torn = Some(bytes.max(1));
+    pub fn chunked(mut self, bytes: usize) -> Self {
+        self.chunk_size = Some(bytes.max(1));
         self
     }
 
-    /// Numbers its calls from here on, as no provider should.
+    /// Numbers the calls from `first`, which no real provider does.
     #[must_use]
     pub fn numbered_from(mut self, first: u64) -> Self {
         self.first_number = first;
@@ -244,7 +256,7 @@ impl Reply {
         })
     }
 
-    pub(super) fn said(&self) -> String {
+    pub(super) fn text_content(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
             Part::Text(pieces) => Some(pieces.concat()),
             _ => None,
@@ -252,7 +264,7 @@ impl Reply {
         texts.collect()
     }
 
-    pub(super) fn called(&self) -> impl Iterator<Item = &Call> {
+    pub(super) fn requested_calls(&self) -> impl Iterator<Item = &Call> {
         self.parts.iter().filter_map(|part| match part {
             Part::Call(call) => Some(call),
             _ => None,
@@ -260,13 +272,13 @@ impl Reply {
     }
 }
 
-/// Names of tools that a model may come up with: unknown, empty, far too long, and no names at all.
-pub fn bad_tool_names() -> Vec<String> {
+/// Returns tool names that a model may invent: unknown, empty, malformed and very long ones.
+pub fn invalid_tool_names() -> Vec<String> {
     let names = ["no_such_tool", "", "add task", " add_task", "functions.add_task", "add_task\n", "../add_task", "ädd"];
     names.into_iter().map(str::to_owned).chain([format!("add_{}", "x".repeat(10_000))]).collect()
 }
 
-/// Pieces of some characters each, as tokens would be.
+/// Splits a text into pieces of 12 characters, similar to tokens.
 pub(super) fn fragments(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

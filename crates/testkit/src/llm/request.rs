@@ -1,5 +1,5 @@
-//! What a model was asked, on any wire, and what a test wants to know of it. Most of a body is the schemas of tools,
-//! which are read only when somebody looks: who measures with this should measure something else than JSON.
+//! A recorded request, with accessors that work for all wires. The tool schemas are most of a body. They are parsed only on
+//! access, so that load tests do not measure JSON parsing.
 
 use std::sync::OnceLock;
 
@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The protocol of a request.
+/// The wire protocol of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wire {
     /// `…/chat/completions`
@@ -20,6 +20,7 @@ pub enum Wire {
     Anthropic,
 }
 
+/// A request to the provider.
 #[derive(Debug)]
 pub struct Request {
     pub wire: Wire,
@@ -28,17 +29,17 @@ pub struct Request {
     pub headers: HeaderMap,
     pub model: String,
     pub stream: bool,
-    /// Its place among all requests, from 1.
+    /// The number of the request, starting at 1.
     pub number: usize,
     pub(super) wants_usage: bool,
-    said: Said,
+    content: RequestContent,
     raw: Bytes,
     body: OnceLock<Value>,
 }
 
-/// What was said so far, in order.
+/// An entry of the transcript in a request.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Entry {
+pub enum TranscriptEntry {
     System(String),
     User(String),
     Assistant(String),
@@ -46,8 +47,8 @@ pub enum Entry {
     Result(String),
 }
 
-/// A tool of a request, and where it stands.
-pub(super) struct Offer {
+/// A tool of a request, with its position.
+pub(super) struct OfferedTool {
     pub(super) name: String,
     pub(super) group: usize,
     pub(super) index: usize,
@@ -58,10 +59,10 @@ struct StreamOptions {
     include_usage: Option<bool>,
 }
 
-/// What is read at once, whatever the wire.
+/// The part of a body that is parsed immediately, for all wires.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Said {
+struct RequestContent {
     model: Option<String>,
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
@@ -72,28 +73,29 @@ struct Said {
     instruction: Value,
 }
 
-/// The names of tools, whatever the wire.
+/// The names of the tools, for all wires.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Tools {
-    tools: Vec<Tool>,
+struct ToolList {
+    tools: Vec<ToolEntry>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Tool {
+struct ToolEntry {
     name: Option<String>,
-    function: Option<Named>,
+    function: Option<FunctionName>,
     #[serde(rename = "functionDeclarations", alias = "function_declarations")]
-    declarations: Vec<Named>,
+    declarations: Vec<FunctionName>,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct FunctionName {
     name: String,
 }
 
 impl Request {
+    /// Parses a request. Fails with the status of the response if the path, the method or the body is invalid.
     pub(super) fn read(number: usize, parts: Parts, raw: Bytes) -> Result<Self, StatusCode> {
         let path = parts.uri.path().to_owned();
         let (wire, streams) = if path.ends_with("/chat/completions") {
@@ -110,90 +112,94 @@ impl Request {
         if parts.method != Method::POST {
             return Err(StatusCode::METHOD_NOT_ALLOWED);
         }
-        let said: Said = serde_json::from_slice(&raw).map_err(|_| StatusCode::BAD_REQUEST)?;
+        let content: RequestContent = serde_json::from_slice(&raw).map_err(|_| StatusCode::BAD_REQUEST)?;
         let model = match wire {
             Wire::Gemini => path.rsplit(['/', ':']).nth(1).unwrap_or_default().to_owned(),
-            _ => said.model.clone().unwrap_or_default(),
+            _ => content.model.clone().unwrap_or_default(),
         };
-        let stream = streams || wire != Wire::Gemini && said.stream == Some(true);
-        let wants_usage = said.stream_options.as_ref().and_then(|options| options.include_usage) == Some(true);
+        let stream = streams || wire != Wire::Gemini && content.stream == Some(true);
+        let wants_usage = content.stream_options.as_ref().and_then(|options| options.include_usage) == Some(true);
         let query = parts.uri.query().map(str::to_owned);
         let headers = parts.headers;
         let body = OnceLock::new();
-        Ok(Self { wire, path, query, headers, model, stream, number, wants_usage, said, raw, body })
+        Ok(Self { wire, path, query, headers, model, stream, number, wants_usage, content, raw, body })
     }
 
+    /// Returns the whole body.
     pub fn body(&self) -> &Value {
         self.body.get_or_init(|| serde_json::from_slice(&self.raw).unwrap_or_default())
     }
 
+    /// Returns the value of a header, if it is present and valid UTF-8.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// The key, in whichever of the usual places it came.
-    pub fn key(&self) -> Option<&str> {
+    /// Returns the API key from a header or the query.
+    pub fn api_key(&self) -> Option<&str> {
         let bearer = || self.header("authorization")?.strip_prefix("Bearer ");
         let header = || ["x-api-key", "x-goog-api-key", "api-key"].iter().find_map(|name| self.header(name));
         let query = || self.query.as_deref()?.split('&').find_map(|pair| pair.strip_prefix("key="));
         bearer().or_else(header).or_else(query)
     }
 
-    /// Everything said so far, the same for every wire. What the model thought is left out.
-    pub fn transcript(&self) -> Vec<Entry> {
+    /// Returns the conversation in a format that is the same for all wires. Thoughts are omitted.
+    pub fn transcript(&self) -> Vec<TranscriptEntry> {
         match self.wire {
-            Wire::OpenAi => openai_transcript(&self.said),
-            Wire::Gemini => gemini_transcript(&self.said),
-            Wire::Anthropic => anthropic_transcript(&self.said),
+            Wire::OpenAi => openai_transcript(&self.content),
+            Wire::Gemini => gemini_transcript(&self.content),
+            Wire::Anthropic => anthropic_transcript(&self.content),
         }
     }
 
-    /// The user's last words; empty if there are none.
+    /// Returns the last message of the user, or an empty string.
     pub fn last_user_text(&self) -> String {
         let last = self.transcript().into_iter().rev().find_map(|entry| match entry {
-            Entry::User(text) => Some(text),
+            TranscriptEntry::User(text) => Some(text),
             _ => None,
         });
         last.unwrap_or_default()
     }
 
-    /// What tools gave since the user's last words.
+    /// Returns the tool results after the last message of the user.
     pub fn tool_results(&self) -> Vec<String> {
         let mut results = Vec::new();
         for entry in self.transcript() {
             match entry {
-                Entry::User(_) => results.clear(),
-                Entry::Result(text) => results.push(text),
+                TranscriptEntry::User(_) => results.clear(),
+                TranscriptEntry::Result(text) => results.push(text),
                 _ => {}
             }
         }
         results
     }
 
+    /// Returns `true` if the request has a system prompt.
     pub fn has_system(&self) -> bool {
-        self.transcript().iter().any(|entry| matches!(entry, Entry::System(_)))
+        self.transcript().iter().any(|entry| matches!(entry, TranscriptEntry::System(_)))
     }
 
-    /// The names of the tools on offer.
-    pub fn tools(&self) -> Vec<String> {
-        self.offers().into_iter().map(|offer| offer.name).collect()
+    /// Returns the names of the offered tools.
+    pub fn tool_names(&self) -> Vec<String> {
+        self.offered_tools().into_iter().map(|tool| tool.name).collect()
     }
 
-    /// The parameters of a tool on offer.
+    /// Returns the schema of an offered tool.
     pub fn tool_schema(&self, name: &str) -> Option<Value> {
-        let offer = self.offers().into_iter().find(|offer| offer.name == name)?;
+        let tool = self.offered_tools().into_iter().find(|tool| tool.name == name)?;
         let tools = &self.body()["tools"];
         let schema = match self.wire {
-            Wire::OpenAi => &tools[offer.index]["function"]["parameters"],
-            Wire::Anthropic => &tools[offer.index]["input_schema"],
+            Wire::OpenAi => &tools[tool.index]["function"]["parameters"],
+            Wire::Anthropic => &tools[tool.index]["input_schema"],
             Wire::Gemini => {
-                let declarations = either(&tools[offer.group], "functionDeclarations", "function_declarations");
-                either(&declarations[offer.index], "parametersJsonSchema", "parameters")
+                let declarations = get_either(&tools[tool.group], "functionDeclarations", "function_declarations");
+                get_either(&declarations[tool.index], "parametersJsonSchema", "parameters")
             }
         };
         Some(schema.clone())
     }
 
+    /// Returns the temperature of the request.
     pub fn temperature(&self) -> Option<f64> {
         let body = self.body();
         match self.wire {
@@ -202,27 +208,28 @@ impl Request {
         }
     }
 
-    /// The signatures of thoughts that were sent back.
-    pub fn signatures(&self) -> Vec<String> {
+    /// Returns the signatures of thoughts that were sent back.
+    pub fn thought_signatures(&self) -> Vec<String> {
         let (messages, parts, name) = match self.wire {
             Wire::OpenAi => return Vec::new(),
-            Wire::Gemini => (&self.said.contents, "parts", "thoughtSignature"),
-            Wire::Anthropic => (&self.said.messages, "content", "signature"),
+            Wire::Gemini => (&self.content.contents, "parts", "thoughtSignature"),
+            Wire::Anthropic => (&self.content.messages, "content", "signature"),
         };
         let parts = list(messages).iter().flat_map(|message| list(&message[parts]));
         parts.filter_map(|part| part[name].as_str()).map(str::to_owned).collect()
     }
 
-    pub(super) fn offers(&self) -> Vec<Offer> {
-        let read: Tools = serde_json::from_slice(&self.raw).unwrap_or_default();
-        let mut offers = Vec::new();
-        for (position, tool) in read.tools.into_iter().enumerate() {
+    /// Returns the offered tools in their order.
+    pub(super) fn offered_tools(&self) -> Vec<OfferedTool> {
+        let list: ToolList = serde_json::from_slice(&self.raw).unwrap_or_default();
+        let mut offered = Vec::new();
+        for (position, tool) in list.tools.into_iter().enumerate() {
             let single = tool.name.or(tool.function.map(|function| function.name));
-            offers.extend(single.map(|name| Offer { name, group: 0, index: position }));
+            offered.extend(single.map(|name| OfferedTool { name, group: 0, index: position }));
             let declared = tool.declarations.into_iter().enumerate();
-            offers.extend(declared.map(|(index, tool)| Offer { name: tool.name, group: position, index }));
+            offered.extend(declared.map(|(index, tool)| OfferedTool { name: tool.name, group: position, index }));
         }
-        offers
+        offered
     }
 }
 
@@ -230,11 +237,11 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-fn either<'a>(value: &'a Value, one: &str, other: &str) -> &'a Value {
-    value.get(one).unwrap_or(&value[other])
+fn get_either<'a>(value: &'a Value, first: &str, second: &str) -> &'a Value {
+    value.get(first).unwrap_or(&value[second])
 }
 
-/// A text, or the texts of a list of parts.
+/// Returns the text of a string or of a list of parts.
 fn text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -242,28 +249,29 @@ fn text(content: &Value) -> String {
     }
 }
 
-/// What a tool gave: a text, or JSON.
-fn result(value: &Value) -> Entry {
-    Entry::Result(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+/// Converts a tool result, which is a text or JSON.
+fn tool_result(value: &Value) -> TranscriptEntry {
+    TranscriptEntry::Result(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
 }
 
-fn openai_transcript(all: &Said) -> Vec<Entry> {
+fn openai_transcript(request: &RequestContent) -> Vec<TranscriptEntry> {
     let mut entries = Vec::new();
-    for message in list(&all.messages) {
-        let said = text(&message["content"]);
+    for message in list(&request.messages) {
+        let content = text(&message["content"]);
         match message["role"].as_str().unwrap_or_default() {
-            "system" | "developer" => entries.push(Entry::System(said)),
-            "user" => entries.push(Entry::User(said)),
-            "tool" => entries.push(Entry::Result(said)),
+            "system" | "developer" => entries.push(TranscriptEntry::System(content)),
+            "user" => entries.push(TranscriptEntry::User(content)),
+            "tool" => entries.push(TranscriptEntry::Result(content)),
             _ => {
-                if !said.is_empty() {
-                    entries.push(Entry::Assistant(said));
+                if !content.is_empty() {
+                    entries.push(TranscriptEntry::Assistant(content));
                 }
                 for call in list(&message["tool_calls"]) {
                     let name = call["function"]["name"].as_str().unwrap_or_default().to_owned();
                     let arguments = &call["function"]["arguments"];
                     let parsed = serde_json::from_str(arguments.as_str().unwrap_or_default());
-                    entries.push(Entry::Call { name, arguments: parsed.unwrap_or_else(|_| arguments.clone()) });
+                    entries
+                        .push(TranscriptEntry::Call { name, arguments: parsed.unwrap_or_else(|_| arguments.clone()) });
                 }
             }
         }
@@ -271,63 +279,65 @@ fn openai_transcript(all: &Said) -> Vec<Entry> {
     entries
 }
 
-fn gemini_transcript(all: &Said) -> Vec<Entry> {
+fn gemini_transcript(request: &RequestContent) -> Vec<TranscriptEntry> {
     let mut entries = Vec::new();
-    if !all.instruction.is_null() {
-        entries.push(Entry::System(text(&all.instruction["parts"])));
+    if !request.instruction.is_null() {
+        entries.push(TranscriptEntry::System(text(&request.instruction["parts"])));
     }
-    for content in list(&all.contents) {
-        let mut said = Vec::new();
+    for content in list(&request.contents) {
+        let mut texts = Vec::new();
         let mut tools = Vec::new();
         for part in list(&content["parts"]) {
             if let Some(call) = part.get("functionCall") {
                 let name = call["name"].as_str().unwrap_or_default().to_owned();
-                tools.push(Entry::Call { name, arguments: call["args"].clone() });
+                tools.push(TranscriptEntry::Call { name, arguments: call["args"].clone() });
             } else if let Some(answer) = part.get("functionResponse") {
                 let response = &answer["response"];
-                tools.push(result(response.get("content").unwrap_or(response)));
+                tools.push(tool_result(response.get("content").unwrap_or(response)));
             } else if part["thought"] != true {
-                said.extend(part["text"].as_str());
+                texts.extend(part["text"].as_str());
             }
         }
-        message(&mut entries, content["role"] != "model", said, tools);
+        add_message(&mut entries, content["role"] != "model", texts, tools);
     }
     entries
 }
 
-fn anthropic_transcript(all: &Said) -> Vec<Entry> {
+fn anthropic_transcript(request: &RequestContent) -> Vec<TranscriptEntry> {
     let mut entries = Vec::new();
-    if !all.system.is_null() {
-        entries.push(Entry::System(text(&all.system)));
+    if !request.system.is_null() {
+        entries.push(TranscriptEntry::System(text(&request.system)));
     }
-    for from in list(&all.messages) {
-        let mut said = Vec::from_iter(from["content"].as_str());
+    for message in list(&request.messages) {
+        let mut texts = Vec::from_iter(message["content"].as_str());
         let mut tools = Vec::new();
-        for block in list(&from["content"]) {
+        for block in list(&message["content"]) {
             match block["type"].as_str().unwrap_or_default() {
-                "text" => said.extend(block["text"].as_str()),
-                "tool_result" if block["content"].is_array() => tools.push(Entry::Result(text(&block["content"]))),
-                "tool_result" => tools.push(result(&block["content"])),
+                "text" => texts.extend(block["text"].as_str()),
+                "tool_result" if block["content"].is_array() => {
+                    tools.push(TranscriptEntry::Result(text(&block["content"])))
+                }
+                "tool_result" => tools.push(tool_result(&block["content"])),
                 "tool_use" => {
                     let name = block["name"].as_str().unwrap_or_default().to_owned();
-                    tools.push(Entry::Call { name, arguments: block["input"].clone() });
+                    tools.push(TranscriptEntry::Call { name, arguments: block["input"].clone() });
                 }
                 _ => {}
             }
         }
-        message(&mut entries, from["role"] == "user", said, tools);
+        add_message(&mut entries, message["role"] == "user", texts, tools);
     }
     entries
 }
 
-/// Users hand in results and then speak; models speak and then call.
-fn message(entries: &mut Vec<Entry>, user: bool, said: Vec<&str>, tools: Vec<Entry>) {
-    let said = (!said.is_empty()).then(|| said.join("\n"));
-    if user {
+/// Adds a message. Tool results come before the text of a user, and calls after the text of a model.
+fn add_message(entries: &mut Vec<TranscriptEntry>, is_user: bool, texts: Vec<&str>, tools: Vec<TranscriptEntry>) {
+    let text = (!texts.is_empty()).then(|| texts.join("\n"));
+    if is_user {
         entries.extend(tools);
-        entries.extend(said.map(Entry::User));
+        entries.extend(text.map(TranscriptEntry::User));
     } else {
-        entries.extend(said.map(Entry::Assistant));
+        entries.extend(text.map(TranscriptEntry::Assistant));
         entries.extend(tools);
     }
 }

@@ -1,9 +1,9 @@
-//! The doubles themselves: a double that does not do what it says proves nothing.
+//! Tests of the test doubles.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod by_hand;
-mod faults;
+mod failures;
+mod llm_program;
 mod wires;
 
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub const WIRES: [Wire; 3] = [Wire::OpenAi, Wire::Gemini, Wire::Anthropic];
 pub const KEY: &str = "sk-secret-1234567890";
 
 thread_local! {
-    // One a test, so that connections are used again, also after a fault.
+    // One client per test, so that connections are reused, also after a failure.
     static CLIENT: Client = {
         let _ = rustls::crypto::ring::default_provider().install_default();
         Client::builder().no_proxy().timeout(Duration::from_secs(20)).build().unwrap()
@@ -27,11 +27,11 @@ pub fn client() -> Client {
     CLIENT.with(Client::clone)
 }
 
-pub fn schema(of: &str) -> Value {
-    json!({"type": "object", "properties": {of: {"type": "string"}}})
+pub fn schema(property: &str) -> Value {
+    json!({"type": "object", "properties": {property: {"type": "string"}}})
 }
 
-/// A conversation in which a tool was called and then the user spoke again, with two tools on offer.
+/// Returns a request with two tools. Its conversation has a tool call, followed by a message of the user.
 pub fn body(wire: Wire, stream: bool) -> Value {
     match wire {
         Wire::OpenAi => json!({
@@ -85,7 +85,7 @@ pub fn body(wire: Wire, stream: bool) -> Value {
     }
 }
 
-/// The same, after the tool was called once more.
+/// Returns the request of [`body`] with the result of another tool call.
 pub fn body_with_result(wire: Wire) -> Value {
     let mut body = body(wire, true);
     let (messages, message) = match wire {
@@ -119,25 +119,27 @@ pub async fn send(url: &str, wire: Wire, body: &Value) -> reqwest::Result<Respon
     request.json(body).send().await
 }
 
-pub async fn ask(llm: &Llm, wire: Wire) -> reqwest::Result<Response> {
+/// Sends the request of [`body`].
+pub async fn send_default(llm: &Llm, wire: Wire) -> reqwest::Result<Response> {
     send(&llm.url(), wire, &body(wire, true)).await
 }
 
-/// What an answer comes to, put together by hand from its events.
+/// A reply that was parsed from its events.
 #[derive(Debug, Default, PartialEq)]
-pub struct Heard {
+pub struct ParsedReply {
     pub text: String,
     pub thought: String,
     pub signature: String,
-    /// Name and arguments; ids are checked to differ.
+    /// The name and the arguments of each call.
     pub calls: Vec<(String, String)>,
     pub finish: String,
-    /// Input, output, of it reasoning where the wire says so.
+    /// The input, output and reasoning tokens. Anthropic does not report reasoning tokens.
     pub usage: (u64, u64, u64),
-    /// Whether the end mark came.
+    /// Set after the end marker.
     pub ended: bool,
 }
 
+/// Splits a stream into events. Returns the name and the data of each.
 pub fn events(stream: &str) -> Vec<(Option<String>, String)> {
     let blocks = stream.split("\n\n").filter(|block| !block.is_empty());
     let event = |block: &str| {
@@ -147,19 +149,19 @@ pub fn events(stream: &str) -> Vec<(Option<String>, String)> {
     blocks.map(event).collect()
 }
 
-pub fn hear(wire: Wire, stream: &str) -> Heard {
-    let mut heard = Heard::default();
+pub fn parse_reply(wire: Wire, stream: &str) -> ParsedReply {
+    let mut reply = ParsedReply::default();
     for (name, data) in events(stream) {
         if data == "[DONE]" {
-            heard.ended = true;
+            reply.ended = true;
             continue;
         }
         let data: Value = serde_json::from_str(&data).unwrap();
         match wire {
-            Wire::OpenAi => wires::hear_openai(&mut heard, &data),
-            Wire::Gemini => wires::hear_gemini(&mut heard, &data),
-            Wire::Anthropic => wires::hear_anthropic(&mut heard, name.as_deref().unwrap(), &data),
+            Wire::OpenAi => wires::parse_openai(&mut reply, &data),
+            Wire::Gemini => wires::parse_gemini(&mut reply, &data),
+            Wire::Anthropic => wires::parse_anthropic(&mut reply, name.as_deref().unwrap(), &data),
         }
     }
-    heard
+    reply
 }

@@ -1,8 +1,8 @@
-//! How the user of an MCP client is asked before something is destroyed (AGENT-7).
+//! Asks the user of an MCP client to confirm a destructive call (AGENT-7).
 //!
-//! A client of the older revisions is sent a question and waited for. One of 2026-07-28 gets the question as its answer
-//! and calls again: what it then brings along is sealed, so that consent is for one user, one call and the tasks it was
-//! resolved to, for five minutes, once. An answer to a question that was not asked counts for nothing.
+//! A client of the older revisions gets a question in an elicitation request. A client of 2026-07-28 gets the question
+//! as the answer to its call, and calls again with the response and a sealed token. The token is valid for one user,
+//! one call with the resolved tasks, five minutes and one use. A response without a question is ignored.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -19,119 +19,132 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::Asker;
-use crate::answer::{CONFIRMATION_REQUIRED, Failure};
-use crate::{Act, Arguments};
+use super::McpCaller;
+use crate::answer::{CONFIRMATION_REQUIRED, ToolFailure};
+use crate::{HeldCall, ToolArguments};
 
-/// How long the user may think.
-const PATIENCE: Duration = Duration::from_secs(5 * 60);
-/// What the question is called among those of one answer.
-const QUESTION: &str = "confirm";
+/// The time for the user to respond.
+const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+/// The key of the question in the input requests.
+const QUESTION_KEY: &str = "confirm";
 
-pub(super) struct Consents {
+/// Creates and redeems confirmation tokens.
+pub(super) struct ConsentTokens {
     codec: RequestStateCodec,
-    /// Consent that was made use of, until it would have expired.
+    /// The redeemed tokens, until they expire.
     used: Mutex<HashMap<Uuid, Instant>>,
 }
 
-/// What a client's answer comes to.
-pub(super) enum Verdict {
-    /// There was no question, so this is no answer.
+/// The result of redeeming the response of a client.
+pub(super) enum ConsentOutcome {
+    /// The request contains no response to a question.
     NotAsked,
-    /// To a call with these arguments.
-    Agreed(Arguments),
-    Refused(Failure),
+    /// The user has confirmed a call with these arguments.
+    Confirmed(ToolArguments),
+    Refused(ToolFailure),
 }
 
-/// What the user was asked about.
+/// The sealed content of a token: the call that the user was asked about.
 #[derive(Serialize, Deserialize)]
-struct Sealed {
+struct ConsentPayload {
     id: Uuid,
-    arguments: Arguments,
+    arguments: ToolArguments,
 }
 
-impl Consents {
-    /// Nodes with the same secret understand one another; without one this process understands only itself.
+impl ConsentTokens {
+    /// Creates the tokens of a node. Nodes with the same secret accept each other's tokens. Without a secret, a token
+    /// is valid only in this process.
     pub(super) fn new(secret: Option<&[u8]>) -> Self {
         let mut key = Sha256::new_with_prefix("adjutant: consent of an MCP client");
         match secret {
             Some(secret) => key.update(secret),
-            None => (0..4).for_each(|_| key.update(chance())),
+            None => (0..4).for_each(|_| key.update(random_bytes())),
         }
-        // Its length is right, whatever the secret's.
+        // The hash has the required length, independent of the secret.
         let codec = RequestStateCodec::new_unchecked(key.finalize().to_vec());
         Self { codec, used: Mutex::default() }
     }
 
-    /// The question as an answer to the call.
+    /// Returns the question as the answer to a call. Fails if the token cannot be sealed.
     pub(super) fn question(
         &self,
-        asker: &Asker,
-        called_with: &Arguments,
-        act: &Act,
+        caller: &McpCaller,
+        original_arguments: &ToolArguments,
+        held: &HeldCall,
     ) -> Result<InputRequiredResult, ErrorData> {
-        let bound = bound_to(asker, &act.tool, called_with);
-        let sealed = Sealed { id: asker.tools.clock.id(), arguments: act.arguments.clone() };
-        let options = SealOptions::new().associated_data(&bound).ttl(PATIENCE);
-        let sealed = self.codec.seal_json_with(&sealed, &options);
-        let state = sealed.map_err(|_| ErrorData::internal_error("the question could not be written", None))?;
-        let question = InputRequest::Elicitation(ElicitRequest::new(form(act)));
-        Ok(InputRequiredResult::new(Some(InputRequests::from([(QUESTION.to_owned(), question)])), Some(state)))
+        let binding = token_binding(caller, &held.tool, original_arguments);
+        let payload = ConsentPayload { id: caller.tools.clock.id(), arguments: held.arguments.clone() };
+        let options = SealOptions::new().associated_data(&binding).ttl(CONFIRMATION_TIMEOUT);
+        let sealed = self.codec.seal_json_with(&payload, &options);
+        let state =
+            sealed.map_err(|_| ErrorData::internal_error("the confirmation token could not be sealed", None))?;
+        let question = InputRequest::Elicitation(ElicitRequest::new(elicitation_form(held)));
+        Ok(InputRequiredResult::new(Some(InputRequests::from([(QUESTION_KEY.to_owned(), question)])), Some(state)))
     }
 
-    /// What a client says that calls again.
-    pub(super) fn redeem(&self, asker: &Asker, request: &CallToolRequestParams, called_with: &Arguments) -> Verdict {
-        let answer = request.input_responses.as_ref().and_then(|answers| answers.get(QUESTION));
-        let (Some(answer), Some(state)) = (answer, &request.request_state) else { return Verdict::NotAsked };
-        let bound = bound_to(asker, &request.name, called_with);
-        let Ok(sealed) = self.codec.open_json_with::<Sealed>(state, &bound) else {
-            let message = "This consent is not for this call, or too old. Nothing was changed; call again to ask anew.";
-            return Verdict::Refused(Failure::new(CONFIRMATION_REQUIRED, message));
+    /// Redeems the response of a client that repeats its call. Refuses it if the token is invalid, expired, already
+    /// used or for another call, or if the user did not accept.
+    pub(super) fn redeem(
+        &self,
+        caller: &McpCaller,
+        request: &CallToolRequestParams,
+        original_arguments: &ToolArguments,
+    ) -> ConsentOutcome {
+        let answer = request.input_responses.as_ref().and_then(|answers| answers.get(QUESTION_KEY));
+        let (Some(answer), Some(state)) = (answer, &request.request_state) else { return ConsentOutcome::NotAsked };
+        let binding = token_binding(caller, &request.name, original_arguments);
+        let Ok(payload) = self.codec.open_json_with::<ConsentPayload>(state, &binding) else {
+            let message = "The confirmation is not for this call, or it has expired. Nothing was changed. \
+                           Call again to ask the user again.";
+            return ConsentOutcome::Refused(ToolFailure::new(CONFIRMATION_REQUIRED, message));
         };
         let action = ElicitResult::deserialize(answer).map(|answer| answer.action);
         if !matches!(action, Ok(ElicitationAction::Accept)) {
-            return Verdict::Refused(declined());
+            return ConsentOutcome::Refused(declined());
         }
-        if !self.is_first_use(sealed.id) {
-            let message = "This consent was used already. Nothing was changed; call again to ask anew.";
-            return Verdict::Refused(Failure::new(CONFIRMATION_REQUIRED, message));
+        if !self.is_first_use(payload.id) {
+            let message = "The confirmation was already used. Nothing was changed. Call again to ask the user again.";
+            return ConsentOutcome::Refused(ToolFailure::new(CONFIRMATION_REQUIRED, message));
         }
-        Verdict::Agreed(sealed.arguments)
+        ConsentOutcome::Confirmed(payload.arguments)
     }
 
+    /// Marks a token as used. Returns false if it was used within [`CONFIRMATION_TIMEOUT`].
     fn is_first_use(&self, id: Uuid) -> bool {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        used.retain(|_, at| at.elapsed() < PATIENCE);
+        used.retain(|_, at| at.elapsed() < CONFIRMATION_TIMEOUT);
         used.insert(id, Instant::now()).is_none()
     }
 }
 
-/// What a seal is good for. The keys are sorted: a client need not send them in the order it sent them before.
-fn bound_to(asker: &Asker, tool: &str, called_with: &Arguments) -> Vec<u8> {
-    let sorted: BTreeMap<&String, &Value> = called_with.iter().collect();
-    json!([asker.user.id, tool, sorted]).to_string().into_bytes()
+/// Returns the data that a token is bound to: the user, the tool and the arguments. The keys are sorted, because a
+/// client may repeat them in a different order.
+fn token_binding(caller: &McpCaller, tool: &str, original_arguments: &ToolArguments) -> Vec<u8> {
+    let sorted: BTreeMap<&String, &Value> = original_arguments.iter().collect();
+    json!([caller.user.id, tool, sorted]).to_string().into_bytes()
 }
 
 #[expect(clippy::disallowed_methods, reason = "a key must be random, not an id")]
-fn chance() -> [u8; 16] {
+fn random_bytes() -> [u8; 16] {
     Uuid::new_v4().into_bytes()
 }
 
-/// Whether the client speaks 2026-07-28, where a server asks nothing by itself.
+/// Returns true for a client of 2026-07-28 or later, to which a server cannot send requests.
 pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
-/// Whether the client can show its user a question.
+/// Returns true if the client can show a question to its user.
 pub(super) fn can_ask(context: &RequestContext<RoleServer>) -> bool {
     let elicitation = context.client_capabilities().and_then(|can| can.elicitation);
-    // One that names no form at all is of the revision that knew no other.
+    // A client that names no mode uses an older revision, in which forms were the only mode.
     elicitation.is_some_and(|can| can.form.is_some() || can.url.is_none())
 }
 
-/// Asks a client of the older revisions, and waits.
-pub(super) async fn ask(act: &Act, context: &RequestContext<RoleServer>) -> Result<(), Failure> {
-    let asked = context.peer.create_elicitation_with_timeout(form(act), Some(PATIENCE));
+/// Asks the user through a client of the older revisions. Fails if the user does not confirm within
+/// [`CONFIRMATION_TIMEOUT`], or if the request is cancelled.
+pub(super) async fn ask(held: &HeldCall, context: &RequestContext<RoleServer>) -> Result<(), ToolFailure> {
+    let asked = context.peer.create_elicitation_with_timeout(elicitation_form(held), Some(CONFIRMATION_TIMEOUT));
     let answer = tokio::select! {
         answer = asked => answer,
         () = context.ct.cancelled() => return Err(declined()),
@@ -140,39 +153,39 @@ pub(super) async fn ask(act: &Act, context: &RequestContext<RoleServer>) -> Resu
         Ok(answer) if answer.action == ElicitationAction::Accept => Ok(()),
         Ok(_) => Err(declined()),
         Err(error) => {
-            tracing::warn!(error = %error, "a client could not ask its user");
-            let message = "The user could not be asked, or did not answer. Nothing was changed.";
-            Err(Failure::new(CONFIRMATION_REQUIRED, message))
+            tracing::warn!(error = %error, "the client could not ask the user");
+            let message = "The user could not be asked or did not respond. Nothing was changed.";
+            Err(ToolFailure::new(CONFIRMATION_REQUIRED, message))
         }
     }
 }
 
-/// For a client that cannot ask.
-pub(super) fn needed(act: &Act) -> Failure {
+/// Returns the failure for a client that cannot show a question.
+pub(super) fn confirmation_required(held: &HeldCall) -> ToolFailure {
     let message = format!(
-        "{} Nothing was changed. Ask the user; if the user agrees, call {} again with confirmation: true.",
-        question(act),
-        act.tool
+        "{} Nothing was changed. Ask the user. If the user confirms, call {} again with confirmation: true.",
+        question(held),
+        held.tool
     );
-    Failure::new(CONFIRMATION_REQUIRED, message)
+    ToolFailure::new(CONFIRMATION_REQUIRED, message)
 }
 
-fn declined() -> Failure {
-    Failure::new(CONFIRMATION_REQUIRED, "The user did not agree. Nothing was changed.")
+fn declined() -> ToolFailure {
+    ToolFailure::new(CONFIRMATION_REQUIRED, "The user did not confirm. Nothing was changed.")
 }
 
-/// Accepting it is the consent; there is nothing to fill in.
-fn form(act: &Act) -> ElicitRequestParams {
+/// Returns an empty form. Accepting it is the confirmation.
+fn elicitation_form(held: &HeldCall) -> ElicitRequestParams {
     let requested_schema = ElicitationSchema::new(BTreeMap::new());
-    ElicitRequestParams::FormElicitationParams { meta: None, message: question(act), requested_schema }
+    ElicitRequestParams::FormElicitationParams { meta: None, message: question(held), requested_schema }
 }
 
-/// S1's words.
-fn question(act: &Act) -> String {
-    match act.targets.as_slice() {
-        [one] if !act.bulk => format!("Do you really want to delete '{}'?", one.title),
+/// Returns the question in the words of S1.
+fn question(held: &HeldCall) -> String {
+    match held.targets.as_slice() {
+        [one] if !held.bulk => format!("Do you really want to delete '{}'?", one.title),
         several => {
-            let verb = if act.tool.starts_with("complete") { "complete" } else { "delete" };
+            let verb = if held.tool.starts_with("complete") { "complete" } else { "delete" };
             let tasks = if several.len() == 1 { "task" } else { "tasks" };
             format!("That's a big action: {verb} {} {tasks}?", several.len())
         }
@@ -185,58 +198,58 @@ mod tests {
     use model::{Clock, User, task};
 
     use super::*;
-    use crate::{Confirm, Names, Target, Tools};
+    use crate::{CallTarget, ConfirmationPolicy, ToolNames, Tools};
 
-    fn asker() -> Asker {
+    fn caller() -> McpCaller {
         let tools = Tools {
             clock: Clock::system(),
-            limits: task::Limits::default(),
-            names: Names::Task,
-            confirm: Confirm::Destructive,
+            limits: task::TaskLimits::default(),
+            names: ToolNames::Task,
+            confirmation: ConfirmationPolicy::Destructive,
             servers: None,
             supervisor: None,
             scheduler: None,
         };
-        Asker { user: User::local(TimeZone::UTC), tools, span: tracing::Span::none() }
+        McpCaller { user: User::local(TimeZone::UTC), tools, span: tracing::Span::none() }
     }
 
-    fn act(tool: &str, titles: &[&str], bulk: bool) -> Act {
+    fn held_call(tool: &str, titles: &[&str], bulk: bool) -> HeldCall {
         let targets =
-            titles.iter().map(|title| Target { id: json!(Uuid::nil()), title: (*title).to_owned() }).collect();
-        let arguments = Arguments::from_iter([("task_id".to_owned(), json!(Uuid::nil()))]);
-        Act { tool: tool.to_owned(), arguments, targets, bulk }
+            titles.iter().map(|title| CallTarget { id: json!(Uuid::nil()), title: (*title).to_owned() }).collect();
+        let arguments = ToolArguments::from_iter([("task_id".to_owned(), json!(Uuid::nil()))]);
+        HeldCall { tool: tool.to_owned(), arguments, targets, bulk }
     }
 
     #[test]
-    fn the_question_names_what_would_happen() {
+    fn questions_have_the_form_of_s1() {
         // AGENT-7
-        for (act, words) in [
-            (act("delete_task", &["buy milk"], false), "Do you really want to delete 'buy milk'?"),
-            (act("delete_tasks", &["a", "b"], true), "That's a big action: delete 2 tasks?"),
-            (act("delete_todos", &["a"], true), "That's a big action: delete 1 task?"),
-            (act("complete_tasks", &["a", "b", "c"], true), "That's a big action: complete 3 tasks?"),
+        for (held, expected) in [
+            (held_call("delete_task", &["buy milk"], false), "Do you really want to delete 'buy milk'?"),
+            (held_call("delete_tasks", &["a", "b"], true), "That's a big action: delete 2 tasks?"),
+            (held_call("delete_todos", &["a"], true), "That's a big action: delete 1 task?"),
+            (held_call("complete_tasks", &["a", "b", "c"], true), "That's a big action: complete 3 tasks?"),
         ] {
-            assert_eq!(question(&act), words);
-            assert!(needed(&act).message().contains(words));
+            assert_eq!(question(&held), expected);
+            assert!(confirmation_required(&held).message().contains(expected));
         }
     }
 
     #[test]
-    fn nodes_understand_one_another_by_their_secret() {
+    fn nodes_with_the_same_secret_accept_each_others_tokens() {
         // AGENT-7, OPS-5
-        let asker = asker();
-        let held = act("delete_task", &["buy milk"], false);
-        let redeemed = |asked: &Consents, answered: &Consents| {
-            let state = asked.question(&asker, &held.arguments, &held).unwrap().request_state.unwrap();
-            let answers = [(QUESTION.to_owned(), json!({"action": "accept"}))].into();
+        let caller = caller();
+        let held = held_call("delete_task", &["buy milk"], false);
+        let redeemed = |asked: &ConsentTokens, answered: &ConsentTokens| {
+            let state = asked.question(&caller, &held.arguments, &held).unwrap().request_state.unwrap();
+            let answers = [(QUESTION_KEY.to_owned(), json!({"action": "accept"}))].into();
             let request = CallToolRequestParams::new("delete_task").with_input_responses(answers);
-            answered.redeem(&asker, &request.with_request_state(state), &held.arguments)
+            answered.redeem(&caller, &request.with_request_state(state), &held.arguments)
         };
-        let with = |secret: &str| Consents::new(Some(secret.as_bytes()));
+        let with = |secret: &str| ConsentTokens::new(Some(secret.as_bytes()));
         assert!(
-            matches!(redeemed(&with("one"), &with("one")), Verdict::Agreed(arguments) if arguments == held.arguments)
+            matches!(redeemed(&with("one"), &with("one")), ConsentOutcome::Confirmed(arguments) if arguments == held.arguments)
         );
-        assert!(matches!(redeemed(&with("one"), &with("another")), Verdict::Refused(_)));
-        assert!(matches!(redeemed(&Consents::new(None), &Consents::new(None)), Verdict::Refused(_)));
+        assert!(matches!(redeemed(&with("one"), &with("another")), ConsentOutcome::Refused(_)));
+        assert!(matches!(redeemed(&ConsentTokens::new(None), &ConsentTokens::new(None)), ConsentOutcome::Refused(_)));
     }
 }

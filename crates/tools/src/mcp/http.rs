@@ -1,5 +1,5 @@
-//! MCP over Streamable HTTP. Who may come in, from which pages and how often is the server's to decide before; this
-//! door only keeps one user out of another's session.
+//! The MCP server over Streamable HTTP. Authentication, origins, hosts and rate limits are checked by the HTTP server
+//! before. This module only ensures that a user cannot use the session of another user.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,83 +16,92 @@ use store::Store;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::sessions::Sessions;
-use super::{Asker, Consents, Handler};
+use super::sessions::McpSessions;
+use super::{ConsentTokens, McpCaller, McpHandler};
 
-const SESSION: &str = "mcp-session-id";
-/// How long calls under way may take when the server stops.
-const GRACE: Duration = Duration::from_secs(5);
-/// What an answer needs from the handler into its stream.
-const BREATH: Duration = Duration::from_millis(100);
+const SESSION_HEADER: &str = "mcp-session-id";
+/// The time for running calls to end when the server stops.
+const CALL_DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time for an answer to get from the handler into its stream.
+const STREAM_FLUSH_DELAY: Duration = Duration::from_millis(100);
 
-/// An answer, whole or as a stream.
-pub type Answered = Response<BoxBody<Bytes, Infallible>>;
+/// A response with a complete body or a stream.
+pub type McpResponse = Response<BoxBody<Bytes, Infallible>>;
 
-pub struct Door {
-    service: StreamableHttpService<Handler, Sessions>,
-    sessions: Arc<Sessions>,
-    busy: TaskTracker,
+/// Answers MCP requests over HTTP.
+pub struct McpService {
+    service: StreamableHttpService<McpHandler, McpSessions>,
+    sessions: Arc<McpSessions>,
+    /// The requests in progress, and the calls without those that wait for the user.
+    running_calls: TaskTracker,
+    /// Ends all streams when it is cancelled.
     streams: CancellationToken,
 }
 
-impl Door {
-    /// Nodes that have the same `secret` honour one another's questions.
+impl McpService {
+    /// Creates the service. Nodes with the same `secret` accept each other's confirmations.
     pub fn new(store: Store, secret: Option<&[u8]>) -> Self {
-        let busy = TaskTracker::new();
+        let running_calls = TaskTracker::new();
         let streams = CancellationToken::new();
-        let handler = Handler { store, consents: Arc::new(Consents::new(secret)), busy: busy.clone(), always: None };
-        // Host and Origin were checked before, by rules that know the configuration.
+        let handler = McpHandler {
+            store,
+            consents: Arc::new(ConsentTokens::new(secret)),
+            running_calls: running_calls.clone(),
+            fixed_caller: None,
+        };
+        // The HTTP server has checked Host and Origin against the configuration.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .disable_allowed_origins()
             .with_max_request_body_bytes(usize::MAX)
             .with_json_response(true)
             .with_cancellation_token(streams.clone());
-        let sessions = Arc::new(Sessions::default());
+        let sessions = Arc::new(McpSessions::default());
         let service = StreamableHttpService::new(move || Ok(handler.clone()), sessions.clone(), config);
-        Self { service, sessions, busy, streams }
+        Self { service, sessions, running_calls, streams }
     }
 
-    /// Answers one request. How large its body may be was seen to before.
-    pub async fn handle(&self, asker: Asker, mut request: Request<Bytes>) -> Answered {
-        // An answer is not lost to a stop: see `close`.
-        let _busy = self.busy.token();
-        if let Some(session) = request.headers().get(SESSION) {
+    /// Answers one request. The HTTP server has limited the size of the body. A session of another user gets the
+    /// response of a missing session.
+    pub async fn handle(&self, caller: McpCaller, mut request: Request<Bytes>) -> McpResponse {
+        // `close` waits for this request.
+        let _running = self.running_calls.token();
+        if let Some(session) = request.headers().get(SESSION_HEADER) {
             let session = session.to_str().unwrap_or_default();
-            if !self.sessions.admits(session, asker.user.id) {
-                return refuse(StatusCode::NOT_FOUND, -32001, "there is no such session; begin a new one");
+            if !self.sessions.is_owned_by(session, caller.user.id) {
+                return error_response(StatusCode::NOT_FOUND, -32001, "the session does not exist; open a new one");
             }
         }
         let is_post = request.method() == ::http::Method::POST;
         if is_post && serde_json::from_slice::<IgnoredAny>(request.body()).is_err() {
-            return refuse(StatusCode::BAD_REQUEST, -32700, "the body must be JSON");
+            return error_response(StatusCode::BAD_REQUEST, -32700, "the body must be JSON");
         }
-        request.extensions_mut().insert(Arc::new(asker));
+        request.extensions_mut().insert(Arc::new(caller));
         let is_json = request.headers().get(header::CONTENT_TYPE).is_some_and(is_json);
         let answer = self.service.handle(request.map(Full::new)).await;
         if is_json && answer.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
-            return refuse(StatusCode::BAD_REQUEST, -32600, "the body must be one JSON-RPC message");
+            return error_response(StatusCode::BAD_REQUEST, -32600, "the body must be one JSON-RPC message");
         }
         answer
     }
 
-    /// Lets calls under way end, then ends the streams: they would go on for ever.
+    /// Waits at most 5 seconds for running calls, then ends the streams, which would stay open otherwise.
     pub async fn close(&self) {
-        self.busy.close();
-        let _ = tokio::time::timeout(GRACE, self.busy.wait()).await;
-        if !self.sessions.are_none() {
-            tokio::time::sleep(BREATH).await;
+        self.running_calls.close();
+        let _ = tokio::time::timeout(CALL_DRAIN_TIMEOUT, self.running_calls.wait()).await;
+        if !self.sessions.is_empty() {
+            tokio::time::sleep(STREAM_FLUSH_DELAY).await;
         }
         self.streams.cancel();
     }
 }
 
-fn is_json(kind: &HeaderValue) -> bool {
-    kind.as_bytes().starts_with(b"application/json")
+fn is_json(content_type: &HeaderValue) -> bool {
+    content_type.as_bytes().starts_with(b"application/json")
 }
 
-/// A refusal in the protocol's own form.
-fn refuse(status: StatusCode, code: i32, message: &str) -> Answered {
+/// Returns a JSON-RPC error response.
+fn error_response(status: StatusCode, code: i32, message: &str) -> McpResponse {
     let body = json!({"jsonrpc": "2.0", "id": null, "error": {"code": code, "message": message}});
     let mut answer = Response::new(Full::from(body.to_string()).boxed());
     *answer.status_mut() = status;

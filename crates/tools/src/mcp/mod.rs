@@ -1,8 +1,8 @@
-//! The toolbox as an MCP server, for clients of both eras: 2026-07-28, where every request stands alone, and the
-//! revisions before, which begin with a handshake.
+//! The MCP server for the toolbox. It supports revision 2026-07-28 with independent requests, and the earlier revisions
+//! with a handshake.
 //!
-//! The user comes from the door ([`http`] or [`stdio`]) with every request, never from the client's words. What the
-//! caller did wrong is an answer that a model can read; a protocol error is only what no tool could answer.
+//! The transport ([`http`] or [`stdio`]) sets the user of every request, never the client. Mistakes of the caller are
+//! answers that a model can read. Protocol errors are only for requests that no tool can answer.
 
 mod consent;
 pub mod http;
@@ -26,131 +26,149 @@ use store::Store;
 use tokio_util::task::TaskTracker;
 use tracing::{Instrument, Span};
 
-use crate::answer::{Failure, UNAVAILABLE};
-use crate::{Act, Answer, Arguments, Consent, Outcome, Spec, Tools, record};
-use consent::{Consents, Verdict};
+use crate::answer::{ToolFailure, UNAVAILABLE};
+use crate::{Consent, HeldCall, ToolAnswer, ToolArguments, ToolOutcome, ToolSpec, Tools, call_log};
+use consent::{ConsentOutcome, ConsentTokens};
 
 const INSTRUCTIONS: &str = "Tasks and reminders of one user. Take ids from the list of tasks, and do not show them to the \
-                            user. Deleting, and changing several tasks at once, waits for the user's consent.";
+                            user. The user must confirm deletions and changes to several tasks.";
 
-/// For whom a request is, and under which settings.
+/// The user of a request and the configuration of the tools.
 #[derive(Clone, Debug)]
-pub struct Asker {
+pub struct McpCaller {
     pub user: User,
     pub tools: Tools,
-    /// What the log entries of this request belong to.
+    /// The span for the log entries of the request.
     pub span: Span,
 }
 
-/// Answers requests, whichever way they came.
+/// Handles MCP requests of all transports.
 #[derive(Clone)]
-struct Handler {
+struct McpHandler {
     store: Store,
-    consents: Arc<Consents>,
-    /// Calls that are being carried out; not those that wait for the user.
-    busy: TaskTracker,
-    /// On stdio everything is for one user; over HTTP each request brings its own.
-    always: Option<Arc<Asker>>,
+    consents: Arc<ConsentTokens>,
+    /// The calls in progress, without those that wait for the user.
+    running_calls: TaskTracker,
+    /// The caller of all requests on stdio. Over HTTP, each request has its own.
+    fixed_caller: Option<Arc<McpCaller>>,
 }
 
-impl Handler {
-    fn asker(&self, context: &RequestContext<RoleServer>) -> Result<Arc<Asker>, ErrorData> {
-        let of_request = || context.extensions.get::<Parts>()?.extensions.get::<Arc<Asker>>().cloned();
-        let asker = self.always.clone().or_else(of_request);
-        asker.ok_or_else(|| ErrorData::internal_error("nobody is known to be asking", None))
+impl McpHandler {
+    /// Returns the caller of a request. Fails if the transport has not set one.
+    fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Arc<McpCaller>, ErrorData> {
+        let request_caller = || context.extensions.get::<Parts>()?.extensions.get::<Arc<McpCaller>>().cloned();
+        let caller = self.fixed_caller.clone().or_else(request_caller);
+        caller.ok_or_else(|| ErrorData::internal_error("the request has no caller", None))
     }
 
+    /// Carries out a call of a built-in tool, asks the user for a confirmation, or redeems the response to an earlier
+    /// question. Fails if the tool does not exist.
     async fn call(
         &self,
-        asker: &Asker,
+        caller: &McpCaller,
         mut request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.take().unwrap_or_default();
         let name = request.name.as_ref();
-        let Some(spec) = asker.tools.ours(&asker.user).iter().find(|spec| spec.name == name) else {
-            return Err(ErrorData::invalid_params(format!("there is no tool named '{name}'"), None));
+        let Some(spec) = caller.tools.built_in(&caller.user).iter().find(|spec| spec.name == name) else {
+            return Err(ErrorData::invalid_params(format!("the tool '{name}' does not exist"), None));
         };
-        // The user's answer to a question that this call asked before.
+        // The response of the user to the question of an earlier call.
         if spec.destructive && consent::is_modern(context) && request.input_responses.is_some() {
-            match self.consents.redeem(asker, &request, &arguments) {
-                Verdict::NotAsked => {}
-                Verdict::Agreed(held) => return self.released(asker, spec, held).await,
-                Verdict::Refused(failure) => return Ok(finish(spec, Answer::failed(failure))),
+            match self.consents.redeem(caller, &request, &arguments) {
+                ConsentOutcome::NotAsked => {}
+                ConsentOutcome::Confirmed(arguments) => return self.call_confirmed(caller, spec, arguments).await,
+                ConsentOutcome::Refused(failure) => return Ok(finish(spec, ToolAnswer::failed(failure))),
             }
         }
-        // Only a client that cannot ask its user may speak for the user.
-        let agreed = arguments.get("confirmation").and_then(serde_json::Value::as_bool) == Some(true);
-        // Only what destroys can be held, and asked about.
-        let called_with = if spec.destructive { arguments.clone() } else { Arguments::new() };
-        match self.carry_out(asker, spec, arguments, Consent::Missing).await {
-            Outcome::Done(answer) => Ok(finish(spec, answer)),
-            Outcome::Held(act) => self.ask(asker, spec, &called_with, act, agreed, context).await,
+        // Only a client that cannot show a question may confirm on behalf of the user.
+        let is_confirmed = arguments.get("confirmation").and_then(serde_json::Value::as_bool) == Some(true);
+        // Only destructive calls can be held.
+        let original_arguments = if spec.destructive { arguments.clone() } else { ToolArguments::new() };
+        match self.carry_out(caller, spec, arguments, Consent::Missing).await {
+            ToolOutcome::Done(answer) => Ok(finish(spec, answer)),
+            ToolOutcome::Held(held) => self.ask(caller, spec, &original_arguments, held, is_confirmed, context).await,
         }
     }
 
-    /// Asks the user in the way that the client understands.
+    /// Asks the user for a confirmation, in the form that the client supports. `arguments` are those of the client, and
+    /// `is_confirmed` is set if they contain `confirmation: true`. This counts only if the client cannot ask. Fails if
+    /// the question cannot be created.
     async fn ask(
         &self,
-        asker: &Asker,
-        spec: &Spec,
-        arguments: &Arguments,
-        act: Act,
-        agreed: bool,
+        caller: &McpCaller,
+        spec: &ToolSpec,
+        arguments: &ToolArguments,
+        held: HeldCall,
+        is_confirmed: bool,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if !consent::can_ask(context) {
-            if agreed {
-                return self.released(asker, spec, act.arguments).await;
+            if is_confirmed {
+                return self.call_confirmed(caller, spec, held.arguments).await;
             }
-            return Ok(finish(spec, Answer::failed(consent::needed(&act))));
+            return Ok(finish(spec, ToolAnswer::failed(consent::confirmation_required(&held))));
         }
         if consent::is_modern(context) {
-            record::result(&spec.name, false, "waits for the user's consent");
-            return self.consents.question(asker, arguments, &act).map(Into::into);
+            call_log::log_result(&spec.name, false, "waits for the confirmation of the user");
+            return self.consents.question(caller, arguments, &held).map(Into::into);
         }
-        match consent::ask(&act, context).await {
-            Ok(()) => self.released(asker, spec, act.arguments).await,
-            Err(failure) => Ok(finish(spec, Answer::failed(failure))),
-        }
-    }
-
-    /// The user has agreed to exactly these arguments.
-    async fn released(&self, asker: &Asker, spec: &Spec, held: Arguments) -> Result<CallToolResponse, ErrorData> {
-        match self.carry_out(asker, spec, held, Consent::Given).await {
-            Outcome::Done(answer) => Ok(finish(spec, answer)),
-            Outcome::Held(act) => Ok(finish(spec, Answer::failed(consent::needed(&act)))),
+        match consent::ask(&held, context).await {
+            Ok(()) => self.call_confirmed(caller, spec, held.arguments).await,
+            Err(failure) => Ok(finish(spec, ToolAnswer::failed(failure))),
         }
     }
 
-    async fn carry_out(&self, asker: &Asker, spec: &Spec, arguments: Arguments, consent: Consent) -> Outcome {
-        let _busy = self.busy.token();
-        let called = record::called(&spec.name, &arguments);
-        let mut toolbox = asker.tools.for_user(&asker.user, &self.store);
+    /// Carries out a call that the user has confirmed with these arguments. Never asks again.
+    async fn call_confirmed(
+        &self,
+        caller: &McpCaller,
+        spec: &ToolSpec,
+        arguments: ToolArguments,
+    ) -> Result<CallToolResponse, ErrorData> {
+        match self.carry_out(caller, spec, arguments, Consent::Given).await {
+            ToolOutcome::Done(answer) => Ok(finish(spec, answer)),
+            ToolOutcome::Held(held) => Ok(finish(spec, ToolAnswer::failed(consent::confirmation_required(&held)))),
+        }
+    }
+
+    /// Carries out or holds a call, and logs it. A failure of the database becomes a failed answer.
+    async fn carry_out(
+        &self,
+        caller: &McpCaller,
+        spec: &ToolSpec,
+        arguments: ToolArguments,
+        consent: Consent,
+    ) -> ToolOutcome {
+        let _running = self.running_calls.token();
+        let log_entry = call_log::start(&spec.name, &arguments);
+        let mut toolbox = caller.tools.for_user(&caller.user, &self.store);
         let outcome = toolbox.call(&spec.name, arguments, consent).await;
-        called.log();
+        log_entry.finish();
         outcome.unwrap_or_else(|error| {
             let error_message = &*redact::redact(&error.to_string()).into_owned();
             tracing::error!(event = "error_occurred", error_type = "unavailable", error_message, recoverable = true);
-            let message = "The tasks cannot be reached right now; try again in a moment.";
-            Outcome::Done(Answer::failed(Failure::new(UNAVAILABLE, message)))
+            let message = "The tasks cannot be reached right now. Try again in a moment.";
+            ToolOutcome::Done(ToolAnswer::failed(ToolFailure::new(UNAVAILABLE, message)))
         })
     }
 }
 
-/// The answer as MCP has it: as data, and as text for clients that do not read data.
-fn finish(spec: &Spec, answer: Answer) -> CallToolResponse {
+/// Logs an answer and converts it to an MCP result: structured data, and the same as text for clients that do not read
+/// data.
+fn finish(spec: &ToolSpec, answer: ToolAnswer) -> CallToolResponse {
     let success = answer.is_success();
     let data = answer.into_data();
     let text = data.to_string();
-    record::result(&spec.name, success, &text);
+    call_log::log_result(&spec.name, success, &text);
     let content = vec![ContentBlock::text(text)];
     let mut result = if success { CallToolResult::success(content) } else { CallToolResult::error(content) };
     result.structured_content = Some(data);
     result.into()
 }
 
-impl ServerHandler for Handler {
+impl ServerHandler for McpHandler {
     fn get_info(&self) -> ServerConfig {
         let about = Implementation::new("adjutant", env!("CARGO_PKG_VERSION")).with_title("adjutant");
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
@@ -163,8 +181,8 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let asker = self.asker(&context)?;
-        Ok(ListToolsResult::with_all_items(described(asker.tools.ours(&asker.user))))
+        let caller = self.caller(&context)?;
+        Ok(ListToolsResult::with_all_items(describe_tools(caller.tools.built_in(&caller.user))))
     }
 
     async fn call_tool(
@@ -172,11 +190,12 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let asker = self.asker(&context)?;
-        self.call(&asker, request, &context).instrument(asker.span.clone()).await
+        let caller = self.caller(&context)?;
+        self.call(&caller, request, &context).instrument(caller.span.clone()).await
     }
 
-    // What follows would answer with empty lists, as if there were prompts and resources.
+    // The default implementations of the following methods return empty lists, as if prompts and resources were
+    // supported.
 
     async fn list_prompts(
         &self,
@@ -210,7 +229,7 @@ impl ServerHandler for Handler {
         Err(ErrorData::method_not_found::<CompleteRequestMethod>())
     }
 
-    /// A request of a known method comes here too when its parameters have the wrong shape.
+    /// Also called for a known method with invalid parameters.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -218,7 +237,7 @@ impl ServerHandler for Handler {
     ) -> Result<CustomResult, ErrorData> {
         use rmcp::model::ConstString;
         if [CallToolRequestMethod::VALUE, ListToolsRequestMethod::VALUE].contains(&request.method.as_str()) {
-            let message = format!("the parameters of {} do not have the right shape", request.method);
+            let message = format!("the parameters of {} are invalid", request.method);
             return Err(ErrorData::invalid_params(message, None));
         }
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
@@ -227,9 +246,9 @@ impl ServerHandler for Handler {
     async fn on_initialized(&self, _: NotificationContext<RoleServer>) {}
 }
 
-/// The tools as a client sees them, in a fixed order.
-fn described(specs: &[Spec]) -> Vec<Tool> {
-    let describe = |spec: &Spec| {
+/// Returns the tools in the form of MCP, in the same order.
+fn describe_tools(specs: &[ToolSpec]) -> Vec<Tool> {
+    let describe = |spec: &ToolSpec| {
         let hints = ToolAnnotations::with_title(&*spec.title)
             .read_only(spec.read_only)
             .destructive(spec.destructive)

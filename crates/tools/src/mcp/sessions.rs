@@ -1,5 +1,5 @@
-//! The sessions of clients of the older revisions. A session belongs to the user who opened it; there are only so many,
-//! and one that nobody uses ends.
+//! The sessions of clients of the older protocol revisions. A session belongs to the user who opened it. The number of
+//! sessions is limited, and an unused session expires.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,77 +12,84 @@ use rmcp::model::{ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, ServerJso
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, LocalSessionManagerError};
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 
-use super::Asker;
+use super::McpCaller;
 
-/// A session without a message for so long is over. A client that comes back later begins a new one.
-const IDLE: Duration = Duration::from_secs(30 * 60);
-const MAX_OF_USER: usize = 64;
-const MAX: usize = 1024;
+/// A session without a message for this long is closed. The client has to open a new one.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+const MAX_SESSIONS_PER_USER: usize = 64;
+const MAX_SESSIONS: usize = 1024;
 
-pub(super) struct Sessions {
+/// All sessions of this node, with their owners.
+pub(super) struct McpSessions {
     local: LocalSessionManager,
-    owners: Mutex<HashMap<SessionId, Owner>>,
+    owners: Mutex<HashMap<SessionId, SessionOwner>>,
 }
 
-struct Owner {
+struct SessionOwner {
     user: UserId,
-    used: Instant,
+    last_used: Instant,
 }
 
-impl Default for Sessions {
+impl Default for McpSessions {
     fn default() -> Self {
         let mut local = LocalSessionManager::default();
-        local.session_config.keep_alive = Some(IDLE);
+        local.session_config.keep_alive = Some(IDLE_TIMEOUT);
         Self { local, owners: Mutex::default() }
     }
 }
 
-impl Sessions {
-    /// False for a session of somebody else and for one that is not there: nobody learns which.
-    pub(super) fn admits(&self, id: &str, user: UserId) -> bool {
+impl McpSessions {
+    /// Returns true if the session belongs to the user, and marks it as used. The result for a missing session is the
+    /// same as for a session of another user.
+    pub(super) fn is_owned_by(&self, id: &str, user: UserId) -> bool {
         match self.owners().get_mut(id) {
             Some(owner) if owner.user == user => {
-                owner.used = Instant::now();
+                owner.last_used = Instant::now();
                 true
             }
             _ => false,
         }
     }
 
-    pub(super) fn are_none(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.owners().is_empty()
     }
 
-    /// Notes whose session it is, and names those that must make room for it: the user's own first.
-    fn admit(&self, id: &SessionId, user: UserId) -> Vec<SessionId> {
+    /// Records the owner of a session. If the user has too many sessions, returns the least recently used one of the
+    /// user, to be closed. If the node has too many, returns the least recently used one of all users.
+    fn register(&self, id: &SessionId, user: UserId) -> Vec<SessionId> {
         let mut owners = self.owners();
-        owners.insert(id.clone(), Owner { user, used: Instant::now() });
-        let mut leaving = Vec::new();
-        if owners.values().filter(|owner| owner.user == user).count() > MAX_OF_USER {
-            leaving.extend(longest_unused(&owners, |owner| owner.user == user));
-        } else if owners.len() > MAX {
-            leaving.extend(longest_unused(&owners, |_| true));
+        owners.insert(id.clone(), SessionOwner { user, last_used: Instant::now() });
+        let mut evicted = Vec::new();
+        if owners.values().filter(|owner| owner.user == user).count() > MAX_SESSIONS_PER_USER {
+            evicted.extend(least_recently_used(&owners, |owner| owner.user == user));
+        } else if owners.len() > MAX_SESSIONS {
+            evicted.extend(least_recently_used(&owners, |_| true));
         }
-        leaving
+        evicted
     }
 
-    fn owners(&self) -> MutexGuard<'_, HashMap<SessionId, Owner>> {
+    fn owners(&self) -> MutexGuard<'_, HashMap<SessionId, SessionOwner>> {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn longest_unused(owners: &HashMap<SessionId, Owner>, of: impl Fn(&Owner) -> bool) -> Option<SessionId> {
-    owners.iter().filter(|(_, owner)| of(owner)).min_by_key(|(_, owner)| owner.used).map(|(id, _)| id.clone())
+/// Returns the least recently used session among those that pass the filter, or `None` if there are none.
+fn least_recently_used(
+    owners: &HashMap<SessionId, SessionOwner>,
+    filter: impl Fn(&SessionOwner) -> bool,
+) -> Option<SessionId> {
+    owners.iter().filter(|(_, owner)| filter(owner)).min_by_key(|(_, owner)| owner.last_used).map(|(id, _)| id.clone())
 }
 
-/// Who sent a message: the door has put that into the request.
+/// Returns the user of a request, which [`super::http`] has put into it. Returns `None` for other messages.
 fn sender(message: &ClientJsonRpcMessage) -> Option<UserId> {
     let JsonRpcMessage::Request(request) = message else { return None };
-    let asker = request.request.extensions().get::<Parts>()?.extensions.get::<Arc<Asker>>()?;
-    Some(asker.user.id)
+    let caller = request.request.extensions().get::<Parts>()?.extensions.get::<Arc<McpCaller>>()?;
+    Some(caller.user.id)
 }
 
-impl SessionManager for Sessions {
+impl SessionManager for McpSessions {
     type Error = LocalSessionManagerError;
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
@@ -90,14 +97,15 @@ impl SessionManager for Sessions {
         self.local.create_session().await
     }
 
+    /// Records the owner and closes the session that exceeds a limit. Fails if the message has no sender.
     async fn initialize_session(
         &self,
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
         let Some(user) = sender(&message) else { return Err(LocalSessionManagerError::SessionNotFound(id.clone())) };
-        for leaving in self.admit(id, user) {
-            self.close_session(&leaving).await?;
+        for evicted in self.register(id, user) {
+            self.close_session(&evicted).await?;
         }
         self.local.initialize_session(id, message).await
     }
@@ -146,24 +154,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_pushed_out_by_another_users_many_sessions() {
-        let sessions = Sessions::default();
+    fn a_user_with_many_sessions_does_not_evict_other_users() {
+        let sessions = McpSessions::default();
         let alice = UserId::new(Uuid::from_u128(1));
         let bob = UserId::new(Uuid::from_u128(2));
-        let admit = |name: String, user| {
-            let leaving = sessions.admit(&name.into(), user);
-            for id in &leaving {
+        let register = |name: String, user| {
+            let evicted = sessions.register(&name.into(), user);
+            for id in &evicted {
                 sessions.owners().remove(id);
             }
-            leaving
+            evicted
         };
-        admit("alice's".to_owned(), alice);
-        for n in 0..MAX_OF_USER {
-            assert!(admit(format!("bob's {n}"), bob).is_empty(), "{n}");
+        register("alice's".to_owned(), alice);
+        for n in 0..MAX_SESSIONS_PER_USER {
+            assert!(register(format!("bob's {n}"), bob).is_empty(), "{n}");
         }
-        assert!(sessions.admits("bob's 0", bob), "used again, so the next is the longest unused");
-        assert_eq!(admit("one more".to_owned(), bob), ["bob's 1".into()]);
-        assert!(sessions.admits("alice's", alice));
-        assert!(!sessions.admits("alice's", bob) && !sessions.admits("bob's 1", bob) && !sessions.admits("none", bob));
+        assert!(sessions.is_owned_by("bob's 0", bob), "used again, so the second one is evicted");
+        assert_eq!(register("one more".to_owned(), bob), ["bob's 1".into()]);
+        assert!(sessions.is_owned_by("alice's", alice));
+        assert!(
+            !sessions.is_owned_by("alice's", bob)
+                && !sessions.is_owned_by("bob's 1", bob)
+                && !sessions.is_owned_by("none", bob)
+        );
     }
 }

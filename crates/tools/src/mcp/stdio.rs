@@ -1,4 +1,4 @@
-//! MCP on standard input and output, for one user. Nothing else may write to standard output meanwhile.
+//! The MCP server on standard input and output, for one user. No other code may write to standard output while it runs.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use store::Store;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{Asker, Consents, Handler};
+use super::{ConsentTokens, McpCaller, McpHandler};
 
-/// Serves until the client closes its end or `stop` is cancelled. A client that leaves before it said anything is no
-/// failure.
-pub async fn serve(asker: Asker, store: Store, stop: CancellationToken) {
-    let handler = Handler {
+/// Serves until the client closes its end or `stop` is cancelled, then waits for running calls. A client that
+/// disconnects before the first message is not an error.
+pub async fn serve(caller: McpCaller, store: Store, stop: CancellationToken) {
+    let handler = McpHandler {
         store,
-        consents: Arc::new(Consents::new(None)),
-        busy: TaskTracker::new(),
-        always: Some(Arc::new(asker)),
+        consents: Arc::new(ConsentTokens::new(None)),
+        running_calls: TaskTracker::new(),
+        fixed_caller: Some(Arc::new(caller)),
     };
-    let busy = handler.busy.clone();
+    let running_calls = handler.running_calls.clone();
     match handler.serve_with_ct(transport::stdio_pipes(), stop).await {
         Ok(service) => drop(service.waiting().await),
-        Err(error) => tracing::debug!(error = %error, "the client went away before it began"),
+        Err(error) => tracing::debug!(error = %error, "the client disconnected before the handshake"),
     }
-    // What was begun is carried out, whether or not anybody still listens.
-    busy.close();
-    busy.wait().await;
+    // Running calls are completed, even if the client has disconnected.
+    running_calls.close();
+    running_calls.wait().await;
 }

@@ -1,11 +1,11 @@
-//! An MCP server on stdin and stdout that misbehaves as its arguments and its tools say. By hand, so that it can do what
-//! no library would let it.
+//! An MCP server on standard input and output that misbehaves on demand. Its arguments and tools select the behaviour.
+//! It is written without a library, so that it can violate the protocol.
 
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a double of somebody else's program"
+    reason = "a test double of an external program"
 )]
 
 use std::io::{BufRead, Write};
@@ -30,7 +30,7 @@ struct Double {
 
 fn main() {
     let double = Arc::new(Double { arguments: std::env::args().skip(1).collect(), ..Double::default() });
-    double.begin();
+    double.start();
     for line in std::io::stdin().lock().lines() {
         let Ok(message) = serde_json::from_str::<Value>(&line.unwrap()) else { continue };
         let double = double.clone();
@@ -41,7 +41,7 @@ fn main() {
     }
 }
 
-fn say(message: &Value) {
+fn send(message: &Value) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{message}").and_then(|()| out.flush());
 }
@@ -55,15 +55,16 @@ impl Double {
         self.arguments.iter().find_map(|given| given.strip_prefix(name)?.strip_prefix('='))
     }
 
-    fn note(&self, what: &str) {
+    /// Appends a line to the log file of the test.
+    fn record(&self, entry: &str) {
         if let Some(file) = self.value("notes") {
             let mut file = std::fs::File::options().create(true).append(true).open(file).unwrap();
-            writeln!(file, "{what}").unwrap();
+            writeln!(file, "{entry}").unwrap();
         }
     }
 
-    fn begin(&self) {
-        self.note(&format!("pid {}", std::process::id()));
+    fn start(&self) {
+        self.record(&format!("pid {}", std::process::id()));
         if self.has("banner") {
             println!("Welcome to the double 1.0!\n\n{{\"level\":\"info\"}}\n[not, json]\u{7}");
         }
@@ -78,7 +79,7 @@ impl Double {
             std::process::exit(3);
         }
         if self.has("stubborn") {
-            // Ignores what tells it to end, and holds the pipes.
+            // This process ignores SIGTERM and holds the pipes.
             let script = "trap '' TERM; echo pid $$ >> \"$0\"; while :; do sleep 1; done";
             let notes = self.value("notes").unwrap();
             let mut other = Command::new("sh").args(["-c", script, notes]).stdin(Stdio::null()).spawn().unwrap();
@@ -120,21 +121,23 @@ impl Double {
                 *self.subscription.lock().unwrap() = Some(id.clone());
                 let meta = json!({SUBSCRIPTION: id});
                 let params = json!({"notifications": {"toolsListChanged": true}, "_meta": meta});
-                say(&json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params}));
+                send(
+                    &json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params}),
+                );
                 return;
             }
             "notifications/cancelled" => {
-                self.note(&format!("cancelled {}", message["params"]["requestId"]));
+                self.record(&format!("cancelled {}", message["params"]["requestId"]));
                 self.cancelled.lock().unwrap().push(message["params"]["requestId"].clone());
                 return;
             }
             _ if id.is_null() => return,
             _ => {
                 let error = json!({"code": -32601, "message": format!("no method {method}")});
-                return say(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+                return send(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
             }
         };
-        say(&json!({"jsonrpc": "2.0", "id": id, "result": answer}));
+        send(&json!({"jsonrpc": "2.0", "id": id, "result": answer}));
     }
 
     fn list(&self, message: &Value) -> Value {
@@ -168,7 +171,7 @@ impl Double {
         let arguments = &params["arguments"];
         let text = |text: &str| json!({"resultType": "complete", "content": [{"type": "text", "text": text}]});
         self.calls.fetch_add(1, Ordering::SeqCst);
-        self.note(&format!("call {}", params["name"]));
+        self.record(&format!("call {}", params["name"]));
         Some(match params["name"].as_str().unwrap() {
             "echo" => json!({
                 "resultType": "complete", "structuredContent": {"said": arguments["text"]},
@@ -185,7 +188,7 @@ impl Double {
                 for step in 0..arguments["steps"].as_u64().unwrap_or(1) {
                     thread::sleep(Duration::from_millis(200));
                     let params = json!({"progressToken": token, "progress": step});
-                    say(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}));
+                    send(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}));
                 }
                 text("done")
             }
@@ -198,9 +201,9 @@ impl Double {
                 return None;
             }
             "freeze" => {
-                // Neither answers nor hears any more; only killing it helps.
-                let us = std::process::id().to_string();
-                Command::new("kill").args(["-STOP", &us]).status().unwrap();
+                // A stopped process can only be killed.
+                let pid = std::process::id().to_string();
+                Command::new("kill").args(["-STOP", &pid]).status().unwrap();
                 return None;
             }
             "dense" => json!({
@@ -221,7 +224,7 @@ impl Double {
             "refuse" => {
                 let token = std::env::var("DOUBLE_TOKEN").unwrap_or_default();
                 let error = json!({"code": -32602, "message": format!("bad arguments, token={token}")});
-                say(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+                send(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
                 return None;
             }
             "fail" => json!({"content": [{"type": "text", "text": "it did not work"}], "isError": true}),
@@ -232,22 +235,22 @@ impl Double {
                     None => json!({}),
                 };
                 let changed = json!({"_meta": meta});
-                say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": changed}));
+                send(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": changed}));
                 text("grown")
             }
             "flood" => {
                 let params = json!({"level": "info", "data": "x".repeat(200)});
                 for _ in 0..5000 {
-                    say(&json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params}));
-                    say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+                    send(&json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params}));
+                    send(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
                     println!("rubbish");
                 }
                 text("flooded")
             }
             "pings" => {
-                // Asks and asks; whether anybody reads the answers is another matter.
+                // Sends many requests without waiting for the replies.
                 for id in 0..500 {
-                    say(&json!({"jsonrpc": "2.0", "id": format!("p{id}"), "method": "ping"}));
+                    send(&json!({"jsonrpc": "2.0", "id": format!("p{id}"), "method": "ping"}));
                 }
                 text("pinged")
             }

@@ -1,16 +1,18 @@
-//! How long what was named lasts and how finely it was named.
+//! The duration and the precision of a date expression.
 
 use jiff::Zoned;
 use jiff::civil::DateTime;
 
-use super::clock::{Clock, Half};
-use super::names::Part;
-use super::{Day, Found, calendar};
+use super::clock::{ClockTime, DayHalf};
+use super::names::DayPart;
+use super::{DateMatch, Day, calendar};
 use crate::expression::Grain;
-use crate::reading::When;
+use crate::parsed::DayOrTime;
 
-impl Found {
-    /// How finely the expression tells its time.
+impl DateMatch {
+    /// Returns the precision of the expression. A clock time is as precise as its last part that is not zero: hour,
+    /// minute or second. A part of the day is an hour. A period has the grain of its length. A complete point in time
+    /// is minutes if its seconds equal those of now, else seconds. Everything else is a day.
     pub(crate) fn grain(&self, now: &Zoned) -> Grain {
         let parts = &self.parts;
         let clock = parts.clock.map(|clock| (clock.minute, clock.second));
@@ -20,7 +22,7 @@ impl Found {
             (None, Some((0, 0)), _) => Grain::Hour,
             (None, Some((_, 0)), _) => Grain::Minute,
             (None, Some(_), _) => Grain::Second,
-            (None, None, _) if self.part().is_some() => Grain::Hour,
+            (None, None, _) if self.day_part().is_some() => Grain::Hour,
             (None, None, Some(Day::Span { start, end, .. })) if parts.weekday.is_none() => {
                 match end.since(start).map_or(1, |span| span.get_days()) {
                     ..7 => Grain::Day,
@@ -33,67 +35,76 @@ impl Found {
         }
     }
 
-    /// The stretch that the expression names: a week, a month, a part of a day. Its end is no part of it.
-    pub(crate) fn interval(&self, now: &Zoned) -> Option<(When, When)> {
+    /// Returns the time span of the expression: a range of times or days, a week, a month, a part of a day. The end is
+    /// exclusive. Returns `None` for a single day or time.
+    pub(crate) fn interval(&self, now: &Zoned) -> Option<(DayOrTime, DayOrTime)> {
         let parts = &self.parts;
-        if let (Some(last), Some(When::Time(start))) = (parts.until, self.when(now)) {
-            return Some((When::Time(start), When::Time(after(start, last, self.part())?)));
+        if let (Some(last), Some(DayOrTime::Time(start))) = (parts.until, self.resolve(now)) {
+            return Some((DayOrTime::Time(start), DayOrTime::Time(next_clock_time(start, last, self.day_part())?)));
         }
         if parts.instant.is_some() || parts.clock.is_some() {
             return None;
         }
-        if let (1.., Some(When::Day(first))) = (parts.days, self.when(now)) {
-            return Some((When::Day(first), When::Day(calendar::plus_days(first, parts.days + 1)?)));
+        if let (1.., Some(DayOrTime::Day(first))) = (parts.days, self.resolve(now)) {
+            return Some((DayOrTime::Day(first), DayOrTime::Day(calendar::plus_days(first, parts.days + 1)?)));
         }
-        if let Some(part) = self.part() {
-            let When::Time(start) = self.when(now)? else { return None };
-            return Some((When::Time(start), When::Time(start.date().at(part.end(), 0, 0, 0))));
+        if let Some(part) = self.day_part() {
+            let DayOrTime::Time(start) = self.resolve(now)? else { return None };
+            return Some((DayOrTime::Time(start), DayOrTime::Time(start.date().at(part.end(), 0, 0, 0))));
         }
         match parts.day {
-            Some(Day::Span { start, end, .. }) if parts.weekday.is_none() => Some((When::Day(start), When::Day(end))),
+            Some(Day::Span { start, end, .. }) if parts.weekday.is_none() => {
+                Some((DayOrTime::Day(start), DayOrTime::Day(end)))
+            }
             _ => None,
         }
     }
 
-    /// The stretch from this expression to another: "from Monday to Friday", "3pm until 5".
-    pub(crate) fn to(&self, other: &Self, now: &Zoned) -> Option<(When, When)> {
+    /// Returns the time span from this expression to another: "from Monday to Friday", "3pm until 5". The end is
+    /// exclusive: the day after the last one, or the second time. Returns `None` if one of them repeats, if the end is
+    /// before the start, or if a day leads to a time.
+    pub(crate) fn interval_to(&self, other: &Self, now: &Zoned) -> Option<(DayOrTime, DayOrTime)> {
         let rule = self.parts.repeat.is_some() || other.parts.repeat.is_some();
-        let start = self.when(now).filter(|_| !rule)?;
-        // The end is looked for from the beginning on.
-        let from = now.time_zone().to_zoned(moment(start)).ok()?;
-        let end = match (start, other.when(&from)?) {
-            (When::Day(first), When::Day(last)) if last >= first => {
+        let start = self.resolve(now).filter(|_| !rule)?;
+        // The end is resolved relative to the start.
+        let from = now.time_zone().to_zoned(to_datetime(start)).ok()?;
+        let end = match (start, other.resolve(&from)?) {
+            (DayOrTime::Day(first), DayOrTime::Day(last)) if last >= first => {
                 let end = other.interval(&from).map(|(_, end)| end);
-                end.or(calendar::plus_days(last, 1).map(When::Day))?
+                end.or(calendar::plus_days(last, 1).map(DayOrTime::Day))?
             }
-            (When::Time(first), When::Time(last)) if last > first => When::Time(last),
-            (When::Time(first), When::Day(last)) if last > first.date() => When::Day(calendar::plus_days(last, 1)?),
+            (DayOrTime::Time(first), DayOrTime::Time(last)) if last > first => DayOrTime::Time(last),
+            (DayOrTime::Time(first), DayOrTime::Day(last)) if last > first.date() => {
+                DayOrTime::Day(calendar::plus_days(last, 1)?)
+            }
             _ => return None,
         };
         Some((start, end))
     }
 
-    fn part(&self) -> Option<Part> {
+    /// Returns the part of the day of the expression or of its repetition.
+    fn day_part(&self) -> Option<DayPart> {
         self.parts.part.or(self.parts.repeat.as_ref().and_then(|repeat| repeat.part))
     }
 }
 
-/// The first time by that clock after another.
-fn after(start: DateTime, clock: Clock, part: Option<Part>) -> Option<DateTime> {
+/// Returns the first time after `start` that matches the clock, on the same or the next day. If am or pm is unknown,
+/// both count, except in the morning.
+fn next_clock_time(start: DateTime, clock: ClockTime, part: Option<DayPart>) -> Option<DateTime> {
     let halves = match (clock.half, part) {
-        (Half::Exact, _) => [clock.hour, clock.hour],
-        (Half::Am, _) | (Half::Open, Some(Part::Morning)) => [clock.hour % 12, clock.hour % 12],
-        (Half::Pm, _) => [clock.hour % 12 + 12, clock.hour % 12 + 12],
-        (Half::Open, _) => [clock.hour % 12, clock.hour % 12 + 12],
+        (DayHalf::Exact, _) => [clock.hour, clock.hour],
+        (DayHalf::Am, _) | (DayHalf::Open, Some(DayPart::Morning)) => [clock.hour % 12, clock.hour % 12],
+        (DayHalf::Pm, _) => [clock.hour % 12 + 12, clock.hour % 12 + 12],
+        (DayHalf::Open, _) => [clock.hour % 12, clock.hour % 12 + 12],
     };
     let today = start.date();
     let times = [today, calendar::plus_days(today, 1)?].into_iter().flat_map(|date| halves.map(|hour| (date, hour)));
     times.map(|(date, hour)| date.at(hour, clock.minute, clock.second, 0)).find(|at| *at > start)
 }
 
-fn moment(when: When) -> DateTime {
+fn to_datetime(when: DayOrTime) -> DateTime {
     match when {
-        When::Day(date) => date.at(0, 0, 0, 0),
-        When::Time(at) => at,
+        DayOrTime::Day(date) => date.at(0, 0, 0, 0),
+        DayOrTime::Time(at) => at,
     }
 }

@@ -1,18 +1,18 @@
-//! Reads the names of holidays. A name is a date only after "on", "by" and similar words: a Christmas tree is none.
+//! Parses names of holidays. A name is a date only after "on", "by" and similar words: a Christmas tree is not a date.
 //!
-//! Holidays of lunar calendars are not known.
+//! Holidays of lunar calendars are not supported.
 
 use jiff::civil::{Date, Weekday};
 
-use super::{Scan, calendar, day};
+use super::{DateScan, calendar, day};
 use crate::lexicon;
-use crate::phrases::{Meanings, Phrases, meanings};
-use crate::tokens::Words;
+use crate::phrases::{PhraseMap, Phrases, phrase_map};
+use crate::tokens::TokenizedText;
 
 /// Returns the date of a holiday in a year.
-type Rule = fn(i16) -> Option<Date>;
+type HolidayRule = fn(i16) -> Option<Date>;
 
-const RULES: &[(Rule, Phrases)] = &[
+const RULES: &[(HolidayRule, Phrases)] = &[
     (|y| Date::new(y, 1, 1).ok(), lexicon::holidays::NEW_YEARS_DAY),
     (|y| Date::new(y, 1, 6).ok(), lexicon::holidays::EPIPHANY),
     (|y| Date::new(y, 1, 25).ok(), lexicon::holidays::BURNS_NIGHT),
@@ -48,9 +48,9 @@ const RULES: &[(Rule, Phrases)] = &[
     (|y| Date::new(y, 12, 26).ok(), lexicon::holidays::BOXING_DAY),
     (|y| Date::new(y, 12, 26).ok(), lexicon::holidays::KWANZAA),
     (|y| Date::new(y, 12, 31).ok(), lexicon::holidays::NEW_YEARS_EVE),
-    (|y| nth(y, 1, 3, Weekday::Monday), lexicon::holidays::MLK_DAY),
-    (|y| nth(y, 2, 2, Weekday::Sunday), lexicon::holidays::SUPER_BOWL),
-    (|y| nth(y, 2, 3, Weekday::Monday), lexicon::holidays::PRESIDENTS_DAY),
+    (|y| nth_weekday(y, 1, 3, Weekday::Monday), lexicon::holidays::MLK_DAY),
+    (|y| nth_weekday(y, 2, 2, Weekday::Sunday), lexicon::holidays::SUPER_BOWL),
+    (|y| nth_weekday(y, 2, 3, Weekday::Monday), lexicon::holidays::PRESIDENTS_DAY),
     (|y| from_easter(y, -47), lexicon::holidays::SHROVE_TUESDAY),
     (|y| from_easter(y, -46), lexicon::holidays::ASH_WEDNESDAY),
     (|y| from_easter(y, -7), lexicon::holidays::PALM_SUNDAY),
@@ -61,27 +61,28 @@ const RULES: &[(Rule, Phrases)] = &[
     (|y| from_easter(y, 39), lexicon::holidays::ASCENSION_DAY),
     (|y| from_easter(y, 49), lexicon::holidays::PENTECOST),
     (|y| from_easter(y, 50), lexicon::holidays::WHIT_MONDAY),
-    (|y| nth(y, 5, 2, Weekday::Sunday), lexicon::holidays::MOTHERS_DAY),
+    (|y| nth_weekday(y, 5, 2, Weekday::Sunday), lexicon::holidays::MOTHERS_DAY),
     (|y| Date::new(y, 5, 25).ok()?.nth_weekday(-1, Weekday::Monday).ok(), lexicon::holidays::VICTORIA_DAY),
-    (|y| nth(y, 5, -1, Weekday::Monday), lexicon::holidays::MEMORIAL_DAY),
-    (|y| nth(y, 6, 3, Weekday::Sunday), lexicon::holidays::FATHERS_DAY),
-    (|y| nth(y, 9, 1, Weekday::Monday), lexicon::holidays::LABOR_DAY),
-    (|y| nth(y, 10, 2, Weekday::Monday), lexicon::holidays::COLUMBUS_DAY),
-    (|y| calendar::plus_days(nth(y, 11, 1, Weekday::Monday)?, 1), lexicon::holidays::ELECTION_DAY),
-    (|y| nth(y, 11, 4, Weekday::Thursday), lexicon::holidays::THANKSGIVING),
-    (|y| calendar::plus_days(nth(y, 11, 4, Weekday::Thursday)?, 1), lexicon::holidays::BLACK_FRIDAY),
-    (|y| calendar::plus_days(nth(y, 11, 4, Weekday::Thursday)?, 4), lexicon::holidays::CYBER_MONDAY),
-    (|y| calendar::plus_days(nth(y, 11, 4, Weekday::Thursday)?, 5), lexicon::holidays::GIVING_TUESDAY),
+    (|y| nth_weekday(y, 5, -1, Weekday::Monday), lexicon::holidays::MEMORIAL_DAY),
+    (|y| nth_weekday(y, 6, 3, Weekday::Sunday), lexicon::holidays::FATHERS_DAY),
+    (|y| nth_weekday(y, 9, 1, Weekday::Monday), lexicon::holidays::LABOR_DAY),
+    (|y| nth_weekday(y, 10, 2, Weekday::Monday), lexicon::holidays::COLUMBUS_DAY),
+    (|y| calendar::plus_days(nth_weekday(y, 11, 1, Weekday::Monday)?, 1), lexicon::holidays::ELECTION_DAY),
+    (|y| nth_weekday(y, 11, 4, Weekday::Thursday), lexicon::holidays::THANKSGIVING),
+    (|y| calendar::plus_days(nth_weekday(y, 11, 4, Weekday::Thursday)?, 1), lexicon::holidays::BLACK_FRIDAY),
+    (|y| calendar::plus_days(nth_weekday(y, 11, 4, Weekday::Thursday)?, 4), lexicon::holidays::CYBER_MONDAY),
+    (|y| calendar::plus_days(nth_weekday(y, 11, 4, Weekday::Thursday)?, 5), lexicon::holidays::GIVING_TUESDAY),
 ];
 
-const HOLIDAYS: Meanings<Rule> = meanings!(Rule, RULES);
+const HOLIDAYS: PhraseMap<HolidayRule> = phrase_map!(HolidayRule, RULES);
 
 /// Returns true if the name of a holiday may begin with the word at `i`.
-pub(super) fn may_begin(words: &Words, i: usize) -> bool {
-    words.is_first(i, HOLIDAYS.phrases)
+pub(super) fn may_begin(words: &TokenizedText, i: usize) -> bool {
+    words.starts_phrase(i, HOLIDAYS.phrases)
 }
 
-fn nth(year: i16, month: i8, n: i8, day: Weekday) -> Option<Date> {
+/// Returns the `n`-th such weekday of a month, or `None` if there is none. -1 is the last one.
+fn nth_weekday(year: i16, month: i8, n: i8, day: Weekday) -> Option<Date> {
     Date::new(year, month, 1).ok()?.nth_weekday_of_month(n, day).ok()
 }
 
@@ -89,7 +90,7 @@ fn from_easter(year: i16, days: i64) -> Option<Date> {
     calendar::plus_days(easter(year)?, days)
 }
 
-/// Easter Sunday of the Gregorian calendar, by the rule of Gauss.
+/// Returns Easter Sunday of the Gregorian calendar, with the algorithm of Gauss.
 fn easter(year: i16) -> Option<Date> {
     let y = i32::from(year);
     let golden = y % 19;
@@ -103,22 +104,25 @@ fn easter(year: i16) -> Option<Date> {
     Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
 }
 
-/// Reads a holiday beside words that make a date of it.
-pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Date, usize)> {
+/// Parses a holiday at `i` in a context that makes it a date: directly after a preposition other than "for" and "of",
+/// after "next" or "this", at the end of the text if the name is explicit ("… day") or has a year, or as the whole
+/// text. "next" does not change the year. Returns the date and the next position.
+pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize) -> Option<(Date, usize)> {
     let at = i + usize::from(matches!(scan.at(i), "next" | "this"));
-    let (date, end) = named(scan, at)?;
-    let led = i > own && !matches!(scan.before(i), "for" | "the" | "of") || at > i;
-    let told = lexicon::holidays::LAST_WORDS.contains(scan.before(end))
+    let (date, end) = parse_named(scan, at)?;
+    let led = i > lead_start && !matches!(scan.before(i), "for" | "the" | "of") || at > i;
+    let is_explicit = lexicon::holidays::LAST_WORDS.contains(scan.before(end))
         || scan.before(end).starts_with("20")
         || scan.before(end) == "year";
-    let day = told && end == scan.end && scan.before(i) != "for" && i == own;
-    (led && scan.closes(end) || day || scan.is_whole(i, end)).then_some((date, end))
+    let day = is_explicit && end == scan.end && scan.before(i) != "for" && i == lead_start;
+    (led && scan.can_end_at(end) || day || scan.covers_all(i, end)).then_some((date, end))
 }
 
-/// Returns the next date of the holiday whose name begins at `i`, or the date in the year that follows the name.
-pub(crate) fn named(scan: &Scan, i: usize) -> Option<(Date, usize)> {
+/// Returns the next date of the holiday at `i`, which may be today, or the date in the year that follows the name, and
+/// the next position. Does not check the context. Returns `None` if the year has no such day.
+pub(crate) fn parse_named(scan: &DateScan, i: usize) -> Option<(Date, usize)> {
     let (rule, len) = HOLIDAYS.phrase(scan.words, i).filter(|(_, len)| i + len <= scan.end)?;
-    let (year, end) = day::year(scan, i + len);
+    let (year, end) = day::parse_year(scan, i + len);
     let date = match year {
         Some(year) => rule(year)?,
         None => {

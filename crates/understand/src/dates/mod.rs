@@ -1,14 +1,19 @@
-//! Finds the dates, times and repetitions in an utterance and says what they mean.
+//! Finds dates, times and repetitions in an utterance and resolves them.
 //!
-//! An expression is read as a row of pieces ("at 7", "on Friday", "every week") that together name one point in time.
-//! What may lie in the past or the future is taken to lie ahead. Nothing in quotes is looked at.
+//! An expression is a sequence of pieces ("at 7", "on Friday", "every week") that describe one point in time. An
+//! ambiguous date is the next one in the future. Quoted passages are ignored.
+//!
+//! Conventions of the parsers in this module: `i` is the first token of the piece. `lead_start` is the first of the
+//! prepositions and links before it; it equals `i` if there are none. `parts` are the pieces before it. A parser
+//! returns its result and the position after it, or `None` if it does not match. It changes nothing unless its comment
+//! states it.
 
 mod calendar;
 mod clock;
+mod daily_events;
 mod day;
+mod dispatch;
 mod extent;
-mod first;
-mod habit;
 mod holidays;
 mod names;
 mod offset;
@@ -26,33 +31,36 @@ use std::ops::Range;
 use jiff::Zoned;
 use jiff::civil::{Date, DateTime, Time, Weekday};
 
-use crate::reading::When;
-use crate::tokens::Words;
-use clock::Clock;
-use day::Which;
-use first::Readers;
-use names::Part;
-pub(crate) use offset::shift as distance;
-pub(crate) use repeat::{Frequency, Repeat};
+use crate::parsed::DayOrTime;
+use crate::tokens::TokenizedText;
+use clock::ClockTime;
+use day::PeriodQualifier;
+use dispatch::ParserSet;
+use names::DayPart;
+pub(crate) use offset::parse_shift;
+pub(crate) use repeat::{Repeat, RepeatFrequency};
 
-/// A stretch of an utterance with everything a reader of dates needs to know.
+/// The range of tokens to scan, with the current time. `end` is exclusive.
 #[derive(Clone, Copy)]
-pub(crate) struct Scan<'a> {
-    pub(crate) words: &'a Words<'a>,
+pub(crate) struct DateScan<'a> {
+    pub(crate) words: &'a TokenizedText<'a>,
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) now: &'a Zoned,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> DateScan<'a> {
+    /// Returns the token at `i` in lower case, or an empty string at or beyond the end of the range.
     fn at(&self, i: usize) -> &'a str {
         if i < self.end { self.words.at(i) } else { "" }
     }
 
+    /// Returns the token before `i` in lower case, or an empty string at the start of the range.
     fn before(&self, i: usize) -> &'a str {
         if i > self.start { self.words.before(i) } else { "" }
     }
 
+    /// Returns the number of tokens of the longest phrase at `i`, or `None` if it goes beyond the range.
     fn phrase(&self, i: usize, phrases: Phrases) -> Option<usize> {
         self.words.phrase(i, phrases).filter(|n| i + n <= self.end)
     }
@@ -61,163 +69,179 @@ impl<'a> Scan<'a> {
         self.now.date()
     }
 
-    /// Whether what is read up to `i` can be the end of an expression: no noun follows it directly.
-    fn closes(&self, i: usize) -> bool {
+    /// Returns true if an expression can end before `i`: at the end of the range, or before a mark, a function word or
+    /// the start of another piece. Returns false before any other word and before a hyphen that joins two words.
+    fn can_end_at(&self, i: usize) -> bool {
         if i >= self.end {
             return true;
         }
         if !self.words.is_word(i) {
-            return !self.hyphenates(i);
+            return !self.is_hyphen(i);
         }
-        is_small(self.at(i)) || starts_piece(self.at(i))
+        is_function_word(self.at(i)) || starts_piece(self.at(i))
     }
 
-    /// Whether a hyphen at `i` holds two words together, as in "7-eleven".
-    fn hyphenates(&self, i: usize) -> bool {
+    /// Returns true if a hyphen at `i` joins two words without spaces, as in "7-eleven".
+    fn is_hyphen(&self, i: usize) -> bool {
         self.at(i) == "-"
             && i > self.start
-            && self.words.touches_next(i - 1)
-            && self.words.touches_next(i)
+            && self.words.is_adjacent_to_next(i - 1)
+            && self.words.is_adjacent_to_next(i)
             && self.words.is_word(i + 1)
     }
 
-    fn is_whole(&self, from: usize, to: usize) -> bool {
+    /// Returns true if no word of the range is outside of `from..to`. Marks and quoted passages may be outside.
+    fn covers_all(&self, from: usize, to: usize) -> bool {
         let rest = |range: Range<usize>| range.into_iter().all(|i| !self.words.is_word(i));
         rest(self.start..from) && rest(to..self.end)
     }
 }
 
-/// Words that do not belong to the number or day before them.
-pub(crate) fn is_small(word: &str) -> bool {
+/// Returns true for words that do not belong to the number or day before them.
+pub(crate) fn is_function_word(word: &str) -> bool {
     lexicon::dates::SMALL_WORDS.contains(word)
 }
 
+/// Returns true for words that start a piece without a preposition: "Friday", "tonight", "next", "daily", "3pm".
 fn starts_piece(word: &str) -> bool {
     names::weekday(word).is_some()
-        || names::part(word).is_some()
+        || names::day_part(word).is_some()
         || names::is_today(word)
         || names::is_tomorrow(word)
         || matches!(word, "tonight" | "this" | "next" | "every" | "each" | "daily" | "weekly" | "everyday" | "monthly")
-        || clock::is_figure(word)
+        || clock::is_time_figure(word)
 }
 
-/// A day as it was named, before the calendar says which one it is.
+/// A named day that is not resolved yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Day {
-    /// This day and no other.
+    /// A certain date.
     Fixed(Date),
-    /// A day at some distance: a weekday beside it moves it within its week.
+    /// A date at some distance. A weekday next to it selects a day of the same week.
     Rough(Date),
-    /// A day of a month, in whichever year comes next.
+    /// A day of a month, in the next possible year.
     Annual { month: i8, day: i8 },
-    /// A day of whichever month comes next.
+    /// A day of the month, in the next month that has it.
     Monthly(i8),
-    /// A week, a month: from the first day to the one after the last; `due` stands for it.
+    /// A week, a month or another period. `end` is exclusive. `due` is the due date of a task in the period.
     Span { start: Date, end: Date, due: Date },
 }
 
-/// What the pieces of one expression say.
+/// The combined pieces of one expression.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Parts {
+pub(crate) struct DateParts {
     pub(crate) day: Option<Day>,
-    weekday: Option<(Weekday, Which)>,
-    clock: Option<Clock>,
-    /// The other end of "3-4pm".
-    until: Option<Clock>,
-    /// How many days after the first the last of "March 3 to 5" is.
+    weekday: Option<(Weekday, PeriodQualifier)>,
+    clock: Option<ClockTime>,
+    /// The end of "3-4pm".
+    until: Option<ClockTime>,
+    /// The number of days after the first in "March 3 to 5".
     days: i64,
-    part: Option<Part>,
+    part: Option<DayPart>,
+    /// A complete point in time, in the zone of the user. Other parts do not change it.
     instant: Option<DateTime>,
     pub(crate) repeat: Option<Repeat>,
 }
 
-enum Piece {
+/// One piece of an expression.
+enum DatePiece {
     Day(Day),
-    Weekday(Weekday, Which),
-    /// Several days of a month: the first, and how many more.
+    Weekday(Weekday, PeriodQualifier),
+    /// Several days of a month: the first, and the number of further days.
     Days(Day, i64),
-    Clock(Clock),
-    /// From one time to another.
-    Times(Clock, Clock),
-    Part(Part),
+    Clock(ClockTime),
+    /// A range of times: the first and the last.
+    Times(ClockTime, ClockTime),
+    Part(DayPart),
     /// A part of a certain day: "tonight".
-    PartOf(Date, Part),
+    PartOf(Date, DayPart),
+    /// A complete point in time, in the zone of the user: "in 20 minutes".
     Instant(DateTime),
     Repeat(Repeat),
 }
 
-/// One expression and the tokens it takes, prepositions included.
+/// One expression and its tokens, including prepositions.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct DateMatch {
     pub(crate) tokens: Range<usize>,
-    pub(crate) parts: Parts,
+    pub(crate) parts: DateParts,
 }
 
-impl Found {
-    pub(crate) fn when(&self, now: &Zoned) -> Option<When> {
-        resolve::when(&self.parts, now)
+impl DateMatch {
+    /// Returns the first point in time of the expression. Returns `None` for a repetition that determines no first day
+    /// ("weekly") and for dates beyond the supported range.
+    pub(crate) fn resolve(&self, now: &Zoned) -> Option<DayOrTime> {
+        resolve::resolve(&self.parts, now)
     }
 
-    /// The time of day, where nothing else is said.
-    pub(crate) fn clock(&self, now: &Zoned) -> Option<Time> {
+    /// Returns the clock time if the expression contains no day, weekday, repetition or complete point in time. Returns
+    /// `None` for a part of the day without a clock time.
+    pub(crate) fn time_of_day(&self, now: &Zoned) -> Option<Time> {
         let alone = !self.parts.names_day() && self.parts.instant.is_none();
-        self.parts.clock.filter(|_| alone).and_then(|clock| resolve::clock(clock, self.parts.part, now))
+        self.parts.clock.filter(|_| alone).and_then(|clock| resolve::time_of_day(clock, self.parts.part, now))
     }
 
-    pub(crate) fn rule(&self) -> Option<String> {
-        self.parts.repeat.as_ref().map(|repeat| repeat.rule(&self.parts))
+    /// Returns the RRULE of a repetition, or `None` if the expression does not repeat.
+    pub(crate) fn rrule(&self) -> Option<String> {
+        self.parts.repeat.as_ref().map(|repeat| repeat.to_rrule(&self.parts))
     }
 }
 
-impl Parts {
-    /// Adds a piece; `false` where it contradicts what is there, so that it begins another expression.
-    fn add(&mut self, piece: Piece) -> bool {
+impl DateParts {
+    /// Adds a piece. Returns false and changes nothing if it contradicts the other pieces and begins another
+    /// expression. A second day must select a day of the period before it, see [`day_within`]. A second repetition must
+    /// be compatible, see [`Repeat::merge`].
+    fn add(&mut self, piece: DatePiece) -> bool {
         match piece {
-            Piece::Day(day) if self.day.is_none() => self.day = Some(day),
-            Piece::Day(day) => match self.day.and_then(|known| within(known, day)) {
+            DatePiece::Day(day) if self.day.is_none() => self.day = Some(day),
+            DatePiece::Day(day) => match self.day.and_then(|known| day_within(known, day)) {
                 Some(day) => self.day = Some(day),
                 None => return false,
             },
-            Piece::Days(day, more) if self.day.is_none() => {
+            DatePiece::Days(day, more) if self.day.is_none() => {
                 self.day = Some(day);
                 self.days = more;
             }
-            Piece::Times(first, last) if self.clock.is_none() && self.instant.is_none() => {
+            DatePiece::Times(first, last) if self.clock.is_none() && self.instant.is_none() => {
                 self.clock = Some(first);
                 self.until = Some(last);
             }
-            Piece::Weekday(day, which) if self.weekday.is_none() && self.instant.is_none() => {
+            DatePiece::Weekday(day, which) if self.weekday.is_none() && self.instant.is_none() => {
                 self.weekday = Some((day, which))
             }
-            Piece::Clock(clock) if self.clock.is_none() && self.instant.is_none() => self.clock = Some(clock),
-            Piece::Part(part) if self.part.is_none() && self.instant.is_none() => self.part = Some(part),
+            DatePiece::Clock(clock) if self.clock.is_none() && self.instant.is_none() => self.clock = Some(clock),
+            DatePiece::Part(part) if self.part.is_none() && self.instant.is_none() => self.part = Some(part),
             // "first thing Monday morning"
-            Piece::Part(Part::Morning) if self.part == Some(Part::First) => {}
-            Piece::PartOf(date, part) if self.part.is_none() && self.day.is_none() && self.weekday.is_none() => {
+            DatePiece::Part(DayPart::Morning) if self.part == Some(DayPart::First) => {}
+            DatePiece::PartOf(date, part) if self.part.is_none() && self.day.is_none() && self.weekday.is_none() => {
                 self.day = Some(Day::Fixed(date));
                 self.part = Some(part);
             }
-            Piece::Instant(at) if self.instant.is_none() && self.clock.is_none() => self.instant = Some(at),
-            Piece::Repeat(repeat) => match &mut self.repeat {
+            DatePiece::Instant(at) if self.instant.is_none() && self.clock.is_none() => self.instant = Some(at),
+            DatePiece::Repeat(repeat) => match &mut self.repeat {
                 None => self.repeat = Some(repeat),
-                Some(known) => return known.join(repeat),
+                Some(known) => return known.merge(repeat),
             },
             _ => return false,
         }
         true
     }
 
+    /// Returns true if the expression contains a day, a weekday or a repetition.
     fn names_day(&self) -> bool {
         self.day.is_some() || self.weekday.is_some() || self.repeat.is_some()
     }
 
-    /// Whether nothing but a time of day is said.
+    /// Returns true if the expression is only a time of day.
     pub(crate) fn is_clock_only(&self) -> bool {
         self.clock.is_some() && self.part.is_none() && !self.names_day() && self.instant.is_none()
     }
 
-    /// Takes over what another expression of the same sentence adds; `false` where both say the same kind of thing.
-    pub(crate) fn complete(&mut self, other: &Self) -> bool {
+    /// Merges another expression of the same sentence. Returns false and changes nothing if both contain a day, a
+    /// weekday, a clock time or a part of the day, or if one contains a complete point in time. Exception: an
+    /// expression without repetition, day and complete point in time takes the repetition of the other, and the result
+    /// is true. An incompatible second repetition is dropped.
+    pub(crate) fn merge(&mut self, other: &Self) -> bool {
         let fits = self.instant.is_none()
             && other.instant.is_none()
             && !(self.day.is_some() && other.day.is_some())
@@ -225,7 +249,7 @@ impl Parts {
             && !(self.clock.is_some() && other.clock.is_some())
             && !(self.part.is_some() && other.part.is_some());
         if !fits {
-            // "8am and 6pm daily": the repetition holds for both.
+            // In "8am and 6pm daily", both times repeat.
             let adds = self.repeat.is_none() && other.repeat.is_some() && self.instant.is_none() && self.day.is_none();
             self.repeat = if adds { other.repeat.clone() } else { self.repeat.take() };
             return adds;
@@ -237,7 +261,7 @@ impl Parts {
         self.part = self.part.or(other.part);
         match (&mut self.repeat, &other.repeat) {
             (Some(mine), Some(theirs)) => {
-                mine.join(theirs.clone());
+                mine.merge(theirs.clone());
             }
             (mine @ None, theirs) => *mine = theirs.clone(),
             _ => {}
@@ -246,8 +270,9 @@ impl Parts {
     }
 }
 
-/// "next month on the 3rd", "next year on March 3": a day of a stretch that was named.
-fn within(known: Day, day: Day) -> Option<Day> {
+/// Returns a day of a named period: "next month on the 3rd", "next year on March 3". Returns `None` if `known` is no
+/// period, if a day of the month is not in a month or a date not in a year, or if the date does not exist.
+fn day_within(known: Day, day: Day) -> Option<Day> {
     let Day::Span { start, end, .. } = known else { return None };
     let length = end.since(start).ok()?.get_days();
     let date = match day {
@@ -258,12 +283,12 @@ fn within(known: Day, day: Day) -> Option<Day> {
     date.ok().map(Day::Fixed)
 }
 
-/// Every expression in the stretch, in order.
-pub(crate) fn find(scan: Scan) -> Vec<Found> {
+/// Returns all expressions of the range in order. They do not overlap.
+pub(crate) fn find(scan: DateScan) -> Vec<DateMatch> {
     let mut found = Vec::new();
     let mut i = scan.start;
     while i < scan.end {
-        match expression(&scan, i) {
+        match parse_expression(&scan, i) {
             Some(one) => {
                 i = one.tokens.end.max(i + 1);
                 found.push(one);
@@ -274,10 +299,11 @@ pub(crate) fn find(scan: Scan) -> Vec<Found> {
     found
 }
 
-fn lead(scan: &Scan, start: usize) -> usize {
+/// Skips up to three prepositions at `start`. Returns the position after them.
+fn skip_leads(scan: &DateScan, start: usize) -> usize {
     let mut i = start;
     for _ in 0..3 {
-        match scan.phrase(i, lexicon::dates::LEADS).filter(|n| leads(scan, i, *n)) {
+        match scan.phrase(i, lexicon::dates::LEADS).filter(|n| is_lead(scan, i, *n)) {
             Some(n) => i += n,
             None => break,
         }
@@ -285,8 +311,9 @@ fn lead(scan: &Scan, start: usize) -> usize {
     i
 }
 
-/// Whether a word that may lead to a date does so here: "on at 9" and "in tomorrow" belong to what was said before.
-fn leads(scan: &Scan, i: usize, n: usize) -> bool {
+/// Returns true if the preposition of `n` tokens at `i` leads to a date. In "on at 9" and "in tomorrow" it belongs to
+/// the words before.
+fn is_lead(scan: &DateScan, i: usize, n: usize) -> bool {
     let next = scan.at(i + n);
     match scan.at(i) {
         "beginning" => next != "of",
@@ -294,13 +321,13 @@ fn leads(scan: &Scan, i: usize, n: usize) -> bool {
             let relative = names::is_today(next) || names::is_tomorrow(next) || matches!(next, "tonight" | "tonite");
             !relative && !matches!(next, "at" | "by" | "before" | "for" | "every" | "from")
         }
-        "about" if n == 1 => clock::is_figure(next) && !matches!(scan.before(i), "me" | "us"),
+        "about" if n == 1 => clock::is_time_figure(next) && !matches!(scan.before(i), "me" | "us"),
         "roughly" | "approximately" | "approx" | "exactly" | "precisely" => {
-            next == "at" || numbers::cardinal(scan.words, i + n).is_some() || clock::is_figure(next)
+            next == "at" || numbers::cardinal(scan.words, i + n).is_some() || clock::is_time_figure(next)
         }
-        "early" | "late" if span::edge(scan, i).is_some() => false,
+        "early" | "late" if span::parse_edge(scan, i).is_some() => false,
         "early" | "late" | "later" => {
-            matches!(next, "in" | "this" | "next" | "today" | "tonight" | "tomorrow") || names::part(next).is_some()
+            matches!(next, "in" | "this" | "next" | "today" | "tonight" | "tomorrow") || names::day_part(next).is_some()
         }
         "due" => !matches!(scan.before(i), "is" | "are" | "was" | "be"),
         "all" => matches!(next, "this" | "next" | "day" | "week") || names::weekday(next).is_some(),
@@ -308,13 +335,14 @@ fn leads(scan: &Scan, i: usize, n: usize) -> bool {
     }
 }
 
-/// Words and marks that may stand between two pieces.
-fn link(scan: &Scan, start: usize) -> usize {
+/// Skips up to three prepositions and marks between two pieces: a comma, a dash, a period, an opening parenthesis.
+/// Returns the position after them.
+fn skip_links(scan: &DateScan, start: usize) -> usize {
     let mut i = start;
     for _ in 0..3 {
         match scan.at(i) {
             "," | "-" | "–" | "." | "(" => i += 1,
-            _ => match scan.phrase(i, lexicon::dates::LEADS).filter(|n| leads(scan, i, *n)) {
+            _ => match scan.phrase(i, lexicon::dates::LEADS).filter(|n| is_lead(scan, i, *n)) {
                 Some(n) => i += n,
                 None => break,
             },
@@ -323,84 +351,98 @@ fn link(scan: &Scan, start: usize) -> usize {
     i
 }
 
-fn expression(scan: &Scan, start: usize) -> Option<Found> {
-    if !scan.words.may_begin(start, lexicon::dates::LEADS) && first::readers(scan.words, start) == 0 {
+/// Parses the longest sequence of pieces that begins at `start` and describes one point in time. It ends before a piece
+/// that contradicts the pieces before it. The limit of a repetition ("until March") belongs to it. Returns `None` if no
+/// piece begins here.
+fn parse_expression(scan: &DateScan, start: usize) -> Option<DateMatch> {
+    if !scan.words.may_begin(start, lexicon::dates::LEADS) && dispatch::parsers_for(scan.words, start) == 0 {
         return None;
     }
-    let mut parts = Parts::default();
+    let mut parts = DateParts::default();
     let mut end = start;
     loop {
         let first = end == start;
-        let i = if first { lead(scan, start) } else { link(scan, end) };
-        let own = if first { start } else { end };
-        if !first && let Some(next) = other_weekday(scan, end, &parts) {
+        let i = if first { skip_leads(scan, start) } else { skip_links(scan, end) };
+        let lead_start = if first { start } else { end };
+        if !first && let Some(next) = skip_other_weekday(scan, end, &parts) {
             end = next;
             continue;
         }
-        if !first && let Some(next) = repeat::limit(scan, end, &mut parts) {
+        if !first && let Some(next) = repeat::parse_limit(scan, end, &mut parts) {
             end = next;
             continue;
         }
-        let read = (own..=i).rev().find_map(|at| piece(scan, at, own, &parts));
-        let Some((piece, next)) = read else { break };
+        let found = (lead_start..=i).rev().find_map(|at| parse_piece(scan, at, lead_start, &parts));
+        let Some((piece, next)) = found else { break };
         if !parts.add(piece) || next <= end {
             break;
         }
         end = next;
     }
-    (end > start).then(|| Found { tokens: start..tail(scan, start, end).min(scan.end), parts })
+    (end > start).then(|| DateMatch { tokens: start..tail_end(scan, start, end).min(scan.end), parts })
 }
 
-/// "and Friday" after a weekday: a second day, which a single date has no room for.
-fn other_weekday(scan: &Scan, i: usize, parts: &Parts) -> Option<usize> {
+/// Returns the position after a second weekday that follows "and" or "or" at `i`, because a single date holds only one.
+/// Returns `None` if there is none, or if a clock time precedes it.
+fn skip_other_weekday(scan: &DateScan, i: usize, parts: &DateParts) -> Option<usize> {
     let linked = matches!(scan.at(i), "and" | "or" | "&") && parts.weekday.is_some() && parts.clock.is_none();
     (linked && names::weekday(scan.at(i + 1)).is_some()).then_some(i + 2)
 }
 
-/// Zones and small words after a time belong to it; the time stays on the clock of the user.
-fn tail(scan: &Scan, start: usize, end: usize) -> usize {
+/// Returns the end of the expression `start..end` including a tail ("sharp", "at the latest", a time zone) and the
+/// parenthesis that closes it. A time zone is ignored: the time stays in the zone of the user.
+fn tail_end(scan: &DateScan, start: usize, end: usize) -> usize {
     let end = end.min(scan.end);
     let end = scan.phrase(end, lexicon::dates::TAILS).map_or(end, |n| end + n);
     let opened = (start..end).any(|i| scan.at(i) == "(");
     end + usize::from(opened && scan.at(end) == ")")
 }
 
-/// The piece at `i`. `own` is where its prepositions begin, so that "at 5" is a time and "5" is not.
-fn piece(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(Piece, usize)> {
+/// Parses the piece at `i`. `lead_start` is the start of its prepositions: "at 5" is a time, "5" is not. Returns `None`
+/// if no parser matches or `i` is beyond the range.
+fn parse_piece(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> Option<(DatePiece, usize)> {
     if i >= scan.end {
         return None;
     }
-    let readers = first::readers(scan.words, i);
-    if readers == 0 {
+    let parsers = dispatch::parsers_for(scan.words, i);
+    if parsers == 0 {
         return None;
     }
-    read_by(readers, scan, i, own, parts)
+    parse_with(parsers, scan, i, lead_start, parts)
 }
 
-/// What the first of these readers makes of `i` that makes anything of it.
-fn read_by(readers: Readers, scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(Piece, usize)> {
-    let asks = |reader: Readers| (readers & reader != 0).then_some(());
-    let read = asks(first::REPEAT).and_then(|()| repeat::read(scan, i, own, parts));
-    read.map(|(r, end)| (Piece::Repeat(r), end))
-        .or_else(|| asks(first::OFFSET).and_then(|()| offset::read(scan, i, own)))
+/// Returns the result of the first parser of the set that matches at `i`. The parsers run in the order of their
+/// priority: a repetition first, a holiday last.
+fn parse_with(
+    parsers: ParserSet,
+    scan: &DateScan,
+    i: usize,
+    lead_start: usize,
+    parts: &DateParts,
+) -> Option<(DatePiece, usize)> {
+    let applies = |parser: ParserSet| (parsers & parser != 0).then_some(());
+    let found = applies(dispatch::REPEAT).and_then(|()| repeat::parse(scan, i, lead_start, parts));
+    found
+        .map(|(r, end)| (DatePiece::Repeat(r), end))
+        .or_else(|| applies(dispatch::OFFSET).and_then(|()| offset::parse(scan, i, lead_start)))
         .or_else(|| {
-            let (a, b, end) = asks(first::TIMES).and_then(|()| range::times(scan, i, own, parts))?;
-            Some((Piece::Times(a, b), end))
+            let (a, b, end) = applies(dispatch::TIMES).and_then(|()| range::parse_times(scan, i, lead_start, parts))?;
+            Some((DatePiece::Times(a, b), end))
         })
         .or_else(|| {
-            let read = asks(first::CLOCK).and_then(|()| clock::read(scan, i, own, parts));
-            read.map(|(c, end)| (Piece::Clock(c), end))
+            let found = applies(dispatch::CLOCK).and_then(|()| clock::parse(scan, i, lead_start, parts));
+            found.map(|(c, end)| (DatePiece::Clock(c), end))
         })
         .or_else(|| {
-            let read = asks(first::HABIT).and_then(|()| habit::read(scan, i, own));
-            read.map(|(c, end)| (Piece::Clock(c), end))
+            let found = applies(dispatch::DAILY_EVENT).and_then(|()| daily_events::parse(scan, i, lead_start));
+            found.map(|(c, end)| (DatePiece::Clock(c), end))
         })
-        .or_else(|| asks(first::PART).and_then(|()| clock::part(scan, i, own, parts)))
-        .or_else(|| asks(first::SPAN).and_then(|()| span::read(scan, i, own)))
-        .or_else(|| asks(first::DAY).and_then(|()| day::read(scan, i, own, parts)))
+        .or_else(|| applies(dispatch::DAY_PART).and_then(|()| clock::parse_part(scan, i, lead_start, parts)))
+        .or_else(|| applies(dispatch::SPAN).and_then(|()| span::parse(scan, i, lead_start)))
+        .or_else(|| applies(dispatch::DAY).and_then(|()| day::parse(scan, i, lead_start, parts)))
         .or_else(|| {
-            let read = asks(first::FEAST).and_then(|()| holidays::read(scan, i, own));
-            read.map(|(d, end)| (Piece::Day(Day::Fixed(d)), end))
+            let found = applies(dispatch::HOLIDAY).and_then(|()| holidays::parse(scan, i, lead_start));
+            found.map(|(d, end)| (DatePiece::Day(Day::Fixed(d)), end))
         })
 }
 

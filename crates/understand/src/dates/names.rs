@@ -1,13 +1,13 @@
-//! Names of days, months and parts of the day, with their short forms and usual slips.
+//! Names of days, months and parts of the day, with short forms and common misspellings.
 
 use jiff::civil::Weekday;
 
 use crate::lexicon;
-use crate::spelling::{distance, resembles};
+use crate::spelling::{edit_distance, resembles};
 
-/// A day of the week as it is written.
+/// The spelling of a weekday.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum WeekdayForm {
     Full,
     /// "mon", "thurs"
     Short,
@@ -15,7 +15,9 @@ pub(crate) enum Form {
     Plural,
 }
 
-pub(crate) fn weekday(word: &str) -> Option<(Weekday, Form)> {
+/// Parses a weekday and its form. Accepts short forms and, from six letters on, misspellings. The possessive "Monday's"
+/// counts as the full form.
+pub(crate) fn weekday(word: &str) -> Option<(Weekday, WeekdayForm)> {
     if word.len() < 3 || !matches!(word.as_bytes().first(), Some(b'm' | b't' | b'w' | b'f' | b's')) {
         return None;
     }
@@ -30,69 +32,73 @@ pub(crate) fn weekday(word: &str) -> Option<(Weekday, Form)> {
         _ => None,
     };
     if let Some(day) = short {
-        return Some((day, Form::Short));
+        return Some((day, WeekdayForm::Short));
     }
     if word.len() < 6 {
         return None;
     }
     let (stem, form) = match word.strip_suffix("'s") {
-        Some(stem) => (stem, Form::Full),
-        None if word.ends_with("days") => (word.strip_suffix('s').unwrap_or(word), Form::Plural),
-        None => (word, Form::Full),
+        Some(stem) => (stem, WeekdayForm::Full),
+        None if word.ends_with("days") => (word.strip_suffix('s').unwrap_or(word), WeekdayForm::Plural),
+        None => (word, WeekdayForm::Full),
     };
-    let place = lexicon::dates::WEEKDAYS
-        .place(stem)
-        .or_else(|| lexicon::dates::WEEKDAYS.iter().position(|name| slipped(stem, name)))?;
-    let day = Weekday::from_monday_zero_offset(i8::try_from(place).ok()?).ok()?;
+    let index = lexicon::dates::WEEKDAYS
+        .index_of(stem)
+        .or_else(|| lexicon::dates::WEEKDAYS.iter().position(|name| is_misspelled(stem, name)))?;
+    let day = Weekday::from_monday_zero_offset(i8::try_from(index).ok()?).ok()?;
     Some((day, form))
 }
 
-fn slipped(word: &str, name: &str) -> bool {
+/// Returns true if a word of at least six bytes resembles the name. Similar words such as "sundae" do not count.
+fn is_misspelled(word: &str, name: &str) -> bool {
     word.len() >= 6 && !matches!(word, "sundae" | "sundry" | "sunny" | "fridge") && resembles(word, name)
 }
 
-/// The number of the month.
+/// Parses a month. Returns its number, 1 to 12. Accepts short forms and common misspellings, and ignores a possessive
+/// "'s".
 pub(crate) fn month(word: &str) -> Option<i8> {
     let word = word.strip_suffix("'s").unwrap_or(word);
     let first = word.as_bytes().first();
     if word.len() < 3 || !matches!(first, Some(b'j' | b'f' | b'm' | b'a' | b's' | b'o' | b'n' | b'd')) {
         return None;
     }
-    let place = lexicon::dates::MONTHS
-        .place(word)
-        .or_else(|| lexicon::dates::SHORT_MONTHS.place(word))
+    let index = lexicon::dates::MONTHS
+        .index_of(word)
+        .or_else(|| lexicon::dates::SHORT_MONTHS.index_of(word))
         .or((word == "sept").then_some(8));
-    let place = place.or_else(|| {
+    let index = index.or_else(|| {
         let long = |name: &str| name.len() >= 7 && resembles(word, name);
         if word.len() >= 6 { lexicon::dates::MONTHS.iter().position(long) } else { None }
     });
-    let place = place.or(match word {
+    let index = index.or(match word {
         "aprl" | "apirl" | "arpil" | "aprill" | "april's" => Some(3),
         "jully" | "juli" => Some(6),
         "agust" | "augst" | "augest" | "aug's" => Some(7),
         _ => None,
     });
-    place.and_then(|n| i8::try_from(n + 1).ok())
+    index.and_then(|n| i8::try_from(n + 1).ok())
 }
 
-/// Words that are a month or a day only where something near them says so.
-pub(crate) fn is_doubtful(word: &str) -> bool {
+/// Returns true for words that are a month or a day only in some contexts.
+pub(crate) fn is_ambiguous(word: &str) -> bool {
     matches!(word, "may" | "march" | "mar" | "sun" | "sat" | "wed" | "mon" | "dec" | "jan" | "jun" | "august")
 }
 
+/// Returns true for spellings of "today".
 pub(crate) fn is_today(word: &str) -> bool {
     matches!(word, "today" | "today's" | "todays" | "2day" | "todya" | "tday" | "tody" | "todayy")
 }
 
+/// Returns true for spellings of "tomorrow", including words in "to…" with up to two wrong letters.
 pub(crate) fn is_tomorrow(word: &str) -> bool {
     let word = word.strip_suffix("'s").unwrap_or(word);
     lexicon::dates::TOMORROW.contains(word)
-        || word.starts_with("to") && word.len() >= 6 && distance(word, "tomorrow", 2).is_some()
+        || word.starts_with("to") && word.len() >= 6 && edit_distance(word, "tomorrow", 2).is_some()
 }
 
-/// A part of the day; its hours are in [`Part::hour`].
+/// A part of the day. [`DayPart::hour`] returns its hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum DayPart {
     /// "first thing"
     First,
     Morning,
@@ -100,11 +106,12 @@ pub(crate) enum Part {
     Afternoon,
     Evening,
     Night,
+    /// The end of the working day.
     End,
 }
 
-impl Part {
-    /// The hour that stands for the part when no time is given.
+impl DayPart {
+    /// Returns the hour that stands for the part if no clock time is given.
     pub(crate) fn hour(self) -> i8 {
         match self {
             Self::First | Self::Morning => 9,
@@ -116,7 +123,7 @@ impl Part {
         }
     }
 
-    /// When it is over.
+    /// Returns the hour at which the part ends.
     pub(crate) fn end(self) -> i8 {
         match self {
             Self::First => 9,
@@ -128,25 +135,26 @@ impl Part {
     }
 }
 
-/// The part that a word names, and whether it names it in the plural ("mornings").
-pub(crate) fn part(word: &str) -> Option<(Part, bool)> {
+/// Parses a part of the day from one word. The second value is true for a plural ("mornings"). Never returns
+/// [`DayPart::First`] and [`DayPart::End`].
+pub(crate) fn day_part(word: &str) -> Option<(DayPart, bool)> {
     Some(match word {
-        "morning" | "mornin" | "morn" | "morning's" => (Part::Morning, false),
-        "afternoon" | "afternon" | "aftenoon" | "arvo" | "afternoon's" => (Part::Afternoon, false),
-        "evening" | "evenin" | "eve" | "evening's" => (Part::Evening, false),
-        "night" | "nite" | "night's" => (Part::Night, false),
-        "lunchtime" => (Part::Midday, false),
-        "mornings" => (Part::Morning, true),
-        "afternoons" => (Part::Afternoon, true),
-        "evenings" => (Part::Evening, true),
-        "nights" => (Part::Night, true),
+        "morning" | "mornin" | "morn" | "morning's" => (DayPart::Morning, false),
+        "afternoon" | "afternon" | "aftenoon" | "arvo" | "afternoon's" => (DayPart::Afternoon, false),
+        "evening" | "evenin" | "eve" | "evening's" => (DayPart::Evening, false),
+        "night" | "nite" | "night's" => (DayPart::Night, false),
+        "lunchtime" => (DayPart::Midday, false),
+        "mornings" => (DayPart::Morning, true),
+        "afternoons" => (DayPart::Afternoon, true),
+        "evenings" => (DayPart::Evening, true),
+        "nights" => (DayPart::Night, true),
         _ => return None,
     })
 }
 
 /// A unit of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
+pub(crate) enum TimeUnit {
     Second,
     Minute,
     Hour,
@@ -159,18 +167,19 @@ pub(crate) enum Unit {
     Decade,
 }
 
-pub(crate) fn unit(word: &str) -> Option<Unit> {
+/// Parses a unit of time, singular or plural, with short forms such as "hr". Returns `None` for any other word.
+pub(crate) fn time_unit(word: &str) -> Option<TimeUnit> {
     Some(match word {
-        "second" | "seconds" | "sec" | "secs" => Unit::Second,
-        "minute" | "minutes" | "min" | "mins" | "minuets" | "minuts" | "minutes'" => Unit::Minute,
-        "hour" | "hours" | "hr" | "hrs" | "h" | "hour's" => Unit::Hour,
-        "day" | "days" | "day's" => Unit::Day,
-        "week" | "weeks" | "wk" | "wks" | "week's" => Unit::Week,
-        "fortnight" | "fortnights" => Unit::Fortnight,
-        "month" | "months" | "mth" | "mths" | "mo" | "mos" | "month's" => Unit::Month,
-        "quarter" | "quarters" => Unit::Quarter,
-        "year" | "years" | "yr" | "yrs" | "year's" => Unit::Year,
-        "decade" | "decades" => Unit::Decade,
+        "second" | "seconds" | "sec" | "secs" => TimeUnit::Second,
+        "minute" | "minutes" | "min" | "mins" | "minuets" | "minuts" | "minutes'" => TimeUnit::Minute,
+        "hour" | "hours" | "hr" | "hrs" | "h" | "hour's" => TimeUnit::Hour,
+        "day" | "days" | "day's" => TimeUnit::Day,
+        "week" | "weeks" | "wk" | "wks" | "week's" => TimeUnit::Week,
+        "fortnight" | "fortnights" => TimeUnit::Fortnight,
+        "month" | "months" | "mth" | "mths" | "mo" | "mos" | "month's" => TimeUnit::Month,
+        "quarter" | "quarters" => TimeUnit::Quarter,
+        "year" | "years" | "yr" | "yrs" | "year's" => TimeUnit::Year,
+        "decade" | "decades" => TimeUnit::Decade,
         _ => return None,
     })
 }

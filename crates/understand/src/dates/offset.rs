@@ -1,72 +1,79 @@
-//! Distances from now or from a day: "in two weeks", "4 days from Monday", "an hour ago", "2 hours later".
+//! Parses distances from now or from a day: "in two weeks", "4 days from Monday", "an hour ago", "2 hours later".
 
 use jiff::Span;
 use jiff::civil::{Date, Weekday};
 
-use super::names::{self, Unit};
-use super::{Day, Piece, Scan, calendar, day};
+use super::names::{self, TimeUnit};
+use super::{DatePiece, DateScan, Day, calendar, day};
 use crate::lexicon;
 use crate::numbers;
-use crate::reading::Shift;
+use crate::parsed::DateShift;
 
-/// A distance: the part that moves the date and the part that moves the clock.
+/// A distance in time. Months and days move the date, seconds move the clock.
 #[derive(Clone, Copy, Default)]
 struct Distance {
     months: i64,
     days: i64,
     seconds: i64,
-    /// Whether a unit below a day was named.
+    /// True if a unit below a day is named.
     exact: bool,
 }
 
 impl Distance {
-    fn add(&mut self, (n, sixtieths): (i64, i64), unit: Unit) {
+    /// Adds an amount: whole units and additional sixtieths. Half a week is 3 days, half a month 15 days. Other
+    /// fractions of weeks, fortnights and months are rounded to a half or to nothing. Fractions of seconds and quarters
+    /// are ignored.
+    fn add(&mut self, (n, sixtieths): (i64, i64), unit: TimeUnit) {
         let half = i64::from(sixtieths >= 30);
         match unit {
-            Unit::Second => self.seconds += n,
-            Unit::Minute => self.seconds += n * 60 + sixtieths,
-            Unit::Hour => self.seconds += n * 3600 + sixtieths * 60,
-            Unit::Day => {
+            TimeUnit::Second => self.seconds += n,
+            TimeUnit::Minute => self.seconds += n * 60 + sixtieths,
+            TimeUnit::Hour => self.seconds += n * 3600 + sixtieths * 60,
+            TimeUnit::Day => {
                 self.days += n;
                 self.seconds += sixtieths * 1440;
             }
-            Unit::Week => self.days += n * 7 + half * 3,
-            Unit::Fortnight => self.days += n * 14 + half * 7,
-            Unit::Month => {
+            TimeUnit::Week => self.days += n * 7 + half * 3,
+            TimeUnit::Fortnight => self.days += n * 14 + half * 7,
+            TimeUnit::Month => {
                 self.months += n;
                 self.days += half * 15;
             }
-            Unit::Quarter => self.months += n * 3,
-            Unit::Year => self.months += n * 12 + sixtieths / 5,
-            Unit::Decade => self.months += n * 120 + sixtieths * 2,
+            TimeUnit::Quarter => self.months += n * 3,
+            TimeUnit::Year => self.months += n * 12 + sixtieths / 5,
+            TimeUnit::Decade => self.months += n * 120 + sixtieths * 2,
         }
-        self.exact |= matches!(unit, Unit::Second | Unit::Minute | Unit::Hour) || unit == Unit::Day && sixtieths > 0;
+        self.exact |= matches!(unit, TimeUnit::Second | TimeUnit::Minute | TimeUnit::Hour)
+            || unit == TimeUnit::Day && sixtieths > 0;
     }
 
-    fn turned(self) -> Self {
+    fn negated(self) -> Self {
         Self { months: -self.months, days: -self.days, seconds: -self.seconds, exact: self.exact }
     }
 
-    fn after(self, date: Date) -> Option<Date> {
+    /// Adds months and days to a date. Ignores seconds. Returns `None` beyond the supported range of dates.
+    fn added_to(self, date: Date) -> Option<Date> {
         calendar::plus_days(calendar::plus_months(date, self.months)?, self.days)
     }
 }
 
-/// A distance at `i` as a move of a date, and where it ends.
-pub(crate) fn shift(scan: &Scan, i: usize) -> Option<(Shift, usize)> {
-    let (distance, end) = distance(scan, i)?;
+/// Parses a distance as a shift of a date. Returns the shift and its end. Seconds are cut off. Returns `None` for
+/// 100,000 months or days and more.
+pub(crate) fn parse_shift(scan: &DateScan, i: usize) -> Option<(DateShift, usize)> {
+    let (distance, end) = parse_distance(scan, i)?;
     let narrow = |n: i64| i32::try_from(n).ok().filter(|n| n.abs() < 100_000);
     let minutes = distance.seconds / 60;
-    Some((Shift { months: narrow(distance.months)?, days: narrow(distance.days)?, minutes }, end))
+    Some((DateShift { months: narrow(distance.months)?, days: narrow(distance.days)?, minutes }, end))
 }
 
-/// "two weeks", "an hour and a half", "2 years 1 month 21 days".
-fn distance(scan: &Scan, i: usize) -> Option<(Distance, usize)> {
+/// Parses "two weeks", "an hour and a half", "2 years 1 month 21 days": the sum of up to five amounts. Returns the
+/// distance and its end.
+fn parse_distance(scan: &DateScan, i: usize) -> Option<(Distance, usize)> {
     let mut total = Distance::default();
     let mut at = i;
     for _ in 0..5 {
         let start = at + usize::from(at > i && matches!(scan.at(at), "and" | ","));
-        let Some((amount, unit, end)) = step(scan, start) else { break };
+        let Some((amount, unit, end)) = parse_step(scan, start) else { break };
         total.add(amount, unit);
         at = end;
         if let Some(n) = scan.phrase(at, lexicon::offsets::AND_A_HALF) {
@@ -77,115 +84,124 @@ fn distance(scan: &Scan, i: usize) -> Option<(Distance, usize)> {
     (at > i).then_some((total, at))
 }
 
-fn step(scan: &Scan, i: usize) -> Option<((i64, i64), Unit, usize)> {
+/// Parses one amount with its unit: "two weeks", "45min". Returns the amount as whole units and sixtieths, the unit and
+/// the next position.
+fn parse_step(scan: &DateScan, i: usize) -> Option<((i64, i64), TimeUnit, usize)> {
     if let Some((amount, len)) = numbers::amount(scan.words, i)
-        && let Some(unit) = names::unit(scan.at(i + len))
+        && let Some(unit) = names::time_unit(scan.at(i + len))
     {
         return Some((amount, unit, i + len + 1));
     }
-    let (amount, unit) = tight(scan.at(i))?;
+    let (amount, unit) = parse_tight(scan.at(i))?;
     Some((amount, unit, i + 1))
 }
 
-/// "45min", "2.5h", "3d" and "1h30m".
-fn tight(word: &str) -> Option<((i64, i64), Unit)> {
+/// Parses "45min", "2.5h", "3d" and "1h30m". Returns whole units and sixtieths with the unit. "1h30m" is in minutes.
+fn parse_tight(word: &str) -> Option<((i64, i64), TimeUnit)> {
     let cut = word.find(|c: char| c.is_ascii_alphabetic())?;
     let digits = word.get(..cut)?;
     let rest = word.get(cut..)?;
-    let amount = numbers::figures(digits).map(|n| (n, 0)).or_else(|| numbers::fraction(digits))?;
+    let amount = numbers::parse_digits(digits).map(|n| (n, 0)).or_else(|| numbers::fraction(digits))?;
     let unit = rest.trim_end_matches(|c: char| c.is_ascii_digit() || c == 'm');
     if let Some(hours) = rest.strip_prefix(unit).filter(|_| matches!(unit, "h" | "hr"))
-        && let Some(minutes) = numbers::figures(hours.trim_end_matches('m')).filter(|n| *n < 60)
+        && let Some(minutes) = numbers::parse_digits(hours.trim_end_matches('m')).filter(|n| *n < 60)
     {
-        return Some(((amount.0 * 60 + minutes, 0), Unit::Minute));
+        return Some(((amount.0 * 60 + minutes, 0), TimeUnit::Minute));
     }
     let unit = match rest {
-        "m" => Unit::Minute,
-        "d" => Unit::Day,
-        "w" => Unit::Week,
-        "y" => Unit::Year,
-        "s" => Unit::Second,
-        rest => names::unit(rest)?,
+        "m" => TimeUnit::Minute,
+        "d" => TimeUnit::Day,
+        "w" => TimeUnit::Week,
+        "y" => TimeUnit::Year,
+        "s" => TimeUnit::Second,
+        rest => names::time_unit(rest)?,
     };
     Some((amount, unit))
 }
 
-/// A tight amount after "every", in minutes for minutes and hours; its unit and where it ends.
-pub(crate) fn compact(scan: &Scan, i: usize) -> Option<(i64, Unit, usize)> {
-    let (whole, sixtieths, unit, end) = match tight(scan.at(i)) {
+/// Parses an amount after "every". Returns the amount, its unit and its end. The amount of hours is in minutes,
+/// although the unit is the hour. Returns `None` for a fraction of another unit.
+pub(crate) fn parse_compact(scan: &DateScan, i: usize) -> Option<(i64, TimeUnit, usize)> {
+    let (whole, sixtieths, unit, end) = match parse_tight(scan.at(i)) {
         Some(((whole, sixtieths), unit)) => (whole, sixtieths, unit, i + 1),
         None => {
-            let ((whole, sixtieths), unit, end) = step(scan, i)?;
+            let ((whole, sixtieths), unit, end) = parse_step(scan, i)?;
             (whole, sixtieths, unit, end)
         }
     };
     match unit {
-        Unit::Hour => Some((whole * 60 + sixtieths, unit, end)),
+        TimeUnit::Hour => Some((whole * 60 + sixtieths, unit, end)),
         _ => (sixtieths == 0).then_some((whole, unit, end)),
     }
 }
 
-/// A distance of whole days, as months and days.
-pub(crate) fn whole_days(scan: &Scan, i: usize) -> Option<((i64, i64), usize)> {
-    let (distance, end) = distance(scan, i)?;
+/// Parses a distance without hours, minutes and seconds. Returns months and days, and its end. Returns `None` if it
+/// contains one of these units.
+pub(crate) fn parse_whole_days(scan: &DateScan, i: usize) -> Option<((i64, i64), usize)> {
+    let (distance, end) = parse_distance(scan, i)?;
     (!distance.exact).then_some(((distance.months, distance.days), end))
 }
 
-/// How many of a unit a distance is, where it names no other.
-pub(crate) fn steps(scan: &Scan, i: usize, wanted: Unit) -> Option<i64> {
-    let ((n, sixtieths), unit, end) = step(scan, i)?;
-    let alone = distance(scan, i).is_some_and(|(_, last)| last == end);
-    let n = if unit == Unit::Week && wanted == Unit::Day { n * 7 } else { n };
-    (alone && sixtieths == 0 && (unit == wanted || unit == Unit::Week && wanted == Unit::Day)).then_some(n)
+/// Returns the number of units of a distance at `i`. Returns `None` if it contains another unit or a fraction. Weeks
+/// count as seven days if days are wanted.
+pub(crate) fn count_units(scan: &DateScan, i: usize, wanted: TimeUnit) -> Option<i64> {
+    let ((n, sixtieths), unit, end) = parse_step(scan, i)?;
+    let alone = parse_distance(scan, i).is_some_and(|(_, last)| last == end);
+    let n = if unit == TimeUnit::Week && wanted == TimeUnit::Day { n * 7 } else { n };
+    (alone && sixtieths == 0 && (unit == wanted || unit == TimeUnit::Week && wanted == TimeUnit::Day)).then_some(n)
 }
 
-pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
-    if let Some(piece) = weekdays_from_now(scan, i) {
+/// Parses a distance from now or from a day at `i`. A bare distance ("two weeks") counts only after "in", "within",
+/// "after" or "by", after "+", before "ago" or "from now", or with a day as its reference. Distances with hours,
+/// minutes or seconds yield a point in time, all other ones a day.
+pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize) -> Option<(DatePiece, usize)> {
+    if let Some(piece) = parse_weekdays_from_now(scan, i) {
         return Some(piece);
     }
     let roughly = lexicon::offsets::APPROXIMATELY.contains(scan.before(i))
-        && i > own + 1
+        && i > lead_start + 1
         && matches!(scan.before(i - 1), "in" | "within" | "less");
-    let led = i > own && matches!(scan.before(i), "in" | "within" | "after" | "by") || roughly;
-    if led && let Some(piece) = minutes_alone(scan, i) {
+    let led = i > lead_start && matches!(scan.before(i), "in" | "within" | "after" | "by") || roughly;
+    if led && let Some(piece) = parse_bare_minutes(scan, i) {
         return Some(piece);
     }
-    if let Some(piece) = workdays(scan, i, led) {
+    if let Some(piece) = parse_workdays(scan, i, led) {
         return Some(piece);
     }
     let plus = usize::from(scan.at(i) == "+");
-    let (distance, end) = distance(scan, i + plus).or_else(|| one(scan, i))?;
+    let (distance, end) = parse_distance(scan, i + plus).or_else(|| parse_single_unit(scan, i))?;
     if plus > 0 {
-        return piece(scan, distance, end);
+        return distance_piece(scan, distance, end);
     }
     if let Some(n) = scan.phrase(end, lexicon::offsets::FROM_NOW) {
-        return piece(scan, distance, end + n);
+        return distance_piece(scan, distance, end + n);
     }
-    if !led && let Some(found) = from_here(scan, distance, end) {
+    if !led && let Some(found) = parse_weeks_from(scan, distance, end) {
         return Some(found);
     }
     if let Some(n) = scan.phrase(end, lexicon::offsets::AGO) {
-        return piece(scan, distance.turned(), end + n);
+        return distance_piece(scan, distance.negated(), end + n);
     }
     if matches!(scan.at(end), "from" | "after" | "before")
         && !distance.exact
-        && let Some(found) = from_day(scan, distance, end)
+        && let Some(found) = parse_from_day(scan, distance, end)
     {
         return Some(found);
     }
     // "in two weeks' time"
     let end = end + scan.phrase(end, lexicon::offsets::TIME).unwrap_or(0);
-    led.then(|| piece(scan, distance, end)).flatten()
+    led.then(|| distance_piece(scan, distance, end)).flatten()
 }
 
-/// "the day" before or after a day, "the hour" that has begun.
-fn one(scan: &Scan, i: usize) -> Option<(Distance, usize)> {
+/// Parses "the day", "the week", "the month" before "before", "after" or "from", and "the hour" after "in" or "within".
+/// "night" counts as a day.
+fn parse_single_unit(scan: &DateScan, i: usize) -> Option<(Distance, usize)> {
     let n = scan.phrase(i, lexicon::offsets::UNIT_ALONE)?;
     let mut distance = Distance::default();
     match scan.before(i + n) {
         "week" => distance.days = 7,
         "month" => distance.months = 1,
-        "hour" => distance.add((1, 0), Unit::Hour),
+        "hour" => distance.add((1, 0), TimeUnit::Hour),
         _ => distance.days = 1,
     }
     let hour = distance.exact && matches!(scan.before(i), "within" | "in");
@@ -193,17 +209,19 @@ fn one(scan: &Scan, i: usize) -> Option<(Distance, usize)> {
     (if distance.exact { hour } else { bound }).then_some((distance, i + n))
 }
 
-/// "a week today", "a week on Friday", "two weeks tomorrow".
-fn from_here(scan: &Scan, distance: Distance, end: usize) -> Option<(Piece, usize)> {
+/// Parses the reference of whole weeks at `end`: "a week today", "a week on Friday", "two weeks tomorrow". Returns
+/// `None` for other distances and other days.
+fn parse_weeks_from(scan: &DateScan, distance: Distance, end: usize) -> Option<(DatePiece, usize)> {
     let weeks = distance.days > 0 && distance.days % 7 == 0 && distance.months == 0 && !distance.exact;
     let on = usize::from(scan.at(end) == "on" && names::weekday(scan.at(end + 1)).is_some());
     let named = names::is_today(scan.at(end)) || names::is_tomorrow(scan.at(end));
-    let (base, end) = day::alone(scan, end + on).filter(|_| weeks && (named || on > 0))?;
-    Some((Piece::Day(Day::Fixed(distance.after(base)?)), end))
+    let (base, end) = day::parse_alone(scan, end + on).filter(|_| weeks && (named || on > 0))?;
+    Some((DatePiece::Day(Day::Fixed(distance.added_to(base)?)), end))
 }
 
-/// "in 3 business days", "5 working days from now", "the next working day".
-fn workdays(scan: &Scan, i: usize, led: bool) -> Option<(Piece, usize)> {
+/// Parses "in 3 business days", "5 working days from now", "the next working day", up to 250. Counts from tomorrow and
+/// skips weekends, not holidays. `led` is true after "in" and similar words; without it, "from now" must follow.
+fn parse_workdays(scan: &DateScan, i: usize, led: bool) -> Option<(DatePiece, usize)> {
     let next = scan.phrase(i, lexicon::offsets::NEXT);
     let (n, len) = next.map(|len| (1, len)).or_else(|| numbers::cardinal(scan.words, i))?;
     let mut end = i + len + scan.phrase(i + len, lexicon::offsets::WORKDAYS)?;
@@ -218,19 +236,22 @@ fn workdays(scan: &Scan, i: usize, led: bool) -> Option<(Piece, usize)> {
         date = calendar::plus_days(date, 1)?;
         left -= i64::from(!matches!(date.weekday(), Weekday::Saturday | Weekday::Sunday));
     }
-    Some((Piece::Day(Day::Fixed(date)), end))
+    Some((DatePiece::Day(Day::Fixed(date)), end))
 }
 
-/// "4 days from Monday", "two days before Christmas" (the day must be named).
-fn from_day(scan: &Scan, distance: Distance, end: usize) -> Option<(Piece, usize)> {
-    let (base, end_of_day) = day::alone(scan, end + 1)?;
-    let distance = if scan.at(end) == "before" { distance.turned() } else { distance };
-    Some((Piece::Day(Day::Fixed(distance.after(base)?)), end_of_day))
+/// Parses "4 days from Monday", "two days before Christmas". `end` is the position of "from", "after" or "before".
+/// Returns a fixed day.
+fn parse_from_day(scan: &DateScan, distance: Distance, end: usize) -> Option<(DatePiece, usize)> {
+    let (base, end_of_day) = day::parse_alone(scan, end + 1)?;
+    let distance = if scan.at(end) == "before" { distance.negated() } else { distance };
+    Some((DatePiece::Day(Day::Fixed(distance.added_to(base)?)), end_of_day))
 }
 
-fn piece(scan: &Scan, distance: Distance, end: usize) -> Option<(Piece, usize)> {
+/// Returns the day or, for a distance with hours, minutes or seconds, the point in time at this distance from now, with
+/// `end`. Returns `None` beyond the supported range of dates.
+fn distance_piece(scan: &DateScan, distance: Distance, end: usize) -> Option<(DatePiece, usize)> {
     if !distance.exact {
-        return Some((Piece::Day(Day::Rough(distance.after(scan.today())?)), end));
+        return Some((DatePiece::Day(Day::Rough(distance.added_to(scan.today())?)), end));
     }
     let span = Span::new()
         .try_months(distance.months)
@@ -240,24 +261,24 @@ fn piece(scan: &Scan, distance: Distance, end: usize) -> Option<(Piece, usize)> 
         .try_seconds(distance.seconds)
         .ok()?;
     let at = scan.now.checked_add(span).ok()?.datetime();
-    Some((Piece::Instant(at), end))
+    Some((DatePiece::Instant(at), end))
 }
 
-/// "in 15" and "in 15'" are minutes.
-fn minutes_alone(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
-    let n = numbers::figures(scan.at(i)).filter(|n| *n > 0 && *n < 1000)?;
+/// Parses "in 15" and "in 15'" as minutes, up to 999. Without the mark, "in" must precede and no word may follow.
+fn parse_bare_minutes(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
+    let n = numbers::parse_digits(scan.at(i)).filter(|n| *n > 0 && *n < 1000)?;
     let quote = matches!(scan.at(i + 1), "'" | "’");
     let at_end = (i + 1..scan.end).all(|k| !scan.words.is_word(k)) && scan.before(i) == "in";
     let distance = Distance { seconds: n * 60, exact: true, ..Distance::default() };
-    (quote || at_end).then(|| piece(scan, distance, i + 1 + usize::from(quote)))?
+    (quote || at_end).then(|| distance_piece(scan, distance, i + 1 + usize::from(quote)))?
 }
 
-/// "2 Mondays from now", "two Sundays from today".
-fn weekdays_from_now(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
+/// Parses "2 Mondays from now", "two Sundays from today". Today does not count.
+fn parse_weekdays_from_now(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
     let (n, len) = numbers::cardinal(scan.words, i)?;
     let (weekday, _) = names::weekday(scan.at(i + len))?;
     let tail = scan.phrase(i + len + 1, lexicon::offsets::FROM_TODAY)?;
-    let first = calendar::next(scan.today(), weekday, false)?;
+    let first = calendar::next_weekday(scan.today(), weekday, false)?;
     let date = calendar::plus_days(first, (n - 1) * 7)?;
-    Some((Piece::Day(Day::Fixed(date)), i + len + 1 + tail))
+    Some((DatePiece::Day(Day::Fixed(date)), i + len + 1 + tail))
 }

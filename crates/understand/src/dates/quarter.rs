@@ -1,12 +1,13 @@
-//! Quarters by number and seasons: "Q3", "in the fall", "next summer". Seasons are those of the northern half.
+//! Parses quarters and seasons: "Q3", "in the fall", "next summer". Seasons are those of the northern hemisphere.
 
 use jiff::civil::Date;
 
-use super::{Scan, calendar, day};
+use super::{DateScan, calendar, day};
 
-/// A quarter or a season at `i`: from its first day to the one after its last, and where it ends. `by` is -1 for
-/// the last, 1 for the next, 0 for the one that is or comes.
-pub(super) fn read(scan: &Scan, i: usize, by: i64) -> Option<(Date, Date, usize)> {
+/// Parses a quarter or a season at `i`, possibly with a year after it. Returns its first day, its exclusive end, and
+/// the next position. `by` is -1 for the last one that has ended, 1 for the next one that has not begun, 0 for the
+/// current or coming one. A year takes precedence over `by`.
+pub(super) fn parse(scan: &DateScan, i: usize, by: i64) -> Option<(Date, Date, usize)> {
     let (month, first) = match scan.at(i) {
         "q1" => (1, 1),
         "q2" => (4, 1),
@@ -18,7 +19,7 @@ pub(super) fn read(scan: &Scan, i: usize, by: i64) -> Option<(Date, Date, usize)
         "winter" => (12, 21),
         _ => return None,
     };
-    let (year, end) = day::year(scan, i + 1);
+    let (year, end) = day::parse_year(scan, i + 1);
     let bounds = |year: i16| {
         let start = Date::new(year, month, first).ok()?;
         Some((start, calendar::plus_months(start, 3)?))
@@ -39,7 +40,7 @@ pub(super) fn read(scan: &Scan, i: usize, by: i64) -> Option<(Date, Date, usize)
     Some((start, last, end))
 }
 
-/// Whether the word is a season, which may be something else: "fall", "spring".
+/// Returns true if the word is a season. Some have other meanings: "fall", "spring".
 pub(super) fn is_season(word: &str) -> bool {
     matches!(word, "spring" | "summer" | "autumn" | "fall" | "winter")
 }

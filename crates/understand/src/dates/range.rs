@@ -1,30 +1,37 @@
-//! Stretches between two times of a day or two days of a month: "3-4pm", "between 9 and 11", "March 3 to 5".
+//! Parses ranges of times or days: "3-4pm", "between 9 and 11", "March 3 to 5".
 
-use super::clock::{self, Clock, Half};
+use super::clock::{self, ClockTime, DayHalf};
 use super::names;
-use super::{Parts, Scan};
+use super::{DateParts, DateScan};
 use crate::lexicon;
 use crate::numbers;
 
-/// Two times of one day, and where they end.
-pub(crate) fn times(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(Clock, Clock, usize)> {
+/// Parses two times of one day: "3-4pm", "from 9 to 11", "between 9 and 11". Returns both and the next position.
+/// Without a day, "from", "between", "at" or minutes before them, one of the times needs am or pm. Returns `None` for
+/// "10 to 4pm", which is one time, for "5 to 10 people", and if a verb such as "move" precedes "to".
+pub(crate) fn parse_times(
+    scan: &DateScan,
+    i: usize,
+    lead_start: usize,
+    parts: &DateParts,
+) -> Option<(ClockTime, ClockTime, usize)> {
     let word = scan.at(i);
-    if !word.starts_with(|c: char| c.is_ascii_digit()) && numbers::unit(word).is_none() {
+    if !word.starts_with(|c: char| c.is_ascii_digit()) && numbers::small_number(word).is_none() {
         return None;
     }
-    let lead = if i > own { scan.before(i) } else { "" };
+    let lead = if i > lead_start { scan.before(i) } else { "" };
     let beside = parts.names_day() || matches!(lead, "from" | "between" | "at");
     if let Some((first, second)) = word.split_once('-') {
-        let (second, end) = in_word(scan, second, i)?;
-        return ordered(half_known(first)?, second, beside || closed_figure(first)).map(|(a, b)| (a, b, end));
+        let (second, end) = parse_second_time(scan, second, i)?;
+        return order_times(parse_clock(first)?, second, beside || has_minutes(first)).map(|(a, b)| (a, b, end));
     }
-    let (first, at) = one(scan, i)?;
+    let (first, at) = parse_time(scan, i)?;
     let and = scan.at(at) == "and" && lead == "between";
     let link = scan.phrase(at, lexicon::ranges::LINKS).or(and.then_some(1))?;
-    if !and && scan.at(at) == "to" && changes(scan, i) {
+    if !and && scan.at(at) == "to" && is_change(scan, i) {
         return None;
     }
-    let (second, end) = one(scan, at + link)?;
+    let (second, end) = parse_time(scan, at + link)?;
     // "10 to 4pm" is ten minutes before four.
     let minutes = numbers::cardinal(scan.words, i).is_some_and(|(n, _)| n % 5 == 0 && (n > 5 || second.hour % 12 == 0));
     if minutes && !beside && matches!(scan.at(at), "to" | "till" | "til") {
@@ -32,94 +39,99 @@ pub(crate) fn times(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<
     }
     // "5 to 10 people", "read 3 to 4 pages"
     let sure = beside || word.contains(':');
-    let (first, second) = ordered(first, second, sure).filter(|_| scan.closes(end))?;
+    let (first, second) = order_times(first, second, sure).filter(|_| scan.can_end_at(end))?;
     Some((first, second, end))
 }
 
-/// Whether the sentence moves something from one time to another.
-fn changes(scan: &Scan, i: usize) -> bool {
+/// Returns true if a verb of changing precedes `i`, so that "to" leads to a new time and not to an end.
+fn is_change(scan: &DateScan, i: usize) -> bool {
     (scan.start..i).any(|at| scan.words.is_one_of(at, lexicon::ranges::CHANGE_VERBS))
 }
 
-/// A time with its am or pm, or a bare hour.
-fn one(scan: &Scan, i: usize) -> Option<(Clock, usize)> {
-    clock::certain(scan, i).or_else(|| {
+/// Parses a time in figures, "noon", or a bare hour from 1 to 24 that no unit of time follows.
+fn parse_time(scan: &DateScan, i: usize) -> Option<(ClockTime, usize)> {
+    clock::parse_certain(scan, i).or_else(|| {
         let (n, len) = numbers::cardinal(scan.words, i).filter(|(n, _)| (1..=24).contains(n))?;
-        (names::unit(scan.at(i + len)).is_none()).then(|| Some((clock::of(n, 0, Half::Open)?, i + len)))?
+        (names::time_unit(scan.at(i + len)).is_none())
+            .then(|| Some((clock::minute_time(n, 0, DayHalf::Open)?, i + len)))?
     })
 }
 
-/// The second time of "3-4pm" or "3-4 pm".
-fn in_word(scan: &Scan, second: &str, i: usize) -> Option<(Clock, usize)> {
+/// Parses the second time of "3-4pm" or "3-4 pm". `second` is the text after the hyphen of the word at `i`. Returns the
+/// time and the next position, or `None` if a noun follows.
+fn parse_second_time(scan: &DateScan, second: &str, i: usize) -> Option<(ClockTime, usize)> {
     let time = match second {
-        "noon" | "midday" => clock::of(12, 0, Half::Exact)?,
-        "midnight" => clock::of(0, 0, Half::Exact)?,
-        second => half_known(second)?,
+        "noon" | "midday" => clock::minute_time(12, 0, DayHalf::Exact)?,
+        "midnight" => clock::minute_time(0, 0, DayHalf::Exact)?,
+        second => parse_clock(second)?,
     };
-    match clock::half_after(scan, i + 1).filter(|_| time.half == Half::Open) {
-        Some((half, end)) => Some((Clock { half, ..time }, end)),
-        None => scan.closes(i + 1).then_some((time, i + 1)),
+    match clock::parse_half(scan, i + 1).filter(|_| time.half == DayHalf::Open) {
+        Some((half, end)) => Some((ClockTime { half, ..time }, end)),
+        None => scan.can_end_at(i + 1).then_some((time, i + 1)),
     }
 }
 
-/// "3", "3pm", "3:30pm".
-fn half_known(word: &str) -> Option<Clock> {
+/// Parses "3", "3pm", "3:30pm". Returns `None` for values out of range.
+fn parse_clock(word: &str) -> Option<ClockTime> {
     let (digits, half) = clock::split_half(word);
     let (hour, minute) = match digits.split_once(':') {
-        Some((hour, minute)) => (hour, numbers::figures(minute).filter(|_| minute.len() == 2)?),
+        Some((hour, minute)) => (hour, numbers::parse_digits(minute).filter(|_| minute.len() == 2)?),
         None => (digits, 0),
     };
-    let hour = numbers::figures(hour).filter(|hour| (0..=24).contains(hour))?;
-    clock::of(hour, minute, half.unwrap_or(Half::Open))
+    let hour = numbers::parse_digits(hour).filter(|hour| (0..=24).contains(hour))?;
+    clock::minute_time(hour, minute, half.unwrap_or(DayHalf::Open))
 }
 
-fn closed_figure(word: &str) -> bool {
+fn has_minutes(word: &str) -> bool {
     word.contains(':')
 }
 
-/// Both times with the half of the day that one of them names; `None` where nothing says that they are times.
-fn ordered(first: Clock, second: Clock, sure: bool) -> Option<(Clock, Clock)> {
-    // 13 and more may be pages; noon and midnight are none.
-    let said = |clock: Clock| match clock.half {
-        Half::Am | Half::Pm => true,
-        Half::Exact => clock.hour % 12 == 0,
-        Half::Open => false,
+/// Returns both times. If only the second has am or pm, the first gets the half that puts it before the second. `sure`
+/// is true if the context makes them times. Returns `None` if it is false and neither has am or pm or is noon or
+/// midnight.
+fn order_times(first: ClockTime, second: ClockTime, sure: bool) -> Option<(ClockTime, ClockTime)> {
+    // Numbers above 12 may be pages. Noon and midnight are times.
+    let has_half = |clock: ClockTime| match clock.half {
+        DayHalf::Am | DayHalf::Pm => true,
+        DayHalf::Exact => clock.hour % 12 == 0,
+        DayHalf::Open => false,
     };
-    if !sure && !said(first) && !said(second) {
+    if !sure && !has_half(first) && !has_half(second) {
         return None;
     }
-    if said(first) || !matches!(second.half, Half::Am | Half::Pm) {
+    if has_half(first) || !matches!(second.half, DayHalf::Am | DayHalf::Pm) {
         return Some((first, second));
     }
     let earlier = (first.hour % 12, first.minute) < (second.hour % 12, second.minute);
     let half = match (earlier, second.half) {
         (true, half) => half,
-        (false, Half::Am) => Half::Pm,
-        (false, _) => Half::Am,
+        (false, DayHalf::Am) => DayHalf::Pm,
+        (false, _) => DayHalf::Am,
     };
-    Some((Clock { half, ..first }, second))
+    Some((ClockTime { half, ..first }, second))
 }
 
-/// "3-5", "3 to 5", "3rd to the 5th" as days of a month: the first, how many days later the last is, and the end.
-pub(crate) fn days(scan: &Scan, i: usize) -> Option<(i64, i64, usize)> {
+/// Parses "3-5", "3 to 5", "3rd to the 5th" as days of a month. Returns the first day, the number of further days, and
+/// the next position. Returns `None` if a day is not 1 to 31 or the last is not after the first.
+pub(crate) fn parse_days(scan: &DateScan, i: usize) -> Option<(i64, i64, usize)> {
     let day = |n: i64| (1..=31).contains(&n);
     if let Some((first, last)) = scan.at(i).split_once('-') {
-        let first = figure(first)?;
-        let last = figure(last)?;
+        let first = day_number(first)?;
+        let last = day_number(last)?;
         return (day(first) && day(last) && first < last).then_some((first, last - first, i + 1));
     }
-    let (first, len) = number(scan, i).filter(|(n, _)| day(*n))?;
+    let (first, len) = day_number_at(scan, i).filter(|(n, _)| day(*n))?;
     let at = i + len;
     let at = at + scan.phrase(at, lexicon::ranges::LINKS)?;
     let at = at + usize::from(scan.at(at) == "the");
-    let (last, len) = number(scan, at).filter(|(n, _)| day(*n) && *n > first)?;
+    let (last, len) = day_number_at(scan, at).filter(|(n, _)| day(*n) && *n > first)?;
     Some((first, last - first, at + len))
 }
 
-fn figure(word: &str) -> Option<i64> {
-    numbers::figures(word).or_else(|| numbers::ordinal_figures(word))
+fn day_number(word: &str) -> Option<i64> {
+    numbers::parse_digits(word).or_else(|| numbers::ordinal_digits(word))
 }
 
-fn number(scan: &Scan, i: usize) -> Option<(i64, usize)> {
-    numbers::ordinal(scan.words, i).or_else(|| numbers::figures(scan.at(i)).map(|n| (n, 1)))
+fn day_number_at(scan: &DateScan, i: usize) -> Option<(i64, usize)> {
+    numbers::ordinal(scan.words, i).or_else(|| numbers::parse_digits(scan.at(i)).map(|n| (n, 1)))
 }

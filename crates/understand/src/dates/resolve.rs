@@ -1,71 +1,78 @@
-//! Turns what was said about a point in time into the point: the next one that fits.
+//! Resolves the parts of an expression to the next matching point in time.
 
 use jiff::Zoned;
 use jiff::civil::{Date, DateTime, Time, Weekday};
 
-use super::clock::{Clock, Half};
-use super::day::Which;
-use super::names::Part;
-use super::repeat::{Frequency, Repeat};
-use super::{Day, Parts, calendar};
-use crate::reading::When;
+use super::clock::{ClockTime, DayHalf};
+use super::day::PeriodQualifier;
+use super::names::DayPart;
+use super::repeat::{Repeat, RepeatFrequency};
+use super::{DateParts, Day, calendar};
+use crate::parsed::DayOrTime;
 
-pub(crate) fn when(parts: &Parts, now: &Zoned) -> Option<When> {
+/// Returns the first point in time that matches the parts: a day, or a time if the parts contain a clock time or a part
+/// of the day. Without a day, it is the next such time, or the first occurrence of the repetition. Returns `None` for a
+/// repetition that determines no first day, such as "weekly".
+pub(crate) fn resolve(parts: &DateParts, now: &Zoned) -> Option<DayOrTime> {
     if let Some(at) = parts.instant {
-        return Some(When::Time(at));
+        return Some(DayOrTime::Time(at));
     }
     let part = parts.part.or(parts.repeat.as_ref().and_then(|repeat| repeat.part));
-    let date = date(parts, now);
+    let date = resolve_date(parts, now);
     if parts.clock.is_none() && part.is_none() {
-        return date.or_else(|| first(parts.repeat.as_ref()?, None, now)).map(When::Day);
+        return date.or_else(|| first_occurrence(parts.repeat.as_ref()?, None, now)).map(DayOrTime::Day);
     }
     let open = match (&parts.repeat, date) {
         (Some(repeat), None) => {
-            let hour = parts.clock.map(|clock| time(clock, part, None, now));
-            first(repeat, hour.or(part.map(Part::hour)), now)
+            let hour = parts.clock.map(|clock| hour_of(clock, part, None, now));
+            first_occurrence(repeat, hour.or(part.map(DayPart::hour)), now)
         }
         (_, date) => date,
     };
     match (open, parts.clock) {
-        (Some(date), Some(clock)) => Some(When::Time(on(date, clock, part, now)?)),
-        (Some(date), None) => Some(When::Time(date.at(hour_on(date, part?, now), 0, 0, 0))),
-        (None, Some(clock)) => next_time(clock, part, now).map(When::Time),
-        (None, None) => next_part(part?, now).map(When::Time),
+        (Some(date), Some(clock)) => Some(DayOrTime::Time(at_date(date, clock, part, now)?)),
+        (Some(date), None) => Some(DayOrTime::Time(date.at(hour_on(date, part?, now), 0, 0, 0))),
+        (None, Some(clock)) => next_time(clock, part, now).map(DayOrTime::Time),
+        (None, None) => next_part(part?, now).map(DayOrTime::Time),
     }
 }
 
-/// The day that is meant, where one is named.
-pub(crate) fn date(parts: &Parts, now: &Zoned) -> Option<Date> {
+/// Returns the named day, or `None` if the parts name no day, no weekday and no day of the year in a repetition. A
+/// weekday next to a day selects a day of the same week or period, or the next date on which both match. A fixed date
+/// ignores the weekday.
+pub(crate) fn resolve_date(parts: &DateParts, now: &Zoned) -> Option<Date> {
     let today = now.date();
     let weekday = parts.weekday;
     match parts.day.or(parts.repeat.as_ref().and_then(|repeat| repeat.day)) {
-        None => weekday.and_then(|(day, which)| named(today, day, which)),
+        None => weekday.and_then(|(day, which)| named_weekday(today, day, which)),
         Some(Day::Fixed(date)) => Some(date),
         Some(Day::Rough(date)) => match weekday {
             Some((day, _)) => calendar::in_week_of(date, day),
             None => Some(date),
         },
         Some(Day::Span { start, end, due }) => match weekday {
-            Some((day, _)) => calendar::next(start, day, true).filter(|date| *date < end).or(Some(due)),
+            Some((day, _)) => calendar::next_weekday(start, day, true).filter(|date| *date < end).or(Some(due)),
             None => Some(due),
         },
-        Some(Day::Annual { month, day }) => month_day(today, month, day, weekday.map(|(day, _)| day)),
-        Some(Day::Monthly(day)) => day_of_month(today, day, weekday.map(|(day, _)| day)),
+        Some(Day::Annual { month, day }) => next_month_day(today, month, day, weekday.map(|(day, _)| day)),
+        Some(Day::Monthly(day)) => next_day_of_month(today, day, weekday.map(|(day, _)| day)),
     }
 }
 
-fn named(today: Date, day: Weekday, which: Which) -> Option<Date> {
+/// Returns the weekday that the qualifier selects, relative to today. Weeks begin on Monday.
+fn named_weekday(today: Date, day: Weekday, which: PeriodQualifier) -> Option<Date> {
     match which {
-        Which::Plain => calendar::next(today, day, false),
-        Which::This => calendar::next(today, day, true),
-        Which::Next => calendar::in_week_of(calendar::plus_days(today, 7)?, day),
-        Which::Last => today.nth_weekday(-1, day).ok(),
-        Which::AfterNext => calendar::plus_days(calendar::next(today, day, false)?, 7),
+        PeriodQualifier::Plain => calendar::next_weekday(today, day, false),
+        PeriodQualifier::This => calendar::next_weekday(today, day, true),
+        PeriodQualifier::Next => calendar::in_week_of(calendar::plus_days(today, 7)?, day),
+        PeriodQualifier::Last => today.nth_weekday(-1, day).ok(),
+        PeriodQualifier::AfterNext => calendar::plus_days(calendar::next_weekday(today, day, false)?, 7),
     }
 }
 
-/// The next such day; with a weekday, in the next year in which it falls on that.
-fn month_day(today: Date, month: i8, day: i8, weekday: Option<Weekday>) -> Option<Date> {
+/// Returns the next such day, which may be today. With a weekday, uses the next year in which both match within 40
+/// years, or the next such day if there is none.
+fn next_month_day(today: Date, month: i8, day: i8, weekday: Option<Weekday>) -> Option<Date> {
     let ahead = |fits: &dyn Fn(Date) -> bool| {
         (0..40)
             .filter_map(|n| Date::new(today.year().checked_add(n)?, month, day).ok())
@@ -74,7 +81,9 @@ fn month_day(today: Date, month: i8, day: i8, weekday: Option<Weekday>) -> Optio
     weekday.and_then(|wanted| ahead(&|date| date.weekday() == wanted)).or_else(|| ahead(&|_| true))
 }
 
-fn day_of_month(today: Date, day: i8, weekday: Option<Weekday>) -> Option<Date> {
+/// Returns the next such day of a month, which may be today. Skips months that do not have it. With a weekday, uses the
+/// next month in which both match within 60 months, or the next such day if there is none.
+fn next_day_of_month(today: Date, day: i8, weekday: Option<Weekday>) -> Option<Date> {
     let first = today.first_of_month();
     let ahead = |fits: &dyn Fn(Date) -> bool| {
         (0..60)
@@ -85,18 +94,20 @@ fn day_of_month(today: Date, day: i8, weekday: Option<Weekday>) -> Option<Date> 
     weekday.and_then(|wanted| ahead(&|date| date.weekday() == wanted)).or_else(|| ahead(&|_| true))
 }
 
-/// The hour on a clock of 24, with what the part of the day says where am and pm are open.
-fn time(clock: Clock, part: Option<Part>, day: Option<Date>, now: &Zoned) -> i8 {
+/// Returns the hour on the 24-hour clock. If am or pm is unknown, the part of the day decides. Without a part, 7 to 12
+/// are before or at noon, 1 to 6 after noon. If `day` is today and such a time before noon has passed, it is after
+/// noon.
+fn hour_of(clock: ClockTime, part: Option<DayPart>, day: Option<Date>, now: &Zoned) -> i8 {
     let hour = clock.hour;
     match (clock.half, part) {
-        (Half::Exact, _) => hour,
-        (Half::Am, _) => hour % 12,
-        (Half::Pm, _) => hour % 12 + 12,
-        (Half::Open, Some(Part::Morning | Part::First)) => hour % 12,
-        (Half::Open, Some(Part::Night)) if hour < 5 => hour,
-        (Half::Open, Some(Part::Night | Part::Evening)) if hour == 12 => 0,
-        (Half::Open, Some(_)) => hour % 12 + 12,
-        (Half::Open, None) => {
+        (DayHalf::Exact, _) => hour,
+        (DayHalf::Am, _) => hour % 12,
+        (DayHalf::Pm, _) => hour % 12 + 12,
+        (DayHalf::Open, Some(DayPart::Morning | DayPart::First)) => hour % 12,
+        (DayHalf::Open, Some(DayPart::Night)) if hour < 5 => hour,
+        (DayHalf::Open, Some(DayPart::Night | DayPart::Evening)) if hour == 12 => 0,
+        (DayHalf::Open, Some(_)) => hour % 12 + 12,
+        (DayHalf::Open, None) => {
             let usual = if hour == 12 || hour >= 7 { hour } else { hour + 12 };
             let passed = day == Some(now.date()) && (usual, clock.minute) <= (now.hour(), now.minute());
             if passed && usual < 12 { usual + 12 } else { usual }
@@ -104,27 +115,31 @@ fn time(clock: Clock, part: Option<Part>, day: Option<Date>, now: &Zoned) -> i8 
     }
 }
 
-/// The time that a clock shows on any day.
-pub(crate) fn clock(clock: Clock, part: Option<Part>, now: &Zoned) -> Option<Time> {
-    Time::new(time(clock, part, None, now), clock.minute, clock.second, 0).ok()
+/// Returns the time of day of a clock time, independent of the date. If am or pm is unknown, it is chosen as in
+/// [`hour_of`].
+pub(crate) fn time_of_day(clock: ClockTime, part: Option<DayPart>, now: &Zoned) -> Option<Time> {
+    Time::new(hour_of(clock, part, None, now), clock.minute, clock.second, 0).ok()
 }
 
-fn on(date: Date, clock: Clock, part: Option<Part>, now: &Zoned) -> Option<DateTime> {
-    let hour = time(clock, part, Some(date), now);
+/// Returns a clock time on a date. A time before 5 in the evening or night without am or pm is on the next date.
+fn at_date(date: Date, clock: ClockTime, part: Option<DayPart>, now: &Zoned) -> Option<DateTime> {
+    let hour = hour_of(clock, part, Some(date), now);
     let at = date.at(hour, clock.minute, clock.second, 0);
-    // Midnight of an evening is the one that ends it.
-    let wraps =
-        hour < 5 && matches!(part, Some(Part::Night | Part::Evening)) && matches!(clock.half, Half::Open | Half::Exact);
+    // Midnight of an evening is the one at its end.
+    let wraps = hour < 5
+        && matches!(part, Some(DayPart::Night | DayPart::Evening))
+        && matches!(clock.half, DayHalf::Open | DayHalf::Exact);
     if wraps { calendar::plus_days(date, 1).map(|next| next.at(hour, clock.minute, clock.second, 0)) } else { Some(at) }
 }
 
-/// A time without a day: its next occurrence, by day rather than at night where am and pm are open.
-fn next_time(clock: Clock, part: Option<Part>, now: &Zoned) -> Option<DateTime> {
+/// Returns the next occurrence of a time without a day, today or tomorrow, later than now. If am or pm and the part of
+/// the day are unknown, the first of both from 6 on counts.
+fn next_time(clock: ClockTime, part: Option<DayPart>, now: &Zoned) -> Option<DateTime> {
     let today = now.date();
     let current = now.datetime();
     let tomorrow = calendar::plus_days(today, 1)?;
-    let open = clock.half == Half::Open && part.is_none();
-    let hours: &[i8] = if open { &[clock.hour % 12, clock.hour % 12 + 12] } else { &[time(clock, part, None, now)] };
+    let open = clock.half == DayHalf::Open && part.is_none();
+    let hours: &[i8] = if open { &[clock.hour % 12, clock.hour % 12 + 12] } else { &[hour_of(clock, part, None, now)] };
     let waking = |hour: i8| !open || hour >= 6;
     [today, tomorrow]
         .into_iter()
@@ -134,7 +149,8 @@ fn next_time(clock: Clock, part: Option<Part>, now: &Zoned) -> Option<DateTime> 
         .find(|at| *at > current)
 }
 
-fn next_part(part: Part, now: &Zoned) -> Option<DateTime> {
+/// Returns the next such part of the day: today if it has not ended, else tomorrow at its usual hour.
+fn next_part(part: DayPart, now: &Zoned) -> Option<DateTime> {
     let today = now.date();
     if now.hour() >= part.end() {
         return Some(calendar::plus_days(today, 1)?.at(part.hour(), 0, 0, 0));
@@ -142,8 +158,9 @@ fn next_part(part: Part, now: &Zoned) -> Option<DateTime> {
     Some(today.at(hour_on(today, part, now), 0, 0, 0))
 }
 
-/// The hour for a part of a day; later than usual if that hour of today is over but the part is not.
-fn hour_on(date: Date, part: Part, now: &Zoned) -> i8 {
+/// Returns the hour of a part on a date. It is the usual one, or, if that has passed today, the next full hour before
+/// the end of the part, or else its last hour.
+fn hour_on(date: Date, part: DayPart, now: &Zoned) -> i8 {
     let usual = part.hour();
     if date != now.date() || now.hour() < usual {
         return usual;
@@ -151,15 +168,18 @@ fn hour_on(date: Date, part: Part, now: &Zoned) -> i8 {
     if now.hour() + 1 < part.end() { now.hour() + 1 } else { usual.max(part.end() - 1) }
 }
 
-/// The first day of a repetition that names its days.
-fn first(repeat: &Repeat, hour: Option<i8>, now: &Zoned) -> Option<Date> {
+/// Returns the first day of a repetition within 366 days. `hour` is the hour of the occurrence. Today counts if it is
+/// later than the current hour or unknown; minutes are not compared. A repetition without named days begins today or
+/// tomorrow if it has an hour or a part of the day. Otherwise, and if it repeats by minutes or hours, it has no first
+/// day (`None`).
+fn first_occurrence(repeat: &Repeat, hour: Option<i8>, now: &Zoned) -> Option<Date> {
     let today = now.date();
     let ahead = hour.is_none_or(|hour| hour > now.hour());
     let candidates = 0..=366;
     let named = !repeat.days.is_empty() || !repeat.month_days.is_empty();
     if !named {
         let daily = hour.is_some() || repeat.part.is_some();
-        return (daily && repeat.frequency != Frequency::Minutely && repeat.frequency != Frequency::Hourly)
+        return (daily && repeat.frequency != RepeatFrequency::Minutely && repeat.frequency != RepeatFrequency::Hourly)
             .then(|| calendar::plus_days(today, i64::from(!ahead)))?;
     }
     candidates
@@ -167,10 +187,12 @@ fn first(repeat: &Repeat, hour: Option<i8>, now: &Zoned) -> Option<Date> {
         .find(|date| (ahead || *date > today) && falls_on(repeat, *date))
 }
 
+/// Returns true if the date matches the weekdays, their positions and the days of the month of a repetition. Ignores
+/// its interval and its months.
 fn falls_on(repeat: &Repeat, date: Date) -> bool {
     let weekday = repeat.days.is_empty() || repeat.days.contains(&date.weekday());
     let is_nth = |n: &i8| match *n {
-        n if repeat.together => place(repeat, date, n > 0) == n.abs(),
+        n if repeat.together => weekday_position(repeat, date, n > 0) == n.abs(),
         -1 => date.day() + 7 > date.days_in_month(),
         n => (date.day() - 1) / 7 + 1 == n,
     };
@@ -180,8 +202,9 @@ fn falls_on(repeat: &Repeat, date: Date) -> bool {
     weekday && nth && (repeat.month_days.is_empty() || repeat.month_days.iter().any(month_day))
 }
 
-/// Which of the repetition's weekdays in its month a day is, from the start or from the end.
-fn place(repeat: &Repeat, date: Date, from_start: bool) -> i8 {
+/// Returns the position of a day among the weekdays of the repetition in its month, from the start or from the end. The
+/// first position is 1.
+fn weekday_position(repeat: &Repeat, date: Date, from_start: bool) -> i8 {
     let range = if from_start { 1..=date.day() } else { date.day()..=date.days_in_month() };
     let counts = |day: i8| {
         let date = Date::new(date.year(), date.month(), day);

@@ -1,15 +1,15 @@
-//! Expressions and what they mean, said on Sunday the 21st of December 2025 at noon.
+//! Date expressions and their values on Sunday, 21 December 2025, at noon.
 
 use jiff::Zoned;
 
-use super::{Scan, find};
-use crate::reading::When;
-use crate::tokens::Words;
+use super::{DateScan, find};
+use crate::parsed::DayOrTime;
+use crate::tokens::TokenizedText;
 
-mod first;
-mod late;
-mod more;
-mod none;
+mod dispatch;
+mod mixed;
+mod month_end;
+mod non_dates;
 mod points;
 mod random;
 mod repeat;
@@ -18,60 +18,61 @@ mod zones;
 const WEDNESDAY: &str = "2026-03-11T09:30:00Z[UTC]";
 const LATE: &str = "2027-02-25T22:45:00Z[UTC]";
 
-/// What the first expression of a text means, and its rule; to the second only where that matters.
+/// Returns the value of the first expression of a text, and its rule. Seconds are omitted if they are zero.
 fn first(now: &str, text: &str) -> (Option<String>, Option<String>) {
-    let found = crate::expressions(text, &now.parse().unwrap());
+    let found = crate::find_expressions(text, &now.parse().unwrap());
     let Some(found) = found.into_iter().next() else { return (None, None) };
     let due = found.due.map(|due| match due {
-        When::Day(date) => date.to_string(),
-        When::Time(at) if at.second() == 0 => at.strftime("%Y-%m-%dT%H:%M").to_string(),
-        When::Time(at) => at.to_string(),
+        DayOrTime::Day(date) => date.to_string(),
+        DayOrTime::Time(at) if at.second() == 0 => at.strftime("%Y-%m-%dT%H:%M").to_string(),
+        DayOrTime::Time(at) => at.to_string(),
     });
     (due, found.recurrence)
 }
 
 #[track_caller]
-fn all_at(now: &str, table: &[(&str, &str)]) {
+fn assert_all_at(now: &str, table: &[(&str, &str)]) {
     for (text, expected) in table {
         assert_eq!(first(now, text), (Some((*expected).to_owned()), None), "{text}");
     }
 }
 
-/// Texts, their rules, and the first day or time, "-" for none.
+/// Checks texts, their rules, and the first day or time. "-" is no date.
 #[track_caller]
-fn rules_at(now: &str, table: &[(&str, &str, &str)]) {
+fn assert_rules_at(now: &str, table: &[(&str, &str, &str)]) {
     for (text, rule, start) in table {
         let start = Some((*start).to_owned()).filter(|start| start != "-");
         assert_eq!(first(now, text), (start, Some((*rule).to_owned())), "{text}");
     }
 }
 
-fn at(now: &str, text: &str) -> (Option<String>, Option<String>) {
+fn first_at(now: &str, text: &str) -> (Option<String>, Option<String>) {
     let now: Zoned = now.parse().unwrap();
-    let words = Words::new(text);
-    let found = find(Scan { words: &words, start: 0, end: words.len(), now: &now });
+    let words = TokenizedText::new(text);
+    let found = find(DateScan { words: &words, start: 0, end: words.len(), now: &now });
     let Some(found) = found.first() else { return (None, None) };
-    let when = found.when(&now).map(|when| match when {
-        When::Day(date) => date.to_string(),
-        When::Time(at) => at.strftime("%Y-%m-%dT%H:%M").to_string(),
+    let when = found.resolve(&now).map(|when| match when {
+        DayOrTime::Day(date) => date.to_string(),
+        DayOrTime::Time(at) => at.strftime("%Y-%m-%dT%H:%M").to_string(),
     });
-    (when, found.rule())
+    (when, found.rrule())
 }
 
-fn when(text: &str) -> Option<String> {
-    at("2025-12-21T12:00:00Z[UTC]", text).0
+fn first_when(text: &str) -> Option<String> {
+    first_at("2025-12-21T12:00:00Z[UTC]", text).0
 }
 
 #[track_caller]
-fn all(table: &[(&str, &str)]) {
+fn assert_all(table: &[(&str, &str)]) {
     for (text, expected) in table {
-        assert_eq!(when(text).as_deref(), Some(*expected), "{text}");
+        assert_eq!(first_when(text).as_deref(), Some(*expected), "{text}");
     }
 }
 
 #[test]
 fn days_by_name() {
-    all(&[
+    // AGENT-10
+    assert_all(&[
         ("today", "2025-12-21"),
         ("tomorrow", "2025-12-22"),
         ("tommorow", "2025-12-22"),
@@ -91,7 +92,7 @@ fn days_by_name() {
 
 #[test]
 fn days_by_date() {
-    all(&[
+    assert_all(&[
         ("2026-01-05", "2026-01-05"),
         ("1/5", "2026-01-05"),
         ("12/31/2026", "2026-12-31"),
@@ -111,7 +112,7 @@ fn days_by_date() {
 
 #[test]
 fn weeks_and_months() {
-    all(&[
+    assert_all(&[
         ("this week", "2025-12-21"),
         ("next week", "2025-12-22"),
         ("the week after next", "2025-12-29"),
@@ -127,7 +128,8 @@ fn weeks_and_months() {
 
 #[test]
 fn distances() {
-    all(&[
+    // AGENT-10
+    assert_all(&[
         ("in two weeks", "2026-01-04"),
         ("in 3 days", "2025-12-24"),
         ("a week from tomorrow", "2025-12-29"),
@@ -143,7 +145,8 @@ fn distances() {
 
 #[test]
 fn times_of_day() {
-    all(&[
+    // AGENT-10
+    assert_all(&[
         ("at 3pm", "2025-12-21T15:00"),
         ("at 9", "2025-12-21T21:00"),
         ("at 8am", "2025-12-22T08:00"),
@@ -186,14 +189,14 @@ fn repetitions() {
         ("annually on May 5", "FREQ=YEARLY", Some("2026-05-05")),
         ("weekdays at 9", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR", Some("2025-12-22T09:00")),
     ] {
-        let (when, found) = at("2025-12-21T12:00:00Z[UTC]", text);
+        let (when, found) = first_at("2025-12-21T12:00:00Z[UTC]", text);
         assert_eq!(found.as_deref(), Some(rule), "{text}");
         assert_eq!(when.as_deref(), first, "{text}");
     }
 }
 
 #[test]
-fn words_that_only_look_like_dates_are_none() {
+fn similar_words_are_not_dates() {
     for text in [
         "buy sun screen",
         "the may flowers",
@@ -209,13 +212,19 @@ fn words_that_only_look_like_dates_are_none() {
         "version 2.5",
         "room 12",
     ] {
-        assert_eq!(at("2025-12-21T12:00:00Z[UTC]", text), (None, None), "{text}");
+        assert_eq!(first_at("2025-12-21T12:00:00Z[UTC]", text), (None, None), "{text}");
     }
 }
 
 #[test]
-fn hours_are_counted_on_the_clock_that_runs_through_a_change_of_time() {
-    // At 2:00 the clocks of Berlin go to 3:00.
-    assert_eq!(at("2026-03-29T01:30:00+01:00[Europe/Berlin]", "in one hour").0.as_deref(), Some("2026-03-29T03:30"));
-    assert_eq!(at("2026-03-28T12:00:00+01:00[Europe/Berlin]", "tomorrow at 3").0.as_deref(), Some("2026-03-29T15:00"));
+fn hour_offsets_cross_daylight_saving_changes() {
+    // Clocks in Berlin go from 2:00 to 3:00.
+    assert_eq!(
+        first_at("2026-03-29T01:30:00+01:00[Europe/Berlin]", "in one hour").0.as_deref(),
+        Some("2026-03-29T03:30")
+    );
+    assert_eq!(
+        first_at("2026-03-28T12:00:00+01:00[Europe/Berlin]", "tomorrow at 3").0.as_deref(),
+        Some("2026-03-29T15:00")
+    );
 }

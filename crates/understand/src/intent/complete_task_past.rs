@@ -1,26 +1,26 @@
-//! Tells verbs of finished chores from other verbs in the past tense: "bought milk" completes "buy milk", "wanted milk"
-//! completes nothing.
+//! Distinguishes verbs of finished chores from other past tenses: "bought milk" completes "buy milk", "wanted milk"
+//! completes no task.
 
 use crate::clause::Clause;
 use crate::lexicon;
 
-/// Whether the word says that a chore was done.
+/// Returns true if the word is the past tense of a chore.
 pub(super) fn is_chore(word: &str) -> bool {
     lexicon::complete_task::CHORES_DONE.contains(word)
 }
 
-/// Participles that are not the past tense: "the letter is written".
+/// Returns true for participles: "the letter is written". Excludes forms that are only past tenses.
 pub(super) fn is_participle(word: &str) -> bool {
     is_chore(word) && !lexicon::complete_task::NOT_PARTICIPLES.contains(word)
         || lexicon::complete_task::PARTICIPLES.contains(word)
 }
 
-/// Verbs that say little by themselves: only with the thing they were done to.
+/// Returns true for general verbs, which need a definite object.
 pub(super) fn is_plain_past(word: &str) -> bool {
     lexicon::complete_task::PLAIN_PASTS.contains(word)
 }
 
-/// Whether the word is a past tense, after "already" or "just".
+/// Returns true if the word is a past tense after "already" or "just": a known form or any word in "ed".
 pub(super) fn is_past(word: &str) -> bool {
     is_chore(word)
         || is_plain_past(word)
@@ -28,22 +28,22 @@ pub(super) fn is_past(word: &str) -> bool {
         || word.ends_with("ed") && word.len() > 3 && word != "need"
 }
 
-/// Words that end in "ed" and speak of what somebody felt, knew or began, or of a change and not of a chore.
-fn is_no_deed(word: &str) -> bool {
-    lexicon::complete_task::NO_DEEDS.contains(word)
+/// Returns true for words in "ed" that describe a feeling, a thought, a beginning or a change instead of a chore.
+fn is_not_deed(word: &str) -> bool {
+    lexicon::complete_task::NOT_CHORES.contains(word)
 }
 
-/// "defrosted", "trimmed": any verb in the past that can be a chore.
+/// Returns true for any past tense that can be a chore: "defrosted", "trimmed".
 pub(super) fn is_deed(word: &str) -> bool {
-    is_chore(word) || word.len() > 4 && word.ends_with("ed") && !is_no_deed(word)
+    is_chore(word) || word.len() > 4 && word.ends_with("ed") && !is_not_deed(word)
 }
 
-/// How many tokens a particle after the verb takes: "picked up the parcel".
+/// Returns 1 if the word is a particle after a verb ("picked up the parcel"), else 0.
 pub(super) fn particle_length(word: &str) -> usize {
     usize::from(matches!(word, "up" | "off" | "out" | "in" | "to" | "for" | "back" | "away" | "down" | "with"))
 }
 
-/// Words that say by themselves that something is finished; how many tokens they take at `i`.
+/// Returns the number of tokens of a word at `i` that means "finished".
 pub(super) fn finished_length(clause: &Clause, i: usize) -> Option<usize> {
     clause.phrase(i, lexicon::complete_task::FINISHED)
 }

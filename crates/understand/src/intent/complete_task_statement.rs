@@ -1,11 +1,12 @@
 //! Recognises complete_task in statements: "the laundry's sorted", "eggs bought", "I've called the plumber", "done!".
 
-use super::{Act, Guess, complete_task_past, grammar, verb_at};
+use super::{CommandAction, Guess, complete_task_past, grammar, verb_at};
 use crate::clause::Clause;
 use crate::lexicon;
 use crate::vocabulary::Noun;
 
-/// "… is done", "the car's been washed", "tax return filed".
+/// Recognises "… is done", "the car's been washed", "tax return filed", "that's the ironing finished". The subject
+/// begins at `i`. A command verb or a word that begins no statement does not match.
 pub(super) fn recognise(clause: &Clause, i: usize) -> Guess {
     if let Some(guess) = recognise_presented(clause, i) {
         return Some(guess);
@@ -16,17 +17,18 @@ pub(super) fn recognise(clause: &Clause, i: usize) -> Guess {
     recognise_with_verb(clause, i).or_else(|| recognise_bare(clause, i))
 }
 
-/// "that's the ironing finished", "that takes care of the claim", "they're both done".
+/// Recognises "that's the ironing finished", "that takes care of the claim", "they're both done". Returns `None` for
+/// questions and without a definite object after "that's".
 fn recognise_presented(clause: &Clause, i: usize) -> Guess {
     if let Some(n) = clause.phrase(i, lexicon::complete_task::TAKES_CARE_OF) {
-        return (i + n < clause.end).then_some((Act::Complete(i + n, clause.end), 0.7));
+        return (i + n < clause.end).then_some((CommandAction::Complete(i + n, clause.end), 0.7));
     }
     if let Some(n) = clause.phrase(i, lexicon::complete_task::BOTH_ARE)
-        && let Some(m) = done_at(clause, i + n + fill(clause, i + n))
-        && closes_statement(clause, i + n + fill(clause, i + n) + m)
-        && !clause.asked
+        && let Some(m) = done_length(clause, i + n + filler_length(clause, i + n))
+        && closes_statement(clause, i + n + filler_length(clause, i + n) + m)
+        && !clause.is_question
     {
-        return Some((Act::Complete(i, i + 1), 0.8));
+        return Some((CommandAction::Complete(i, i + 1), 0.8));
     }
     let n = clause.phrase(i, lexicon::complete_task::THAT_IS)?;
     let from = i + n;
@@ -34,16 +36,19 @@ fn recognise_presented(clause: &Clause, i: usize) -> Guess {
         return None;
     }
     let k = (from + 1..clause.end.min(from + 7))
-        .find(|k| done_at(clause, *k).is_some_and(|m| closes_statement(clause, k + m)))?;
-    (!clause.is_foreign() && !clause.asked).then_some((Act::Complete(from, k), 0.78))
+        .find(|k| done_length(clause, *k).is_some_and(|m| closes_statement(clause, k + m)))?;
+    (!clause.is_out_of_scope() && !clause.is_question).then_some((CommandAction::Complete(from, k), 0.78))
 }
 
-/// A word or participle that says "done" at `i`, with its particle.
-fn done_at(clause: &Clause, i: usize) -> Option<usize> {
-    complete_task_past::finished_length(clause, i).or_else(|| participle(clause, i))
+/// Returns the number of tokens of a word or participle at `i` that means "done", with its particle ("picked up").
+/// Returns `None` for any other word.
+fn done_length(clause: &Clause, i: usize) -> Option<usize> {
+    complete_task_past::finished_length(clause, i).or_else(|| participle_length(clause, i))
 }
 
-fn participle(clause: &Clause, i: usize) -> Option<usize> {
+/// Returns the number of tokens of a participle of a chore at `i`, with its particle. "called" counts only after "been"
+/// and not before "off".
+fn participle_length(clause: &Clause, i: usize) -> Option<usize> {
     let word = clause.at(i);
     let called = word == "called" && clause.before(i) == "been" && clause.at(i + 1) != "off";
     let deed = called
@@ -52,16 +57,20 @@ fn participle(clause: &Clause, i: usize) -> Option<usize> {
     (deed && i < clause.end).then(|| 1 + complete_task_past::particle_length(clause.at(i + 1)))
 }
 
-/// Words between "is" and "done" that change nothing.
-fn fill(clause: &Clause, i: usize) -> usize {
+/// Returns the number of filler tokens at `i` between "is" and "done", or 0.
+fn filler_length(clause: &Clause, i: usize) -> usize {
     clause.phrase(i, lexicon::complete_task::FILLERS).unwrap_or(0)
 }
 
-/// Whether nothing but a time, an "and" or a remark follows.
+/// Returns true if a statement can end before `i`: at the end of the clause, or before a date, a mark, "and" or a
+/// closing remark.
 pub(super) fn closes_statement(clause: &Clause, i: usize) -> bool {
     i >= clause.end || clause.date_at(i).is_some() || clause.phrase(i, lexicon::complete_task::TAILS).is_some()
 }
 
+/// Recognises a statement with a form of "be", "get" or "have" in its first nine tokens: "the fence is painted", "the
+/// laundry's sorted". "has" and "have" need "been". Explicit words ("done") match with higher confidence and in more
+/// contexts than participles. Returns `None` for words of other domains, and for questions with a participle.
 fn recognise_with_verb(clause: &Clause, i: usize) -> Guess {
     for k in i..clause.end.min(i + 9) {
         let word = clause.at(k);
@@ -70,23 +79,26 @@ fn recognise_with_verb(clause: &Clause, i: usize) -> Guess {
         if !be && !suffix {
             continue;
         }
-        let at = k + 1 + fill(clause, k + 1);
+        let at = k + 1 + filler_length(clause, k + 1);
         let been = !matches!(word, "has" | "have") || (k + 1..at).any(|m| clause.at(m) == "been");
-        if !done_at(clause, at).is_some_and(|n| been && closes_statement(clause, at + n)) {
+        if !done_length(clause, at).is_some_and(|n| been && closes_statement(clause, at + n)) {
             continue;
         }
         let sure = complete_task_past::finished_length(clause, at).is_some();
-        let other = if sure || grammar::is_definite(clause, i) { clause.is_elsewhere() } else { clause.is_foreign() };
+        let other =
+            if sure || grammar::is_definite(clause, i) { clause.is_other_domain() } else { clause.is_out_of_scope() };
         let general = !(sure || suffix || k <= i + 3 || grammar::is_definite(clause, i));
-        if other || general || clause.asked && !sure {
+        if other || general || clause.is_question && !sure {
             return None;
         }
-        return Some((Act::Complete(i, if suffix { k + 1 } else { k }), if sure { 0.8 } else { 0.64 }));
+        return Some((CommandAction::Complete(i, if suffix { k + 1 } else { k }), if sure { 0.8 } else { 0.64 }));
     }
     None
 }
 
-/// "gym done for today", "eggs bought".
+/// Recognises statements without a verb: "gym done for today", "eggs bought". The state follows within six tokens.
+/// Returns `None` if a pronoun or a mark precedes it, after "get", next to a deadline ("by Friday") or a repetition,
+/// and for other domains.
 fn recognise_bare(clause: &Clause, i: usize) -> Guess {
     let k = (i + 1..clause.end.min(i + 6)).find(|k| {
         let n = complete_task_past::finished_length(clause, *k).or_else(|| {
@@ -98,22 +110,24 @@ fn recognise_bare(clause: &Clause, i: usize) -> Guess {
     })?;
     let plain = |m: usize| clause.words.is_quoted(m) || clause.words.is_word(m) && !grammar::is_pronoun(clause.at(m));
     let sure = complete_task_past::finished_length(clause, k).is_some();
-    let told =
-        !(i..k).all(plain) || clause.asked && !sure || clause.at(k - 1) == "get" || clause.at(k - 1) == "getting";
+    let is_not_report =
+        !(i..k).all(plain) || clause.is_question && !sure || clause.at(k - 1) == "get" || clause.at(k - 1) == "getting";
     let list = clause.nouns_in(i..k).any(|noun| noun.plural && !sure);
     let timed = clause.dates.iter().any(|found| clause.at(found.tokens.start) == "by" || found.parts.repeat.is_some());
-    if told || list || timed || clause.is_foreign() || sure && k - i > 5 {
+    if is_not_report || list || timed || clause.is_out_of_scope() || sure && k - i > 5 {
         return None;
     }
-    Some((Act::Complete(i, k), if sure { 0.78 } else { 0.6 }))
+    Some((CommandAction::Complete(i, k), if sure { 0.78 } else { 0.6 }))
 }
 
-/// "I already paid the rent", "called mom", "I managed to reach the landlord": what was done names the task.
+/// Recognises an activity that names the task: "I already paid the rent", "called mom", "I managed to reach the
+/// landlord". Verbs of chores need an object. General verbs also need "I", "already" or a definite object. The object
+/// ends before a comma. Returns `None` for questions, the future, lists of tasks and most words of other domains.
 pub(super) fn recognise_deed(clause: &Clause, i: usize) -> Guess {
     let n = clause.phrase(i, lexicon::complete_task::DEED_LEADS).unwrap_or(0);
     if let Some(m) = clause.phrase(i + n, lexicon::complete_task::MANAGED).filter(|m| n > 0 && i + n + m < clause.end) {
-        let fits = !clause.asked && clause.end - i <= 14 && !wants_more(clause);
-        return fits.then_some((Act::Complete(i + n + m, before_comma(clause, i + n + m)), 0.66));
+        let fits = !clause.is_question && clause.end - i <= 14 && !excludes_report(clause);
+        return fits.then_some((CommandAction::Complete(i + n + m, end_before_comma(clause, i + n + m)), 0.66));
     }
     let sure = matches!(clause.before(i + n), "already" | "just" | "finally" | "now") && n > 0;
     let verb = clause.at(i + n);
@@ -127,57 +141,62 @@ pub(super) fn recognise_deed(clause: &Clause, i: usize) -> Guess {
     if !chore && !sure && !plain && !other && !lexicon::complete_task::ENTRY_DEEDS.contains(verb) {
         return None;
     }
-    let told = wants_more(clause) || !chore && !clause.dates.is_empty() && n == 0 || future(clause);
-    let past = (chore || plain || other) && !told && clause.end - i <= 10 || sure && complete_task_past::is_past(verb);
-    let removed = !chore && !sure && n > 0 && clause.has_noun() && !told;
-    // "paid" and its like need something that was paid, "called" somebody.
+    let is_not_report = excludes_report(clause) || !chore && !clause.dates.is_empty() && n == 0 || is_future(clause);
+    let past = (chore || plain || other) && !is_not_report && clause.end - i <= 10
+        || sure && complete_task_past::is_past(verb);
+    let removed = !chore && !sure && n > 0 && clause.has_noun() && !is_not_report;
+    // "paid" needs an object, "called" needs a person.
     let fits = (past || removed)
         && object < clause.end
-        && (!clause.is_foreign() || chore && (n > 0 || definite))
-        && !clause.asked;
+        && (!clause.is_out_of_scope() || chore && (n > 0 || definite))
+        && !clause.is_question;
     let named = clause.words.is_word(object) || clause.words.is_quoted(object);
     let listed = clause.noun_in(object..clause.end).is_some_and(|noun| noun.plural) || clause.at(object) == "me";
     (fits && named && !listed)
-        .then_some((Act::Complete(object, before_comma(clause, object)), if sure { 0.68 } else { 0.62 }))
+        .then_some((CommandAction::Complete(object, end_before_comma(clause, object)), if sure { 0.68 } else { 0.62 }))
 }
 
-/// "done!", "yep did it", "finished": of the task in hand. "DONE - call the lawyer", "\[x\] book flights", "essay ✔".
+/// Recognises a report without a task, about the task in context: "done!", "yep did it". Also check marks: "DONE - call
+/// the lawyer", "\[x\] book flights", "essay ✔". A task next to a sign such as "✔" has up to seven tokens. Returns
+/// `None` for most questions.
 pub(super) fn recognise_alone(clause: &Clause, i: usize) -> Guess {
     let only = |at: usize| {
         at >= clause.end
             || clause.date_at(at).is_some() && clause.dates.last().is_some_and(|found| found.tokens.end >= clause.end)
     };
-    if clause.phrase(i, lexicon::complete_task::ALONE).is_some_and(|n| only(i + n)) && !clause.asked {
-        return Some((Act::Finished, 0.75));
+    if clause.phrase(i, lexicon::complete_task::ALONE).is_some_and(|n| only(i + n)) && !clause.is_question {
+        return Some((CommandAction::Finished, 0.75));
     }
     let noun = clause.noun_at(i).filter(|noun| !noun.plural && noun.noun != Noun::List);
     if noun
         .is_some_and(|noun| complete_task_past::finished_length(clause, noun.end).is_some_and(|n| only(noun.end + n)))
-        && !clause.asked
+        && !clause.is_question
     {
-        return Some((Act::Finished, 0.72));
+        return Some((CommandAction::Finished, 0.72));
     }
     let boxed = clause.words.before(i) == "]" || clause.at(i) == "x" && clause.at(i + 1) == "]";
-    if boxed && (clause.opening..i + 2).any(|k| clause.words.at(k) == "x") {
-        return Some((Act::Complete(i + if clause.at(i) == "x" { 2 } else { 0 }, clause.end), 0.8));
+    if boxed && (clause.outer_start..i + 2).any(|k| clause.words.at(k) == "x") {
+        return Some((CommandAction::Complete(i + if clause.at(i) == "x" { 2 } else { 0 }, clause.end), 0.8));
     }
     let mark = (i..=clause.end.min(clause.words.len()))
         .find(|k| clause.words.phrase(*k, lexicon::complete_task::CHECK_MARKS).is_some())?;
     let about = if mark == i { i + 1..clause.end } else { i..mark.min(clause.end) };
-    let fits = !about.is_empty() && verb_at(clause, i).is_none() && !super::is_doing(clause, about.start) || mark == i;
-    (fits && !clause.asked && about.len() <= 7).then_some((Act::Complete(about.start, about.end), 0.75))
+    let fits =
+        !about.is_empty() && verb_at(clause, i).is_none() && !super::is_activity(clause, about.start) || mark == i;
+    (fits && !clause.is_question && about.len() <= 7).then_some((CommandAction::Complete(about.start, about.end), 0.75))
 }
 
-fn before_comma(clause: &Clause, from: usize) -> usize {
-    clause.seek(from, lexicon::grammar::CLAUSE_MARKS).map_or(clause.end, |(at, _)| at)
+/// Returns the position of the first comma or similar mark after `from`, or the end of the clause.
+fn end_before_comma(clause: &Clause, from: usize) -> usize {
+    clause.find_phrase(from, lexicon::grammar::CLAUSE_MARKS).map_or(clause.end, |(at, _)| at)
 }
 
-/// What tells that a remark about the past is not meant as news of a task.
-fn wants_more(clause: &Clause) -> bool {
-    clause.has(lexicon::complete_task::WANTS_MORE)
+/// Returns true if the clause contains words that exclude a report.
+fn excludes_report(clause: &Clause) -> bool {
+    clause.has(lexicon::complete_task::REQUEST_LEADS)
 }
 
-/// Whether a date that has not come yet is named.
-fn future(clause: &Clause) -> bool {
+/// Returns true if the clause refers to the future.
+fn is_future(clause: &Clause) -> bool {
     clause.has(lexicon::complete_task::FUTURE)
 }

@@ -1,38 +1,39 @@
-//! Recognises create_task where nothing asks for a task: "buy milk", "I have to call mum", "team lunch Dec 23 12:30",
-//! "sunscreen needs to go on the list".
+//! Recognises create_task without a request: "buy milk", "I have to call mum", "team lunch Dec 23 12:30", "sunscreen
+//! needs to go on the list".
 //!
-//! The confidence is low, because the task is only needed or named.
+//! The confidence is low, because the clause only mentions the task.
 
-use super::{Act, Guess, grammar, no_request};
+use super::{CommandAction, Guess, grammar, no_request};
 use crate::attributes;
 use crate::clause::Clause;
 use crate::command;
-use crate::create::Form;
+use crate::create::CreatePhrasing;
 use crate::lexicon;
 use crate::scope;
 use crate::vocabulary::Noun;
 
-/// Whether what is named at `i` can be done by somebody.
-pub(crate) fn is_doing(clause: &Clause, i: usize) -> bool {
+/// Returns true if an errand ("buy", "call") or another activity begins at `i`.
+pub(crate) fn is_activity(clause: &Clause, i: usize) -> bool {
     clause.phrase(i, lexicon::create_task::ERRANDS).is_some()
-        || clause.phrase(i, lexicon::create_task::DOINGS).is_some()
+        || clause.phrase(i, lexicon::create_task::ACTIVITIES).is_some()
 }
 
+/// Recognises an errand, a duty or a plan.
 pub(super) fn recognise(clause: &Clause) -> Guess {
     recognise_errand(clause).or_else(|| recognise_duty(clause)).or_else(|| recognise_plan(clause))
 }
 
-/// "Buy milk", "I have to call mom tomorrow": nothing asks for a task, but what is said is one. Errands are taken as
-/// they are, other doings only with a date or an urgency.
+/// Recognises errands: "Buy milk", "I must call mom tomorrow". Other activities need a date, a priority or "I need to".
+/// Returns `None` for questions, single words, and most objects of other domains.
 fn recognise_errand(clause: &Clause) -> Guess {
     let i = clause.start + clause.phrase(clause.start, lexicon::create_task::MUST).unwrap_or(0);
-    let asked = clause.asked
+    let asked = clause.is_question
         || i == clause.start && matches!(clause.words.before(i), "i" | "we")
         || clause.has(lexicon::create_task::ERRAND_STOPS);
     let urgent = (i + 1..clause.end).any(|k| attributes::priority_at(clause, k).is_some());
     let deadline = clause.dates.iter().any(|found| clause.at(found.tokens.start) == "by");
-    // "email Bob": the verb itself is of another trade, what it is about is not.
-    let other = clause.is_foreign() && (i + 1..clause.end).any(|k| scope::is_foreign(clause.at(k)));
+    // "email Bob" is an errand, although "email" belongs to another domain.
+    let other = clause.is_out_of_scope() && (i + 1..clause.end).any(|k| scope::is_out_of_scope_word(clause.at(k)));
     let needed = no_request::is_need(clause, i)
         && (clause.has(lexicon::create_task::BOOKED_DOINGS) || !other)
         && !matches!(clause.at(i + 1), "it" | "that");
@@ -46,95 +47,101 @@ fn recognise_errand(clause: &Clause) -> Guess {
     } else if errand {
         0.5
     } else {
-        command::NEED
+        command::NEED_CONFIDENCE
     };
-    (errand || (timed || needed) && is_doing(clause, i)).then_some((Act::Create(Form::Rest, i), confidence))
+    (errand || (timed || needed) && is_activity(clause, i))
+        .then_some((CommandAction::Create(CreatePhrasing::Rest, i), confidence))
 }
 
-/// "gotta wash the car", "tomorrow I have to submit the claims", "…, so I need to apply by July".
+/// Recognises duties: "gotta wash the car", "tomorrow I have to submit the claims", "…, so I need to apply by July".
+/// The activity needs an object, and a date, a priority, a tag or a definite object. A wish ("I want to …") also needs
+/// a deadline. Returns `None` for questions and for most activities of other domains.
 fn recognise_duty(clause: &Clause) -> Guess {
-    let at = deed_at(clause)?;
-    if asks(clause) || at >= clause.end || !clause.words.is_word(at) {
+    let at = duty_start(clause)?;
+    if is_question_about_duty(clause) || at >= clause.end || !clause.words.is_word(at) {
         return None;
     }
     let object = grammar::is_definite(clause, at + 1) || clause.end - at > 2;
     let timed = !clause.dates.is_empty()
         || (at..clause.end).any(|k| attributes::priority_at(clause, k).is_some() || clause.at(k) == "#");
-    let other = (at + 1..clause.end).any(|k| scope::is_foreign(clause.at(k))) && clause.is_foreign();
+    let other = (at + 1..clause.end).any(|k| scope::is_out_of_scope_word(clause.at(k))) && clause.is_out_of_scope();
     let late = clause.dates.iter().any(|found| matches!(clause.at(found.tokens.start), "by" | "before" | "on" | "due"));
-    let doing = is_doing(clause, at) || clause.phrase(at, lexicon::create_task::NEEDED_DOINGS).is_some();
+    let doing = is_activity(clause, at) || clause.phrase(at, lexicon::create_task::NEEDED_DOINGS).is_some();
     let known = doing && (timed || grammar::is_definite(clause, at + 1));
     let plain = known
         || !lexicon::create_task::VAGUE_DOINGS.contains(clause.at(at))
             && (timed || grammar::is_definite(clause, at + 1));
     let service = lexicon::create_task::SERVICES.contains(clause.at(at));
-    let abroad = (other || service) && !(timed && (late || clause.has(lexicon::create_task::BOOKED_DOINGS)));
+    let is_other_domain = (other || service) && !(timed && (late || clause.has(lexicon::create_task::BOOKED_DOINGS)));
     let wished = clause.before(at) == "wanna" || no_request::is_wish(clause, at) && !no_request::is_need(clause, at);
-    if !plain || !object || abroad || wished && !late {
+    if !plain || !object || is_other_domain || wished && !late {
         return None;
     }
-    Some((Act::Create(Form::Rest, at), if timed { 0.6 } else { command::NEED }))
+    Some((CommandAction::Create(CreatePhrasing::Rest, at), if timed { 0.6 } else { command::NEED_CONFIDENCE }))
 }
 
-/// Where what has to be done begins: after "I have to" and its like.
-fn deed_at(clause: &Clause) -> Option<usize> {
+/// Returns the start of the activity after "I have to" and similar phrases. In the middle of a clause, the phrase needs
+/// a link ("so"), an opener or a date.
+fn duty_start(clause: &Clause) -> Option<usize> {
     if let Some(n) = clause.phrase(clause.start, lexicon::create_task::DUTIES) {
         return Some(clause.start + n);
     }
     if no_request::is_wish(clause, clause.start) {
         return Some(clause.start);
     }
-    let (at, n) = clause.seek(clause.start, lexicon::create_task::DUTIES)?;
+    let (at, n) = clause.find_phrase(clause.start, lexicon::create_task::DUTIES)?;
     let linked = lexicon::create_task::DUTY_LINKS.contains(clause.before(at));
     let led = clause.phrase(clause.start, lexicon::create_task::DUTY_OPENERS).is_some();
     (linked || led || !clause.dates.is_empty()).then_some(at + n)
 }
 
-/// Whether a duty is only asked or talked about.
-fn asks(clause: &Clause) -> bool {
-    clause.asked
+/// Returns true if the clause only asks or talks about a duty.
+fn is_question_about_duty(clause: &Clause) -> bool {
+    clause.is_question
         || clause.has(lexicon::create_task::DUTY_QUESTIONS)
         || lexicon::create_task::DUTY_MESSAGES.contains(clause.at(clause.start))
         || lexicon::create_task::DUTY_VERBS.contains(clause.at(clause.start))
             && grammar::is_pronoun(clause.at(clause.start + 1))
 }
 
-/// "rotate the mattress on the first of the month", "team lunch Dec 23 12:30", "ship the parcel #errands": something
-/// short with a date, a tag or a priority and nothing that makes it a question or a remark.
+/// Recognises plans: "rotate the mattress on the first of the month", "team lunch Dec 23 12:30", "ship the parcel
+/// #errands". A plan has 2 to 16 tokens and a date, a tag, a priority or a heading ("for tomorrow: …"), and is not a
+/// question, a wish, a conversation or a search.
 fn recognise_plan(clause: &Clause) -> Guess {
     let i = clause.start;
     let long = clause.end - i;
-    let (from, told) = heading(clause, i);
+    let (from, has_heading) = heading_end(clause, i);
     let wished = no_request::is_wish(clause, i) && !no_request::is_need(clause, i);
-    if clause.has_noun() && !told
+    if clause.has_noun() && !has_heading
         || wished
-        || clause.asked
+        || clause.is_question
         || !(2..=16).contains(&long)
-        || clause.is_foreign() && !is_errand_abroad(clause, from)
+        || clause.is_out_of_scope() && !is_manual_errand(clause, from)
     {
         return None;
     }
-    let tagged = (i..clause.end).any(|k| clause.at(k) == "#" && clause.words.touches_next(k));
+    let tagged = (i..clause.end).any(|k| clause.at(k) == "#" && clause.words.is_adjacent_to_next(k));
     let urgent = (i..clause.end).any(|k| attributes::priority_at(clause, k).is_some());
     let timed = !clause.dates.is_empty();
     let spent = clause.dates.iter().map(|found| found.tokens.len()).sum::<usize>() >= long;
-    if !timed && !tagged && !urgent && !told || spent || speaks(clause, from) || is_search(clause) {
+    if !timed && !tagged && !urgent && !has_heading || spent || is_conversation(clause, from) || is_search(clause) {
         return None;
     }
-    Some((Act::Create(Form::Rest, from), if told { 0.6 } else { 0.52 }))
+    Some((CommandAction::Create(CreatePhrasing::Rest, from), if has_heading { 0.6 } else { 0.52 }))
 }
 
-/// Whether it looks for something to do or asks another service: "parties in Miami on Sunday", "a table for two at 8".
+/// Returns true for searches and requests to other services: "parties in Miami on Sunday", "a table for two at 8".
 fn is_search(clause: &Clause) -> bool {
-    let place = (clause.start + 1..clause.end)
+    let names_place = (clause.start + 1..clause.end)
         .any(|k| matches!(clause.before(k), "in" | "near" | "around") && grammar::is_name(clause, k));
     let asked =
-        (clause.opening..clause.start).any(|k| matches!(clause.words.at(k), "you" | "can" | "could" | "do" | "u"));
-    place || asked || clause.has(lexicon::create_task::SHOWS)
+        (clause.outer_start..clause.start).any(|k| matches!(clause.words.at(k), "you" | "can" | "could" | "do" | "u"));
+    names_place || asked || clause.has(lexicon::create_task::SEARCH_WORDS)
 }
 
-/// "for tomorrow: …", "due Thursday: …", "one thing for tomorrow: …".
-fn heading(clause: &Clause, i: usize) -> (usize, bool) {
+/// Returns the end of a heading with a date and a colon near `i`, and true if there is one: "for tomorrow: …", "due
+/// Thursday: …", "one thing for tomorrow: …". Returns `i` and false otherwise.
+fn heading_end(clause: &Clause, i: usize) -> (usize, bool) {
     let colon = (i + 1..clause.end.min(i + 6)).find(|k| clause.at(*k) == ":");
     match colon {
         Some(at) if clause.dates.iter().any(|found| found.tokens.end <= at) => (at + 1, true),
@@ -142,8 +149,8 @@ fn heading(clause: &Clause, i: usize) -> (usize, bool) {
     }
 }
 
-/// Words that a plan does not begin with or hold: whoever speaks so tells or asks something.
-fn speaks(clause: &Clause, from: usize) -> bool {
+/// Returns true if the words after `from` are conversation and not a plan.
+fn is_conversation(clause: &Clause, from: usize) -> bool {
     let opener = clause.phrase(from, lexicon::create_task::NOT_PLAN_OPENERS).is_some()
         && clause.phrase(from, lexicon::create_task::ERRANDS).is_none();
     let held = (from + 1..clause.end)
@@ -151,12 +158,13 @@ fn speaks(clause: &Clause, from: usize) -> bool {
     opener || held
 }
 
-/// "pay credit card on the 15th", "print the tickets on Thursday": what is done about other trades by hand.
-fn is_errand_abroad(clause: &Clause, i: usize) -> bool {
+/// Returns true for a manual errand in another domain: "pay credit card on the 15th", "print the tickets on Thursday".
+fn is_manual_errand(clause: &Clause, i: usize) -> bool {
     clause.phrase(i, lexicon::create_task::MANUAL_DOINGS).is_some() && !clause.has(lexicon::create_task::OTHER_DOMAINS)
 }
 
-/// "sunscreen needs to go on the holiday list", "lob some teabags on the list": what goes onto a list is new.
+/// Recognises additions to a list without a known verb: "sunscreen needs to go on the holiday list", "lob some teabags
+/// on the list". Returns `None` for questions, purchases and lists of other domains.
 pub(super) fn recognise_onto_list(clause: &Clause) -> Guess {
     let i = clause.start;
     let noun = clause.nouns_in(i..clause.end).find(|noun| noun.noun == Noun::List)?;
@@ -164,20 +172,20 @@ pub(super) fn recognise_onto_list(clause: &Clause) -> Guess {
         .rev()
         .find_map(|k| clause.phrase(k, lexicon::create_task::ON_THE).map(|n| (k, n)))
         .filter(|(at, _)| noun.at <= at + 4)?;
-    let asks = scope::is_order(clause)
+    let is_other_request = scope::is_purchase(clause)
         || grammar::is_pronoun(clause.at(i))
-        || clause.asked
-        || scope::is_media(clause)
-        || clause.is_elsewhere()
+        || clause.is_question
+        || scope::is_other_list(clause)
+        || clause.is_other_domain()
         || lexicon::create_task::NOT_TITLES.contains(clause.at(i))
         || clause.has(lexicon::create_task::NOT_ADDED);
-    if asks || noun.at == i || at == i {
+    if is_other_request || noun.at == i || at == i {
         return None;
     }
-    if let Some((k, _)) = clause.seek(i + 1, lexicon::create_task::GOES_ON).filter(|(k, n)| k + n == at) {
-        return Some((Act::Create(Form::Preamble, k), 0.7));
+    if let Some((k, _)) = clause.find_phrase(i + 1, lexicon::create_task::GOES_ON).filter(|(k, n)| k + n == at) {
+        return Some((CommandAction::Create(CreatePhrasing::Preamble, k), 0.7));
     }
     let plain = (i..at).all(|k| clause.words.is_word(k) || clause.words.is_quoted(k)) && at > i + 1 && at <= i + 6;
     let object = !crate::vocabulary::is_article(clause.at(i)) && clause.noun_in(i..at).is_none();
-    (plain && object && noun.end >= clause.end).then_some((Act::Create(Form::Add, i + 1), 0.6))
+    (plain && object && noun.end >= clause.end).then_some((CommandAction::Create(CreatePhrasing::Add, i + 1), 0.6))
 }

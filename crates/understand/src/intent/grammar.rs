@@ -1,4 +1,4 @@
-//! Phrase structure that several rules share: words that point to a task, definite noun phrases, subjects, passives.
+//! Phrase structure that several rules share: pronouns, definite noun phrases, subjects, passives.
 
 use std::ops::Range;
 
@@ -8,74 +8,79 @@ use crate::numbers;
 use crate::phrases::Phrases;
 use crate::vocabulary::{self, Noun};
 
-/// How many tokens "it", "that one", "them" take at `i`.
-pub(super) fn pointer(clause: &Clause, i: usize) -> Option<usize> {
-    if let Some(n) = bare_noun(clause, i) {
+/// Returns the number of tokens of a pronoun or a noun without a name at `i`: "it", "that one", "them", "the task".
+/// Returns `None` if "that" or "this" belongs to a noun ("that report") or to a date.
+pub(super) fn pronoun_length(clause: &Clause, i: usize) -> Option<usize> {
+    if let Some(n) = bare_noun_length(clause, i) {
         return Some(n);
     }
     let n = clause.phrase(i, lexicon::grammar::POINTERS).filter(|_| clause.date_at(i).is_none())?;
     let determiner = matches!(clause.at(i), "that" | "this" | "those" | "these" | "both") && n == 1;
     let alone = !clause.words.is_word(i + n)
         || i + n >= clause.end
-        || is_small(clause.at(i + n))
+        || is_function_word(clause.at(i + n))
         || clause.date_at(i + n).is_some();
     (!determiner || alone).then_some(n)
 }
 
-/// "the task", "that reminder", "my to-do": a word for a task that names none.
-fn bare_noun(clause: &Clause, i: usize) -> Option<usize> {
+/// Returns the number of tokens of a noun without a name at `i`: "the task", "that reminder", "my to-do". Returns
+/// `None` for lists, and if a name follows ("the task about …").
+fn bare_noun_length(clause: &Clause, i: usize) -> Option<usize> {
     let article = matches!(clause.at(i), "the" | "that" | "my" | "this" | "those" | "these");
     let noun = clause.noun_at(i + 1).filter(|noun| article && noun.noun != Noun::List)?;
     let alone = noun.end >= clause.end
         || !clause.words.is_word(noun.end)
-        || is_small(clause.at(noun.end)) && clause.at(noun.end) != "to" && clause.at(noun.end) != "for"
+        || is_function_word(clause.at(noun.end)) && clause.at(noun.end) != "to" && clause.at(noun.end) != "for"
         || matches!(clause.at(noun.end), "to" | "for")
             && clause.date_at(noun.end + 1).or(clause.date_at(noun.end)).is_some();
     alone.then_some(noun.end - i)
 }
 
-/// Words that begin no noun.
-fn is_small(word: &str) -> bool {
+/// Returns true for words that cannot begin a noun.
+fn is_function_word(word: &str) -> bool {
     lexicon::grammar::SMALL_WORDS.contains(word)
 }
 
-/// Whether a particular thing is named at `i`: "the …", "my …", a quoted title, a number, "it".
+/// Returns true if a definite object begins at `i`: "the …", "my …", "it", a quoted title, a number, a word for a task,
+/// or a capitalized word after the start of the clause.
 pub(super) fn is_definite(clause: &Clause, i: usize) -> bool {
     let word = clause.at(i);
     lexicon::grammar::DEFINITE.contains(word)
         || clause.words.is_quoted(i)
         || clause.noun_at(i).is_some()
-        || numbers::figures(word).is_some()
+        || numbers::parse_digits(word).is_some()
         || i > clause.start && is_name(clause, i)
 }
 
-/// A word with a capital, in a text that does not write all of its words so.
+/// Returns true if the word is capitalized and is not a date.
 pub(super) fn is_name(clause: &Clause, i: usize) -> bool {
     let capital = |i: usize| clause.words.text(i..i + 1).starts_with(char::is_uppercase);
     capital(i) && i < clause.end && clause.words.text(i..i + 1) != "I" && clause.date_at(i).is_none()
 }
 
-/// A word for a task or a reminder, not for a list, in the stretch.
+/// Returns true if the range contains a word for a task or a reminder. Lists do not count.
 pub(super) fn has_task(clause: &Clause, range: Range<usize>) -> bool {
     clause.nouns_in(range).any(|noun| noun.noun != Noun::List)
 }
 
-/// Whether "… one", "the one about …", "the second" or a word for a task stands in the stretch.
+/// Returns true if the range contains a word for a task or a reminder, or a word for an entry: "… one", "the second".
 pub(super) fn names_entry(clause: &Clause, range: Range<usize>) -> bool {
     has_task(clause, range.clone()) || range.into_iter().any(|i| lexicon::grammar::ENTRY_WORDS.contains(clause.at(i)))
 }
 
-/// The passive of one of these participles from `from` on: "has been moved", "needs to be pushed". Where it stands, and
-/// its length.
-pub(crate) fn passive(clause: &Clause, from: usize, participles: Phrases) -> Option<(usize, usize)> {
-    let (at, n) = clause.seek(from + 1, participles)?;
+/// Returns the position and the length of a passive with one of the participles: "has been moved", "needs to be
+/// pushed". It begins at or after `from`. Only the first participle after `from` is examined.
+pub(crate) fn find_passive(clause: &Clause, from: usize, participles: Phrases) -> Option<(usize, usize)> {
+    let (at, n) = clause.find_phrase(from + 1, participles)?;
     let be = (from.max(at.saturating_sub(3))..at)
         .find(|k| clause.phrase(*k, lexicon::grammar::PASSIVE_FORMS) == Some(at - k))?;
     Some((be, at + n - be))
 }
 
-/// The thing that a remark speaks about: "not feeling [the gym] today", "[the report] is more important".
-pub(super) fn subject(clause: &Clause, range: Range<usize>) -> Option<Range<usize>> {
+/// Returns the subject of a remark in the range: "not feeling [the gym] today", "[the report] is more important". It
+/// begins with an article, a quote or the first word, and ends before a verb, a date or a mark. Returns `None` if the
+/// range begins with a pronoun or a verb and contains no article or quote.
+pub(super) fn find_subject(clause: &Clause, range: Range<usize>) -> Option<Range<usize>> {
     let opens = |i: &usize| lexicon::grammar::SUBJECT_LEADS.contains(clause.at(*i)) || clause.words.is_quoted(*i);
     let own =
         |i: usize| clause.words.is_word(i) && !is_pronoun(clause.at(i)) && vocabulary::verb(clause.at(i)).is_none();
@@ -89,6 +94,7 @@ pub(super) fn subject(clause: &Clause, range: Range<usize>) -> Option<Range<usiz
     (end > start).then_some(start..end)
 }
 
+/// Returns true if the word is a pronoun.
 pub(super) fn is_pronoun(word: &str) -> bool {
     lexicon::grammar::PRONOUNS.contains(word)
 }

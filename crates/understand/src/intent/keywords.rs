@@ -1,37 +1,40 @@
-//! Recognises delete_task, complete_task, create_task or update_task by words anywhere in a clause about a task. The last
-//! rule: it is asked only where no other rule recognises the clause.
+//! Recognises delete_task, complete_task, create_task or update_task by keywords anywhere in a clause about a task.
+//! This is the last rule. It runs only if no other rule matches.
 
-use super::{Act, Guess};
+use super::{CommandAction, Guess};
 use crate::clause::Clause;
-use crate::create::Form;
+use crate::create::CreatePhrasing;
 use crate::lexicon;
-use crate::update::Change;
+use crate::update::UpdateKind;
 use crate::vocabulary::Noun;
 
-/// What is said about a task in words no rule knows: the words beside its name say what is to become of it.
+/// Recognises the intent by keywords anywhere in a clause with a determiner and a word for a task ("my … task").
+/// Confidence is 0.55 or 0.56. A date or a distance after the task is an update. Returns `None` for questions,
+/// opinions, lists and other domains.
 pub(super) fn recognise(clause: &Clause) -> Guess {
     let noun = clause.noun_in(clause.start..clause.end).filter(|noun| noun.noun != Noun::List)?;
     let own = (clause.start..noun.at).any(|k| lexicon::grammar::DETERMINERS.contains(clause.at(k)));
-    let question = clause.asked || lexicon::grammar::QUESTION_OPENERS.contains(clause.at(clause.start));
-    if !own || question || clause.is_foreign() || clause.has(lexicon::grammar::OPINIONS) {
+    let question = clause.is_question || lexicon::grammar::QUESTION_OPENERS.contains(clause.at(clause.start));
+    if !own || question || clause.is_out_of_scope() || clause.has(lexicon::grammar::OPINIONS) {
         return None;
     }
-    let end = clause.seek(noun.end, lexicon::complete_task::STATE_LEADS).map_or(clause.end, |(at, _)| at);
+    let end = clause.find_phrase(noun.end, lexicon::complete_task::STATE_LEADS).map_or(clause.end, |(at, _)| at);
     let start = (clause.start..noun.at).rev().find(|k| crate::vocabulary::is_article(clause.at(*k))).unwrap_or(noun.at);
     if clause.has(lexicon::delete_task::ANYWHERE) {
-        return Some((Act::Delete(start, end), 0.56));
+        return Some((CommandAction::Delete(start, end), 0.56));
     }
     if clause.has(lexicon::complete_task::ANYWHERE) {
-        return Some((Act::Complete(start, end), 0.56));
+        return Some((CommandAction::Complete(start, end), 0.56));
     }
-    // "I'd be interested in the tasks from last month": several, so a look at them is wanted.
+    // "I'd be interested in the tasks from last month" asks for a list.
     if noun.plural && !clause.has(lexicon::update_task::CHANGE_SIGNS) {
         return None;
     }
     if clause.has(lexicon::create_task::NEW_NOUN) && noun.at <= clause.start + 6 {
-        return Some((Act::Create(Form::Make, clause.start), 0.56));
+        return Some((CommandAction::Create(CreatePhrasing::Make, clause.start), 0.56));
     }
     let timed =
         clause.dates.iter().any(|found| found.tokens.start > noun.at) || clause.has(lexicon::update_task::DISTANCES);
-    (timed || clause.has(lexicon::update_task::ANYWHERE)).then_some((Act::Update(Change::Any, start, clause.end), 0.55))
+    (timed || clause.has(lexicon::update_task::ANYWHERE))
+        .then_some((CommandAction::Update(UpdateKind::Any, start, clause.end), 0.55))
 }

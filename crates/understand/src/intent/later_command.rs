@@ -1,35 +1,38 @@
-//! Recognises a command of any intent that does not stand first: "I'm tired, so please delete the gym task", "I need all my
-//! reminders cancelled", "the reminder for the party needs to be cancelled".
+//! Recognises a command of any intent that does not open the clause: "I'm tired, so please delete the gym task", "I
+//! need all my reminders cancelled", "the reminder for the party needs to be cancelled".
 
-use super::{Act, Guess, at, delete_task_colloquial, grammar, verb_at};
+use super::{CommandAction, Guess, delete_task_colloquial, grammar, recognise_at, verb_at};
 use crate::clause::Clause;
 use crate::courtesy;
-use crate::create::Form;
+use crate::create::CreatePhrasing;
 use crate::lexicon;
-use crate::update::Change;
+use crate::update::UpdateKind;
 use crate::vocabulary::{Noun, Verb};
 
-/// "I need all my reminders cancelled."
+/// Recognises "I need all my reminders cancelled", "I want the task moved to Friday" at `i`. Requires a word for a task
+/// and a participle after it.
 pub(super) fn recognise_wanted(clause: &Clause, i: usize) -> Guess {
     let n = clause.phrase(i, lexicon::create_task::WANT)?;
     let noun = clause.noun_in(i + n..clause.end)?;
-    if let Some((at, _)) = clause.seek(noun.at, lexicon::delete_task::PASSIVES) {
+    if let Some((at, _)) = clause.find_phrase(noun.at, lexicon::delete_task::PASSIVES) {
         let end = if at == noun.end { clause.end } else { at };
-        return Some((Act::Delete(i + n, end), 0.75));
+        return Some((CommandAction::Delete(i + n, end), 0.75));
     }
     if clause
-        .seek(noun.at, lexicon::update_task::PASSIVES)
+        .find_phrase(noun.at, lexicon::update_task::PASSIVES)
         .is_some_and(|(at, _)| clause.at(at + 1) == "to" || at + 1 == clause.end)
     {
-        return Some((Act::Update(Change::Any, i + n, clause.end), 0.75));
+        return Some((CommandAction::Update(UpdateKind::Any, i + n, clause.end), 0.75));
     }
     None
 }
 
-/// How many places of a clause are tried: no sentence needs more, and noise must not take long.
-const MOST_TRIES: usize = 24;
+/// Limits the number of positions tried in a clause, so that noise costs little time.
+const MAX_POSITIONS: usize = 24;
 
-/// A command after a preamble: "I'm tired, so please delete …", "on my list, add …".
+/// Recognises a command after a preamble: "I'm tired, so please delete …", "on my list, add …". The command follows a
+/// link, "please" or "you can", or is "remind" or "remember". Its confidence is 0.08 lower than at the start. The first
+/// match of at most [`MAX_POSITIONS`] positions wins. If "remind me" has no title, the preamble is the title.
 pub(super) fn recognise(clause: &Clause) -> Guess {
     if let Some(guess) = recognise_passive(clause) {
         return Some(guess);
@@ -44,33 +47,33 @@ pub(super) fn recognise(clause: &Clause) -> Guess {
             || courtesy::is_please(before)
             || matches!(clause.at(*i), "remind" | "remember")
     };
-    for i in (clause.start + 1..clause.end).filter(opens).take(MOST_TRIES) {
-        let from = courtesy::after(clause.words, i, clause.end);
+    for i in (clause.start + 1..clause.end).filter(opens).take(MAX_POSITIONS) {
+        let from = courtesy::skip_opening(clause.words, i, clause.end);
         let verb = verb_at(clause, from);
-        if clause.is_foreign()
+        if clause.is_out_of_scope()
             && verb.is_some()
-            && let Some(guess) = by_itself(clause, i, from)
+            && let Some(guess) = recognise_alone(clause, i, from)
         {
             return Some(guess);
         }
         if verb.is_none() && delete_task_colloquial::verb_length(clause, from).is_none() {
             continue;
         }
-        let Some((act, confidence)) = at(clause, from) else { continue };
-        if !message && stands(clause, i, from, act) {
-            return Some((act, confidence - 0.08));
+        let Some((action, confidence)) = recognise_at(clause, from) else { continue };
+        if !message && is_plain_command(clause, i, from, action) {
+            return Some((action, confidence - 0.08));
         }
         let remind = verb == Some(Verb::Remind) && matches!(clause.at(from + 1), "me" | "us");
         if remind || verb.is_some() && clause.has_noun() {
-            return Some((with_preamble(clause, from, act), confidence - 0.08));
+            return Some((use_preamble_as_title(clause, from, action), confidence - 0.08));
         }
     }
     None
 }
 
-/// Whether the command at `from` is plain without a word for a task: it follows a link, and a particular thing is its
-/// object.
-fn stands(clause: &Clause, i: usize, from: usize, act: Act) -> bool {
+/// Returns true if the command at `from` is clear without a word for a task. It must follow a link at `i` and most
+/// actions need a definite object. A deletion or completion also needs to have no date after it.
+fn is_plain_command(clause: &Clause, i: usize, from: usize, action: CommandAction) -> bool {
     let before = clause.before(i);
     let linked = lexicon::grammar::COMMAND_LINKS.contains(before)
         || clause.phrase(i, lexicon::grammar::YOU_CAN).is_some()
@@ -78,52 +81,57 @@ fn stands(clause: &Clause, i: usize, from: usize, act: Act) -> bool {
     let object = grammar::is_definite(clause, from + 1)
         || grammar::is_definite(clause, from + 2)
         || grammar::is_definite(clause, from + 3);
-    match act {
-        Act::Complete(..) if clause.at(from + 1) == "off" => linked,
-        Act::List(_) => linked && verb_at(clause, from) == Some(Verb::Show),
-        Act::Delete(..) | Act::Complete(..) => {
+    match action {
+        CommandAction::Complete(..) if clause.at(from + 1) == "off" => linked,
+        CommandAction::List(_) => linked && verb_at(clause, from) == Some(Verb::Show),
+        CommandAction::Delete(..) | CommandAction::Complete(..) => {
             linked && object && clause.dates.iter().all(|found| found.tokens.start < from)
         }
-        Act::Update(..) => linked && object,
-        Act::Create(Form::Add, _) => linked && verb_at(clause, from) == Some(Verb::Add),
+        CommandAction::Update(..) => linked && object,
+        CommandAction::Create(CreatePhrasing::Add, _) => linked && verb_at(clause, from) == Some(Verb::Add),
         _ => false,
     }
 }
 
-/// "my train got cancelled, so move the handover to 4": words of other trades in the remark do not count.
-fn by_itself(clause: &Clause, i: usize, from: usize) -> Guess {
+/// Recognises the command at `from` without its preamble: "my train got cancelled, so move the handover to 4". Words of
+/// other domains in the preamble do not count. `i` is the position after the link.
+fn recognise_alone(clause: &Clause, i: usize, from: usize) -> Guess {
     let part = Clause::new(clause.words, from..clause.end, clause.now);
-    if part.is_foreign() || part.start != from {
+    if part.is_out_of_scope() || part.start != from {
         return None;
     }
-    let (act, confidence) = at(&part, from)?;
-    stands(clause, i, from, act).then_some((act, confidence - 0.08))
+    let (action, confidence) = recognise_at(&part, from)?;
+    is_plain_command(clause, i, from, action).then_some((action, confidence - 0.08))
 }
 
-/// "I need to see the vet on Monday, remind me": what was said before is the title if nothing follows.
-fn with_preamble(clause: &Clause, from: usize, act: Act) -> Act {
+/// Returns the action at `from`, changed to use the preamble as the title if no title follows: "I need to see the vet
+/// on Monday, remind me". If the preamble names an existing task ("about the vet task"), it is a reminder for that
+/// task.
+fn use_preamble_as_title(clause: &Clause, from: usize, action: CommandAction) -> CommandAction {
     let about = clause.phrase(clause.start, lexicon::grammar::TOPIC_LEADS);
     let task = clause.nouns_in(clause.start..from).any(|noun| noun.noun == Noun::Task && !noun.plural);
-    if about.is_some() && task && matches!(act, Act::Create(Form::Remind, _)) {
-        return Act::Remind(clause.start);
+    if about.is_some() && task && matches!(action, CommandAction::Create(CreatePhrasing::Remind, _)) {
+        return CommandAction::Remind(clause.start);
     }
-    match act {
-        Act::Create(Form::Remind | Form::Make, body) if from > clause.start + 1 => {
+    match action {
+        CommandAction::Create(CreatePhrasing::Remind | CreatePhrasing::Make, body) if from > clause.start + 1 => {
             let dated = clause.dates.iter().filter(|found| found.tokens.start >= body);
             let spent = (body..clause.end)
                 .filter(|i| !dated.clone().any(|found| found.tokens.contains(i)))
                 .all(|i| !clause.words.is_word(i) || is_filler(clause, i));
-            if spent { Act::Create(Form::Preamble, from) } else { act }
+            if spent { CommandAction::Create(CreatePhrasing::Preamble, from) } else { action }
         }
-        act => act,
+        action => action,
     }
 }
 
+/// Returns true if the token at `i` is a number or a word that is no title.
 fn is_filler(clause: &Clause, i: usize) -> bool {
     lexicon::grammar::PREAMBLE_FILLERS.contains(clause.at(i)) || clause.at(i).bytes().all(|b| b.is_ascii_digit())
 }
 
-/// "The reminder for the party needs to be cancelled."
+/// Recognises "The reminder for the party needs to be cancelled", "can my reminder be moved to 5". The clause must
+/// begin with a determiner or a word for a task. The participle decides between a deletion and an update.
 fn recognise_passive(clause: &Clause) -> Guess {
     let noun = clause.noun_in(clause.start..clause.end)?;
     let modal = usize::from(matches!(clause.at(clause.start), "can" | "could" | "may" | "might" | "should" | "would"));
@@ -132,20 +140,20 @@ fn recognise_passive(clause: &Clause) -> Guess {
     if !first {
         return None;
     }
-    let be = |from: usize| clause.seek(from, lexicon::grammar::NEEDS_TO_BE).map_or(clause.end, |(at, _)| at);
-    if clause.seek(noun.end, lexicon::delete_task::PASSIVES).is_some()
+    let be = |from: usize| clause.find_phrase(from, lexicon::grammar::NEEDS_TO_BE).map_or(clause.end, |(at, _)| at);
+    if clause.find_phrase(noun.end, lexicon::delete_task::PASSIVES).is_some()
         || clause.phrase(clause.end.saturating_sub(1), lexicon::delete_task::PLAIN_VERBS).is_some()
     {
-        return Some((Act::Delete(start, be(noun.end)), 0.75));
+        return Some((CommandAction::Delete(start, be(noun.end)), 0.75));
     }
-    if clause.seek(noun.end, lexicon::update_task::PASSIVES).is_some() {
-        return Some((Act::Update(Change::Any, start, clause.end), 0.75));
+    if clause.find_phrase(noun.end, lexicon::update_task::PASSIVES).is_some() {
+        return Some((CommandAction::Update(UpdateKind::Any, start, clause.end), 0.75));
     }
-    if noun.noun != Noun::List && clause.seek(noun.end, lexicon::update_task::SHOULD_BE).is_some() {
-        return Some((Act::Update(Change::Any, clause.start, clause.end), 0.7));
+    if noun.noun != Noun::List && clause.find_phrase(noun.end, lexicon::update_task::SHOULD_BE).is_some() {
+        return Some((CommandAction::Update(UpdateKind::Any, clause.start, clause.end), 0.7));
     }
     if clause.has(lexicon::grammar::INSTEAD) {
-        return Some((Act::Update(Change::Instead, clause.start, clause.end), 0.7));
+        return Some((CommandAction::Update(UpdateKind::Instead, clause.start, clause.end), 0.7));
     }
     None
 }

@@ -1,39 +1,44 @@
 //! Recognises list_tasks by a noun phrase: "my tasks", "reminders for tomorrow", "walk me through my list". A singular
 //! noun is create_task: "a reminder for the game".
 
-use super::{Act, Guess, grammar};
-use crate::clause::{Clause, Named};
-use crate::create::Form;
+use super::{CommandAction, Guess, grammar};
+use crate::clause::{Clause, NounMention};
+use crate::create::CreatePhrasing;
 use crate::lexicon;
 use crate::scope;
 use crate::vocabulary::Noun;
 
-/// A clause without a verb: "my tasks", "reminders for tomorrow", "a reminder for the game".
+/// Recognises a clause without a verb of up to 14 tokens: "my tasks", "reminders for tomorrow". A singular noun with a
+/// title or alone creates a task: "a reminder for the game". Returns `None` for lists of other domains, purchases and
+/// feelings about tasks.
 pub(super) fn recognise_noun(clause: &Clause) -> Guess {
-    let noun =
-        clause.noun_in(clause.start..clause.end).filter(|_| !scope::is_media(clause) && !scope::is_order(clause))?;
+    let noun = clause
+        .noun_in(clause.start..clause.end)
+        .filter(|_| !scope::is_other_list(clause) && !scope::is_purchase(clause))?;
     let singular = !noun.plural && noun.noun != Noun::List;
     let turned = lexicon::list_tasks::NOT_NOUN_OPENERS.contains(clause.at(clause.start));
     if turned || grammar::is_pronoun(clause.at(clause.start)) && clause.has(lexicon::grammar::FEELINGS) {
         return None;
     }
     let wanted = clause.has(lexicon::create_task::NEED_A);
-    let told = matches!(clause.at(noun.end), "to" | "for" | "about" | "that" | ":");
+    let has_title = matches!(clause.at(noun.end), "to" | "for" | "about" | "that" | ":");
     let definite =
         (clause.start..noun.at).any(|i| matches!(clause.at(i), "my" | "the" | "all" | "any" | "that" | "this"));
-    if singular && (wanted || told && !definite && noun.at < clause.start + 4) || wanted && told && noun.plural {
-        return Some((Act::Create(Form::Make, clause.start), 0.75));
+    if singular && (wanted || has_title && !definite && noun.at < clause.start + 4)
+        || wanted && has_title && noun.plural
+    {
+        return Some((CommandAction::Create(CreatePhrasing::Make, clause.start), 0.75));
     }
     if singular && noun.end == clause.end && !definite {
-        return Some((Act::Create(Form::Make, clause.start), 0.55));
+        return Some((CommandAction::Create(CreatePhrasing::Make, clause.start), 0.55));
     }
-    let stated = clause.seek(noun.end, lexicon::grammar::MODALS);
-    let named = heads(clause, noun) && follows(clause, noun) && stated.is_none();
-    (named && clause.end - clause.start <= 14).then_some((Act::List(clause.start), 0.7))
+    let stated = clause.find_phrase(noun.end, lexicon::grammar::MODALS);
+    let named = is_head(clause, noun) && can_follow(clause, noun) && stated.is_none();
+    (named && clause.end - clause.start <= 14).then_some((CommandAction::List(clause.start), 0.7))
 }
 
-/// Whether the words before the noun belong to it: no article stands among them but at their head.
-fn heads(clause: &Clause, noun: Named) -> bool {
+/// Returns true if the words before the noun belong to it. An article is allowed only at the start.
+fn is_head(clause: &Clause, noun: NounMention) -> bool {
     let lead = clause.phrase(clause.start, lexicon::list_tasks::HEADS);
     let from = clause.start + lead.unwrap_or(0);
     let small = |i: usize| {
@@ -43,21 +48,27 @@ fn heads(clause: &Clause, noun: Named) -> bool {
         && !(from + 1..noun.at).any(|i| small(i) || grammar::is_pronoun(clause.at(i)) && clause.date_at(i).is_none())
 }
 
-/// Whether what follows the noun can belong to it: a date, "for …", "that …"; not a verb.
-fn follows(clause: &Clause, noun: Named) -> bool {
+/// Returns true if the words after the noun can belong to it: a date, "for …", "that …". Verbs cannot.
+fn can_follow(clause: &Clause, noun: NounMention) -> bool {
     noun.end >= clause.end
         || clause.date_at(noun.end).is_some()
         || clause.phrase(noun.end, lexicon::list_tasks::AFTER_NOUN).is_some()
         || clause.noun_at(noun.end).is_some()
 }
 
-/// Whatever else is said about one's list or one's tasks asks to see them: "walk me through my list".
+/// Recognises any other clause of up to 14 tokens about the list of the user as a list request: "walk me through my
+/// list". Requires a plural or a list, and a word such as "my". Confidence is 0.56.
 pub(super) fn recognise_own_list(clause: &Clause) -> Guess {
     let noun = clause.noun_in(clause.start..clause.end)?;
     let several = noun.plural || noun.noun == Noun::List;
     let own = clause.has(lexicon::list_tasks::OWN);
-    let told = lexicon::list_tasks::NOT_LIST_OPENERS.contains(clause.at(clause.start))
+    let has_title = lexicon::list_tasks::NOT_LIST_OPENERS.contains(clause.at(clause.start))
         || clause.has(lexicon::list_tasks::NOT_LIST_WORDS);
-    let fits = several && own && !told && !scope::is_media(clause) && !scope::is_order(clause) && !clause.is_foreign();
-    (fits && clause.end - clause.start <= 14).then_some((Act::List(clause.start), 0.56))
+    let fits = several
+        && own
+        && !has_title
+        && !scope::is_other_list(clause)
+        && !scope::is_purchase(clause)
+        && !clause.is_out_of_scope();
+    (fits && clause.end - clause.start <= 14).then_some((CommandAction::List(clause.start), 0.56))
 }

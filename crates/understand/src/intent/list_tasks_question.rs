@@ -1,16 +1,17 @@
 //! Recognises list_tasks in questions without a word for tasks: "what's left for today?", "am I behind on anything?".
 //!
-//! "What's left of the budget?" and "what do I need for lasagna?" are none: the question must be about something to do,
-//! and only a time, a tag or a place in the list may follow.
+//! The question must be about something to do. Only a time, a tag or a position in the list may follow. "What's left of
+//! the budget?" and "what do I need for lasagna?" do not match. The `asks_…` functions return the confidence, or `None`
+//! if the question at `i` does not match.
 
-use super::{Act, Guess, complete_task_past, grammar};
+use super::{CommandAction, Guess, complete_task_past, grammar};
 use crate::clause::Clause;
-use crate::labels;
 use crate::lexicon;
+use crate::tag_phrases;
 
-/// The question that begins at `i`.
+/// Recognises a question that begins at `i`. Returns `None` for words of other domains.
 pub(super) fn recognise(clause: &Clause, i: usize) -> Guess {
-    if clause.is_foreign() {
+    if clause.is_out_of_scope() {
         return None;
     }
     let found = asks_for_state(clause, i)
@@ -19,27 +20,29 @@ pub(super) fn recognise(clause: &Clause, i: usize) -> Guess {
         .or_else(|| asks_for_anything(clause, i))
         .or_else(|| asks_if_caught_up(clause, i))
         .or_else(|| asks_for_tag(clause, i));
-    found.map(|confidence| (Act::List(i), confidence))
+    found.map(|confidence| (CommandAction::List(i), confidence))
 }
 
-/// "what's in the home category", "stuff with the label music", "tag: admin".
+/// Matches questions by tag: "what's in the home category", "stuff with the label music", "tag: admin". Requires a word
+/// or mark for a tag and the name of one.
 fn asks_for_tag(clause: &Clause, i: usize) -> Option<f64> {
     clause.phrase(i, lexicon::list_tasks::TAGGED_ASKS).filter(|_| clause.has(lexicon::tags::SIGNS))?;
     let tag = |k: usize| {
-        labels::closing(clause, k, clause.end).is_some()
-            || labels::lead(clause, k, clause.end)
-                .is_some_and(|name| name < clause.end && labels::is_name(clause, name))
+        tag_phrases::closing_tag(clause, k, clause.end).is_some()
+            || tag_phrases::names_start(clause, k, clause.end)
+                .is_some_and(|name| name < clause.end && tag_phrases::is_tag_name(clause, name))
     };
     let first = lexicon::tags::NOUNS.contains(clause.at(i)) && matches!(clause.at(i + 1), ":" | "=");
     (first || (i + 1..clause.end).any(tag)).then_some(0.8)
 }
 
-/// Whether a question about tasks can end at `i`: with nothing, a time, or a word that only limits it.
+/// Returns true if a question about tasks can end at `i`: at the end, before a time, or before a limiting word.
 fn closes_question(clause: &Clause, i: usize) -> bool {
     i >= clause.end || clause.date_at(i).is_some() || clause.phrase(i, lexicon::list_tasks::QUESTION_TAILS).is_some()
 }
 
-/// "what's due", "what is left for today", "what's tagged work", "what is most pressing".
+/// Matches questions by status: "what's due", "what is left for today", "what's tagged work", "what is most pressing".
+/// The question must end after the status, a date or a limiting word, except after "tagged".
 fn asks_for_state(clause: &Clause, i: usize) -> Option<f64> {
     let short = matches!(clause.at(i), "what's" | "whats" | "which" | "wat's" | "who's" | "what're");
     let long = matches!(clause.at(i), "what" | "which")
@@ -65,7 +68,8 @@ fn asks_for_state(clause: &Clause, i: usize) -> Option<f64> {
     (closed && !vague || tagged).then_some(0.88)
 }
 
-/// "what do I have to do today", "what needs doing", "what have I got on tomorrow".
+/// Matches questions about duties: "what do I have to do today", "what needs doing", "what have I got on tomorrow". The
+/// question has at most 16 tokens.
 fn asks_for_duties(clause: &Clause, i: usize) -> Option<f64> {
     let duty = |at: usize| {
         clause.phrase(at, lexicon::list_tasks::DUTIES).is_some_and(|n| {
@@ -83,12 +87,13 @@ fn asks_for_duties(clause: &Clause, i: usize) -> Option<f64> {
     (found && !other && clause.end - i <= 16).then_some(0.85)
 }
 
-/// "when am I supposed to call the notary", "who was I meant to invite", "when do I need to pay the council tax".
+/// Matches questions about one duty: "when am I supposed to call the notary", "who was I meant to invite", "when do I
+/// need to pay the council tax". In the present tense of "have to", only "when" with "the" or "my" matches.
 fn asks_for_duty(clause: &Clause, i: usize) -> Option<f64> {
     if !lexicon::list_tasks::QUESTION_WORDS.contains(clause.at(i)) {
         return None;
     }
-    let (at, n) = clause.seek(i + 1, lexicon::list_tasks::SUPPOSED).filter(|(at, _)| *at <= i + 4)?;
+    let (at, n) = clause.find_phrase(i + 1, lexicon::list_tasks::SUPPOSED).filter(|(at, _)| *at <= i + 4)?;
     let now = clause.words.phrase(at, lexicon::list_tasks::DO_I_HAVE_TO).is_some();
     let own = (at + n..clause.end).any(|k| matches!(clause.at(k), "the" | "my")) && clause.at(i) == "when";
     let essay = clause.at(at) == "i" && clause.at(at + 1) == "got";
@@ -97,20 +102,21 @@ fn asks_for_duty(clause: &Clause, i: usize) -> Option<f64> {
     (fits && at + n < clause.end).then_some(0.7)
 }
 
-/// "anything due?", "do I have anything about the dentist", "got anything for me today".
+/// Matches questions with "anything": "anything due?", "do I have anything about the dentist", "got anything for me
+/// today".
 fn asks_for_anything(clause: &Clause, i: usize) -> Option<f64> {
     let n = clause.phrase(i, lexicon::list_tasks::ANYTHING)?;
     let whole = clause.phrase(i, lexicon::list_tasks::MISSED).is_some();
     let after = i + n + usize::from(matches!(clause.at(i + n), "still" | "else" | "really" | "that's" | "big"));
     let fits =
         clause.phrase(after, lexicon::list_tasks::ANYTHING_TAILS).is_some() || clause.date_at(after).is_some() || whole;
-    let vague = matches!(clause.at(i), "nothing" | "something" | "got") && !clause.asked && clause.at(i) != "got"
+    let vague = matches!(clause.at(i), "nothing" | "something" | "got") && !clause.is_question && clause.at(i) != "got"
         || matches!(clause.at(after), "to" | "on" | "for" | "with") && matches!(clause.at(i), "something" | "nothing")
-        || clause.phrase(after, lexicon::list_tasks::ANYTHING_ELSEWHERE).is_some();
+        || clause.phrase(after, lexicon::list_tasks::ANYTHING_OTHER_DOMAINS).is_some();
     (fits && !vague).then_some(0.8)
 }
 
-/// "am I all caught up", "is everything done for today", "is that all".
+/// Matches questions about completeness: "am I all caught up", "is everything done for today", "is that all".
 fn asks_if_caught_up(clause: &Clause, i: usize) -> Option<f64> {
     let n = clause.phrase(i, lexicon::list_tasks::CAUGHT_UP)?;
     let after = i + n + clause.phrase(i + n, lexicon::list_tasks::CAUGHT_UP_WITH).unwrap_or(0);
@@ -119,8 +125,9 @@ fn asks_if_caught_up(clause: &Clause, i: usize) -> Option<f64> {
         .then_some(0.72)
 }
 
-/// Entries of the list without a word for a task: "the overdue ones", "things due on Saturday", "stuff to do",
-/// "everything tagged garden", "overdue?".
+/// Returns true if entries are named without a word for a task from `i` on: "the overdue ones", "things due on
+/// Saturday", "stuff to do", "everything tagged garden", "overdue?". A word for things needs a limit, a date or a tag
+/// next to it.
 pub(super) fn names_entries(clause: &Clause, i: usize) -> bool {
     let mut at = i;
     let mut limited = false;
@@ -152,17 +159,18 @@ pub(super) fn names_entries(clause: &Clause, i: usize) -> bool {
         || (dated || tag) && !matches!(clause.at(at), "one" | "work" | "anything" | "what")
 }
 
-/// A noun phrase that names entries, standing alone.
+/// Recognises a noun phrase that names entries: "the overdue ones". A pronoun or a word for "finished" alone does not
+/// match. Another state of up to two tokens ("urgent") matches only as a question. Returns `None` for other domains.
 pub(super) fn recognise_fragment(clause: &Clause) -> Guess {
     let i = clause.start + clause.phrase(clause.start, lexicon::list_tasks::FRAGMENT_LEADS).unwrap_or(0);
     if clause.phrase(clause.start, lexicon::list_tasks::FRAGMENTS).is_some() && i < clause.end {
-        return Some((Act::List(i), 0.75));
+        return Some((CommandAction::List(i), 0.75));
     }
     let state = complete_task_past::finished_length(clause, i).is_some() || grammar::is_pronoun(clause.at(i));
     let done =
         matches!(clause.at(i), "done" | "finished" | "completed" | "due" | "urgent" | "important" | "late" | "other")
-            && !clause.asked
+            && !clause.is_question
             && clause.end - i <= 2;
     let alone = state && clause.end - i < 2;
-    (!alone && !done && !clause.is_foreign() && names_entries(clause, i)).then_some((Act::List(i), 0.66))
+    (!alone && !done && !clause.is_out_of_scope() && names_entries(clause, i)).then_some((CommandAction::List(i), 0.66))
 }

@@ -1,7 +1,11 @@
-//! Decides which intent a clause has.
+//! Decides the intent of a clause.
 //!
-//! Each module recognises the intent that it is named after; its first lines list examples. The first command in a
-//! clause counts: the words after "remind me to" are a title, whatever verbs stand in it.
+//! Each module recognises the intent in its name; its header lists examples. The first command of a clause decides.
+//! Words after "remind me to" are a title, even if they contain other verbs.
+//!
+//! Conventions of the rules in this module: `i` is the token at which the command or the examined words begin. A
+//! `recognise…` function returns the action with its confidence from 0 to 1, or `None` if the rule does not match. The
+//! positions in an action are token positions; ends are exclusive. No rule changes the clause.
 
 mod complete_task;
 mod complete_task_past;
@@ -27,73 +31,87 @@ mod update_task_phrasal;
 mod update_task_statement;
 
 use crate::clause::Clause;
-use crate::create::Form;
+use crate::create::CreatePhrasing;
 use crate::lexicon;
 use crate::scope;
-use crate::update::Change;
+use crate::update::UpdateKind;
 use crate::vocabulary::{self, Verb};
-pub(crate) use create_task::to_reminder;
-pub(crate) use create_task_implied::is_doing;
-pub(crate) use grammar::passive;
-use model::Verdict;
+pub(crate) use create_task::added_reminder_start;
+pub(crate) use create_task_implied::is_activity;
+pub(crate) use grammar::find_passive;
+use model::IntentDecision;
 
-/// What is asked, and the tokens its object lies in.
+/// The requested action, with the token range or the start of its object.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Act {
+pub(crate) enum CommandAction {
     Undo,
-    Create(Form, usize),
+    /// A new task. The position is the one after the command verb, see [`CreatePhrasing`].
+    Create(CreatePhrasing, usize),
+    /// A listing. The position is the start of the filters.
     List(usize),
-    /// A question about one task.
+    /// A question about the status of one task.
     Check(usize, usize),
     Complete(usize, usize),
-    /// "done!": the task in hand.
+    /// "done!": completes the task in context.
     Finished,
     Delete(usize, usize),
-    Update(Change, usize, usize),
-    /// A reminder for a task that exists.
+    /// A change. The range contains the task and, for most kinds, the new value.
+    Update(UpdateKind, usize, usize),
+    /// A reminder for an existing task. The position is the start of its name and the time.
     Remind(usize),
 }
 
-/// An act and how sure it is.
-pub(crate) type Guess = Option<(Act, f64)>;
+/// An action and the confidence of the rule that recognised it. `None` means that the clause contains no command.
+pub(crate) type Guess = Option<(CommandAction, f64)>;
 
-pub(crate) fn decide(clause: &Clause) -> Verdict {
+/// Decides the intent of a clause with the rules and the model. The guess is `None` for code, for clauses that request
+/// nothing, and for questions about a change. The model may replace the guess of the rules, but not turn the
+/// description of a new task into an update.
+pub(crate) fn decide(clause: &Clause) -> IntentDecision {
     if no_request::is_no_request(clause) || scope::is_code(clause) {
-        return Verdict::without_model(None);
+        return IntentDecision::without_model(None);
     }
-    let ruled = by_rules(clause);
-    let mut verdict = model::settle(clause, ruled);
-    if describes_new(clause, ruled, verdict.guess) {
-        verdict = Verdict::without_model(ruled);
+    let ruled = recognise_by_rules(clause);
+    let mut decision = model::apply_model(clause, ruled);
+    if describes_new(clause, ruled, decision.guess) {
+        decision = IntentDecision::without_model(ruled);
     }
-    let guess = no_request::reject_questions(clause, verdict.guess);
-    if guess == verdict.guess { verdict } else { Verdict::without_model(guess) }
+    let guess = no_request::reject_questions(clause, decision.guess);
+    if guess == decision.guess { decision } else { IntentDecision::without_model(guess) }
 }
 
-/// What the rules make of a clause that wants something.
-pub(crate) fn by_rules(clause: &Clause) -> Guess {
+/// Returns the guess of the rules, without the model. Undo is checked first, then questions about one task, then
+/// commands.
+pub(crate) fn recognise_by_rules(clause: &Clause) -> Guess {
     if undo::is_undo(clause) {
-        return Some((Act::Undo, 0.97));
+        return Some((CommandAction::Undo, 0.97));
     }
-    no_request::recognise_question(clause).or_else(|| asked_for(clause)).or_else(|| added(clause))
+    no_request::recognise_question(clause)
+        .or_else(|| recognise_request(clause))
+        .or_else(|| recognise_added_task(clause))
 }
 
-/// "add edit photos": what is to be done is a task, whatever trade it is of.
-fn added(clause: &Clause) -> Guess {
+/// Recognises an added activity in any domain: "add edit photos". Requires a verb of an activity or a command after
+/// "add", and a further word.
+fn recognise_added_task(clause: &Clause) -> Guess {
     let body = clause.start + 1;
-    let doing = body + 1 < clause.end && (is_doing(clause, body) || verb_at(clause, body).is_some());
-    (doing && clause.at(clause.start) == "add").then_some((Act::Create(Form::Add, body), 0.86))
+    let doing = body + 1 < clause.end && (is_activity(clause, body) || verb_at(clause, body).is_some());
+    (doing && clause.at(clause.start) == "add").then_some((CommandAction::Create(CreatePhrasing::Add, body), 0.86))
 }
 
-/// A command that stands first and is as sure as this is not looked behind.
-const SURE: f64 = 0.86;
+/// A command at the start with at least this confidence ends the search.
+const CERTAIN_CONFIDENCE: f64 = 0.86;
 
-fn asked_for(clause: &Clause) -> Guess {
-    let first = at(clause, clause.start);
-    if first.is_some_and(|(_, confidence)| confidence >= SURE) {
+/// Returns the first match of the rules in the order of their priority. A certain command at the start of the clause
+/// ends the search. A weak completion at the start ("… is washed") gives way to a later command. The last rules
+/// recognise noun phrases, mentioned tasks and keywords with low confidence.
+fn recognise_request(clause: &Clause) -> Guess {
+    let first = recognise_at(clause, clause.start);
+    if first.is_some_and(|(_, confidence)| confidence >= CERTAIN_CONFIDENCE) {
         return first;
     }
-    let stated = first.filter(|(act, confidence)| *confidence >= 0.7 || !matches!(act, Act::Complete(..)));
+    let stated =
+        first.filter(|(action, confidence)| *confidence >= 0.7 || !matches!(action, CommandAction::Complete(..)));
     trailing_command::recognise(clause)
         .or(stated)
         .or_else(|| first.and_then(|_| later_command::recognise(clause)))
@@ -110,37 +128,39 @@ fn asked_for(clause: &Clause) -> Guess {
         .or_else(|| list_tasks_noun::recognise_own_list(clause))
 }
 
-/// "add the report and make it urgent": the model may take what is said of a new task for a change of an old one.
+/// Returns true if the model takes a description of a new task for an update: "add the report and make it urgent".
+/// `ruled` is the guess of the rules, `settled` the one after the model.
 fn describes_new(clause: &Clause, ruled: Guess, settled: Guess) -> bool {
-    let create = matches!(ruled, Some((Act::Create(..), sure)) if sure >= 0.85);
+    let create = matches!(ruled, Some((CommandAction::Create(..), sure)) if sure >= 0.85);
     create
-        && matches!(settled, Some((Act::Update(..), _)))
-        && clause.seek(clause.start + 2, lexicon::create_task::DESCRIPTIONS).is_some()
+        && matches!(settled, Some((CommandAction::Update(..), _)))
+        && clause.find_phrase(clause.start + 2, lexicon::create_task::DESCRIPTIONS).is_some()
 }
 
-/// The command that begins at `i`.
-fn at(clause: &Clause, i: usize) -> Guess {
+/// Recognises the command that begins at `i`. A quoted passage begins no command. The verbs "remind", "add" and "show"
+/// are checked by fewer rules.
+fn recognise_at(clause: &Clause, i: usize) -> Guess {
     if clause.words.is_quoted(i) {
         return None;
     }
     let fetches = matches!(clause.at(i), "get" | "pull" | "bring" | "open");
     if !fetches && matches!(verb_at(clause, i), Some(Verb::Remind | Verb::Add | Verb::Show)) {
         return update_task_phrasal::recognise(clause, i)
-            .or_else(|| by_opening(clause, i))
-            .or_else(|| by_verb(clause, i));
+            .or_else(|| recognise_opening(clause, i))
+            .or_else(|| recognise_verb(clause, i));
     }
     later_command::recognise_wanted(clause, i)
         .or_else(|| update_task_statement::recognise_end_of_repeat(clause, i))
         .or_else(|| update_task_phrasal::recognise(clause, i))
-        .or_else(|| by_opening(clause, i))
+        .or_else(|| recognise_opening(clause, i))
         .or_else(|| delete_task_colloquial::recognise(clause, i))
         .or_else(|| complete_task::recognise_wrap_up(clause, i))
         .or_else(|| complete_task::recognise_done(clause, i))
-        .or_else(|| by_verb(clause, i))
+        .or_else(|| recognise_verb(clause, i))
 }
 
-/// Recognises a command by its opening phrase: "remember to …", "get rid of …", "todo: …".
-fn by_opening(clause: &Clause, i: usize) -> Guess {
+/// Recognises a command by its opening phrase at `i`: "remember to …", "get rid of …", "todo: …".
+fn recognise_opening(clause: &Clause, i: usize) -> Guess {
     update_task_opening::recognise_note(clause, i)
         .or_else(|| update_task_opening::recognise_filing(clause, i))
         .or_else(|| update_task_opening::recognise_statement(clause, i))
@@ -152,13 +172,17 @@ fn by_opening(clause: &Clause, i: usize) -> Guess {
         .or_else(|| create_task_opening::recognise_reminder_noun(clause, i))
 }
 
+/// Returns the command verb at `i`, or `None` if the word is no command verb or beyond the clause.
 fn verb_at(clause: &Clause, i: usize) -> Option<Verb> {
     if i < clause.end { vocabulary::verb(clause.at(i)) } else { None }
 }
 
-fn by_verb(clause: &Clause, i: usize) -> Guess {
-    let update =
-        |change, confidence| (!clause.is_foreign()).then_some((Act::Update(change, i + 1, clause.end), confidence));
+/// Recognises a command by its verb at `i`. "rename", "reopen" and "tag" do not match if the clause is about another
+/// domain, unless "as", "with" or "under" follows "tag". Returns `None` if the word is no command verb.
+fn recognise_verb(clause: &Clause, i: usize) -> Guess {
+    let update = |change, confidence| {
+        (!clause.is_out_of_scope()).then_some((CommandAction::Update(change, i + 1, clause.end), confidence))
+    };
     match verb_at(clause, i)? {
         Verb::Remind => create_task::recognise_remind(clause, i),
         Verb::Add => create_task::recognise_add(clause, i),
@@ -170,12 +194,12 @@ fn by_verb(clause: &Clause, i: usize) -> Guess {
         Verb::Complete => complete_task::recognise(clause, i),
         Verb::Mark => complete_task::recognise_mark(clause, i),
         verb @ (Verb::Change | Verb::Move) => update_task::recognise(clause, i, verb),
-        Verb::Rename if scope::is_thing(clause, i + 1) => None,
-        Verb::Rename => update(Change::Title, 0.93),
+        Verb::Rename if scope::is_other_thing(clause, i + 1) => None,
+        Verb::Rename => update(UpdateKind::Title, 0.93),
         Verb::Tag if clause.has(lexicon::update_task::TAG_LINKS) => {
-            Some((Act::Update(Change::Tags, i + 1, clause.end), 0.9))
+            Some((CommandAction::Update(UpdateKind::Tags, i + 1, clause.end), 0.9))
         }
-        Verb::Tag => update(Change::Tags, 0.9),
-        Verb::Reopen => update(Change::Reopen, 0.9),
+        Verb::Tag => update(UpdateKind::Tags, 0.9),
+        Verb::Reopen => update(UpdateKind::Reopen, 0.9),
     }
 }

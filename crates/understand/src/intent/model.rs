@@ -1,104 +1,114 @@
-//! A linear model of intents: hashed words and pieces of words with weights that were learnt from examples.
+//! A linear intent model: hashed words and character n-grams with learnt weights.
 //!
-//! It sees what no rule names, and weighs what the rules say: their guess is one of its features. Sums are of whole
-//! numbers, and the exponential is our own, so that every machine reads the same. `crates/trainer` makes the weights.
+//! The guess of the rules is one of its features. Sums use integers, and the exponential function is our own, so
+//! results are equal on all platforms. `crates/trainer` produces the weights.
 
-use super::{Act, Guess, no_request};
+use super::{CommandAction, Guess, no_request};
 use crate::clause::Clause;
 use crate::command;
-use crate::create::Form;
+use crate::create::CreatePhrasing;
 use crate::lexicon;
-use crate::tokens::Kind;
-use crate::update::Change;
+use crate::tokens::TokenKind;
+use crate::update::UpdateKind;
 use crate::vocabulary::{self, Noun, Verb};
 
-/// What the model tells apart.
+/// The classes of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Class {
+pub(crate) enum IntentClass {
     Create,
     List,
     Complete,
     Delete,
     Update,
+    /// No command.
     Other,
 }
 
-impl Class {
+impl IntentClass {
     pub(crate) const ALL: [Self; CLASSES] =
         [Self::Create, Self::List, Self::Complete, Self::Delete, Self::Update, Self::Other];
 
-    /// What a guess of the rules amounts to; what is no business of the model is `None`.
-    pub(crate) fn of(guess: &Guess) -> Option<Self> {
+    /// Returns the class of a guess, or `None` for undo, which the model does not classify. No guess is
+    /// [`Self::Other`].
+    pub(crate) fn from_guess(guess: &Guess) -> Option<Self> {
         Some(match guess {
             None => Self::Other,
-            Some((Act::Undo, _)) => return None,
-            Some((Act::Create(..) | Act::Remind(_), _)) => Self::Create,
-            Some((Act::List(_) | Act::Check(..), _)) => Self::List,
-            Some((Act::Complete(..) | Act::Finished, _)) => Self::Complete,
-            Some((Act::Delete(..), _)) => Self::Delete,
-            Some((Act::Update(..), _)) => Self::Update,
+            Some((CommandAction::Undo, _)) => return None,
+            Some((CommandAction::Create(..) | CommandAction::Remind(_), _)) => Self::Create,
+            Some((CommandAction::List(_) | CommandAction::Check(..), _)) => Self::List,
+            Some((CommandAction::Complete(..) | CommandAction::Finished, _)) => Self::Complete,
+            Some((CommandAction::Delete(..), _)) => Self::Delete,
+            Some((CommandAction::Update(..), _)) => Self::Update,
         })
     }
 }
 
+/// The number of classes.
 pub const CLASSES: usize = 6;
 
-/// A power of two: features beyond it share weights.
+/// The number of weight buckets, a power of two. Features with equal indexes share weights.
 pub const BUCKETS: usize = 1 << 16;
 
-/// A header (see [`HEADER`]), then a signed byte for each class of each bucket.
+/// A header of [`HEADER_LEN`] bytes, then a signed byte for each class of each bucket.
 static WEIGHTS: &[u8] = include_bytes!("weights.bin");
 
-/// [`MAGIC`], then how many units of weight make one unit of log odds, as a little-endian number of 4 bytes.
-pub const HEADER: usize = 8;
+/// The length of the header in bytes: [`MAGIC`], then the number of weight units for one unit of log odds as a
+/// little-endian `u32`.
+pub const HEADER_LEN: usize = 8;
 
-/// To be changed with every change of the features.
+/// The version of the weights. Must change whenever the features change.
 pub const MAGIC: [u8; 4] = *b"adj1";
 
-/// Words of a clause that are looked at; a sentence that goes on has said what it wants.
-const LONGEST: usize = 48;
+/// The number of units of a clause that yield features. The rest of a long sentence is ignored.
+const MAX_UNITS: usize = 48;
 
-/// How much speaks for each class.
+/// The sum of weights for each class.
 ///
-/// The weights of a feature lie side by side, so they are added in two words of four lanes each, every byte as what it
-/// is above -128; a lane holds 256 of them before it has to be emptied.
+/// The weights of a feature are adjacent, so they are added in two words of four lanes. Each byte is added with an
+/// offset of 128. A lane holds 256 of them before a flush.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Scores {
+pub(crate) struct IntentScores {
+    /// The flushed sums.
     sums: [i32; CLASSES],
+    /// The lanes of the classes 0, 2 and 4.
     even: u64,
+    /// The lanes of the classes 1, 3 and 5.
     odd: u64,
+    /// The number of features in the lanes.
     pending: i32,
 }
 
-const LANES: u64 = 0x00ff_00ff_00ff_00ff;
+const LANE_MASK: u64 = 0x00ff_00ff_00ff_00ff;
 
-impl Scores {
-    pub(crate) fn of(clause: &Clause, guess: &Guess) -> Self {
+impl IntentScores {
+    /// Returns the sums for all features of a clause and of the guess of the rules.
+    pub(crate) fn compute(clause: &Clause, guess: &Guess) -> Self {
         let mut scores = Self::default();
-        features(clause, guess, |feature| scores.add(feature));
-        scores.empty();
+        extract_features(clause, guess, |feature| scores.add(feature));
+        scores.flush();
         scores
     }
 
-    /// Apart, because a clause has many kinds of features and all of them end here.
+    /// Adds the weights of a feature. Not inlined, because it has many call sites.
     #[inline(never)]
     fn add(&mut self, feature: u32) {
-        let at = HEADER + feature as usize % BUCKETS * CLASSES;
-        // Beyond the last row there is nothing; then it is read with what stands before it.
+        let at = HEADER_LEN + feature as usize % BUCKETS * CLASSES;
+        // The last row is too short for 8 bytes. Read it with the bytes before it.
         let row = match WEIGHTS.get(at..at + 8) {
             Some(row) => row.first_chunk().map_or(0, |row| u64::from_le_bytes(*row)),
             None => WEIGHTS.last_chunk().map_or(0, |row| u64::from_le_bytes(*row) >> 16),
         };
         let row = row ^ 0x8080_8080_8080_8080;
-        self.even += row & LANES;
-        self.odd += row >> 8 & LANES;
+        self.even += row & LANE_MASK;
+        self.odd += row >> 8 & LANE_MASK;
         self.pending += 1;
         if self.pending == 256 {
-            self.empty();
+            self.flush();
         }
     }
 
-    fn empty(&mut self) {
+    /// Moves the lanes to the sums and empties them. Removes the offset of the bytes.
+    fn flush(&mut self) {
         for (class, sum) in self.sums.iter_mut().enumerate() {
             let lanes = if class % 2 == 0 { self.even } else { self.odd };
             *sum += (lanes >> (class / 2 * 16) & 0xffff) as i32 - 128 * self.pending;
@@ -106,53 +116,73 @@ impl Scores {
         (self.even, self.odd, self.pending) = (0, 0, 0);
     }
 
-    fn odds(&self) -> [f64; CLASSES] {
-        let unit = WEIGHTS.first_chunk::<HEADER>().map_or(1, |[.., a, b, c, d]| u32::from_le_bytes([*a, *b, *c, *d]));
+    /// Returns the probability of each class (softmax). They add up to 1. Requires flushed sums.
+    fn probabilities(&self) -> [f64; CLASSES] {
+        let unit =
+            WEIGHTS.first_chunk::<HEADER_LEN>().map_or(1, |[.., a, b, c, d]| u32::from_le_bytes([*a, *b, *c, *d]));
         let most = self.sums.iter().copied().max().unwrap_or_default();
-        let odds = self.sums.map(|sum| exponential(f64::from(sum - most) / f64::from(unit.max(1))));
-        let all: f64 = odds.iter().sum();
-        odds.map(|one| one / all)
+        let probabilities = self.sums.map(|sum| approximate_exp(f64::from(sum - most) / f64::from(unit.max(1))));
+        let all: f64 = probabilities.iter().sum();
+        probabilities.map(|one| one / all)
     }
 }
 
-/// From here on, a rule is sure of what it says.
-const CLEAR: f64 = 0.85;
+/// A guess with at least this confidence is clear.
+const CLEAR_CONFIDENCE: f64 = 0.85;
 
-/// What is done about a clause, and how likely it is that this was meant.
+/// The decision about a clause.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Verdict {
+pub(crate) struct IntentDecision {
     pub(crate) guess: Guess,
-    /// `None` where the model has no say.
+    /// The probability of the guess. `None` if the model was not asked.
     pub(crate) likelihood: Option<f64>,
-    /// Whether the rules saw nothing in it.
+    /// True if the model recognised a command and the rules did not.
     pub(crate) overruled: bool,
 }
 
-impl Verdict {
+impl IntentDecision {
+    /// Returns a decision that does not use the model.
     pub(super) fn without_model(guess: Guess) -> Self {
         Self { guess, likelihood: None, overruled: false }
     }
 }
 
-/// Asks the model what it thinks of the guess of the rules, and follows it where it is sure enough of something else.
-pub(super) fn settle(clause: &Clause, guess: Guess) -> Verdict {
-    let Some(class) = Class::of(&guess).filter(|_| !clause.is_date()) else { return Verdict::without_model(guess) };
-    let odds = Scores::of(clause, &guess).odds();
-    let best = Class::ALL.into_iter().max_by(|a, b| odds[*a as usize].total_cmp(&odds[*b as usize])).unwrap_or(class);
-    let likely = odds[best as usize];
-    // "change buy milk to buy oat milk": no title begins like this.
-    let best = if best == Class::Create && class != best && begins_with_change(clause) { Class::Update } else { best };
-    if best == class || likely < needed(clause, guess, best) {
-        // What is clear is at least as likely as not, whatever the model thinks.
-        let least = if guess.is_some_and(|(_, sure)| sure >= CLEAR) { 0.5 } else { 0.0 };
-        return Verdict { guess, likelihood: Some(odds[class as usize].max(least)), overruled: false };
+/// Evaluates the model. Follows it instead of the rules if it prefers another class and its probability reaches
+/// [`required_probability`]. Otherwise keeps the guess with the probability of its class, at least 0.5 for a clear
+/// guess. The model is not asked about undo and about a clause that is only a date. A command without a rule gets
+/// [`command::NEED_CONFIDENCE`].
+pub(super) fn apply_model(clause: &Clause, guess: Guess) -> IntentDecision {
+    let Some(class) = IntentClass::from_guess(&guess).filter(|_| !clause.is_only_date()) else {
+        return IntentDecision::without_model(guess);
+    };
+    let probabilities = IntentScores::compute(clause, &guess).probabilities();
+    let best = IntentClass::ALL
+        .into_iter()
+        .max_by(|a, b| probabilities[*a as usize].total_cmp(&probabilities[*b as usize]))
+        .unwrap_or(class);
+    let likely = probabilities[best as usize];
+    // No title begins like "change buy milk to buy oat milk".
+    let best = if best == IntentClass::Create && class != best && begins_with_change(clause) {
+        IntentClass::Update
+    } else {
+        best
+    };
+    if best == class || likely < required_probability(clause, guess, best) {
+        // A clear guess has a probability of at least one half.
+        let least = if guess.is_some_and(|(_, sure)| sure >= CLEAR_CONFIDENCE) { 0.5 } else { 0.0 };
+        return IntentDecision { guess, likelihood: Some(probabilities[class as usize].max(least)), overruled: false };
     }
-    let overruled = class == Class::Other;
-    // What no rule sees was not said in so many words.
-    let sure = if overruled { command::NEED } else { likely };
-    Verdict { guess: act(clause, best).map(|act| (act, sure)), likelihood: Some(likely), overruled }
+    let overruled = class == IntentClass::Other;
+    // A command that no rule recognises was not explicit.
+    let sure = if overruled { command::NEED_CONFIDENCE } else { likely };
+    IntentDecision {
+        guess: action_for_class(clause, best).map(|action| (action, sure)),
+        likelihood: Some(likely),
+        overruled,
+    }
 }
 
+/// Returns true if the clause begins with a verb of changing. "make" counts only if the clause mentions a due date.
 fn begins_with_change(clause: &Clause) -> bool {
     match super::verb_at(clause, clause.start) {
         Some(Verb::Change | Verb::Move | Verb::Rename | Verb::Reopen) => true,
@@ -161,37 +191,44 @@ fn begins_with_change(clause: &Clause) -> bool {
     }
 }
 
-/// How likely something else must be than what the rules say. A clear command is hardly ever overruled; what is added
-/// outright or names a task is never taken for small talk.
-fn needed(clause: &Clause, guess: Guess, best: Class) -> f64 {
-    let Some((act, sure)) = guess else {
-        // Beside a command, a remark is more often why it is given.
-        return if clause.is_whole() { 0.6 } else { 0.9 };
+/// Returns the probability that the class `best` needs to replace the guess. Infinity means that it never replaces it.
+/// A clear command is hardly ever replaced. Explicit adds and named tasks never become unknown. Without a guess, a
+/// remark next to another command needs a higher probability than an entire utterance.
+fn required_probability(clause: &Clause, guess: Guess, best: IntentClass) -> f64 {
+    let Some((action, sure)) = guess else {
+        // Next to a command, a remark usually gives the reason.
+        return if clause.is_entire_utterance() { 0.6 } else { 0.9 };
     };
-    let clear = sure >= CLEAR;
-    let outright = matches!(act, Act::Create(Form::Add | Form::Make | Form::Remind, _)) && sure >= 0.7;
-    let creates = matches!(act, Act::Create(..));
-    let changes = matches!(act, Act::Update(..) | Act::Delete(..) | Act::Complete(..));
+    let clear = sure >= CLEAR_CONFIDENCE;
+    let outright =
+        matches!(action, CommandAction::Create(CreatePhrasing::Add | CreatePhrasing::Make | CreatePhrasing::Remind, _))
+            && sure >= 0.7;
+    let creates = matches!(action, CommandAction::Create(..));
+    let changes = matches!(action, CommandAction::Update(..) | CommandAction::Delete(..) | CommandAction::Complete(..));
     match best {
-        Class::Other if clause.words.of_tasks || outright || clear && (creates || clause.has_noun()) => f64::INFINITY,
-        Class::Other => 0.8,
-        Class::Update if clear && !clause.has_noun() && clause.at(clause.start) == "add" => f64::INFINITY,
+        IntentClass::Other if clause.words.assume_tasks || outright || clear && (creates || clause.has_noun()) => {
+            f64::INFINITY
+        }
+        IntentClass::Other => 0.8,
+        IntentClass::Update if clear && !clause.has_noun() && clause.at(clause.start) == "add" => f64::INFINITY,
         // "I have to finish the report" is not done yet.
         _ if creates && no_request::is_wish(clause, clause.start) => f64::INFINITY,
-        // "Change my reminder to …": no title begins like this.
-        Class::Create if changes && clause.has_noun() => f64::INFINITY,
-        Class::Create if changes => 0.8,
-        Class::Delete => 0.8,
+        // No title begins like "Change my reminder to …".
+        IntentClass::Create if changes && clause.has_noun() => f64::INFINITY,
+        IntentClass::Create if changes => 0.8,
+        IntentClass::Delete => 0.8,
         _ if clear => 0.8,
         _ => 0.5,
     }
 }
 
-/// The act of a class: as the rules would read it if it were about tasks, else what is left after the verb.
-fn act(clause: &Clause, class: Class) -> Option<Act> {
-    let as_tasks = super::by_rules(&clause.of_tasks());
-    if let Some((act, _)) = as_tasks.filter(|_| Class::of(&as_tasks) == Some(class)) {
-        return Some(act);
+/// Returns the action of a class, or `None` for [`IntentClass::Other`]. Prefers the action of the rules without the
+/// domain check, if it has the same class. Falls back to the words from the first article or quote near the start, or
+/// after the verb.
+fn action_for_class(clause: &Clause, class: IntentClass) -> Option<CommandAction> {
+    let as_tasks = super::recognise_by_rules(&clause.assuming_tasks());
+    if let Some((action, _)) = as_tasks.filter(|_| IntentClass::from_guess(&as_tasks) == Some(class)) {
+        return Some(action);
     }
     let start = clause.start;
     let end = clause.end;
@@ -200,17 +237,18 @@ fn act(clause: &Clause, class: Class) -> Option<Act> {
         (start..end.min(start + 4)).find(|i| vocabulary::is_article(clause.at(*i)) || clause.words.is_quoted(*i));
     let object = object.unwrap_or(start + verb);
     Some(match class {
-        Class::Create => Act::Create(Form::Rest, start),
-        Class::List => Act::List(start),
-        Class::Complete => Act::Complete(object, end),
-        Class::Delete => Act::Delete(object, end),
-        Class::Update => Act::Update(Change::Any, object, end),
-        Class::Other => return None,
+        IntentClass::Create => CommandAction::Create(CreatePhrasing::Rest, start),
+        IntentClass::List => CommandAction::List(start),
+        IntentClass::Complete => CommandAction::Complete(object, end),
+        IntentClass::Delete => CommandAction::Delete(object, end),
+        IntentClass::Update => CommandAction::Update(UpdateKind::Any, object, end),
+        IntentClass::Other => return None,
     })
 }
 
-/// e to the power of a negative number, near enough for odds.
-fn exponential(x: f64) -> f64 {
+/// Returns an approximation of e to the power of `x`, which must not be positive. Returns 0 below -1024. Precise enough
+/// for probabilities.
+fn approximate_exp(x: f64) -> f64 {
     let mut power = (1.0 + x / 1024.0).max(0.0);
     for _ in 0..10 {
         power *= power;
@@ -218,22 +256,24 @@ fn exponential(x: f64) -> f64 {
     power
 }
 
-/// Calls `each` with every feature of a clause.
-pub(crate) fn features(clause: &Clause, guess: &Guess, mut each: impl FnMut(u32)) {
+/// Calls `each` with every feature of a clause: its first units including courtesies ([`MAX_UNITS`]), pairs of units,
+/// character n-grams, nouns, dates, the domain, and the guess of the rules. A change requires new weights and a new
+/// [`MAGIC`].
+pub(crate) fn extract_features(clause: &Clause, guess: &Guess, mut each: impl FnMut(u32)) {
     let mut last = BEGIN;
     let mut before = BEGIN;
     let mut n = 0;
-    let mut i = clause.opening;
-    while i < clause.end && n < LONGEST {
-        let (unit, next) = unit(clause, i);
+    let mut i = clause.outer_start;
+    while i < clause.end && n < MAX_UNITS {
+        let (unit, next) = unit_at(clause, i);
         each(mix(UNIT, unit));
         each(mix(mix(PAIR, last), unit));
         if n < 3 {
-            each(mix(mix(PLACE, n as u32), unit));
+            each(mix(mix(POSITION, n as u32), unit));
         }
-        if next == i + 1 && clause.words.kind(i) == Some(Kind::Word) {
-            pieces(clause.words.at(i), &mut each);
-            each(mix(mix(GAP, before), unit));
+        if next == i + 1 && clause.words.kind(i) == Some(TokenKind::Word) {
+            character_ngrams(clause.words.at(i), &mut each);
+            each(mix(mix(SKIP_PAIR, before), unit));
         }
         (before, last) = (last, unit);
         n += 1;
@@ -242,8 +282,8 @@ pub(crate) fn features(clause: &Clause, guess: &Guess, mut each: impl FnMut(u32)
     each(mix(mix(PAIR, last), END));
     each(mix(LENGTH, (n as u32).min(12)));
     each(mix(DATES, clause.dates.len().min(2) as u32));
-    each(mix(ASKED, u32::from(clause.asked)));
-    each(mix(SCOPE, u32::from(clause.is_foreign()) + 2 * u32::from(clause.is_elsewhere())));
+    each(mix(QUESTION, u32::from(clause.is_question)));
+    each(mix(SCOPE, u32::from(clause.is_out_of_scope()) + 2 * u32::from(clause.is_other_domain())));
     for noun in clause.nouns_in(clause.start..clause.end).take(3) {
         let kind = match noun.noun {
             Noun::Task => 1,
@@ -252,39 +292,39 @@ pub(crate) fn features(clause: &Clause, guess: &Guess, mut each: impl FnMut(u32)
         };
         each(mix(mix(NOUN, kind), u32::from(noun.plural)));
     }
-    rule(guess, &mut each);
+    rule_features(guess, &mut each);
     each(BIAS);
 }
 
-/// What the rules make of the clause.
-fn rule(guess: &Guess, each: &mut impl FnMut(u32)) {
-    let class = Class::of(guess).map_or(CLASSES as u32, |class| class as u32);
+/// Emits the features that describe the guess of the rules: its class, its confidence and its phrasing.
+fn rule_features(guess: &Guess, each: &mut impl FnMut(u32)) {
+    let class = IntentClass::from_guess(guess).map_or(CLASSES as u32, |class| class as u32);
     each(mix(RULE, class));
-    if let Some((act, confidence)) = guess {
+    if let Some((action, confidence)) = guess {
         let sure = (confidence * 100.0) as u32;
-        each(mix(mix(SURE, class), sure / 10));
-        let form = match act {
-            Act::Create(form, _) => 1 + *form as u32,
+        each(mix(mix(CONFIDENCE, class), sure / 10));
+        let phrasing = match action {
+            CommandAction::Create(phrasing, _) => 1 + *phrasing as u32,
             _ => 0,
         };
-        each(mix(mix(FORM, class), form));
-        each(mix(mix(mix(FORM, class), form), sure));
+        each(mix(mix(PHRASING, class), phrasing));
+        each(mix(mix(mix(PHRASING, class), phrasing), sure));
     }
 }
 
 const UNIT: u32 = 1;
 const PAIR: u32 = 2;
-const PLACE: u32 = 3;
-const GAP: u32 = 4;
-const PIECE: u32 = 5;
+const POSITION: u32 = 3;
+const SKIP_PAIR: u32 = 4;
+const NGRAM: u32 = 5;
 const LENGTH: u32 = 6;
 const DATES: u32 = 7;
-const ASKED: u32 = 8;
+const QUESTION: u32 = 8;
 const SCOPE: u32 = 9;
 const NOUN: u32 = 10;
 const RULE: u32 = 11;
-const SURE: u32 = 12;
-const FORM: u32 = 13;
+const CONFIDENCE: u32 = 12;
+const PHRASING: u32 = 13;
 const BIAS: u32 = 14;
 const BEGIN: u32 = 15;
 const END: u32 = 16;
@@ -292,9 +332,9 @@ const DATE: u32 = 17;
 const QUOTED: u32 = 18;
 const NUMBER: u32 = 19;
 
-/// The word at `i` as a number, and where the next one begins: a date, a quoted passage and a number are one of their
-/// kind, whatever they say.
-fn unit(clause: &Clause, i: usize) -> (u32, usize) {
+/// Returns the hash of the unit at `i`, and the start of the next unit. A date, a quoted passage and a number are one
+/// unit each, independent of their value. A date that repeats differs from other dates.
+fn unit_at(clause: &Clause, i: usize) -> (u32, usize) {
     if let Some(found) = clause.date_at(i) {
         return (mix(DATE, u32::from(found.parts.repeat.is_some())), found.tokens.end.max(i + 1));
     }
@@ -309,27 +349,30 @@ fn unit(clause: &Clause, i: usize) -> (u32, usize) {
     (unit, i + 1)
 }
 
-/// Three and four characters in a row, and the ends of the word.
-fn pieces(word: &str, each: &mut impl FnMut(u32)) {
+/// Emits the n-grams of four bytes of a word, its first four bytes and its last three. Emits nothing for words below 4
+/// and above 24 bytes.
+fn character_ngrams(word: &str, each: &mut impl FnMut(u32)) {
     let bytes = word.as_bytes();
     if bytes.len() < 4 || bytes.len() > 24 {
         return;
     }
     for (n, piece) in bytes.array_windows::<4>().enumerate() {
-        each(mix(PIECE, hash(piece)));
+        each(mix(NGRAM, hash(piece)));
         if n == 0 {
-            each(mix(mix(PIECE, BEGIN), hash(piece)));
+            each(mix(mix(NGRAM, BEGIN), hash(piece)));
         }
     }
     if let Some(end) = bytes.last_chunk::<3>() {
-        each(mix(mix(PIECE, END), hash(end)));
+        each(mix(mix(NGRAM, END), hash(end)));
     }
 }
 
+/// Returns the FNV-1a hash.
 fn hash(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
+/// Returns a hash of a value and the kind of the feature, so that equal values of different kinds differ.
 fn mix(kind: u32, value: u32) -> u32 {
     let mixed = (kind.wrapping_mul(0x9e37_79b9) ^ value).wrapping_mul(0x85eb_ca6b);
     (mixed ^ (mixed >> 15)).wrapping_mul(0xc2b2_ae35) ^ (mixed >> 13)

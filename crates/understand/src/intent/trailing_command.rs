@@ -1,20 +1,24 @@
-//! Recognises a short command behind its object: complete_task ("I've booked the vet, you can tick that off"),
+//! Recognises a short command after its object: complete_task ("I've booked the vet, you can tick that off"),
 //! update_task ("the ironing won't happen today, move it to Friday"), delete_task ("the gym is closed, delete it") and
 //! create_task ("we're out of tea, add it").
+//!
+//! In the rules, `remark` is the text before the command, and `from` is the start of the command after courtesies.
 
 use std::ops::Range;
 
 use model::task::Priority;
 
-use super::{Act, Guess, complete_task, delete_task_colloquial, grammar, no_request};
+use super::{CommandAction, Guess, complete_task, delete_task_colloquial, grammar, no_request};
 use crate::attributes;
 use crate::clause::Clause;
 use crate::courtesy;
-use crate::create::Form;
+use crate::create::CreatePhrasing;
 use crate::lexicon;
-use crate::reading::Field;
-use crate::update::Change;
+use crate::parsed::ClearableField;
+use crate::update::UpdateKind;
 
+/// Recognises the first trailing command of the clause. It follows a link such as a comma or "so", or "please", or
+/// begins with "tick", "mark", "check" or "cross".
 pub(super) fn recognise(clause: &Clause) -> Guess {
     for i in clause.start + 1..clause.end {
         let link = clause.words.is_one_of(i - 1, lexicon::trailing::LINKS) || courtesy::is_please(clause.before(i));
@@ -22,16 +26,16 @@ pub(super) fn recognise(clause: &Clause) -> Guess {
         if !link && !bare {
             continue;
         }
-        let from = courtesy::after(clause.words, i, clause.end);
+        let from = courtesy::skip_opening(clause.words, i, clause.end);
         if from >= clause.end || no_request::is_need(clause, from) {
             continue;
         }
-        let said = clause.start..if link { i - 1 } else { i };
-        let guess = recognise_completion(clause, &said, from)
-            .or_else(|| recognise_cleared_field(clause, &said, from))
-            .or_else(|| recognise_deletion(clause, &said, from))
-            .or_else(|| recognise_change(clause, &said, from))
-            .or_else(|| recognise_addition(clause, &said, from));
+        let remark = clause.start..if link { i - 1 } else { i };
+        let guess = recognise_completion(clause, &remark, from)
+            .or_else(|| recognise_cleared_field(clause, &remark, from))
+            .or_else(|| recognise_deletion(clause, &remark, from))
+            .or_else(|| recognise_change(clause, &remark, from))
+            .or_else(|| recognise_addition(clause, &remark, from));
         if guess.is_some() {
             return guess;
         }
@@ -39,113 +43,119 @@ pub(super) fn recognise(clause: &Clause) -> Guess {
     None
 }
 
-/// Whether only words of small weight follow.
-fn ends(clause: &Clause, i: usize) -> bool {
+/// Returns true if only closing words and marks follow from `i` on, or nothing.
+fn is_closing(clause: &Clause, i: usize) -> bool {
     (i..clause.end).all(|k| lexicon::trailing::ENDINGS.contains(clause.at(k)) || !clause.words.is_word(k))
 }
 
-/// "…, tick it off", "… so that's done", "…, done".
-fn recognise_completion(clause: &Clause, said: &Range<usize>, from: usize) -> Guess {
-    let stated = clause.phrase(from, lexicon::trailing::DONE).is_some_and(|n| ends(clause, from + n));
+/// Recognises "…, tick it off", "… so that's done", "…, done". The task is the subject of the remark, or the pronoun if
+/// there is none. Returns `None` for questions without "you".
+fn recognise_completion(clause: &Clause, remark: &Range<usize>, from: usize) -> Guess {
+    let stated = clause.phrase(from, lexicon::trailing::DONE).is_some_and(|n| is_closing(clause, from + n));
     let verb = lexicon::trailing::COMPLETE_VERBS.contains(clause.at(from));
     let off = usize::from(matches!(clause.at(from + 1), "off" | "out"));
-    let pointed = verb.then(|| grammar::pointer(clause, from + 1 + off)).flatten().filter(|n| {
+    let pointed = verb.then(|| grammar::pronoun_length(clause, from + 1 + off)).flatten().filter(|n| {
         let after = from + 1 + off + n;
-        ends(clause, after) && !matches!(clause.at(from), "strike" | "scratch")
+        is_closing(clause, after) && !matches!(clause.at(from), "strike" | "scratch")
     });
-    if !stated && pointed.is_none() || clause.asked && !clause.has(lexicon::grammar::YOU) {
+    if !stated && pointed.is_none() || clause.is_question && !clause.has(lexicon::grammar::YOU) {
         return None;
     }
     let about = match complete_task::recognise_done(clause, clause.start) {
-        Some((Act::Complete(at, to), _)) => Some(at..to.min(said.end)),
-        _ => grammar::subject(clause, said.clone()),
+        Some((CommandAction::Complete(at, to), _)) => Some(at..to.min(remark.end)),
+        _ => grammar::find_subject(clause, remark.clone()),
     };
     let about = about.filter(|about| !about.is_empty()).unwrap_or(from + 1..from + 2);
-    Some((Act::Complete(about.start, about.end), if pointed.is_some() { 0.88 } else { 0.75 }))
+    Some((CommandAction::Complete(about.start, about.end), if pointed.is_some() { 0.88 } else { 0.75 }))
 }
 
-/// "the fence doesn't need a due date, remove it".
-fn recognise_cleared_field(clause: &Clause, said: &Range<usize>, from: usize) -> Guess {
+/// Recognises "the fence doesn't need a due date, remove it". Requires a due date and a subject in the remark.
+fn recognise_cleared_field(clause: &Clause, remark: &Range<usize>, from: usize) -> Guess {
     let verb = lexicon::trailing::CLEAR_VERBS.contains(clause.at(from));
-    let field = clause.seek(said.start, lexicon::trailing::CLEARED_DATE).filter(|(at, _)| *at < said.end);
-    grammar::pointer(clause, from + 1).filter(|_| verb && field.is_some())?;
-    let about = grammar::subject(clause, said.clone())?;
-    Some((Act::Update(Change::Clear(Field::Due), about.start, about.end), 0.7))
+    let field = clause.find_phrase(remark.start, lexicon::trailing::CLEARED_DATE).filter(|(at, _)| *at < remark.end);
+    grammar::pronoun_length(clause, from + 1).filter(|_| verb && field.is_some())?;
+    let about = grammar::find_subject(clause, remark.clone())?;
+    Some((CommandAction::Update(UpdateKind::Clear(ClearableField::Due), about.start, about.end), 0.7))
 }
 
-/// "…, delete it", "…, so strike them from the list", "…, delete".
-fn recognise_deletion(clause: &Clause, said: &Range<usize>, from: usize) -> Guess {
+/// Recognises "…, delete it", "…, so strike them from the list", "…, delete". Returns `None` if the command has another
+/// object, and for questions without "you".
+fn recognise_deletion(clause: &Clause, remark: &Range<usize>, from: usize) -> Guess {
     let n = delete_task_colloquial::verb_length(clause, from)?;
     let after = from + n;
-    let pointed = grammar::pointer(clause, after).is_some_and(|m| ends(clause, after + m));
+    let pointed = grammar::pronoun_length(clause, after).is_some_and(|m| is_closing(clause, after + m));
     let last = after >= clause.end && lexicon::trailing::DELETE_VERBS.contains(clause.at(from));
-    if !pointed && !last || clause.asked && !clause.has(lexicon::grammar::YOU) {
+    if !pointed && !last || clause.is_question && !clause.has(lexicon::grammar::YOU) {
         return None;
     }
-    let about = grammar::subject(clause, said.clone()).unwrap_or(after..clause.end.min(after + 1));
-    Some((Act::Delete(about.start, about.end), 0.85))
+    let about = grammar::find_subject(clause, remark.clone()).unwrap_or(after..clause.end.min(after + 1));
+    Some((CommandAction::Delete(about.start, about.end), 0.85))
 }
 
-/// "…, move it to Friday", "… so make it urgent", "…, reopen it".
-fn recognise_change(clause: &Clause, said: &Range<usize>, from: usize) -> Guess {
-    if !lexicon::trailing::CHANGE_VERBS.contains(clause.at(from)) || clause.asked && !clause.has(lexicon::grammar::YOU)
+/// Recognises "…, move it to Friday", "… so make it urgent", "…, reopen it". The object must be a pronoun or a field
+/// ("its date"). The command contains the new value; without one, a date in the remark is the new date. Returns `None`
+/// if there is no new value, and for questions without "you".
+fn recognise_change(clause: &Clause, remark: &Range<usize>, from: usize) -> Guess {
+    if !lexicon::trailing::CHANGE_VERBS.contains(clause.at(from))
+        || clause.is_question && !clause.has(lexicon::grammar::YOU)
     {
         return None;
     }
     let its = clause.phrase(from + 1, lexicon::trailing::CHANGED_FIELDS);
-    let n = its.or_else(|| grammar::pointer(clause, from + 1))?;
+    let n = its.or_else(|| grammar::pronoun_length(clause, from + 1))?;
     let after = from + 1 + n;
-    let about = grammar::subject(clause, said.clone()).unwrap_or(from + 1..after);
-    let update = |change| Some((Act::Update(change, about.start, about.end), 0.82));
+    let about = grammar::find_subject(clause, remark.clone()).unwrap_or(from + 1..after);
+    let update = |change| Some((CommandAction::Update(change, about.start, about.end), 0.82));
     if matches!(clause.at(from), "reopen" | "untick" | "uncheck")
         || clause.phrase(after, lexicon::trailing::BACK_TO_OPEN).is_some()
             && clause.date_at(after + 2).is_none()
             && clause.dates.is_empty()
     {
-        return update(Change::Reopen);
+        return update(UpdateKind::Reopen);
     }
-    if let Some(priority) = priority(clause, after) {
-        return update(Change::Priority(priority));
+    if let Some(priority) = stated_priority(clause, after) {
+        return update(UpdateKind::Priority(priority));
     }
     match clause.at(from) {
-        "raise" | "increase" => return update(Change::Priority(Priority::High)),
-        "lower" | "decrease" => return update(Change::Priority(Priority::Low)),
+        "raise" | "increase" => return update(UpdateKind::Priority(Priority::High)),
+        "lower" | "decrease" => return update(UpdateKind::Priority(Priority::Low)),
         _ => {}
     }
     let later = clause.dates.iter().any(|found| found.tokens.start >= from);
     let earlier = clause.dates.iter().find(|found| found.tokens.start < from);
-    let relative = clause.seek(after, lexicon::update_task::DISTANCES).is_some()
-        || clause.seek(after, lexicon::trailing::SHIFTS).is_some();
+    let relative = clause.find_phrase(after, lexicon::update_task::DISTANCES).is_some()
+        || clause.find_phrase(after, lexicon::trailing::SHIFTS).is_some();
     if later && about.end <= from {
-        return Some((Act::Update(Change::Replace(said.end), about.start, clause.end), 0.85));
+        return Some((CommandAction::Update(UpdateKind::Replace(remark.end), about.start, clause.end), 0.85));
     }
     if later || relative {
-        return Some((Act::Update(Change::Due, from + 1, clause.end), 0.82));
+        return Some((CommandAction::Update(UpdateKind::Due, from + 1, clause.end), 0.82));
     }
     let date = earlier?.tokens.start;
     let bare = !matches!(clause.at(from), "do" | "have" | "mark") && after >= clause.end;
-    bare.then_some((Act::Update(Change::Replace(date), about.start.min(date), clause.end), 0.7))
+    bare.then_some((CommandAction::Update(UpdateKind::Replace(date), about.start.min(date), clause.end), 0.7))
 }
 
-/// "to low", "urgent", "as high priority" from `i` on.
-fn priority(clause: &Clause, i: usize) -> Option<Priority> {
+/// Returns the priority at or after `i`: "to low", "urgent", "as high priority". Returns `None` if there is none.
+fn stated_priority(clause: &Clause, i: usize) -> Option<Priority> {
     if let Some((_, priority)) = attributes::closing_priority(clause, i) {
         return Some(priority);
     }
     let at = i + clause.phrase(i, lexicon::trailing::PRIORITY_LEADS).unwrap_or(0);
-    attributes::level(clause.at(at))
+    attributes::priority_level(clause.at(at))
 }
 
-/// "we're out of tea, add it", "the gutters need cleaning, stick that on the list".
-fn recognise_addition(clause: &Clause, said: &Range<usize>, from: usize) -> Guess {
-    if said.is_empty() || super::verb_at(clause, clause.start).is_some() {
+/// Recognises "we're out of tea, add it", "the gutters need cleaning, stick that on the list". The remark is the title.
+/// Returns `None` if it is empty or begins with a command verb.
+fn recognise_addition(clause: &Clause, remark: &Range<usize>, from: usize) -> Guess {
+    if remark.is_empty() || super::verb_at(clause, clause.start).is_some() {
         return None;
     }
-    let whole = clause
-        .phrase(from, lexicon::trailing::ADD_IT)
-        .is_some_and(|n| clause.is_spent(from + n..clause.end) || clause.at(from) == "can" || ends(clause, from + n));
+    let whole = clause.phrase(from, lexicon::trailing::ADD_IT).is_some_and(|n| {
+        clause.is_exhausted(from + n..clause.end) || clause.at(from) == "can" || is_closing(clause, from + n)
+    });
     let last = clause.at(from) == "add" && from + 1 >= clause.end;
-    let pointed = grammar::pointer(clause, from + 1).is_some_and(|n| {
+    let pointed = grammar::pronoun_length(clause, from + 1).is_some_and(|n| {
         let next = clause.at(from + 1 + n);
         let placed = matches!(next, "on" | "down" | "in" | "to" | "for" | "onto");
         match clause.at(from) {
@@ -157,5 +167,5 @@ fn recognise_addition(clause: &Clause, said: &Range<usize>, from: usize) -> Gues
             _ => false,
         }
     });
-    (whole || last || pointed).then_some((Act::Create(Form::Preamble, said.end), 0.82))
+    (whole || last || pointed).then_some((CommandAction::Create(CreatePhrasing::Preamble, remark.end), 0.82))
 }

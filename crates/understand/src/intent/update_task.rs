@@ -1,34 +1,38 @@
-//! Recognises update_task by its verb: "change the title of …", "move the dentist to Friday", "postpone the call", "make it
-//! urgent", "set the priority of …".
+//! Recognises update_task by its verb: "change the title of …", "move the dentist to Friday", "postpone the call",
+//! "make it urgent", "set the priority of …".
 
 use model::task::Priority;
 
-use super::{Act, Guess, no_request};
+use super::{CommandAction, Guess, no_request};
 use crate::attributes;
 use crate::clause::Clause;
 use crate::lexicon;
 use crate::scope;
-use crate::update::Change;
+use crate::update::UpdateKind;
 use crate::vocabulary::{self, Noun, Verb};
 
+/// Recognises a verb of changing or moving at `i`. The confidence depends on the evidence: a word for a task, a date, a
+/// pronoun or quote, "to". Returns `None` without any of them, for most clauses of other domains, and for errands ("I
+/// need to fix …"). "update me" with a word for tasks is a listing. A verb alone refers to the task in context.
 pub(super) fn recognise(clause: &Clause, i: usize, verb: Verb) -> Guess {
     let noun = clause.has_noun();
     let next = clause.at(i + 1);
     let field = clause.phrase(i + 1, lexicon::update_task::FIELDS_OF);
     if i + 1 >= clause.end && lexicon::update_task::BARE_VERBS.contains(clause.at(i)) {
-        return (clause.end - clause.start == 1).then_some((Act::Update(Change::Any, i + 1, clause.end), 0.55));
+        return (clause.end - clause.start == 1)
+            .then_some((CommandAction::Update(UpdateKind::Any, i + 1, clause.end), 0.55));
     }
-    if clause.is_elsewhere() && field.is_none() && !is_postponement(clause, i, verb)
+    if clause.is_other_domain() && field.is_none() && !is_postponement(clause, i, verb)
         || !noun && is_other_change(clause, i)
-        || scope::is_thing(clause, i + 1)
+        || scope::is_other_thing(clause, i + 1)
     {
         return None;
     }
     if matches!(clause.at(i), "prioritize" | "prioritise") {
-        return Some((Act::Update(Change::Priority(Priority::High), i + 1, clause.end), 0.85));
+        return Some((CommandAction::Update(UpdateKind::Priority(Priority::High), i + 1, clause.end), 0.85));
     }
     if clause.at(i) == "update" && next == "me" {
-        return noun.then_some((Act::List(i + 2), 0.7));
+        return noun.then_some((CommandAction::List(i + 2), 0.7));
     }
     let errand = matches!(clause.at(i), "revise" | "fix" | "replace" | "correct") && !noun;
     if errand && (no_request::is_need(clause, i) || next == "for") {
@@ -45,37 +49,39 @@ pub(super) fn recognise(clause: &Clause, i: usize, verb: Verb) -> Guess {
         _ if lexicon::update_task::LATER_VERBS.contains(clause.at(i)) => 0.65,
         _ => return None,
     };
-    let change = if verb == Verb::Move { Change::Due } else { Change::Any };
+    let change = if verb == Verb::Move { UpdateKind::Due } else { UpdateKind::Any };
     let body = i + 1 + usize::from(matches!(next, "back" | "up"));
-    Some((Act::Update(change, body, clause.end), confidence))
+    Some((CommandAction::Update(change, body, clause.end), confidence))
 }
 
-/// "reschedule call bank to Wednesday": such a verb with a new date or a new priority is plain whatever the task is
-/// about.
+/// Returns true for a postponement with a new date or priority at the end, in any domain: "reschedule call bank to
+/// Wednesday". `i` is the position of the verb.
 fn is_postponement(clause: &Clause, i: usize, verb: Verb) -> bool {
     let later = lexicon::update_task::MOVE_VERBS.contains(clause.at(i));
     let date = clause.dates.last().is_some_and(|found| {
         let start = found.tokens.start;
-        clause.is_spent(found.tokens.end..clause.end)
+        clause.is_exhausted(found.tokens.end..clause.end)
             && (matches!(clause.before(start), "to" | "until" | "till" | "by")
                 || matches!(clause.at(start), "to" | "until" | "till" | "by"))
     });
     let ranked =
         attributes::closing_priority(clause, i + 1).is_some_and(|(at, _)| matches!(clause.before(at), "to" | "as"));
-    let other = clause.has(lexicon::update_task::MOVED_ELSEWHERE);
+    let other = clause.has(lexicon::update_task::MOVED_OTHER_OBJECTS);
     !other && (later && verb == Verb::Move && date || ranked)
 }
 
-/// Without a word for a task these speak of something else: "switch to …", "convert …", "change that".
+/// Returns true for verbs and objects that mean another change unless a task is named: "switch to …", "convert …",
+/// "change that". Also true if the sentence is incomplete.
 fn is_other_change(clause: &Clause, i: usize) -> bool {
     let verb = lexicon::update_task::SWITCH_VERBS.contains(clause.at(i));
     let later = lexicon::update_task::LATER_VERBS.contains(clause.at(i));
-    let nothing = clause.at(i + 1) == "to" || i + 2 >= clause.end && !(later && i + 1 < clause.end);
-    let way = clause.phrase(i + 1, lexicon::update_task::OTHER_OBJECTS).is_some();
-    verb && !clause.words.is_quoted(i + 1) || nothing || way
+    let is_incomplete = clause.at(i + 1) == "to" || i + 2 >= clause.end && !(later && i + 1 < clause.end);
+    let is_other_object = clause.phrase(i + 1, lexicon::update_task::OTHER_OBJECTS).is_some();
+    verb && !clause.words.is_quoted(i + 1) || is_incomplete || is_other_object
 }
 
-/// "set the priority of …", "set the due date …", "set X to high priority".
+/// Recognises "set the priority of …", "set the due date …", "set X to high priority", "set X's date", "set x priority
+/// to 5". Applies only to "set", "make", "give" and "put".
 pub(super) fn recognise_set_field(clause: &Clause, i: usize) -> Guess {
     if !matches!(clause.at(i), "set" | "make" | "give" | "put") {
         return None;
@@ -83,10 +89,11 @@ pub(super) fn recognise_set_field(clause: &Clause, i: usize) -> Guess {
     let at = i + 1 + usize::from(vocabulary::is_article(clause.at(i + 1)));
     let possessive = (i + 1..clause.end.min(i + 6))
         .any(|k| clause.at(k).ends_with("'s") && clause.phrase(k + 1, lexicon::create_task::FIELDS).is_some());
-    let valued = clause.seek(i + 2, lexicon::create_task::FIELD_VALUES).is_some_and(|(to, n)| {
-        let level = attributes::level(clause.at(to + n)).is_some() && to + n + 1 == clause.end;
+    let valued = clause.find_phrase(i + 2, lexicon::create_task::FIELD_VALUES).is_some_and(|(to, n)| {
+        let level = attributes::priority_level(clause.at(to + n)).is_some() && to + n + 1 == clause.end;
         level
-            || attributes::priority_at(clause, to + n).is_some_and(|(_, len)| clause.is_spent(to + n + len..clause.end))
+            || attributes::priority_at(clause, to + n)
+                .is_some_and(|(_, len)| clause.is_exhausted(to + n + len..clause.end))
     });
     // "set x priority to 5"
     let assigned = (i + 2..clause.end.min(i + 8)).any(|k| {
@@ -97,10 +104,11 @@ pub(super) fn recognise_set_field(clause: &Clause, i: usize) -> Guess {
     let reminder = clause.nouns_in(i..clause.end).any(|noun| noun.noun == Noun::Reminder);
     let field =
         clause.phrase(at, lexicon::create_task::FIELDS).is_some() || possessive || valued || assigned && !reminder;
-    field.then_some((Act::Update(Change::Any, i + 1, clause.end), 0.9))
+    field.then_some((CommandAction::Update(UpdateKind::Any, i + 1, clause.end), 0.9))
 }
 
-/// "make it due tomorrow", "make the report weekly".
+/// Recognises "make it due tomorrow", "make the report weekly", "put it on Friday". The date must end the clause, or
+/// "earlier" or "sooner" follows a distance. Returns `None` if the clause contains a word for a task or another domain.
 pub(super) fn recognise_made_due(clause: &Clause, i: usize) -> Guess {
     let object = matches!(clause.at(i + 1), "it" | "that" | "the" | "my" | "this") || clause.words.is_quoted(i + 1);
     let dated = clause.dates.last().is_some_and(|found| found.tokens.end == clause.end && found.tokens.start > i + 1);
@@ -115,22 +123,25 @@ pub(super) fn recognise_made_due(clause: &Clause, i: usize) -> Guess {
             || repeats && !vocabulary::is_article(clause.at(i + 1)) && found.tokens.start <= i + 4
     });
     let object = object || due;
-    (verb && object && dated && !clause.has_noun() && !clause.is_foreign())
-        .then_some((Act::Update(Change::Due, i + 1, clause.end), 0.75))
+    (verb && object && dated && !clause.has_noun() && !clause.is_out_of_scope())
+        .then_some((CommandAction::Update(UpdateKind::Due, i + 1, clause.end), 0.75))
 }
 
-/// "make it two milks instead of one".
+/// Recognises "make it two milks instead of one". Returns `None` if the clause contains a word for a task or another
+/// domain.
 pub(super) fn recognise_made_other(clause: &Clause, i: usize) -> Guess {
     let it = clause.at(i) == "make" && matches!(clause.at(i + 1), "it" | "that");
-    let said = clause.has(lexicon::grammar::INSTEAD) && !clause.has_noun() && !clause.is_foreign();
-    (it && said && i + 3 < clause.end).then_some((Act::Update(Change::Any, i + 1, clause.end), 0.7))
+    let is_replacement = clause.has(lexicon::grammar::INSTEAD) && !clause.has_noun() && !clause.is_out_of_scope();
+    (it && is_replacement && i + 3 < clause.end)
+        .then_some((CommandAction::Update(UpdateKind::Any, i + 1, clause.end), 0.7))
 }
 
-/// "make the report urgent", "make it high priority".
+/// Recognises "make the report urgent", "make it high priority". The priority must end the clause. "make a …" does not
+/// match.
 pub(super) fn recognise_made_urgent(clause: &Clause, i: usize) -> Guess {
     if clause.at(i) != "make" || matches!(clause.at(i + 1), "a" | "an" | "new" | "") {
         return None;
     }
     let (_, priority) = attributes::closing_priority(clause, i + 2)?;
-    Some((Act::Update(Change::Priority(priority), i + 1, clause.end), 0.9))
+    Some((CommandAction::Update(UpdateKind::Priority(priority), i + 1, clause.end), 0.9))
 }

@@ -1,17 +1,18 @@
-//! Recognises update_task by a phrasal verb and its field: "put off the laundry until Tuesday", "bump the priority of the
-//! visa", "take the deadline off the essay", "write in the notes of the report that …".
+//! Recognises update_task by a phrasal verb and its field: "put off the laundry until Tuesday", "bump the priority of
+//! the visa", "take the deadline off the essay", "write in the notes of the report that …".
 
 use model::task::Priority;
 
-use super::{Act, Guess, complete_task_statement, grammar};
+use super::{CommandAction, Guess, complete_task_statement, grammar};
 use crate::attributes;
 use crate::clause::Clause;
-use crate::dates::Found;
+use crate::dates::DateMatch;
 use crate::lexicon;
-use crate::reading::Field;
-use crate::update::Change;
+use crate::parsed::ClearableField;
+use crate::update::UpdateKind;
 use crate::vocabulary;
 
+/// Recognises a phrasal verb at `i`. Returns at once if no such verb begins with this word.
 pub(super) fn recognise(clause: &Clause, i: usize) -> Guess {
     clause.phrase(i, lexicon::update_task::PHRASAL_FIRST_WORDS)?;
     recognise_postponement(clause, i)
@@ -26,20 +27,21 @@ pub(super) fn recognise(clause: &Clause, i: usize) -> Guess {
         .or_else(|| recognise_status(clause, i))
 }
 
-/// Whether a date or a distance stands behind `i`.
+/// Returns true if a date ends after `i` or a distance ("a week") follows.
 fn has_date_after(clause: &Clause, i: usize) -> bool {
-    let ends = |found: &Found| found.tokens.end > i;
-    clause.dates.iter().any(ends) || clause.seek(i, lexicon::update_task::DISTANCES).is_some()
+    let ends = |found: &DateMatch| found.tokens.end > i;
+    clause.dates.iter().any(ends) || clause.find_phrase(i, lexicon::update_task::DISTANCES).is_some()
 }
 
-/// "put off the laundry until Tuesday", "put the laundry off until Tuesday", "pull the release forward to Monday",
-/// "roll my open tasks over to Monday", "hold off on the roast until seven".
+/// Recognises "put off the laundry until Tuesday", "put the laundry off until Tuesday", "pull the release forward to
+/// Monday", "roll my open tasks over to Monday", "hold off on the roast until seven". Requires a definite object and,
+/// except for "put … off" and "bring … forward", a new date or a distance. Returns `None` for other domains.
 fn recognise_postponement(clause: &Clause, i: usize) -> Guess {
     if clause.at(i) == "pull" && clause.at(i + 1) == "up" {
         return None;
     }
     let apart = || {
-        let (at, n) = clause.seek(i + 2, lexicon::update_task::POSTPONE_PARTICLES)?;
+        let (at, n) = clause.find_phrase(i + 2, lexicon::update_task::POSTPONE_PARTICLES)?;
         let led = clause.phrase(at + n, lexicon::update_task::AMOUNT_LEADS).is_some()
             || clause.date_at(at + n).is_some()
             || at + n >= clause.end;
@@ -51,7 +53,7 @@ fn recognise_postponement(clause: &Clause, i: usize) -> Guess {
             && !on
             && (led || until)
             && grammar::is_definite(clause, i + 1);
-        // "put the laundry off" and "bring the party forward" need no date, the others do.
+        // "put the laundry off" and "bring the party forward" need no date. All other verbs do.
         let plain = matches!((clause.at(i), clause.at(at)), ("put", "off") | ("bring", "forward"));
         (fits && (plain || has_date_after(clause, at))).then_some(i + 1)
     };
@@ -60,14 +62,16 @@ fn recognise_postponement(clause: &Clause, i: usize) -> Guess {
         .filter(|n| {
             grammar::is_definite(clause, i + n)
                 && has_date_after(clause, i + n)
-                && clause.seek(i + n, lexicon::update_task::DATE_LEADS).is_some()
+                && clause.find_phrase(i + n, lexicon::update_task::DATE_LEADS).is_some()
         })
         .map(|n| i + n)
         .or_else(apart)?;
-    (!clause.is_elsewhere()).then_some((Act::Update(Change::Due, from, clause.end), 0.82))
+    (!clause.is_other_domain()).then_some((CommandAction::Update(UpdateKind::Due, from, clause.end), 0.82))
 }
 
-/// "bump up the priority on the visa to high", "raise its priority", "lower the importance of the shed task".
+/// Recognises "bump up the priority on the visa to high", "raise its priority", "lower the importance of the shed
+/// task". Without a stated level, the priority becomes high or low. The range of the task is empty for the task in
+/// context.
 fn recognise_raised_priority(clause: &Clause, i: usize) -> Guess {
     let (verb, raised) = match (
         clause.phrase(i, lexicon::update_task::LOWER_PRIORITY),
@@ -79,18 +83,19 @@ fn recognise_raised_priority(clause: &Clause, i: usize) -> Guess {
     };
     let field = clause.phrase(i + verb, lexicon::update_task::PRIORITY_FIELD)?;
     let from = i + verb + field;
-    let told = attributes::closing_priority(clause, from).or_else(|| {
-        let (at, n) = clause.seek(from, lexicon::grammar::TO)?;
-        Some((at, attributes::level(clause.at(at + n))?))
+    let stated = attributes::closing_priority(clause, from).or_else(|| {
+        let (at, n) = clause.find_phrase(from, lexicon::grammar::TO)?;
+        Some((at, attributes::priority_level(clause.at(at + n))?))
     });
-    let (end, priority) = told.unwrap_or((clause.end, raised));
+    let (end, priority) = stated.unwrap_or((clause.end, raised));
     let end = if end > from && clause.at(end - 1) == "to" { end - 1 } else { end };
     let about = if from >= end { i + verb..i + verb } else { from..end };
-    Some((Act::Update(Change::Priority(priority), about.start, about.end), 0.88))
+    Some((CommandAction::Update(UpdateKind::Priority(priority), about.start, about.end), 0.88))
 }
 
-/// "flag the contract as important", "star the visa task", "put the report at the top priority", "give it high
-/// priority".
+/// Recognises "flag the contract as important", "star the visa task", "put the report at the top priority", "give it
+/// high priority". "star", "pin" and similar verbs mean high priority. The task must be definite. "give me a …" and
+/// "make a …" create tasks and do not match.
 fn recognise_priority(clause: &Clause, i: usize) -> Guess {
     let entry = grammar::names_entry(clause, i + 1..clause.end)
         || grammar::is_definite(clause, i + 1)
@@ -101,7 +106,7 @@ fn recognise_priority(clause: &Clause, i: usize) -> Guess {
         let sure = grammar::has_task(clause, i + 1..clause.end)
             || end < clause.end
             || matches!(clause.at(i), "prioritise" | "prioritize");
-        return (entry && sure).then_some((Act::Update(Change::Priority(priority), i + 1, end), 0.84));
+        return (entry && sure).then_some((CommandAction::Update(UpdateKind::Priority(priority), i + 1, end), 0.84));
     }
     if !matches!(
         clause.at(i),
@@ -114,14 +119,14 @@ fn recognise_priority(clause: &Clause, i: usize) -> Guess {
         && matches!(clause.at(i + 1 + n), "on" | "to" | "for")
         && grammar::is_definite(clause, i + 2 + n)
     {
-        return Some((Act::Update(Change::Priority(priority), i + 2 + n, clause.end), 0.84));
+        return Some((CommandAction::Update(UpdateKind::Priority(priority), i + 2 + n, clause.end), 0.84));
     }
     let (at, priority) = attributes::closing_priority(clause, i + 2).or_else(|| {
         let at = clause
             .end
             .checked_sub(1)
             .filter(|at| *at > i + 2 && matches!(clause.before(*at), "to" | "as" | "at" | "into"))?;
-        Some((at, attributes::level(clause.at(at))?))
+        Some((at, attributes::priority_level(clause.at(at))?))
     })?;
     let mut end = at;
     while end > i + 2 && matches!(clause.at(end - 1), "at" | "the" | "to" | "as" | "into" | "a" | "in" | "with") {
@@ -129,53 +134,58 @@ fn recognise_priority(clause: &Clause, i: usize) -> Guess {
     }
     let led = end < at || matches!(clause.at(i), "give" | "turn");
     let new = matches!(clause.at(i + 1), "a" | "an" | "new" | "me") || clause.at(i) == "add";
-    (entry && led && !new).then_some((Act::Update(Change::Priority(priority), i + 1, end), 0.86))
+    (entry && led && !new).then_some((CommandAction::Update(UpdateKind::Priority(priority), i + 1, end), 0.86))
 }
 
-/// "take the deadline off the blog post", "clear the date on task 3", "make the fence undated".
+/// Recognises "take the deadline off the blog post", "clear the date on task 3", "make the fence undated". An article
+/// and "from" or a similar word are required, except for the last form.
 fn recognise_cleared_date(clause: &Clause, i: usize) -> Guess {
     if clause.at(i) == "make" && matches!(clause.before(clause.end), "undated" | "dateless") {
-        return Some((Act::Update(Change::Clear(Field::Due), i + 1, clause.end - 1), 0.8));
+        return Some((CommandAction::Update(UpdateKind::Clear(ClearableField::Due), i + 1, clause.end - 1), 0.8));
     }
     let from = i + clause.phrase(i, lexicon::update_task::CLEAR_VERBS)?;
     let at = from + usize::from(vocabulary::is_article(clause.at(from)));
     let after = at + clause.phrase(at, lexicon::update_task::DATE_FIELDS)?;
     let lead = clause.phrase(after, lexicon::grammar::FROM_TASK)?;
-    let end = clause.seek(after, lexicon::grammar::COMMA).map_or(clause.end, |(at, _)| at);
+    let end = clause.find_phrase(after, lexicon::grammar::COMMA).map_or(clause.end, |(at, _)| at);
     let own = at > from
         && after + lead < end
         && !(clause.at(i) == "take" && clause.at(at) == "time" && !grammar::has_task(clause, after..end));
-    own.then_some((Act::Update(Change::Clear(Field::Due), after + lead, end), 0.86))
+    own.then_some((CommandAction::Update(UpdateKind::Clear(ClearableField::Due), after + lead, end), 0.86))
 }
 
-/// "put in the notes of buy paint that …", "attach a comment to the invoice task saying …", "write in the haircut task
-/// that …", "note on the boiler task: …".
+/// Recognises "put in the notes of buy paint that …", "attach a comment to the invoice task saying …", "write in the
+/// haircut task that …", "note on the boiler task: …". Requires a text for the note. Returns `None` for a note that is
+/// a new task: "make a note to call Bob".
 fn recognise_note(clause: &Clause, i: usize) -> Guess {
     if !lexicon::update_task::NOTE_VERBS.contains(clause.at(i)) {
         return None;
     }
-    let told = |from: usize| clause.seek(from + 1, lexicon::update_task::NOTE_SIGNS);
-    if let Some((at, n)) = clause.seek(i + 1, lexicon::update_task::NOTE_PLACES).filter(|(at, _)| *at <= i + 10) {
+    let stated = |from: usize| clause.find_phrase(from + 1, lexicon::update_task::NOTE_SIGNS);
+    if let Some((at, n)) = clause.find_phrase(i + 1, lexicon::update_task::NOTE_PLACES).filter(|(at, _)| *at <= i + 10)
+    {
         let lead = clause.phrase(at, lexicon::update_task::NOTE_PLACES).is_some()
             && matches!(clause.before(at + n), "to" | "on" | "for" | "in");
         let fits = grammar::is_definite(clause, at + n) || at > i + 1 || !lead;
-        // "make a note to call Bob", "add a note for myself": something new.
+        // "make a note to call Bob" and "add a note for myself" create tasks.
         let new = lead
-            && (!grammar::has_task(clause, at + n..clause.end) && told(at + n).is_none()
+            && (!grammar::has_task(clause, at + n..clause.end) && stated(at + n).is_none()
                 || matches!(clause.at(at + n), "self" | "myself" | "me"));
-        let text = told(at + n).is_some() || clause.words.is_quoted(i + 1) || at > i + 2;
-        return (fits && !new && text).then_some((Act::Update(Change::Note, at + n, clause.end), 0.82));
+        let text = stated(at + n).is_some() || clause.words.is_quoted(i + 1) || at > i + 2;
+        return (fits && !new && text).then_some((CommandAction::Update(UpdateKind::Note, at + n, clause.end), 0.82));
     }
-    let (at, n) = clause.seek(i + 1, lexicon::update_task::NOTE_LINKS).filter(|(at, _)| *at == i + 1)?;
+    let (at, n) = clause.find_phrase(i + 1, lexicon::update_task::NOTE_LINKS).filter(|(at, _)| *at == i + 1)?;
     let noun = clause
         .nouns_in(at + n..clause.end.min(at + 7))
         .find(|noun| !noun.plural && noun.noun == vocabulary::Noun::Task)?;
     let text = clause.phrase(noun.end, lexicon::update_task::NOTE_TEXT_LEADS);
     (text.is_some() && grammar::is_definite(clause, at + n) && clause.at(i) != "add")
-        .then_some((Act::Update(Change::Note, at + n, clause.end), 0.8))
+        .then_some((CommandAction::Update(UpdateKind::Note, at + n, clause.end), 0.8))
 }
 
-/// "set the audit task to Friday noon", "put the appraisal task on Tuesday", "set the rent task to repeat monthly".
+/// Recognises "set the audit task to Friday noon", "put the appraisal task on Tuesday", "set the rent task to repeat
+/// monthly". Requires a definite, named task or reminder, and a date or an hour that ends the clause. "set the reminder
+/// for Friday" does not match.
 fn recognise_new_date(clause: &Clause, i: usize) -> Guess {
     if !matches!(clause.at(i), "set" | "put" | "have" | "let" | "schedule") || !grammar::is_definite(clause, i + 1) {
         return None;
@@ -184,43 +194,45 @@ fn recognise_new_date(clause: &Clause, i: usize) -> Guess {
         .nouns_in(i + 1..clause.end.min(i + 8))
         .find(|noun| noun.noun != vocabulary::Noun::List && !noun.plural)
         .filter(|noun| !(i + 1..noun.at).any(|k| matches!(clause.at(k), "to" | "for" | "on" | "about")))?;
-    let end = entry.end + usize::from(crate::numbers::figures(clause.at(entry.end)).is_some());
+    let end = entry.end + usize::from(crate::numbers::parse_digits(clause.at(entry.end)).is_some());
     let lead = clause.phrase(end, lexicon::update_task::SET_TO)?;
-    let pointed = grammar::pointer(clause, i + 1).is_some();
+    let pointed = grammar::pronoun_length(clause, i + 1).is_some();
     let value = end + lead;
     let when = clause.date_at(value).is_some()
         || clause.date_at(end).is_some()
         || clause.date_at(value + 1).is_some()
-        || crate::numbers::figures(clause.at(value)).is_some_and(|n| n < 25);
+        || crate::numbers::parse_digits(clause.at(value)).is_some_and(|n| n < 25);
     let task = entry.noun == vocabulary::Noun::Task;
-    // "set the reminder for Friday": a new one as well as an old one.
+    // "set the reminder for Friday" can mean a new or an existing reminder.
     let named = entry.at > i + 2;
     let closed = clause.dates.last().is_some_and(|found| {
-        clause.is_spent(found.tokens.end..clause.end)
+        clause.is_exhausted(found.tokens.end..clause.end)
             || clause.phrase(found.tokens.end, lexicon::update_task::VALUE_TAILS).is_some()
     }) || clause.dates.is_empty();
-    (when && closed && (task || named) && !pointed).then_some((Act::Update(Change::Any, i + 1, clause.end), 0.82))
+    (when && closed && (task || named) && !pointed)
+        .then_some((CommandAction::Update(UpdateKind::Any, i + 1, clause.end), 0.82))
 }
 
-/// "give the blog post a deadline of Dec 29", "give me another week on the essay", "put a deadline of Sunday on the
-/// fence".
+/// Recognises "give the blog post a deadline of Dec 29", "give me until Friday for the essay", "put a deadline of
+/// Sunday on the fence". Requires a date and a definite task before or after it.
 fn recognise_given_deadline(clause: &Clause, i: usize) -> Guess {
     if !matches!(clause.at(i), "give" | "put" | "set" | "assign" | "grant" | "allow") {
         return None;
     }
-    let (at, n) = clause.seek(i + 1, lexicon::update_task::GIVE_DEADLINE)?;
+    let (at, n) = clause.find_phrase(i + 1, lexicon::update_task::GIVE_DEADLINE)?;
     let date = clause.dates.iter().find(|found| found.tokens.start >= at || found.tokens.contains(&(at + n)))?;
     if at > i + 1 && grammar::is_definite(clause, i + 1) && matches!(clause.at(i), "give" | "assign" | "grant") {
-        return Some((Act::Update(Change::Replace(at), i + 1, clause.end), 0.84));
+        return Some((CommandAction::Update(UpdateKind::Replace(at), i + 1, clause.end), 0.84));
     }
     let end = date.tokens.end;
     let lead = clause.phrase(end, lexicon::grammar::TO_TASK)?;
     let open = at == i + 1 || matches!(clause.at(i + 1), "me" | "us");
     (open && grammar::is_definite(clause, end + lead))
-        .then_some((Act::Update(Change::Any, end + lead, clause.end), 0.6))
+        .then_some((CommandAction::Update(UpdateKind::Any, end + lead, clause.end), 0.6))
 }
 
-/// "turn 'bread' into 'rye bread'", "replace buy nappies with buy wipes", "swap cheddar for gouda on the list".
+/// Recognises a new title: "turn 'bread' into 'rye bread'", "replace buy nappies with buy wipes", "swap cheddar for
+/// gouda on the list". Requires quotes, two activities or a word for a task. Returns `None` for other domains.
 fn recognise_replacement(clause: &Clause, i: usize) -> Guess {
     let joint = match clause.at(i) {
         "turn" | "make" | "change" => lexicon::update_task::INTO,
@@ -228,15 +240,16 @@ fn recognise_replacement(clause: &Clause, i: usize) -> Guess {
         "swap" | "exchange" | "switch" => lexicon::update_task::REPLACED_FOR,
         _ => return None,
     };
-    let (at, n) = clause.seek(i + 2, joint)?;
+    let (at, n) = clause.find_phrase(i + 2, joint)?;
     let quoted = clause.words.is_quoted(i + 1);
-    let doing = super::is_doing(clause, i + 1) && super::is_doing(clause, at + n);
+    let doing = super::is_activity(clause, i + 1) && super::is_activity(clause, at + n);
     let listed = clause.has_noun() && (grammar::is_definite(clause, i + 1) || clause.noun_in(at..clause.end).is_some());
-    let fits = (quoted || doing || listed) && at + n < clause.end && !clause.is_elsewhere();
-    fits.then_some((Act::Update(Change::Any, i + 1, clause.end), 0.8))
+    let fits = (quoted || doing || listed) && at + n < clause.end && !clause.is_other_domain();
+    fits.then_some((CommandAction::Update(UpdateKind::Any, i + 1, clause.end), 0.8))
 }
 
-/// "put task 2 back to open", "set the report back to pending", "bring the gym task back".
+/// Recognises "put task 2 back to open", "set the report back to pending", "bring the gym task back". The state must
+/// end the clause or precede a comma.
 fn recognise_reopening(clause: &Clause, i: usize) -> Guess {
     if !matches!(
         clause.at(i),
@@ -245,23 +258,24 @@ fn recognise_reopening(clause: &Clause, i: usize) -> Guess {
         return None;
     }
     let (at, _) = clause
-        .seek(i + 2, lexicon::update_task::BACK_TO_OPEN)
-        .filter(|(at, n)| clause.is_spent(at + n..clause.end) || clause.at(at + n) == ",")?;
+        .find_phrase(i + 2, lexicon::update_task::BACK_TO_OPEN)
+        .filter(|(at, n)| clause.is_exhausted(at + n..clause.end) || clause.at(at + n) == ",")?;
     let listed = clause.at(at + 1) == "on" && !matches!(clause.at(i), "put" | "bring" | "get");
-    (!listed).then_some((Act::Update(Change::Reopen, i + 1, at), 0.86))
+    (!listed).then_some((CommandAction::Update(UpdateKind::Reopen, i + 1, at), 0.86))
 }
 
-/// "change the status of the report to done".
+/// Recognises "change the status of the report to done" as a completion. Returns `None` for most questions and for
+/// other domains.
 fn recognise_status(clause: &Clause, i: usize) -> Guess {
     if !lexicon::update_task::STATUS_VERBS.contains(clause.at(i)) {
         return None;
     }
     let (at, n) = clause
-        .seek(i + 2, lexicon::complete_task::TO_DONE)
+        .find_phrase(i + 2, lexicon::complete_task::TO_DONE)
         .filter(|(at, n)| complete_task_statement::closes_statement(clause, at + n))?;
     let bare = n == 1;
     let marked = matches!(clause.at(i), "call" | "consider" | "declare" | "make" | "count");
-    if bare && !marked || clause.asked && !clause.has(lexicon::grammar::YOU) || clause.is_elsewhere() {
+    if bare && !marked || clause.is_question && !clause.has(lexicon::grammar::YOU) || clause.is_other_domain() {
         return None;
     }
     let of = clause.phrase(i + 1, lexicon::update_task::STATUS_FIELD).unwrap_or(0);
@@ -269,5 +283,5 @@ fn recognise_status(clause: &Clause, i: usize) -> Guess {
     let fits = grammar::is_definite(clause, from)
         || of > 0
         || clause.words.is_word(from) && !vocabulary::is_article(clause.at(from)) && clause.at(i) != "make";
-    (fits && from < at).then_some((Act::Complete(from, at), 0.86))
+    (fits && from < at).then_some((CommandAction::Complete(from, at), 0.86))
 }

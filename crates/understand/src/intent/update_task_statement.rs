@@ -1,18 +1,19 @@
-//! Recognises update_task in statements: "the vet is now on Friday", "the report should be high priority", "no, I meant
-//! Wednesday", "laundry -> tomorrow", "one more day for the essay".
+//! Recognises update_task in statements: "the vet is now on Friday", "the report should be high priority", "no, I
+//! meant Wednesday", "laundry -> tomorrow", "one more day for the essay".
 
 use std::ops::Range;
 
 use model::task::Priority;
 
-use super::{Act, Guess, grammar, verb_at};
+use super::{CommandAction, Guess, grammar, verb_at};
 use crate::attributes;
 use crate::clause::Clause;
-use crate::dates::Found;
+use crate::dates::DateMatch;
 use crate::lexicon;
-use crate::reading::Field;
-use crate::update::Change;
+use crate::parsed::ClearableField;
+use crate::update::UpdateKind;
 
+/// Recognises a statement at the start of the clause that changes a task.
 pub(super) fn recognise(clause: &Clause) -> Guess {
     let i = clause.start;
     recognise_correction(clause, i)
@@ -24,33 +25,36 @@ pub(super) fn recognise(clause: &Clause) -> Guess {
         .or_else(|| recognise_instead(clause, i))
 }
 
-/// The first date at or after `i`, with at most a word between.
-fn date_near<'c>(clause: &'c Clause, i: usize) -> Option<&'c Found> {
+/// Returns the first date that contains `i` or begins at most two tokens after it.
+fn date_near<'c>(clause: &'c Clause, i: usize) -> Option<&'c DateMatch> {
     clause
         .dates
         .iter()
         .find(|found| found.tokens.start >= i && found.tokens.start <= i + 2 || found.tokens.contains(&i))
 }
 
-/// A date, or a bare hour, at `i`.
+/// Returns true for a date at `i` or within two tokens, or an hour that ends the clause, possibly after "at" or "to".
 fn is_when(clause: &Clause, i: usize) -> bool {
-    let hour = |k: usize| crate::numbers::figures(clause.at(k)).is_some_and(|n| n <= 24) && k + 1 >= clause.end;
+    let hour = |k: usize| crate::numbers::parse_digits(clause.at(k)).is_some_and(|n| n <= 24) && k + 1 >= clause.end;
     date_near(clause, i).is_some() || hour(i) || matches!(clause.at(i), "at" | "to" | "until") && hour(i + 1)
 }
 
-/// "no I meant wednesday", "I said Monday but it's Tuesday", "Tuesday would be better", "make that Friday instead".
+/// Recognises "no I meant wednesday", "I said Monday but it's Tuesday", "make that Friday instead", "I meant Friday for
+/// the report". The correction refers to the named task or to the one in context. Nothing but the task and "instead"
+/// may follow the date. Returns `None` for questions and other domains.
 fn recognise_correction(clause: &Clause, i: usize) -> Guess {
-    if clause.asked || clause.is_elsewhere() {
+    if clause.is_question || clause.is_other_domain() {
         return None;
     }
-    let meant = (clause.opening..i).any(|k| matches!(clause.words.at(k), "meant" | "mean"));
+    let meant = (clause.outer_start..i).any(|k| matches!(clause.words.at(k), "meant" | "mean"));
     let only = clause.dates.first().is_some_and(|found| found.tokens.start == i && found.tokens.end == clause.end);
     if meant && only {
-        return Some((Act::Update(Change::Replace(i), i, clause.end), 0.62));
+        return Some((CommandAction::Update(UpdateKind::Replace(i), i, clause.end), 0.62));
     }
     if let Some(n) = clause.phrase(i, lexicon::update_task::I_SAID) {
-        let (at, m) = clause.seek(i + n, lexicon::update_task::BUT_IT_IS)?;
-        return is_when(clause, at + m).then_some((Act::Update(Change::Replace(at + m), at + m, clause.end), 0.6));
+        let (at, m) = clause.find_phrase(i + n, lexicon::update_task::BUT_IT_IS)?;
+        return is_when(clause, at + m)
+            .then_some((CommandAction::Update(UpdateKind::Replace(at + m), at + m, clause.end), 0.6));
     }
     let n = clause.phrase(i, lexicon::update_task::I_MEANT)?;
     let at = i + n;
@@ -58,36 +62,38 @@ fn recognise_correction(clause: &Clause, i: usize) -> Guess {
     let after = date.tokens.end;
     let about = clause.phrase(after, lexicon::update_task::FOR_TASK).map(|m| after + m);
     let instead = clause.phrase(after, lexicon::update_task::INSTEAD).is_some();
-    let closed = clause.is_spent(after..clause.end) || about.is_some() || instead;
+    let closed = clause.is_exhausted(after..clause.end) || about.is_some() || instead;
     let range = about.map_or(at..at, |from| from..clause.end);
     closed.then_some((update_at(at, range, clause), 0.68))
 }
 
-/// The date stands before the name of the task: the slots are read from the name on.
-fn update_at(date: usize, about: Range<usize>, clause: &Clause) -> Act {
+/// Returns the update for a date that precedes the name of the task. `date` is the start of the date, `about` the range
+/// of the name. If it is empty, the update concerns the task in context.
+fn update_at(date: usize, about: Range<usize>, clause: &Clause) -> CommandAction {
     if about.is_empty() {
-        return Act::Update(Change::Replace(date), date, clause.end);
+        return CommandAction::Update(UpdateKind::Replace(date), date, clause.end);
     }
-    Act::Update(Change::Instead, date, clause.end)
+    CommandAction::Update(UpdateKind::Instead, date, clause.end)
 }
 
-/// "new deadline for the essay is monday", "the title should be …", "report, new due date Friday", "one more day for
-/// …".
+/// Recognises a statement about a field: "new deadline for the essay is monday", "the title should be …", "report, new
+/// due date Friday". The field is within seven tokens from `i`, and its value is a date, a distance or a priority.
+/// Returns `None` for questions, other domains, and after a command verb other than "make".
 pub(super) fn recognise_new_value(clause: &Clause, i: usize) -> Guess {
-    let (at, n) = clause.seek(i, lexicon::update_task::NEW_FIELDS).filter(|(at, _)| *at <= i + 6)?;
-    let asks = lexicon::update_task::QUESTION_OPENERS.contains(clause.at(i));
-    if asks
+    let (at, n) = clause.find_phrase(i, lexicon::update_task::NEW_FIELDS).filter(|(at, _)| *at <= i + 6)?;
+    let is_query = lexicon::update_task::QUESTION_OPENERS.contains(clause.at(i));
+    if is_query
         || verb_at(clause, i).is_some_and(|verb| verb != crate::vocabulary::Verb::Make)
-        || clause.asked
-        || clause.is_elsewhere()
+        || clause.is_question
+        || clause.is_other_domain()
     {
         return None;
     }
     let title = clause.phrase(i, lexicon::update_task::TITLE_IS);
     if let Some(m) = title.filter(|m| i + m < clause.end) {
-        return Some((Act::Update(Change::NewName(i + m), i + m, i + m), 0.7));
+        return Some((CommandAction::Update(UpdateKind::NewName(i + m), i + m, i + m), 0.7));
     }
-    let set = clause.seek(at + n, lexicon::update_task::FIELD_IS);
+    let set = clause.find_phrase(at + n, lexicon::update_task::FIELD_IS);
     let valued =
         clause.dates.iter().any(|found| found.tokens.start >= at) || clause.has(lexicon::update_task::DISTANCES);
     let level = attributes::closing_priority(clause, i).is_some() || clause.has(lexicon::update_task::LEVELS);
@@ -98,34 +104,36 @@ pub(super) fn recognise_new_value(clause: &Clause, i: usize) -> Guess {
         || clause.before(at) == ","
         || clause.phrase(i, lexicon::grammar::TOPIC_LEADS).is_some()
         || at > i && clause.before(at).ends_with("'s");
-    (fits && first).then_some((Act::Update(Change::Any, i, clause.end), 0.66))
+    (fits && first).then_some((CommandAction::Update(UpdateKind::Any, i, clause.end), 0.66))
 }
 
-/// "laundry -> tomorrow", "paint fence -> p3".
+/// Recognises "laundry -> tomorrow", "paint fence -> p3". Returns `None` if neither a priority nor a date follows the
+/// arrow.
 fn recognise_arrow(clause: &Clause, i: usize) -> Guess {
     let at = (i + 1..clause.end).find(|k| {
         matches!(clause.at(*k), "→" | "=>" | "->") || matches!(clause.at(*k), "-" | "=") && clause.at(k + 1) == ">"
     })?;
     let value = at + 1 + usize::from(clause.at(at + 1) == ">");
     if let Some((priority, _)) = attributes::priority_at(clause, value) {
-        return Some((Act::Update(Change::Priority(priority), i, at), 0.75));
+        return Some((CommandAction::Update(UpdateKind::Priority(priority), i, at), 0.75));
     }
-    date_near(clause, value).is_some().then_some((Act::Update(Change::Replace(at), i, clause.end), 0.75))
+    date_near(clause, value).is_some().then_some((CommandAction::Update(UpdateKind::Replace(at), i, clause.end), 0.75))
 }
 
-/// "dentist to friday", "not Friday, Saturday for the kayak".
+/// Recognises "dentist to friday", "not Friday, Saturday for the kayak". The name has up to four words, no verb and no
+/// pronoun, and the date ends the clause. Returns `None` for questions and other domains.
 fn recognise_to_date(clause: &Clause, i: usize) -> Guess {
     let last = clause.dates.last()?;
-    if clause.asked || clause.is_elsewhere() {
+    if clause.is_question || clause.is_other_domain() {
         return None;
     }
     if clause.at(i) == "not" && clause.dates.len() > 1 {
-        let about = clause.seek(last.tokens.end, lexicon::grammar::FOR).map(|(at, n)| at + n);
-        let closed = about.is_some() || clause.is_spent(last.tokens.end..clause.end);
+        let about = clause.find_phrase(last.tokens.end, lexicon::grammar::FOR).map(|(at, n)| at + n);
+        let closed = about.is_some() || clause.is_exhausted(last.tokens.end..clause.end);
         let from = about.unwrap_or(last.tokens.start);
         return closed.then_some((
-            Act::Update(
-                if about.is_some() { Change::Instead } else { Change::Replace(from) },
+            CommandAction::Update(
+                if about.is_some() { UpdateKind::Instead } else { UpdateKind::Replace(from) },
                 last.tokens.start,
                 clause.end,
             ),
@@ -135,25 +143,26 @@ fn recognise_to_date(clause: &Clause, i: usize) -> Guess {
     let to = if clause.at(last.tokens.start) == "to" { last.tokens.start } else { last.tokens.start.checked_sub(1)? };
     let plain = |k: usize| clause.words.is_word(k) && !grammar::is_pronoun(clause.at(k)) && clause.date_at(k).is_none();
     let fits = clause.at(to) == "to"
-        && clause.is_spent(last.tokens.end..clause.end)
+        && clause.is_exhausted(last.tokens.end..clause.end)
         && (1..=4).contains(&to.saturating_sub(i))
         && (i..to).all(plain)
         && verb_at(clause, i).is_none()
-        && !super::is_doing(clause, i);
-    fits.then_some((Act::Update(Change::Replace(to), i, clause.end), 0.6))
+        && !super::is_activity(clause, i);
+    fits.then_some((CommandAction::Update(UpdateKind::Replace(to), i, clause.end), 0.6))
 }
 
-/// "the vet is now on Friday", "the interview has been moved to …", "the laundry can wait until Sunday".
+/// Recognises "the vet is now on Friday", "the interview has been moved to …", "the laundry can wait until Sunday".
+/// Returns `None` for commands, questions except with "can" and "could", and other domains.
 fn recognise_stated(clause: &Clause, i: usize) -> Guess {
     if lexicon::update_task::NOT_STATEMENTS.contains(clause.at(i))
-        || clause.asked && !matches!(clause.words.before(i), "could" | "can")
+        || clause.is_question && !matches!(clause.words.before(i), "could" | "can")
         || verb_at(clause, i).is_some() && !grammar::is_definite(clause, i)
     {
         return None;
     }
     let entry = grammar::names_entry(clause, i..clause.end.min(i + 9));
     let definite = grammar::is_definite(clause, i) || entry;
-    if clause.is_elsewhere() || !definite && clause.is_foreign() {
+    if clause.is_other_domain() || !definite && clause.is_out_of_scope() {
         return None;
     }
     match moved_at(clause, i) {
@@ -162,28 +171,31 @@ fn recognise_stated(clause: &Clause, i: usize) -> Guess {
     }
 }
 
-/// Where the words of a move stand, and their length.
+/// Returns the position and the length of a verb of moving that begins one to nine tokens after `i`.
 fn moved_at(clause: &Clause, i: usize) -> Option<(usize, usize)> {
-    let moved = grammar::passive(clause, i + 1, lexicon::update_task::MOVED_PARTICIPLES)
-        .or_else(|| clause.seek(i + 1, lexicon::update_task::HAS_MOVED));
+    let moved = grammar::find_passive(clause, i + 1, lexicon::update_task::MOVED_PARTICIPLES)
+        .or_else(|| clause.find_phrase(i + 1, lexicon::update_task::HAS_MOVED));
     moved.filter(|(at, _)| *at <= i + 9)
 }
 
-/// "the interview has been moved to Friday": what moves needs a new date.
-fn recognise_moved(clause: &Clause, i: usize, said: Range<usize>, definite: bool, entry: bool) -> Guess {
-    let at = said.start;
-    // "is due Friday" may be no change at all.
+/// Recognises "the interview has been moved to Friday". `verb_range` is the verb, `definite` is true for a definite
+/// subject, `entry` if it contains a word for a task or an entry. Requires a new date or a distance after the verb. "is
+/// due Friday" needs further evidence of a change.
+fn recognise_moved(clause: &Clause, i: usize, verb_range: Range<usize>, definite: bool, entry: bool) -> Guess {
+    let at = verb_range.start;
+    // "is due Friday" may not be a change.
     let weak = matches!(clause.at(at + 1), "due") || matches!(clause.at(at), "will" | "comes");
     let new = clause.has(lexicon::update_task::MOVED_TAILS) || entry || matches!(clause.at(at), "can" | "should");
-    let dated = clause.dates.iter().any(|found| found.tokens.end > said.end)
-        || clause.seek(said.end, lexicon::update_task::DISTANCES).is_some();
-    let fits = dated && (!weak || new && definite) && clause.at(said.end) != "every";
-    fits.then_some((Act::Update(Change::Replace(at), i, clause.end), 0.7))
+    let dated = clause.dates.iter().any(|found| found.tokens.end > verb_range.end)
+        || clause.find_phrase(verb_range.end, lexicon::update_task::DISTANCES).is_some();
+    let fits = dated && (!weak || new && definite) && clause.at(verb_range.end) != "every";
+    fits.then_some((CommandAction::Update(UpdateKind::Replace(at), i, clause.end), 0.7))
 }
 
-/// "the vet is now on Friday", "the report should be high priority".
+/// Recognises "the vet is now on Friday", "the report should be high priority". `definite` is true for a definite
+/// subject, `entry` if it contains a word for a task or an entry. "is" needs a definite subject, and "now" or an entry.
 fn recognise_required_value(clause: &Clause, i: usize, definite: bool, entry: bool) -> Guess {
-    let (at, n) = clause.seek(i + 1, lexicon::update_task::SHALL_BE).filter(|(at, _)| *at <= i + 8)?;
+    let (at, n) = clause.find_phrase(i + 1, lexicon::update_task::SHALL_BE).filter(|(at, _)| *at <= i + 8)?;
     let after = at + n;
     let is = matches!(clause.at(at), "is" | "are" | "isn't");
     if !definite && is {
@@ -198,42 +210,45 @@ fn recognise_required_value(clause: &Clause, i: usize, definite: bool, entry: bo
         clause.at(after.saturating_sub(1)) == "now" || clause.phrase(end, lexicon::update_task::SHALL_TAILS).is_some();
     let shall = !is && definite;
     (now || shall || entry && is && end >= clause.end)
-        .then_some((Act::Update(Change::Replace(at), i, clause.end), if now { 0.72 } else { 0.64 }))
+        .then_some((CommandAction::Update(UpdateKind::Replace(at), i, clause.end), if now { 0.72 } else { 0.64 }))
 }
 
-/// "… should be high priority", "… should say buy paint", "… should have the tag Q3", "… isn't done".
+/// Recognises "… should be high priority", "… should say buy paint", "… should have the tag Q3", "… isn't done", "…
+/// isn't urgent anymore". `at` is the position of the verb, `after` the one after it. The priority must end the clause.
+/// "isn't done" reopens the task only with further words such as "after all".
 fn recognise_stated_value(clause: &Clause, i: usize, at: usize, after: usize) -> Guess {
     let is = matches!(clause.at(at), "is" | "are" | "isn't");
     if matches!(clause.before(after), "say" | "read" | "called" | "named") {
-        return (after < clause.end).then_some((Act::Update(Change::NewName(after), i, at), 0.68));
+        return (after < clause.end).then_some((CommandAction::Update(UpdateKind::NewName(after), i, at), 0.68));
     }
     if clause.at(at) == "isn't" || clause.phrase(at, lexicon::update_task::IS_NOT).is_some() {
         let open = clause.phrase(after, lexicon::update_task::DENIED_DONE);
         let more = clause.has(lexicon::update_task::DENIED_DONE_TAILS);
         if open.is_some() && more {
-            return Some((Act::Update(Change::Reopen, i, at), 0.7));
+            return Some((CommandAction::Update(UpdateKind::Reopen, i, at), 0.7));
         }
         let urgent = clause.phrase(after, lexicon::update_task::DENIED_URGENT);
         let over = clause.phrase(after + urgent?, lexicon::grammar::ANY_MORE).is_some();
-        return over.then_some((Act::Update(Change::Priority(Priority::Low), i, at), 0.66));
+        return over.then_some((CommandAction::Update(UpdateKind::Priority(Priority::Low), i, at), 0.66));
     }
     if clause.phrase(after, lexicon::update_task::STATED_TAGS).is_some() && !is {
-        return Some((Act::Update(Change::Tags, i, clause.end), 0.65));
+        return Some((CommandAction::Update(UpdateKind::Tags, i, clause.end), 0.65));
     }
     if clause.phrase(after, lexicon::update_task::STATED_TITLE).is_some() && !is {
-        return Some((Act::Update(Change::Any, i, clause.end), 0.64));
+        return Some((CommandAction::Update(UpdateKind::Any, i, clause.end), 0.64));
     }
     let more = clause.phrase(after, lexicon::update_task::STATED_LINKS).unwrap_or(0);
     let (priority, n) = attributes::priority_at(clause, after + more)
-        .or_else(|| Some((attributes::level(clause.at(after + more)).filter(|_| !is)?, 1)))?;
+        .or_else(|| Some((attributes::priority_level(clause.at(after + more)).filter(|_| !is)?, 1)))?;
     let end = after + more + n;
     let now = more > 0 || clause.at(at + 1) == "now" || matches!(clause.at(end), "now" | "instead") || !is;
     let closed =
-        clause.is_spent(end..clause.end) || matches!(clause.at(end), "now" | "instead" | "," | "priority" | "than");
-    (closed && now).then_some((Act::Update(Change::Priority(priority), i, at), 0.68))
+        clause.is_exhausted(end..clause.end) || matches!(clause.at(end), "now" | "instead" | "," | "priority" | "than");
+    (closed && now).then_some((CommandAction::Update(UpdateKind::Priority(priority), i, at), 0.68))
 }
 
-/// "one more day for the report", "give me another week on the essay", "I need more time for the audit".
+/// Recognises "one more day for the report", "give me another week on the essay", "add a day to the audit". Requires a
+/// definite task and at most one date. Returns `None` for questions and other domains.
 pub(super) fn recognise_more_time(clause: &Clause, i: usize) -> Guess {
     let n = clause.phrase(i, lexicon::update_task::MORE_TIME)?;
     let first = clause.words.is_word(i + n);
@@ -243,38 +258,43 @@ pub(super) fn recognise_more_time(clause: &Clause, i: usize) -> Guess {
     let at = if until { date_near(clause, i + n)?.tokens.end } else { unit? + 1 };
     let side = usize::from(matches!(clause.at(at), "later" | "earlier" | "sooner" | "more" | "extra"));
     let about = clause.phrase(at + side, lexicon::update_task::MORE_TIME_FOR)? + at + side;
-    let told = grammar::is_definite(clause, about);
+    let is_definite = grammar::is_definite(clause, about);
     let asked = side > 0
         || until
         || matches!(clause.at(i), "give" | "add")
         || clause.phrase(i, lexicon::update_task::MORE_TIME_OPENERS).is_some();
-    let fits = first && told && asked && !clause.is_elsewhere() && !clause.asked && clause.dates.len() < 2;
-    fits.then_some((Act::Update(Change::Any, about, clause.end), 0.62))
+    let fits =
+        first && is_definite && asked && !clause.is_other_domain() && !clause.is_question && clause.dates.len() < 2;
+    fits.then_some((CommandAction::Update(UpdateKind::Any, about, clause.end), 0.62))
 }
 
-/// "tomorrow instead", "let's do the car wash on Saturday instead", "can't do the ironing today, tomorrow instead".
+/// Recognises "tomorrow instead", "let's do the car wash on Saturday instead", "can't do the ironing today, tomorrow
+/// instead". Requires a date, and a subject or "it" unless the date begins the clause. Returns `None` for questions and
+/// other domains.
 fn recognise_instead(clause: &Clause, i: usize) -> Guess {
-    let (at, _) = clause.seek(i + 1, lexicon::update_task::RATHER)?;
+    let (at, _) = clause.find_phrase(i + 1, lexicon::update_task::INSTEAD_WORDS)?;
     let dated = clause.dates.iter().any(|found| found.tokens.end <= at || clause.at(at) == "instead");
     let question =
         matches!(clause.at(i), "what" | "how" | "who" | "where" | "why" | "is" | "are" | "i'll" | "play" | "show");
     let bare = clause.dates.iter().any(|found| found.tokens.start == i && found.tokens.end >= at);
-    let about = grammar::subject(clause, i..at).filter(|_| !bare);
+    let about = grammar::find_subject(clause, i..at).filter(|_| !bare);
     let fits = dated
         && !question
-        && !clause.asked
-        && !clause.is_foreign()
+        && !clause.is_question
+        && !clause.is_out_of_scope()
         && (bare || about.is_some() || clause.has(lexicon::update_task::IT));
     if !fits {
         return None;
     }
     let start = about.map_or(i, |about| about.start);
-    Some((Act::Update(Change::Instead, start, clause.end), 0.66))
+    Some((CommandAction::Update(UpdateKind::Instead, start, clause.end), 0.66))
 }
 
-/// "the payroll task should no longer recur", "stop the gym task from repeating".
+/// Recognises "the payroll task should no longer recur", "stop the gym task from repeating". The task is the text
+/// between the verb, if there is one, and the phrase. Returns `None` for questions.
 pub(super) fn recognise_end_of_repeat(clause: &Clause, i: usize) -> Guess {
-    let (at, _) = clause.seek(i + 1, lexicon::update_task::NO_MORE_REPEAT)?;
+    let (at, _) = clause.find_phrase(i + 1, lexicon::update_task::NO_MORE_REPEAT)?;
     let from = i + usize::from(verb_at(clause, i).is_some());
-    (!clause.asked).then_some((Act::Update(Change::Clear(Field::Recurrence), from, at), 0.78))
+    (!clause.is_question)
+        .then_some((CommandAction::Update(UpdateKind::Clear(ClearableField::Recurrence), from, at), 0.78))
 }

@@ -1,7 +1,7 @@
 //! Finds phrases of the lexicon that no sentence of a test or of the training data exercises.
 //!
-//! A phrase is exercised if a lookup finds it while one of these sentences is read. A phrase that a user could say gets a
-//! sentence in `tests/utterances/phrases.jsonl`; any other phrase is deleted.
+//! A phrase is exercised if a lookup finds it during the parsing of one of these sentences. A phrase that a user could
+//! write gets a sentence in `tests/utterances/phrases.jsonl`. Any other phrase is deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,8 +10,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::now;
-use crate::phrases::FOUND;
-use crate::{expressions, lexicon, read};
+use crate::phrases::MATCHED_PHRASES;
+use crate::{find_expressions, lexicon, parse};
 
 /// Files with rows that have a `text`.
 const ROWS: [&str; 2] = ["tests/utterances/known.jsonl", "tests/utterances/phrases.jsonl"];
@@ -19,7 +19,7 @@ const ROWS: [&str; 2] = ["tests/utterances/known.jsonl", "tests/utterances/phras
 /// Folder with files of lines that have an intent, a tab and a sentence.
 const TRAINING: &str = "../trainer/sentences";
 
-/// Folders and files of unit tests, whose string literals are sentences.
+/// Folders and files of unit tests. Their string literals are sentences.
 const TESTS: [&str; 4] = ["src/tests", "src/dates/tests", "src/tests.rs", "src/dates/tests.rs"];
 
 /// Returns the text of a file of the crate, or of each file of a folder.
@@ -55,12 +55,12 @@ const EXCEPTIONS: [(&str, &str); 1] = [("zeroth", "keeps the place of each ordin
 
 #[test]
 fn every_phrase_is_exercised() {
-    FOUND.take();
+    MATCHED_PHRASES.take();
     for sentence in &sentences() {
-        read(sentence, &now());
-        expressions(sentence, &now());
+        parse(sentence, &now());
+        find_expressions(sentence, &now());
     }
-    let mut found = FOUND.take();
+    let mut found = MATCHED_PHRASES.take();
     found.extend(EXCEPTIONS.map(|(phrase, _)| phrase));
     let mut idle: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, list) in lexicon::ALL {

@@ -1,8 +1,8 @@
-//! A million strings, and texts as long as a message may be.
+//! A million random strings, and messages of the maximum length.
 
 use super::now;
-use crate::read;
-use crate::tokens::LOOKS;
+use crate::parse;
+use crate::tokens::WORD_READS;
 
 const WORDS: &str = "add delete remind me to the task my list every other friday at 3 3:30pm by half past noon in two weeks of \
     next month 99999 31st feb 29 12/31 0 \" ' « » # and , . \n all it from change rename because tagged ! 🎂 ا a.m. first \
@@ -19,8 +19,8 @@ const SENTENCES: [&str; 6] = [
     "every other weekday at half past nine until 12/31/2026 water the plants in the hall",
 ];
 
-/// Rows of words, noise, and sentences with something wrong in them.
-fn string(random: &mut fastrand::Rng, words: &[&str]) -> String {
+/// Returns a sequence of words, noise, or a sentence with a random error.
+fn random_text(random: &mut fastrand::Rng, words: &[&str]) -> String {
     match random.u8(..3) {
         0 => (0..random.usize(..12)).flat_map(|_| [words[random.usize(..words.len())], " "]).collect(),
         1 => (0..random.usize(..24)).map(|_| random.char(..)).collect(),
@@ -41,37 +41,38 @@ fn string(random: &mut fastrand::Rng, words: &[&str]) -> String {
     }
 }
 
-fn read_many(seed: u64) {
+fn parse_many(seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
     let words: Vec<_> = WORDS.split(' ').collect();
     let now = now();
     for _ in 0..500_000 {
-        let text = string(&mut random, &words);
-        let reading = read(&text, &now);
+        let text = random_text(&mut random, &words);
+        let parsed = parse(&text, &now);
         let sound = |confidence: f64| (0.0..=1.0).contains(&confidence);
-        assert!(!reading.commands.is_empty() && reading.commands.iter().all(|one| sound(one.confidence)), "{text:?}");
+        assert!(!parsed.commands.is_empty() && parsed.commands.iter().all(|one| sound(one.confidence)), "{text:?}");
     }
 }
 
 #[test]
-fn half_a_million_strings_are_read() {
-    read_many(1);
+fn half_a_million_strings_are_parsed() {
+    parse_many(1);
 }
 
 #[test]
-fn half_a_million_other_strings_are_read() {
-    read_many(2);
+fn half_a_million_other_strings_are_parsed() {
+    parse_many(2);
 }
 
-/// How often a word is looked at while a text is read.
-fn looks(text: &str) -> u64 {
-    LOOKS.set(0);
-    read(text, &now());
-    LOOKS.get()
+/// Returns the number of word reads during the parsing of a text.
+fn count_word_reads(text: &str) -> u64 {
+    WORD_READS.set(0);
+    parse(text, &now());
+    WORD_READS.get()
 }
 
 #[test]
-fn ten_times_the_text_is_ten_times_the_work() {
+fn parsing_time_is_linear() {
+    // AGENT-9
     let pieces = WORDS.split(' ').map(|word| format!("{word} ")).chain(SENTENCES.map(|text| format!("{text} ")));
     let more = [
         "- item\n",
@@ -89,8 +90,8 @@ fn ten_times_the_text_is_ten_times_the_work() {
     for piece in pieces.chain(more.map(str::to_owned)) {
         let long = piece.repeat(5000 / piece.len());
         let short = piece.repeat(500 / piece.len());
-        let few = looks(&short);
-        let many = looks(&long);
+        let few = count_word_reads(&short);
+        let many = count_word_reads(&long);
         assert!(many <= few * 20 + 1000, "{piece:?}: {few} looks, then {many}");
     }
 }

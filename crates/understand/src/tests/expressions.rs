@@ -1,24 +1,24 @@
-//! What is told about the dates in a text.
+//! Time expressions of a text.
 
 use super::now;
-use crate::{Expression, Grain, Order, Reader, When, expressions};
+use crate::{DateOrder, DayOrTime, Grain, TimeExpression, UtteranceParser, find_expressions};
 
-fn only(text: &str) -> Expression {
-    let mut found = expressions(text, &now());
+fn only(text: &str) -> TimeExpression {
+    let mut found = find_expressions(text, &now());
     assert_eq!(found.len(), 1, "{text}: {found:?}");
     found.remove(0)
 }
 
-fn told(when: Option<When>) -> String {
+fn format_time(when: Option<DayOrTime>) -> String {
     match when {
         None => "-".to_owned(),
-        Some(When::Day(date)) => date.to_string(),
-        Some(When::Time(at)) => at.to_string(),
+        Some(DayOrTime::Day(date)) => date.to_string(),
+        Some(DayOrTime::Time(at)) => at.to_string(),
     }
 }
 
 #[test]
-fn stretches_of_time_have_an_end() {
+fn time_spans_have_an_end() {
     for (text, start, end, grain) in [
         ("next week", "2025-12-22", "2025-12-29", Grain::Week),
         ("in March", "2026-03-01", "2026-04-01", Grain::Month),
@@ -35,7 +35,7 @@ fn stretches_of_time_have_an_end() {
     ] {
         let found = only(text);
         assert_eq!(
-            (told(found.start), told(found.end), found.grain),
+            (format_time(found.start), format_time(found.end), found.grain),
             (start.to_owned(), end.to_owned(), grain),
             "{text}"
         );
@@ -43,7 +43,7 @@ fn stretches_of_time_have_an_end() {
 }
 
 #[test]
-fn points_have_none() {
+fn points_in_time_have_no_end() {
     for (text, start, grain) in [
         ("tomorrow", "2025-12-22", Grain::Day),
         ("at 5:45pm", "2025-12-21T17:45:00", Grain::Minute),
@@ -53,20 +53,20 @@ fn points_have_none() {
         ("in 20 minutes", "2025-12-21T12:20:00", Grain::Minute),
     ] {
         let found = only(text);
-        assert_eq!((told(found.start), found.end, found.grain), (start.to_owned(), None, grain), "{text}");
+        assert_eq!((format_time(found.start), found.end, found.grain), (start.to_owned(), None, grain), "{text}");
     }
 }
 
 #[test]
-fn a_stretch_that_has_begun_is_due_at_its_end() {
+fn a_span_in_progress_is_due_at_its_end() {
     let found = only("this month");
-    assert_eq!((told(found.start), told(found.due)), ("2025-12-01".to_owned(), "2025-12-31".to_owned()));
+    assert_eq!((format_time(found.start), format_time(found.due)), ("2025-12-01".to_owned(), "2025-12-31".to_owned()));
 }
 
 #[test]
-fn every_date_of_a_message_is_told_as_json() {
+fn all_expressions_are_serialized() {
     let text = "pay rent on the 1st of every month and call Zoë tomorrow at 5pm";
-    let found = serde_json::to_value(expressions(text, &now())).unwrap();
+    let found = serde_json::to_value(find_expressions(text, &now())).unwrap();
     assert_eq!(found[0]["text"], "on the 1st of every month");
     assert_eq!(found[0]["recurrence"], "FREQ=MONTHLY;BYMONTHDAY=1");
     assert_eq!(found[0]["start"], "2026-01-01");
@@ -76,10 +76,10 @@ fn every_date_of_a_message_is_told_as_json() {
 }
 
 #[test]
-fn figures_are_read_in_the_order_of_the_user() {
-    let due = |numeric: Order, text: &str| {
-        let read = Reader { numeric }.read(&format!("add pay rent {text}"), &now());
-        told(read.commands[0].when)
+fn numeric_dates_follow_the_date_order() {
+    let due = |date_order: DateOrder, text: &str| {
+        let read = UtteranceParser { date_order }.parse(&format!("add pay rent {text}"), &now());
+        format_time(read.commands[0].when)
     };
     for (text, month_first, day_first) in [
         ("on 3/4", "2026-03-04", "2026-04-03"),
@@ -89,7 +89,7 @@ fn figures_are_read_in_the_order_of_the_user() {
         ("by 12/25", "2025-12-25", "2025-12-25"),
         ("on 2027-03-04", "2027-03-04", "2027-03-04"),
     ] {
-        assert_eq!(due(Order::MonthFirst, text), month_first, "{text}");
-        assert_eq!(due(Order::DayFirst, text), day_first, "{text}");
+        assert_eq!(due(DateOrder::MonthFirst, text), month_first, "{text}");
+        assert_eq!(due(DateOrder::DayFirst, text), day_first, "{text}");
     }
 }

@@ -1,10 +1,11 @@
-//! What is asked for outright, what is needed, what was done, what is only asked about and what is forbidden.
+//! Explicit requests, needs, reports, questions and prohibitions.
 
 use super::{at, named, one};
 use crate::{Intent, StatusFilter};
 
 #[test]
-fn what_is_added_outright_is_a_task_whatever_it_is_about() {
+fn explicit_adds_create_tasks_in_any_domain() {
+    // AGENT-10
     for (text, title) in [
         ("add dentist appointment", "dentist appointment"),
         ("add email Bob about the contract", "email Bob about the contract"),
@@ -39,7 +40,7 @@ fn what_is_added_outright_is_a_task_whatever_it_is_about() {
 }
 
 #[test]
-fn what_is_added_elsewhere_is_no_task() {
+fn adds_to_other_lists_are_unknown() {
     for text in [
         "add this song to my playlist",
         "add an event to my calendar",
@@ -54,7 +55,7 @@ fn what_is_added_elsewhere_is_no_task() {
 }
 
 #[test]
-fn needs_are_tasks_and_not_done() {
+fn needs_create_tasks_and_complete_none() {
     for (text, title) in [
         ("I need to finish the report", "finish the report"),
         ("I want to finish the report", "finish the report"),
@@ -68,7 +69,7 @@ fn needs_are_tasks_and_not_done() {
 }
 
 #[test]
-fn chores_in_the_past_are_done() {
+fn past_chores_are_completed() {
     for (text, target) in [
         ("I called mom", "call mom"),
         ("bought milk", "buy milk"),
@@ -142,7 +143,7 @@ fn polite_questions_are_requests() {
 }
 
 #[test]
-fn what_is_forbidden_is_not_done() {
+fn prohibitions_are_not_executed() {
     for text in [
         "don't delete the milk task",
         "do not complete the milk task",

@@ -1,11 +1,11 @@
-//! Whatever is said, something is read, and nothing breaks.
+//! Any text yields a command and causes no panic.
 
 use proptest::prelude::*;
 
 use super::now;
-use crate::read;
+use crate::parse;
 
-/// Words of the language and noise, in any order.
+/// Returns words of the vocabulary and noise in random order.
 fn sentence() -> impl Strategy<Value = String> {
     let words = "add delete remind me to the task my list every other friday at 3 3:30pm by half past noon in two \
         weeks of next month 99999 31st feb 29 12/31 0 \" ' « » # and , . \n all it from change rename \
@@ -21,36 +21,36 @@ fn sentence() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_text_is_read(text in "\\PC{0,300}") {
+    fn any_text_is_parsed(text in "\\PC{0,300}") {
         check(&text);
     }
 
     #[test]
-    fn any_row_of_words_is_read(text in sentence()) {
+    fn any_word_sequence_is_parsed(text in sentence()) {
         check(&text);
     }
 
 }
 
 proptest! {
-    // As long as a message may be; few, since each is read twice without optimisation.
+    // Messages of the maximum length. Few cases, because each one is parsed twice without optimisation.
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn long_text_is_read(piece in "\\PC{1,12}") {
+    fn long_text_is_parsed(piece in "\\PC{1,12}") {
         check(&piece.repeat(5000 / piece.len().max(1)));
     }
 }
 
 fn check(text: &str) {
-    let reading = read(text, &now());
-    assert!(!reading.commands.is_empty());
-    for command in &reading.commands {
+    let parsed = parse(text, &now());
+    assert!(!parsed.commands.is_empty());
+    for command in &parsed.commands {
         assert!((0.0..=1.0).contains(&command.confidence), "{text:?}: {command:?}");
         if let Some(rule) = &command.recurrence {
-            assert!(model::recurrence::parse("recurrence", rule).is_ok(), "{text:?}: {rule}");
+            assert!(model::recurrence::normalize("recurrence", rule).is_ok(), "{text:?}: {rule}");
         }
     }
-    assert_eq!(reading, read(text, &now()));
-    assert!(serde_json::to_value(&reading).is_ok_and(|shape| shape.is_object()));
+    assert_eq!(parsed, parse(text, &now()));
+    assert!(serde_json::to_value(&parsed).is_ok_and(|shape| shape.is_object()));
 }

@@ -1,17 +1,17 @@
-//! Which words name a task, what its new title is, and tags that come and go.
+//! Target names, new titles, and changes of single tags.
 
 use super::{named, one};
-use crate::{Command, DueFilter, Field, Intent, Tagging, Target, When};
+use crate::{ClearableField, DayOrTime, DueFilter, Intent, ParsedCommand, TagOperation, TaskTarget};
 use jiff::civil::date;
 
-fn update(text: &str) -> Command {
+fn update(text: &str) -> ParsedCommand {
     let command = one(text);
     assert_eq!(command.intent, Intent::UpdateTask, "{text}");
     command
 }
 
 #[test]
-fn names_are_bare() {
+fn target_names_are_trimmed() {
     for (text, target) in [
         ("delete the reminder for yoga on friday", "yoga"),
         ("change the reminder for yoga to friday", "yoga"),
@@ -28,22 +28,22 @@ fn names_are_bare() {
 }
 
 #[test]
-fn places_have_many_names() {
+fn positions_have_many_spellings() {
     for (text, target) in [
-        ("delete the bottom one", Target::Last),
-        ("delete the last one I added", Target::Last),
-        ("remove the top item", Target::Position(1)),
-        ("delete the task at position 7", Target::Position(7)),
-        ("delete tasks 2-4", Target::Several([2, 3, 4].map(Target::Position).to_vec())),
-        ("remove both", Target::Both),
-        ("delete both of them", Target::Both),
+        ("delete the bottom one", TaskTarget::Last),
+        ("delete the last one I added", TaskTarget::Last),
+        ("remove the top item", TaskTarget::Position(1)),
+        ("delete the task at position 7", TaskTarget::Position(7)),
+        ("delete tasks 2-4", TaskTarget::Several([2, 3, 4].map(TaskTarget::Position).to_vec())),
+        ("remove both", TaskTarget::Both),
+        ("delete both of them", TaskTarget::Both),
     ] {
         assert_eq!(one(text).target, Some(target), "{text}");
     }
 }
 
 #[test]
-fn a_remark_says_which_task() {
+fn remarks_name_the_target() {
     for (text, intent, target) in [
         ("the party got cancelled, so delete that reminder", Intent::DeleteTask, "party"),
         ("The party is off. Delete that reminder.", Intent::DeleteTask, "party"),
@@ -54,12 +54,12 @@ fn a_remark_says_which_task() {
         assert_eq!((command.intent, command.target), (intent, named(target)), "{text}");
     }
     let moved = update("my midterm got moved to friday, please update the reminder");
-    assert_eq!((moved.target, moved.when), (named("midterm"), Some(When::Day(date(2025, 12, 26)))));
-    assert_eq!(one("I'm tired, delete it").target, Some(Target::It));
+    assert_eq!((moved.target, moved.when), (named("midterm"), Some(DayOrTime::Day(date(2025, 12, 26)))));
+    assert_eq!(one("I'm tired, delete it").target, Some(TaskTarget::It));
 }
 
 #[test]
-fn new_titles_are_said_in_many_ways() {
+fn new_titles_are_parsed() {
     for (text, target, title) in [
         ("rename gym to leg day", "gym", "leg day"),
         ("change my reminder to call mom to call dad", "call mom", "call dad"),
@@ -76,12 +76,12 @@ fn new_titles_are_said_in_many_ways() {
         assert_eq!((command.target, command.title.as_deref()), (named(target), Some(title)), "{text}");
     }
     let milks = update("make it buy two milks instead of one");
-    assert_eq!((milks.target, milks.title.as_deref()), (Some(Target::It), Some("buy two milks")));
+    assert_eq!((milks.target, milks.title.as_deref()), (Some(TaskTarget::It), Some("buy two milks")));
     assert_eq!(update("change my lunch alert from 10 minutes before to 15 minutes before").title, None);
 }
 
 #[test]
-fn additions_leave_the_title_alone() {
+fn additions_keep_the_title() {
     for (text, target, added) in [
         ("add milk to my grocery reminder", "grocery", "milk"),
         ("update the reminder for the party to include the cake", "party", "cake"),
@@ -89,30 +89,30 @@ fn additions_leave_the_title_alone() {
     ] {
         let command = update(text);
         assert_eq!((command.target, command.title), (named(target), None), "{text}");
-        assert!(command.adds && command.description.is_some_and(|text| text.ends_with(added)), "{text}");
+        assert!(command.appends_description && command.description.is_some_and(|text| text.ends_with(added)), "{text}");
     }
 }
 
 #[test]
-fn single_tags_come_and_go() {
+fn single_tags_are_added_and_removed() {
     for (text, tagging, target) in [
-        ("add the work tag to the report", Tagging::Add, "report"),
-        ("put the work tag on the report task", Tagging::Add, "report"),
-        ("tag the report with work", Tagging::Add, "report"),
-        ("remove the work tag from the report", Tagging::Remove, "report"),
-        ("take the #work tag off the report", Tagging::Remove, "report"),
-        ("drop the label work from the report task", Tagging::Remove, "report"),
-        ("change the tags of the report to work", Tagging::Set, "report"),
+        ("add the work tag to the report", TagOperation::Add, "report"),
+        ("put the work tag on the report task", TagOperation::Add, "report"),
+        ("tag the report with work", TagOperation::Add, "report"),
+        ("remove the work tag from the report", TagOperation::Remove, "report"),
+        ("take the #work tag off the report", TagOperation::Remove, "report"),
+        ("drop the label work from the report task", TagOperation::Remove, "report"),
+        ("change the tags of the report to work", TagOperation::Set, "report"),
     ] {
         let command = update(text);
-        assert_eq!((command.tagging, command.tags.as_slice()), (tagging, &["work".to_owned()][..]), "{text}");
+        assert_eq!((command.tag_operation, command.tags.as_slice()), (tagging, &["work".to_owned()][..]), "{text}");
         assert_eq!(command.target, named(target), "{text}");
     }
-    assert_eq!(update("remove all tags from the report").clear, [Field::Tags]);
+    assert_eq!(update("remove all tags from the report").cleared_fields, [ClearableField::Tags]);
 }
 
 #[test]
-fn lists_are_for_any_stretch_of_days() {
+fn lists_accept_any_date_range() {
     let days = |first: Option<i8>, last: Option<i8>| {
         Some(DueFilter::Between(first.map(|day| date(2025, 12, day)), last.map(|day| date(2025, 12, day))))
     };

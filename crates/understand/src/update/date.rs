@@ -1,20 +1,21 @@
-//! The new date of a task: "to Friday", "from 3 to 4", "by two days", "2 hours later".
+//! Parses the new date of a task: "to Friday", "from 3 to 4", "by two days", "2 hours later".
 
 use std::ops::Range;
 
 use jiff::civil::Time;
 
 use crate::clause::Clause;
-use crate::dates::{self, Found, Scan};
+use crate::dates::{self, DateMatch, DateScan};
 use crate::lead_time;
 use crate::lexicon;
 use crate::numbers;
-use crate::reading::{Command, Missing, When};
+use crate::parsed::{DayOrTime, MissingSlot, ParsedCommand};
 use crate::timing;
 
-/// Takes "instead of Friday", "rather than at 3", "instead".
-pub(super) fn drop_instead(clause: &mut Clause, range: Range<usize>) {
-    let Some((at, n)) = clause.seek(range.start, lexicon::update_dates::INSTEAD) else { return };
+/// Consumes "instead of Friday", "rather than at 3", "instead": the first such phrase in the clause from the range on,
+/// and the old value after it. Does nothing if there is no phrase, or if a "not" has no old value.
+pub(super) fn consume_instead(clause: &mut Clause, range: Range<usize>) {
+    let Some((at, n)) = clause.find_phrase(range.start, lexicon::update_dates::INSTEAD) else { return };
     let old = clause
         .date_at(at + n)
         .map(|found| found.tokens.end)
@@ -23,40 +24,46 @@ pub(super) fn drop_instead(clause: &mut Clause, range: Range<usize>) {
     if clause.at(at) == "not" && old.is_none() {
         return;
     }
-    clause.take(at..old.unwrap_or(at + n));
+    clause.consume(at..old.unwrap_or(at + n));
 }
 
-/// A bare number or "30 minutes before" after "instead of".
+/// Returns the end of a bare number or "30 minutes before" after "instead of". Returns `None` if it does not end the
+/// clause.
 fn amount_end(clause: &Clause, i: usize) -> Option<usize> {
     let i = i + clause.phrase(i, lexicon::update_dates::AMOUNT_TAILS).unwrap_or(0);
     let (_, len) = numbers::amount(clause.words, i)?;
-    let unit = lead_time::unit(clause, i).map(|unit| unit + 1);
+    let unit = lead_time::unit_at(clause, i).map(|unit| unit + 1);
     let end = unit.map_or(i + len, |end| end + usize::from(clause.at(end) == "before"));
-    clause.is_spent(end..clause.end).then_some(end)
+    clause.is_exhausted(end..clause.end).then_some(end)
 }
 
-/// What is left after "instead of" if it is only a word or two.
+/// Returns the end of the clause if one or two tokens follow "instead of".
 fn short_end(clause: &Clause, i: usize) -> Option<usize> {
     (i < clause.end && clause.end - i <= 2).then_some(clause.end)
 }
 
-/// Takes "from Tuesday" of "from Tuesday to Friday".
-pub(super) fn drop_from(clause: &mut Clause, range: Range<usize>) {
+/// Consumes "from Tuesday" of "from Tuesday to Friday". A time span from one to the other is split first.
+pub(super) fn consume_old_date(clause: &mut Clause, range: Range<usize>) {
     split_spans(clause, &range);
-    let from = |found: &&Found| range.contains(&found.tokens.start) && clause.at(found.tokens.start) == "from";
+    let from = |found: &&DateMatch| range.contains(&found.tokens.start) && clause.at(found.tokens.start) == "from";
     let old: Vec<Range<usize>> = clause.dates.iter().filter(from).map(|found| found.tokens.clone()).collect();
     for span in old {
-        clause.take(span);
+        clause.consume(span);
     }
-    // A bare hour is no date by itself: "from 4 to 5".
+    // A bare hour is not a date on its own: "from 4 to 5".
     for i in range {
-        if clause.at(i) == "from" && hour(clause, i + 1).is_some() && !clause.is_taken(i) && clause.at(i + 2) == "to" {
-            clause.take(i..i + 2);
+        if clause.at(i) == "from"
+            && hour_at(clause, i + 1).is_some()
+            && !clause.is_consumed(i)
+            && clause.at(i + 2) == "to"
+        {
+            clause.consume(i..i + 2);
         }
     }
 }
 
-/// "from 10 am to 8 am" may have been read as one stretch of time: what stands after "to" is a date of its own.
+/// Splits "from 10 am to 8 am", which may have been parsed as one time span. The words after "to" become a separate
+/// date.
 fn split_spans(clause: &mut Clause, range: &Range<usize>) {
     let spans: Vec<(usize, Range<usize>)> = clause
         .dates
@@ -67,7 +74,7 @@ fn split_spans(clause: &mut Clause, range: &Range<usize>) {
         .collect();
     for (n, tokens) in spans.into_iter().rev() {
         let Some(to) = tokens.clone().rev().find(|i| clause.at(*i) == "to") else { continue };
-        let scan = Scan { words: clause.words, start: to + 1, end: tokens.end, now: clause.now };
+        let scan = DateScan { words: clause.words, start: to + 1, end: tokens.end, now: clause.now };
         let later = dates::find(scan);
         if let (Some(old), false) = (clause.dates.get_mut(n), later.is_empty()) {
             old.tokens = tokens.start..to;
@@ -76,59 +83,67 @@ fn split_spans(clause: &mut Clause, range: &Range<usize>) {
     }
 }
 
-/// "5", "five", "530": an hour and minutes that stand without am or pm.
-fn hour(clause: &Clause, i: usize) -> Option<(i8, i8)> {
-    let spelled = numbers::unit(clause.at(i)).filter(|n| *n <= 12);
-    let n = numbers::figures(clause.at(i)).or(spelled)?;
+/// Returns hour and minute without am or pm: "5", "five", "530". Returns `None` if the hour is not between 1 and 24,
+/// the minute exceeds 59, or a spelled number exceeds 12.
+fn hour_at(clause: &Clause, i: usize) -> Option<(i8, i8)> {
+    let spelled = numbers::small_number(clause.at(i)).filter(|n| *n <= 12);
+    let n = numbers::parse_digits(clause.at(i)).or(spelled)?;
     let (hour, minute) = if n >= 100 { (n / 100, n % 100) } else { (n, 0) };
     let fits = (1..=24).contains(&hour) && minute < 60;
     fits.then_some((i8::try_from(hour).ok()?, i8::try_from(minute).ok()?))
 }
 
-/// The new date: after the last "to", "until", "by", or the last date of the stretch.
-pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
-    if let Some(about) = relative(clause, range.clone(), command) {
+/// Parses the new date and consumes it: a relative date, or the date after the last "to", "until", "by", or an hour or
+/// day after "to" ("to 7", "to the 20th"), or the last date of the range. Returns the range that names the task, or
+/// `None` if there is no date, or if "to" leads to a new title.
+pub(super) fn parse(clause: &mut Clause, range: Range<usize>, command: &mut ParsedCommand) -> Option<Range<usize>> {
+    if let Some(about) = parse_relative(clause, range.clone(), command) {
         return Some(about);
     }
-    let inside = |found: &&Found| {
-        found.tokens.start >= range.start && found.tokens.end <= range.end && !clause.is_taken(found.tokens.end - 1)
+    let inside = |found: &&DateMatch| {
+        found.tokens.start >= range.start && found.tokens.end <= range.end && !clause.is_consumed(found.tokens.end - 1)
     };
-    let dates: Vec<Found> = clause.dates.iter().filter(inside).cloned().collect();
-    let led = |found: &Found| {
+    let dates: Vec<DateMatch> = clause.dates.iter().filter(inside).cloned().collect();
+    let led = |found: &DateMatch| {
         let before = matches!(clause.before(found.tokens.start), "to" | "until" | "till" | "into" | "be" | "by");
         before || matches!(clause.at(found.tokens.start), "until" | "till" | "by" | "to")
     };
     let to = dates.iter().rposition(led);
     if to.is_none()
-        && let Some(about) = bare_hour(clause, range.clone(), command)
+        && let Some(about) = parse_bare_hour(clause, range.clone(), command)
     {
         return Some(about);
     }
     if to.is_none()
-        && let Some(about) = bare_day(clause, range.clone(), command)
+        && let Some(about) = parse_bare_day(clause, range.clone(), command)
     {
         return Some(about);
     }
     let n = to.or(dates.len().checked_sub(1))?;
     let mut main = dates.get(n)?.clone();
     let says_more = (main.tokens.end..range.end).any(|i| clause.at(i) == "to" && clause.date_at(i).is_none());
-    if to.is_none() && (says_more || renames(clause, range.start..main.tokens.start)) {
+    if to.is_none() && (says_more || leads_to_title(clause, range.start..main.tokens.start)) {
         return None;
     }
-    let start = before_filler(clause, range.start, main.tokens.start);
-    clause.take(start..main.tokens.end);
+    let start = filler_start(clause, range.start, main.tokens.start);
+    clause.consume(start..main.tokens.end);
     for other in dates.iter().skip(n + 1) {
-        if main.parts.complete(&other.parts) {
-            clause.take(other.tokens.clone());
+        if main.parts.merge(&other.parts) {
+            clause.consume(other.tokens.clone());
         }
     }
-    timing::apply(command, Some(main), clause.now);
-    take_tail(clause, range.clone());
-    Some(if clause.is_spent(start..range.end) { range.start..start } else { range })
+    timing::apply_date(command, Some(main), clause.now);
+    consume_tail(clause, range.clone());
+    Some(if clause.is_exhausted(start..range.end) { range.start..start } else { range })
 }
 
-/// "a due date of Friday to the report": the date stands before the task.
-pub(super) fn given(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
+/// Parses a date that precedes the task: "a due date of Friday to the report". Returns the range that names the task,
+/// or `None` if the range does not begin with a date, or if no "to", "on" or "for" and a task follow it.
+pub(super) fn parse_date_before_task(
+    clause: &mut Clause,
+    range: Range<usize>,
+    command: &mut ParsedCommand,
+) -> Option<Range<usize>> {
     let found = clause.dates.iter().find(|found| found.tokens.start <= range.start && found.tokens.end > range.start);
     let found = found.filter(|found| found.tokens.end < range.end)?.clone();
     let end = found.tokens.end;
@@ -136,17 +151,18 @@ pub(super) fn given(clause: &mut Clause, range: Range<usize>, command: &mut Comm
     if !task || end + 1 >= range.end {
         return None;
     }
-    clause.take(found.tokens.clone());
-    timing::apply(command, Some(found), clause.now);
+    clause.consume(found.tokens.clone());
+    timing::apply_date(command, Some(found), clause.now);
     Some(end + 1..range.end)
 }
 
-/// Where "to", "to be", "to start" and their like before the new date begin.
-fn before_filler(clause: &Clause, from: usize, start: usize) -> usize {
+/// Returns the start of "to", "to be", "to start" and similar fillers before the new date at `start`. Returns `start`
+/// if there are none. `from` is the start of the range.
+fn filler_start(clause: &Clause, from: usize, start: usize) -> usize {
     let to = (from..start).rev().find(|i| clause.at(*i) == "to" && start - i <= 5);
     let mut first = match to {
         Some(to)
-            if (to..start).all(|i| lexicon::update_dates::FILLERS.contains(clause.at(i)) || clause.is_taken(i)) =>
+            if (to..start).all(|i| lexicon::update_dates::FILLERS.contains(clause.at(i)) || clause.is_consumed(i)) =>
         {
             to
         }
@@ -159,56 +175,59 @@ fn before_filler(clause: &Clause, from: usize, start: usize) -> usize {
     first
 }
 
-/// What is left of the stretch when a date in it is taken.
-pub(super) fn without(clause: &mut Clause, range: Range<usize>, tokens: Range<usize>) -> Range<usize> {
-    let start = before_filler(clause, range.start, tokens.start);
-    clause.take(start..tokens.end);
+/// Consumes the date at `tokens` with its fillers. Returns the part of the range before them.
+pub(super) fn range_without_date(clause: &mut Clause, range: Range<usize>, tokens: Range<usize>) -> Range<usize> {
+    let start = filler_start(clause, range.start, tokens.start);
+    clause.consume(start..tokens.end);
     range.start..start
 }
 
-/// Takes "at the same time" and its like, which changes nothing.
-fn take_tail(clause: &mut Clause, range: Range<usize>) {
-    if let Some((at, n)) = clause.seek(range.start, lexicon::update_dates::TAILS).filter(|(at, n)| at + n <= range.end)
+/// Consumes "at the same time" and similar tails inside of the range, which have no effect.
+fn consume_tail(clause: &mut Clause, range: Range<usize>) {
+    if let Some((at, n)) =
+        clause.find_phrase(range.start, lexicon::update_dates::TAILS).filter(|(at, n)| at + n <= range.end)
     {
-        clause.take(at..at + n);
+        clause.consume(at..at + n);
     }
 }
 
-/// "2 hours later", "by 15 more minutes", "30 minutes before": what lies relative to the old date. Only what lies
-/// ahead can be reckoned from now.
-fn relative(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
+/// Parses a date relative to the old one at the end of the range: "by 15 more minutes". It is computed from now. A lead
+/// time ("30 minutes before") sets the time as missing instead. Returns the range that names the task, or `None` if the
+/// first distance outside of a date does not end the range.
+fn parse_relative(clause: &mut Clause, range: Range<usize>, command: &mut ParsedCommand) -> Option<Range<usize>> {
     let (at, unit) = range
         .clone()
-        .filter(|i| clause.date_at(*i).is_none() && !clause.is_taken(*i))
-        .find_map(|i| Some((i, lead_time::unit(clause, i)?)))?;
+        .filter(|i| clause.date_at(*i).is_none() && !clause.is_consumed(*i))
+        .find_map(|i| Some((i, lead_time::unit_at(clause, i)?)))?;
     let before = clause.phrase(unit + 1, lexicon::dates::LEAD_TIME_AHEAD);
     let end = unit + 1 + before.unwrap_or(0);
-    if !clause.is_spent(end..range.end) {
+    if !clause.is_exhausted(end..range.end) {
         return None;
     }
     match before {
-        Some(_) => command.missing = Some(Missing::Time),
+        Some(_) => command.missing = Some(MissingSlot::Time),
         None => command.when = from_now(clause, at, unit),
     }
     let up = at > range.start + 1 && clause.before(at) == "up";
-    let start = before_filler(clause, range.start, at - usize::from(up));
-    clause.take(start..end);
+    let start = filler_start(clause, range.start, at - usize::from(up));
+    clause.consume(start..end);
     Some(range.start..start)
 }
 
-fn from_now(clause: &Clause, at: usize, unit: usize) -> Option<When> {
-    when(clause, &format!("in {}", clause.words.text(at..unit + 1)))
+fn from_now(clause: &Clause, at: usize, unit: usize) -> Option<DayOrTime> {
+    resolve_text(clause, &format!("in {}", clause.words.text(at..unit + 1)))
 }
 
-/// What the words mean by themselves.
-fn when(clause: &Clause, text: &str) -> Option<When> {
-    let words = crate::tokens::Words::new(text);
-    let scan = Scan { words: &words, start: 0, end: words.len(), now: clause.now };
-    dates::find(scan).first().and_then(|found| found.when(clause.now))
+/// Returns the first date of a text, or `None` if it contains none.
+fn resolve_text(clause: &Clause, text: &str) -> Option<DayOrTime> {
+    let words = crate::tokens::TokenizedText::new(text);
+    let scan = DateScan { words: &words, start: 0, end: words.len(), now: clause.now };
+    dates::find(scan).first().and_then(|found| found.resolve(clause.now))
 }
 
-/// "to the 20th", "to evening" at the end: too little to be a date anywhere else.
-fn bare_day(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
+/// Parses "to the 20th", "to evening" at the end. These are dates only in this position. Returns the range that names
+/// the task, or `None` if the last "to" does not lead to a day or a part of a day.
+fn parse_bare_day(clause: &mut Clause, range: Range<usize>, command: &mut ParsedCommand) -> Option<Range<usize>> {
     let to = (range.start..range.end).rev().find(|i| clause.at(*i) == "to")?;
     let at = to + 1 + usize::from(clause.at(to + 1) == "the");
     let word = clause.at(at);
@@ -219,42 +238,45 @@ fn bare_day(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> 
         None if part => "in the",
         _ => return None,
     };
-    if !clause.is_spent(end..range.end) {
+    if !clause.is_exhausted(end..range.end) {
         return None;
     }
     let lead = if matches!(word, "noon" | "midnight" | "night") { "at" } else { lead };
-    command.when = when(clause, &format!("{lead} {word}"));
+    command.when = resolve_text(clause, &format!("{lead} {word}"));
     command.when?;
-    clause.take(to..end);
+    clause.consume(to..end);
     let from = (range.start..to).find(|i| clause.at(*i) == "from" && to - i <= 3);
     Some(range.start..from.unwrap_or(to))
 }
 
-/// "to 7" at the end, or before the day, means the hour.
-fn bare_hour(clause: &mut Clause, mut range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
+/// Parses "to 7" at the end, or before the day, as an hour. Hours from 1 to 6 are in the afternoon. Without a day, the
+/// date is today if the hour is later than the current one, and otherwise tomorrow. Returns the range that names the
+/// task, or `None` if there is no such hour.
+fn parse_bare_hour(clause: &mut Clause, mut range: Range<usize>, command: &mut ParsedCommand) -> Option<Range<usize>> {
     let from = range.start;
     let end = range.end;
-    let at = range.rfind(|i| clause.at(*i) == "to" && hour(clause, i + 1).is_some())?;
+    let at = range.rfind(|i| clause.at(*i) == "to" && hour_at(clause, i + 1).is_some())?;
     let day = clause.date_at(at + 2).filter(|found| found.tokens.start == at + 2).cloned();
-    if !clause.is_spent(at + 2..end) && day.is_none() && !matches!(clause.at(at + 2), "for" | "on" | "instead") {
+    if !clause.is_exhausted(at + 2..end) && day.is_none() && !matches!(clause.at(at + 2), "for" | "on" | "instead") {
         return None;
     }
-    let (hour, minute) = hour(clause, at + 1)?;
+    let (hour, minute) = hour_at(clause, at + 1)?;
     let hour = if (1..7).contains(&hour) { hour + 12 } else { hour % 24 };
-    let date = match day.as_ref().and_then(|found| found.when(clause.now)) {
-        Some(When::Day(day)) => day,
-        Some(When::Time(at)) => at.date(),
+    let date = match day.as_ref().and_then(|found| found.resolve(clause.now)) {
+        Some(DayOrTime::Day(day)) => day,
+        Some(DayOrTime::Time(at)) => at.date(),
         None if hour > clause.now.hour() => clause.now.date(),
         None => clause.now.date().tomorrow().ok()?,
     };
-    command.when = Some(When::Time(date.at(hour, minute, 0, 0)));
-    command.clock = Time::new(hour, minute, 0, 0).ok().filter(|_| day.is_none());
-    clause.take(at..day.map_or(at + 2, |found| found.tokens.end));
-    Some(if clause.is_spent(at..end) { from..at } else { from..end })
+    command.when = Some(DayOrTime::Time(date.at(hour, minute, 0, 0)));
+    command.time_of_day = Time::new(hour, minute, 0, 0).ok().filter(|_| day.is_none());
+    clause.consume(at..day.map_or(at + 2, |found| found.tokens.end));
+    Some(if clause.is_exhausted(at..end) { from..at } else { from..end })
 }
 
-/// Whether a "to" before the date leads to a new title: "change it to call Bob tomorrow".
-fn renames(clause: &Clause, range: Range<usize>) -> bool {
+/// Returns true if a "to" before the date leads to a new title: "change it to call Bob tomorrow". False if the range
+/// contains a noun for a task.
+fn leads_to_title(clause: &Clause, range: Range<usize>) -> bool {
     let filler = |from: usize| (from..range.end).all(|i| matches!(clause.at(i), "be" | "due" | "for"));
     let leads = |i: usize| clause.at(i) == "to" && !filler(i + 1);
     clause.noun_in(range.clone()).is_none() && (range.start + 1..range.end).any(leads)

@@ -1,4 +1,6 @@
-//! The new title of a task: "rename a to b", "a should be b", "b instead of a", and what is only to be added to it.
+//! Parses the new title of a task, or additions to it: "rename a to b", "a should be b", "b instead of a".
+//!
+//! All `parse_…` functions except [`parse_replacement`] return the range that names the task.
 
 use std::ops::Range;
 
@@ -7,70 +9,84 @@ use crate::clause::Clause;
 use crate::intent;
 use crate::lead_time;
 use crate::lexicon;
-use crate::margins;
-use crate::reading::Command;
+use crate::parsed::ParsedCommand;
 use crate::target;
 use crate::timing;
+use crate::trimming;
 use crate::vocabulary::{self, Noun};
 
-/// "rename a to b": a "to" after a quoted name or a noun divides, else the first.
-pub(super) fn renamed(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
+/// Parses "rename a to b". Splits at a "to" after a quoted name or a noun, or at the first one. Without a divider, a
+/// quoted passage at the end is the title. Otherwise the title stays empty, and the whole range is returned.
+pub(super) fn parse_rename(clause: &mut Clause, range: Range<usize>, command: &mut ParsedCommand) -> Range<usize> {
     let dividers: Vec<usize> =
         range.clone().filter(|i| matches!(clause.at(*i), "to" | "as" | "into" | "→" | ">")).collect();
     let quoted = |i: &&usize| i.checked_sub(1).is_some_and(|k| clause.words.is_quoted(k));
     let after_name = |i: &&usize| {
         let noun = clause.nouns_in(range.clone()).any(|noun| noun.noun != Noun::List && noun.end == **i);
-        noun && !clause.is_spent(range.start..**i)
+        noun && !clause.is_exhausted(range.start..**i)
     };
     let found = dividers.iter().find(quoted).or_else(|| dividers.iter().find(after_name)).or(dividers.first());
     let Some(at) = found.copied() else {
         let last = range.end.saturating_sub(1);
         if last > range.start && clause.words.is_quoted(last) {
-            command.title = Some(clause.words.inside(last).to_owned());
+            command.title = Some(clause.words.quoted_text(last).to_owned());
             return range.start..last;
         }
         return range;
     };
-    command.title = value(clause, at + 1..range.end);
+    command.title = title_text(clause, at + 1..range.end);
     range.start..at
 }
 
-/// What the words after the divider make of the title.
-fn value(clause: &Clause, range: Range<usize>) -> Option<String> {
+/// Returns the title in a range after the divider. Drops leads, a noun for a task at either end, and a final "instead".
+/// Returns `None` if nothing remains.
+fn title_text(clause: &Clause, range: Range<usize>) -> Option<String> {
     let end = if range.len() > 1 && clause.at(range.end - 1) == "instead" { range.end - 1 } else { range.end };
     let mut start = range.start + clause.phrase(range.start, lexicon::update_titles::LEADS).unwrap_or(0);
     let article = start + usize::from(vocabulary::is_article(clause.at(start)));
     if let Some(noun) = clause.noun_at(article).filter(|noun| noun.noun != Noun::List && noun.end < end) {
-        start = target::connective(clause, noun.end, end);
+        start = target::skip_connectives(clause, noun.end, end);
     }
     let last = clause.nouns_in(start + 1..end).find(|noun| noun.noun == Noun::Reminder && noun.end == end);
-    let range = margins::trimmed(clause, start..last.map_or(end, |noun| noun.at));
-    Some(clause.rest(range)).filter(|title| !title.is_empty())
+    let range = trimming::trim_name(clause, start..last.map_or(end, |noun| noun.at));
+    Some(clause.remaining_text(range)).filter(|title| !title.is_empty())
 }
 
-/// "update a: it should say b", "change a so it reads b", "a should say b".
-pub(super) fn said(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
-    let (at, n) = clause.seek(range.start, lexicon::update_titles::SAYS).filter(|(at, n)| at + n < range.end)?;
+/// Parses "update a: it should say b", "change a so it reads b", "a should say b". Returns `None` if there is no such
+/// phrase, if a date or a priority follows it, or if it is the "to" of "the reminder to …".
+pub(super) fn parse_should_say(
+    clause: &mut Clause,
+    range: Range<usize>,
+    command: &mut ParsedCommand,
+) -> Option<Range<usize>> {
+    let (at, n) =
+        clause.find_phrase(range.start, lexicon::update_titles::TITLE_LEADS).filter(|(at, n)| at + n < range.end)?;
     let dated = clause.date_at(at + n).is_some_and(|found| found.tokens.end >= range.end);
     let names = clause.at(at) == "to"
         && clause.nouns_in(range.start..at).any(|noun| {
-            noun.end == at && (range.start..noun.at).all(|i| vocabulary::is_article(clause.at(i)) || clause.is_taken(i))
+            noun.end == at
+                && (range.start..noun.at).all(|i| vocabulary::is_article(clause.at(i)) || clause.is_consumed(i))
         });
     let state = clause.at(at + n - 1) == "be"
         && (attributes::priority_at(clause, at + n).is_some()
             || lexicon::update_titles::NOT_TITLES.contains(clause.at(at + n)));
-    if dated || names || state || clause.is_taken(at) {
+    if dated || names || state || clause.is_consumed(at) {
         return None;
     }
     // "instead of chicken it should say turkey on the buy chicken task"
     let on = clause.nouns_in(at + n..range.end).find(|noun| noun.noun != Noun::List && noun.end == range.end);
     let on = on.and_then(|noun| (at + n + 1..noun.at).find(|i| matches!(clause.at(*i), "on" | "in" | "for")));
-    command.title = value(clause, at + n..on.unwrap_or(range.end));
+    command.title = title_text(clause, at + n..on.unwrap_or(range.end));
     Some(on.map_or(range.start..at, |on| on + 1..range.end))
 }
 
-/// "replace a with b", "swap a for b".
-pub(super) fn replaced(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
+/// Parses "replace a with b", "swap a for b". Returns `None` without such a verb before the range, without a divider,
+/// or if a date follows the divider.
+pub(super) fn parse_replace(
+    clause: &mut Clause,
+    range: Range<usize>,
+    command: &mut ParsedCommand,
+) -> Option<Range<usize>> {
     if !matches!(clause.before(range.start), "replace" | "swap" | "switch" | "exchange" | "substitute") {
         return None;
     }
@@ -85,25 +101,32 @@ pub(super) fn replaced(clause: &mut Clause, range: Range<usize>, command: &mut C
     if clause.date_at(at + 1).is_some_and(|found| found.tokens.end >= range.end) {
         return None;
     }
-    command.title = value(clause, at + 1..range.end);
+    command.title = title_text(clause, at + 1..range.end);
     Some(range.start..at)
 }
 
-/// "remove the choir reminder and replace it with gym class".
-pub(super) fn replacement(clause: &mut Clause, range: Range<usize>, command: &mut Command) {
+/// Parses "remove the choir reminder and replace it with gym class". `range` is the part after "and". Does nothing for
+/// other words.
+pub(super) fn parse_replacement(clause: &mut Clause, range: Range<usize>, command: &mut ParsedCommand) {
     let with = clause.phrase(range.start, lexicon::update_titles::REPLACE_WITH);
     if let Some(n) = with.filter(|n| range.start + n < range.end) {
-        command.title = value(clause, range.start + n..range.end);
+        command.title = title_text(clause, range.start + n..range.end);
     }
 }
 
-/// "my reminder to buy pizza instead of pasta": what follows is what the task was called.
-pub(super) fn instead(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
-    let (at, n) = clause.seek(range.start, lexicon::grammar::INSTEAD_OF)?;
+/// Parses "my reminder to buy pizza instead of pasta". The old title follows. Also applies a date. Returns `None` if a
+/// date, a noun for a task or an amount that counts nothing follows "instead of", or if neither a noun nor a pronoun
+/// precedes the new title.
+pub(super) fn parse_instead(
+    clause: &mut Clause,
+    range: Range<usize>,
+    command: &mut ParsedCommand,
+) -> Option<Range<usize>> {
+    let (at, n) = clause.find_phrase(range.start, lexicon::grammar::INSTEAD_OF)?;
     let old = at + n;
     let amount = crate::numbers::amount(clause.words, old);
     let noun = clause.noun_in(range.start..at).filter(|noun| noun.noun != Noun::List);
-    // "two milks instead of one" is about milk, "5 instead of 4" about the time.
+    // "two milks instead of one" refers to milk, "5 instead of 4" to the time.
     let counted = amount.is_some_and(|(_, len)| old + len >= range.end)
         && noun.is_none()
         && at > range.start + 2
@@ -114,7 +137,7 @@ pub(super) fn instead(clause: &mut Clause, range: Range<usize>, command: &mut Co
             || matches!(clause.at(start), "to" | "until" | "by")
     };
     let dated = clause.dates.iter().any(|found| found.tokens.end == at && led(found.tokens.start));
-    let vague = lexicon::update_titles::VAGUE.contains(clause.at(old));
+    let vague = lexicon::update_titles::NOT_OLD_TITLES.contains(clause.at(old));
     if other || dated || vague || clause.noun_in(old..range.end).is_some() {
         return None;
     }
@@ -123,63 +146,82 @@ pub(super) fn instead(clause: &mut Clause, range: Range<usize>, command: &mut Co
         None if matches!(clause.at(range.start), "it" | "that" | "this") => range.start + 1,
         _ => return None,
     };
-    timing::apply(command, timing::choose(clause, start..if counted { at } else { range.end }, start), clause.now);
-    let named = target::connective(clause, start, at);
-    command.title = value(clause, named..at);
+    timing::apply_date(
+        command,
+        timing::choose_date(clause, start..if counted { at } else { range.end }, start),
+        clause.now,
+    );
+    let named = target::skip_connectives(clause, start, at);
+    command.title = title_text(clause, named..at);
     let about = if counted { range.start..range.start + 1 } else { old..range.end };
     command.title.is_some().then_some(about)
 }
 
-/// "instead of the gym, remind me to go swimming": what follows is new, what stands before is what it was called.
-pub(super) fn rather(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
+/// Parses "instead of the gym, remind me to go swimming". The old title precedes the new one, and `range` begins after
+/// "of". Also applies a date. Returns `None` for another phrasing, if the old value is a date, or if the new title is
+/// empty.
+pub(super) fn parse_instead_of(
+    clause: &mut Clause,
+    range: Range<usize>,
+    command: &mut ParsedCommand,
+) -> Option<Range<usize>> {
     if !matches!(clause.before(range.start), "of" | "than") {
         return None;
     }
-    let (at, n) =
-        clause.seek(range.start + 1, lexicon::update_titles::REMIND_LEADS).filter(|(at, n)| at + n < range.end)?;
+    let (at, n) = clause
+        .find_phrase(range.start + 1, lexicon::update_titles::REMIND_LEADS)
+        .filter(|(at, n)| at + n < range.end)?;
     let dated = clause.date_at(range.start).is_some_and(|found| found.tokens.end + 1 >= at);
     let reminding = clause.at(range.start).ends_with("ing") && matches!(clause.at(range.start + 1), "me" | "us");
     if dated || reminding {
         return None;
     }
-    timing::apply(command, timing::choose(clause, at + n..range.end, at + n), clause.now);
-    command.title = value(clause, at + n..range.end);
+    timing::apply_date(command, timing::choose_date(clause, at + n..range.end, at + n), clause.now);
+    command.title = title_text(clause, at + n..range.end);
     command.title.is_some().then_some(range.start..at)
 }
 
-/// "… to include milk", "… and add milk", "… by adding milk": a part of what the task says, beside the rest.
-pub(super) fn added(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
+/// Parses "… to include milk", "… and add milk", "… by adding milk". Appends to the description. Returns `None` if no
+/// such phrase follows a noun for a task, or if it leads to a date.
+pub(super) fn parse_addition(
+    clause: &mut Clause,
+    range: Range<usize>,
+    command: &mut ParsedCommand,
+) -> Option<Range<usize>> {
     let (at, n) =
-        clause.seek(range.start + 1, lexicon::update_titles::ADDITIONS).filter(|(at, n)| at + n < range.end)?;
-    // "change the report to add a chart" names what is to be done only where nothing says that it is a task.
+        clause.find_phrase(range.start + 1, lexicon::update_titles::ADDITIONS).filter(|(at, n)| at + n < range.end)?;
+    // "change the report to add a chart" is a new title, unless a noun marks the task.
     clause.noun_in(range.start..at)?;
     if clause.date_at(at + n).is_some() {
         return None;
     }
-    let end = clause.phrase(range.end - 1, lexicon::update_titles::TOO).map_or(range.end, |_| range.end - 1);
+    let end = clause.phrase(range.end - 1, lexicon::update_titles::ADDITION_TAILS).map_or(range.end, |_| range.end - 1);
     let start = at + n + usize::from(matches!(clause.at(at + n), "also" | "to"));
-    command.description = Some(clause.rest(start..end)).filter(|text| !text.is_empty());
-    command.adds = command.description.is_some();
+    command.description = Some(clause.remaining_text(start..end)).filter(|text| !text.is_empty());
+    command.appends_description = command.description.is_some();
     Some(range.start..at)
 }
 
-/// "the milk task to oat milk", "'a' to 'b'", "reminder to buy milk to buy eggs".
-pub(super) fn changed(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
-    let Some(at) = divider(clause, &range) else { return range };
-    // "15 minutes before": when to speak up is no title.
-    command.title = value(clause, at + 1..range.end).filter(|_| lead_time::unit(clause, at + 1).is_none());
+/// Parses "the milk task to oat milk", "'a' to 'b'", "reminder to buy milk to buy eggs". Without a divider, it returns
+/// the whole range and changes nothing.
+pub(super) fn parse_change(clause: &mut Clause, range: Range<usize>, command: &mut ParsedCommand) -> Range<usize> {
+    let Some(at) = find_divider(clause, &range) else { return range };
+    // "15 minutes before" is a lead time and not a title.
+    command.title = title_text(clause, at + 1..range.end).filter(|_| lead_time::unit_at(clause, at + 1).is_none());
     range.start..at
 }
 
-fn divider(clause: &Clause, range: &Range<usize>) -> Option<usize> {
+/// Returns the position of the divider between the task and the new title: "to", "into", "with" or ":" outside of a
+/// date. Prefers the one after the noun for the task. Returns `None` if there is none.
+fn find_divider(clause: &Clause, range: &Range<usize>) -> Option<usize> {
     let divides = |i: &usize| matches!(clause.at(*i), "to" | "into" | "with" | ":") && clause.date_at(*i).is_none();
     let dividers: Vec<usize> = range.clone().filter(divides).collect();
     let first = *dividers.first()?;
     let Some(noun) = clause.noun_in(range.clone()) else { return Some(first) };
     let named = (range.start..noun.at).any(|i| !vocabulary::is_article(clause.at(i)));
-    // "the reminder to call Bob" names a task: its first "to" does not divide.
+    // "the reminder to call Bob" names a task. Its first "to" is not a divider.
     if noun.noun == Noun::Reminder && !named && first == noun.end {
-        let doing = dividers.iter().skip(1).find(|i| intent::is_doing(clause, **i + 1));
+        let doing = dividers.iter().skip(1).find(|i| intent::is_activity(clause, **i + 1));
         return doing.or(dividers.last()).copied().filter(|at| *at != first);
     }
     let divided = dividers.contains(&noun.end) && (named || noun.noun == Noun::Reminder);

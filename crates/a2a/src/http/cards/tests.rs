@@ -1,4 +1,4 @@
-//! Whose card has what of which version.
+//! The members of cards by version.
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ fn card(versions: &[&str]) -> AgentCard {
 
 // A2A-1
 #[test]
-fn what_0_3_needs_is_there_where_it_is_spoken() {
+fn members_of_0_3_are_present_if_an_interface_supports_it() {
     for (versions, asked, both) in [
         (&["1.0", "0.3"][..], Version::V03, true),
         (&["0.3.0"], Version::V03, true),

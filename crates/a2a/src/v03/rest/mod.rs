@@ -1,5 +1,6 @@
-//! Version 0.3 as it is spoken in HTTP+JSON: the JSON form of its protobuf messages, which is not that of JSON-RPC. In
-//! requests the parts of a message may also come in the form of JSON-RPC, because the words of the specification allow
+//! The types of version 0.3 in HTTP+JSON: the JSON form of its protobuf messages, which differs from JSON-RPC.
+//!
+//! In requests, the parts of a message are also accepted in the form of JSON-RPC. The text of the specification allows
 //! both.
 
 mod push;
@@ -13,16 +14,16 @@ pub use crate::proto::v03::{
     SendMessageResponse, StreamResponse, Task, TaskPushNotificationConfig,
 };
 use crate::types;
-pub use push::SetPush;
+pub use push::SetPushConfig;
 
 impl StreamResponse {
-    /// Returns whether the agent says that nothing comes after this.
+    /// Returns whether the agent marks this update as the last.
     pub(crate) fn is_final(&self) -> bool {
         matches!(&self.payload, Some(stream_response::Payload::StatusUpdate(event)) if event.r#final)
     }
 }
 
-/// No message of 0.3: the specification lists a path for it and says no more.
+/// A page of tasks. 0.3 has a path for listing tasks, but does not define the message.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListTasksResponse {

@@ -1,61 +1,69 @@
-//! The bytes of a file in 0.3 as the official implementation for Python has them, in HTTP+JSON and gRPC.
+//! Compatibility with the official Python SDK of 0.3, which encodes the bytes of files differently in HTTP+JSON and gRPC.
 //!
-//! Where the protobuf message wants bytes, it puts their base64 text, and it believes to get such a text: bytes as they
-//! are make it fail. Everyone else keeps to the message, so the two are told apart by the name of the caller.
+//! The SDK sends base64 text where the protobuf message has bytes, and fails on plain bytes. Other implementations follow
+//! the definition. The `User-Agent` header identifies the SDK.
 
 use http::HeaderMap;
 use http::header::USER_AGENT;
 
 use crate::types::{Artifact, Message, Part, PartContent, SendMessageResponse, StreamResponse, Task};
-use crate::{Answer, Request, bytes64};
+use crate::{OperationRequest, OperationResponse, base64_bytes};
 
-/// Whether this caller is that implementation.
-pub fn calls(headers: &HeaderMap) -> bool {
+/// Returns whether the `User-Agent` is that of the Python HTTP client or of gRPC for Python, which the SDK uses.
+pub fn is_python_sdk(headers: &HeaderMap) -> bool {
     let agent = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
     agent.starts_with("python-httpx") || agent.starts_with("grpc-python")
 }
 
-/// From what such a caller sent to what it meant.
-pub fn read_request(request: &mut Request) {
-    if let Request::Send(request) | Request::Stream(request) = request {
+/// Decodes the bytes in a request of the SDK. Only messages contain bytes.
+pub fn decode_request(request: &mut OperationRequest) {
+    if let OperationRequest::Send(request) | OperationRequest::Stream(request) = request {
         parts(&mut request.message.parts, &mut decode);
     }
 }
 
-/// The other way round, for callers of agents that may be made of it.
-pub fn read_answer(answer: &mut Answer) {
-    in_answer(answer, &mut decode);
+/// Decodes the bytes in a response of an agent that may use the SDK.
+pub fn decode_response(response: &mut OperationResponse) {
+    in_response(response, &mut decode);
 }
 
-/// The same for one update of a stream.
-pub fn read_update(update: &mut StreamResponse) {
+/// Decodes the bytes in one update of a stream.
+pub fn decode_update(update: &mut StreamResponse) {
     in_update(update, &mut decode);
 }
 
-/// What such a caller understands as the bytes of an answer.
-pub fn write(answer: &mut Answer) {
-    in_answer(answer, &mut encode);
+/// Encodes the bytes in a response to the SDK.
+pub fn encode_response(response: &mut OperationResponse) {
+    in_response(response, &mut encode);
 }
 
-/// The same for one update of a stream.
-pub fn write_update(update: &mut StreamResponse) {
+/// Encodes the bytes in one update of a stream.
+pub fn encode_update(update: &mut StreamResponse) {
     in_update(update, &mut encode);
 }
 
-/// What such an agent understands as the bytes of a message.
-pub fn write_message(message: &mut Message) {
+/// Encodes the bytes in a message to an agent that may use the SDK.
+pub fn encode_message(message: &mut Message) {
     parts(&mut message.parts, &mut encode);
 }
 
-fn in_answer(answer: &mut Answer, change: &mut impl FnMut(&mut Vec<u8>)) {
-    match answer {
-        Answer::Sent(SendMessageResponse::Task(found)) | Answer::Task(found) => task(found, change),
-        Answer::Sent(SendMessageResponse::Message(found)) => message(found, change),
-        Answer::Tasks(found) => found.tasks.iter_mut().for_each(|found| task(found, change)),
-        Answer::Updates(_) | Answer::Push(_) | Answer::Pushes(_) | Answer::Deleted | Answer::Card(_) => {}
+/// Applies `change` to the bytes of all files in a response. Streams and other responses are unchanged.
+fn in_response(response: &mut OperationResponse, change: &mut impl FnMut(&mut Vec<u8>)) {
+    match response {
+        OperationResponse::Sent(SendMessageResponse::Task(found)) | OperationResponse::Task(found) => {
+            task(found, change)
+        }
+        OperationResponse::Sent(SendMessageResponse::Message(found)) => message(found, change),
+        OperationResponse::Tasks(found) => found.tasks.iter_mut().for_each(|found| task(found, change)),
+        OperationResponse::Updates(_)
+        | OperationResponse::PushConfig(_)
+        | OperationResponse::PushConfigs(_)
+        | OperationResponse::Deleted
+        | OperationResponse::Card(_) => {}
     }
 }
 
+/// Applies `change` to the bytes of all files in an update.
 fn in_update(update: &mut StreamResponse, change: &mut impl FnMut(&mut Vec<u8>)) {
     match update {
         StreamResponse::Task(found) => task(found, change),
@@ -67,20 +75,20 @@ fn in_update(update: &mut StreamResponse, change: &mut impl FnMut(&mut Vec<u8>))
     }
 }
 
-/// What is no base64 is as it was meant.
+/// Decodes base64. Other bytes are left unchanged.
 fn decode(bytes: &mut Vec<u8>) {
-    if let Some(meant) = std::str::from_utf8(bytes).ok().and_then(bytes64::decode) {
-        *bytes = meant;
+    if let Some(decoded) = std::str::from_utf8(bytes).ok().and_then(base64_bytes::decode) {
+        *bytes = decoded;
     }
 }
 
 fn encode(bytes: &mut Vec<u8>) {
-    *bytes = bytes64::encode(bytes).into_bytes();
+    *bytes = base64_bytes::encode(bytes).into_bytes();
 }
 
 fn task(task: &mut Task, change: &mut impl FnMut(&mut Vec<u8>)) {
-    let told = task.history.iter_mut().flatten().chain(&mut task.status.message);
-    told.for_each(|found| message(found, change));
+    let messages = task.history.iter_mut().flatten().chain(&mut task.status.message);
+    messages.for_each(|found| message(found, change));
     task.artifacts.iter_mut().flatten().for_each(|found| artifact(found, change));
 }
 
@@ -92,6 +100,7 @@ fn artifact(artifact: &mut Artifact, change: &mut impl FnMut(&mut Vec<u8>)) {
     parts(&mut artifact.parts, change);
 }
 
+/// Applies `change` to the bytes of parts that contain bytes.
 fn parts(parts: &mut [Part], change: &mut impl FnMut(&mut Vec<u8>)) {
     for part in parts {
         if let PartContent::Raw(bytes) = &mut part.content {

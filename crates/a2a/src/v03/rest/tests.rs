@@ -1,14 +1,14 @@
-//! What HTTP+JSON of 0.3 can say comes back as it was, and what official clients send is understood.
+//! Values survive a round trip through HTTP+JSON of 0.3, and requests of the official clients are accepted.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::v03::tests as make;
-use crate::{Request, types};
+use crate::{OperationRequest, types};
 
-/// What protobuf can say: nothing empty is given, and answers are either waited for or not.
-fn plain(update: &types::StreamResponse) -> types::StreamResponse {
+/// Returns the update after one round trip, which drops empty values.
+fn normalize(update: &types::StreamResponse) -> types::StreamResponse {
     let text = serde_json::to_string(&StreamResponse::from(update.clone())).unwrap();
     serde_json::from_str::<StreamResponse>(&text).unwrap().try_into().unwrap()
 }
@@ -16,16 +16,16 @@ fn plain(update: &types::StreamResponse) -> types::StreamResponse {
 proptest! {
     // A2A-1
     #[test]
-    fn updates_survive_rest_of_the_other_version(update in make::update()) {
-        // What is empty is not told from what is not there: once that is gone, nothing more gets lost.
-        let plain_once = plain(&update);
-        prop_assert_eq!(plain(&plain_once), plain_once.clone());
-        prop_assert_eq!(StreamResponse::from(plain_once), StreamResponse::from(update));
+    fn updates_survive_http_json_of_0_3(update in make::update()) {
+        // Protobuf does not distinguish empty values from missing ones. After the first round trip empty changes.
+        let normalized = normalize(&update);
+        prop_assert_eq!(normalize(&normalized), normalized.clone());
+        prop_assert_eq!(StreamResponse::from(normalized), StreamResponse::from(update));
     }
 
     // A2A-1
     #[test]
-    fn sent_messages_survive_rest_of_the_other_version(request in make::send()) {
+    fn messages_survive_http_json_of_0_3(request in make::send()) {
         let there = SendMessageRequest::from(request);
         let text = serde_json::to_string(&there).unwrap();
         let read: SendMessageRequest = serde_json::from_str(&text).unwrap();
@@ -37,7 +37,7 @@ proptest! {
 
     // A2A-1
     #[test]
-    fn push_configurations_survive_rest_of_the_other_version(config in make::push("[a-z]{1,5}".boxed())) {
+    fn push_configurations_survive_http_json_of_0_3(config in make::push("[a-z]{1,5}".boxed())) {
         let there = TaskPushNotificationConfig::from(config);
         let text = serde_json::to_string(&there).unwrap();
         let read: TaskPushNotificationConfig = serde_json::from_str(&text).unwrap();
@@ -47,13 +47,13 @@ proptest! {
     }
 }
 
-fn sent(message: Value) -> types::Message {
+fn decode_message(message: Value) -> types::Message {
     let request: SendMessageRequest = serde_json::from_value(json!({"message": message})).unwrap();
     types::SendMessageRequest::try_from(request).unwrap().message
 }
 
 #[test]
-fn parts_are_read_in_every_form_that_is_about() {
+fn parts_are_accepted_in_all_known_forms() {
     let parts = json!([
         {"text": "hello"},
         {"kind": "text", "text": "hello"},
@@ -77,14 +77,14 @@ fn parts_are_read_in_every_form_that_is_about() {
         types::Part::data(json!({"a": 1})),
         types::Part::data(json!({"data": {"a": 1}})),
     ];
-    let camel = sent(json!({"messageId": "m", "role": "ROLE_USER", "contextId": "c", "content": parts}));
+    let camel = decode_message(json!({"messageId": "m", "role": "ROLE_USER", "contextId": "c", "content": parts}));
     assert_eq!(camel.parts, expected);
     let snake = json!({"message_id": "m", "role": "user", "context_id": "c", "task_id": null, "parts": parts});
-    assert_eq!(sent(snake), camel);
+    assert_eq!(decode_message(snake), camel);
 }
 
 #[test]
-fn push_configurations_are_read_in_every_form_that_is_about() {
+fn push_configurations_are_accepted_in_all_known_forms() {
     let config = json!({"id": "c", "url": "https://a", "token": "", "authentication": {}});
     for body in [
         config.clone(),
@@ -92,8 +92,8 @@ fn push_configurations_are_read_in_every_form_that_is_about() {
         json!({"parent": "tasks/t", "config_id": "c", "config": {"name": "", "push_notification_config": config}}),
         json!({"parent": "tasks/t", "configId": "c", "config": {"pushNotificationConfig": {"url": "https://a"}}}),
     ] {
-        let read: SetPush = serde_json::from_value(body.clone()).unwrap();
-        let read = read.of_task("t".to_owned()).unwrap();
+        let read: SetPushConfig = serde_json::from_value(body.clone()).unwrap();
+        let read = read.into_task_config("t".to_owned()).unwrap();
         let expected = types::TaskPushNotificationConfig {
             url: "https://a".to_owned(),
             id: Some("c".to_owned()),
@@ -104,12 +104,12 @@ fn push_configurations_are_read_in_every_form_that_is_about() {
         };
         assert_eq!(read, expected, "{body}");
     }
-    let nothing: SetPush = serde_json::from_value(json!({})).unwrap();
-    assert_eq!(nothing.of_task("t".to_owned()).unwrap_err().violations[0].0, "pushNotificationConfig");
+    let empty: SetPushConfig = serde_json::from_value(json!({})).unwrap();
+    assert_eq!(empty.into_task_config("t".to_owned()).unwrap_err().violations[0].0, "pushNotificationConfig");
 }
 
 #[test]
-fn the_words_are_those_of_the_messages() {
+fn updates_are_encoded_as_protobuf_json() {
     let update = types::TaskStatusUpdateEvent {
         task_id: "t".to_owned(),
         context_id: "c".to_owned(),
@@ -123,18 +123,22 @@ fn the_words_are_those_of_the_messages() {
 }
 
 #[test]
-fn one_caller_means_text_where_bytes_are_wanted() {
-    let message = sent(json!({"messageId": "m", "role": "ROLE_USER", "content": [
-        {"file": {"fileWithBytes": crate::bytes64::encode(b"AQI=")}},
-        {"file": {"fileWithBytes": crate::bytes64::encode(&[0xff, 0])}},
+fn bytes_of_the_python_sdk_are_base64_text() {
+    let message = decode_message(json!({"messageId": "m", "role": "ROLE_USER", "content": [
+        {"file": {"fileWithBytes": crate::base64_bytes::encode(b"AQI=")}},
+        {"file": {"fileWithBytes": crate::base64_bytes::encode(&[0xff, 0])}},
     ]}));
-    let mut request =
-        Request::Send(types::SendMessageRequest { message, configuration: None, metadata: None, tenant: None });
-    python::read_request(&mut request);
-    let Request::Send(types::SendMessageRequest { message, .. }) = request else { panic!() };
+    let mut request = OperationRequest::Send(types::SendMessageRequest {
+        message,
+        configuration: None,
+        metadata: None,
+        tenant: None,
+    });
+    python::decode_request(&mut request);
+    let OperationRequest::Send(types::SendMessageRequest { message, .. }) = request else { panic!() };
     assert_eq!(message.parts, [types::Part::raw(vec![1, 2]), types::Part::raw(vec![0xff, 0])]);
     let mut update = types::StreamResponse::Message(message);
-    python::write_update(&mut update);
+    python::encode_update(&mut update);
     let types::StreamResponse::Message(message) = update else { panic!() };
     assert_eq!(message.parts[0], types::Part::raw(b"AQI=".to_vec()));
 }

@@ -1,55 +1,63 @@
-//! `adjutant a2a`: speaks with any agent that speaks A2A. Needs no server and no data directory.
+//! `adjutant a2a`: a client for A2A agents. Needs no server and no data directory.
 
 mod send;
 mod show;
 
-use ::a2a::client::{Auth, Client, Error, Options};
+use ::a2a::client::{A2aClient, ClientAuth, ClientOptions, Error};
 use ::a2a::types::{CancelTaskRequest, GetTaskRequest, ListTasksRequest, TaskState};
-use ::a2a::{Binding, Kind, Version};
+use ::a2a::{Binding, ErrorKind, Version};
 use anyhow::Context;
 use reqwest::header::{HeaderName, HeaderValue};
 use secrecy::SecretString;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::listing::pair;
-use crate::cli::{A2a, A2aAt, Global};
-use crate::exit::{Code, Exit};
+use super::listing::split_pair;
+use crate::cli::{A2aCommand, GlobalOptions, RemoteAgentArgs};
+use crate::exit::{ExitError, ExitStatus};
 use crate::output;
 
-/// What is shown to agents where nothing else is said.
-const TOKEN: &str = "ADJUTANT_A2A_TOKEN";
+/// The variable with the token for A2A agents.
+const TOKEN_VARIABLE: &str = "ADJUTANT_A2A_TOKEN";
 
-pub(crate) async fn run(global: &Global, command: A2a) -> anyhow::Result<()> {
+/// Runs one subcommand against the agent at the given URL. Fails if the agent cannot be discovered, refuses the request
+/// or does not support it.
+pub(crate) async fn run(global: &GlobalOptions, command: A2aCommand) -> anyhow::Result<()> {
     match command {
-        A2a::Card { at } => {
+        A2aCommand::Card { at } => {
             let client = connect(global, &at).await?;
-            if global.json { json(client.card()) } else { show::card(&client) }
+            if global.json { print_json(client.card()) } else { show::card(&client) }
         }
-        A2a::Send(message) => send::run(global, &message).await,
-        A2a::Get { at, task, history } => {
+        A2aCommand::Send(message) => send::run(global, &message).await,
+        A2aCommand::Get { at, task, history } => {
             let client = connect(global, &at).await?;
             let request = GetTaskRequest { id: task, history_length: Some(history.unwrap_or(0)), tenant: None };
-            let task = client.get(request).await.map_err(exit)?;
-            if global.json { json(&task) } else { show::task(&task) }
+            let task = client.get(request).await.map_err(exit_error)?;
+            if global.json { print_json(&task) } else { show::task(&task) }
         }
-        A2a::List { at, context, status, limit, quiet } => {
-            let status = status.as_deref().map(state).transpose()?;
+        A2aCommand::List { at, context, status, limit, quiet } => {
+            let status = status.as_deref().map(parse_state).transpose()?;
             let client = connect(global, &at).await?;
             list(global, &client, context, status, limit, quiet).await
         }
-        A2a::Cancel { at, task } => {
+        A2aCommand::Cancel { at, task } => {
             let client = connect(global, &at).await?;
             let request = CancelTaskRequest { id: task, metadata: None, tenant: None };
-            let task = client.cancel(request).await.map_err(exit)?;
-            if global.json { json(&task) } else { output::say(&format!("{}\t{}", task.id, word(&task.status.state))) }
+            let task = client.cancel(request).await.map_err(exit_error)?;
+            if global.json {
+                print_json(&task)
+            } else {
+                output::print_line(&format!("{}\t{}", task.id, state_name(&task.status.state)))
+            }
         }
     }
 }
 
+/// Prints the first page of tasks, 50 unless `limit` is given: as JSON, as ids (`quiet`), or as a table with a note if
+/// there are more.
 async fn list(
-    global: &Global,
-    client: &Client,
+    global: &GlobalOptions,
+    client: &A2aClient,
     context_id: Option<String>,
     status: Option<TaskState>,
     limit: Option<i32>,
@@ -65,50 +73,53 @@ async fn list(
         include_artifacts: Some(false),
         tenant: None,
     };
-    let answer = client.list(request).await.map_err(exit)?;
+    let page = client.list(request).await.map_err(exit_error)?;
     if global.json {
-        return json(&answer);
+        return print_json(&page);
     }
     if quiet {
-        return answer.tasks.iter().try_for_each(|task| output::say(&task.id));
+        return page.tasks.iter().try_for_each(|task| output::print_line(&task.id));
     }
-    if answer.tasks.is_empty() {
+    if page.tasks.is_empty() {
         output::note("no tasks");
     }
-    let rows: Vec<_> = answer.tasks.iter().map(show::row).collect();
-    output::table(&["ID", "STATE", "SINCE", "CONTEXT"], &rows)?;
-    if answer.total_size > i32::try_from(rows.len()).unwrap_or(i32::MAX) {
-        output::note(&format!("{} of {}; --limit shows more", rows.len(), answer.total_size));
+    let rows: Vec<_> = page.tasks.iter().map(show::row).collect();
+    output::print_table(&["ID", "STATE", "SINCE", "CONTEXT"], &rows)?;
+    if page.total_size > i32::try_from(rows.len()).unwrap_or(i32::MAX) {
+        output::note(&format!("{} of {} tasks; --limit N shows more", rows.len(), page.total_size));
     }
     Ok(())
 }
 
-/// The agent at the address.
-async fn connect(global: &Global, at: &A2aAt) -> anyhow::Result<Client> {
-    Client::discover(&at.url, &options(global, at)?).await.map_err(|error| exit(error).into())
+/// Discovers the agent. Fails if its card cannot be read or used.
+async fn connect(global: &GlobalOptions, at: &RemoteAgentArgs) -> anyhow::Result<A2aClient> {
+    A2aClient::discover(&at.url, &options(global, at)?).await.map_err(|error| exit_error(error).into())
 }
 
-fn options(global: &Global, at: &A2aAt) -> anyhow::Result<Options> {
-    // The token for our own server is not for others, unless it is given for this call.
+/// Returns the connection options. The token comes from `--token`, else from [`TOKEN_VARIABLE`]; empty tokens are
+/// ignored. A header value that is a reference is sent as a secret. Fails if a header is invalid, if a reference cannot
+/// be resolved, or if there is more than one token or secret header.
+fn options(global: &GlobalOptions, at: &RemoteAgentArgs) -> anyhow::Result<ClientOptions> {
+    // ADJUTANT_TOKEN is for our own server only. A token on the command line is for this agent.
     let given = global.token.clone().filter(|_| global.token_given);
-    let token = given.or_else(|| std::env::var(TOKEN).ok()).filter(|token| !token.is_empty());
-    let mut auth = token.map(|token| secret("the token", &token).map(Auth::Bearer)).transpose()?;
-    let mut options = Options {
-        other_hosts: at.other_hosts,
+    let token = given.or_else(|| std::env::var(TOKEN_VARIABLE).ok()).filter(|token| !token.is_empty());
+    let mut auth = token.map(|token| secret("the token", &token).map(ClientAuth::Bearer)).transpose()?;
+    let mut options = ClientOptions {
+        allow_other_hosts: at.other_hosts,
         user_agent: Some(format!("adjutant/{}", env!("CARGO_PKG_VERSION"))),
-        ..Options::default()
+        ..ClientOptions::default()
     };
     for given in &at.header {
-        let (name, value) = pair("--header", given)?;
-        let wrong = |what: &str| Exit::new(Code::Usage, format!("--header {name}: {what}"));
-        let header = HeaderName::try_from(name).map_err(|_| wrong("this is not the name of a header"))?;
+        let (name, value) = split_pair("--header", given)?;
+        let usage_error = |why: &str| ExitError::new(ExitStatus::Usage, format!("--header {name}: {why}"));
+        let header = HeaderName::try_from(name).map_err(|_| usage_error("not a valid header name"))?;
         if is_reference(value) {
             let secret = secret(&format!("--header {name}"), value)?;
-            if auth.replace(Auth::Header(header, secret)).is_some() {
-                return Err(wrong("there is a token or a secret header already: an agent is shown one").into());
+            if auth.replace(ClientAuth::Header(header, secret)).is_some() {
+                return Err(usage_error("only one token or secret header can be sent").into());
             }
         } else {
-            let value = HeaderValue::from_str(value).map_err(|_| wrong("a header cannot have this value"))?;
+            let value = HeaderValue::from_str(value).map_err(|_| usage_error("not a valid header value"))?;
             options.headers.insert(header, value);
         }
     }
@@ -122,13 +133,15 @@ fn options(global: &Global, at: &A2aAt) -> anyhow::Result<Options> {
     Ok(options)
 }
 
+/// Returns true if the text refers to a variable (`env:`) or a file (`file:`).
 fn is_reference(text: &str) -> bool {
     text.starts_with("env:") || text.starts_with("file:")
 }
 
-/// A secret, or what a reference stands for.
-fn secret(what: &str, text: &str) -> anyhow::Result<SecretString> {
-    let missing = |why: String| Exit::new(Code::Usage, format!("{what} refers to {why}"));
+/// Returns the secret `text`, or the content of the variable or file that it refers to, without surrounding whitespace.
+/// `name` is the name of the option in errors. Fails if the variable is not set or the file cannot be read.
+fn secret(name: &str, text: &str) -> anyhow::Result<SecretString> {
+    let missing = |why: String| ExitError::new(ExitStatus::Usage, format!("{name} refers to {why}"));
     let value = match text.split_once(':') {
         Some(("env", name)) => {
             std::env::var(name).map_err(|_| missing(format!("the variable {name}, which is not set")))?
@@ -140,42 +153,46 @@ fn secret(what: &str, text: &str) -> anyhow::Result<SecretString> {
     Ok(SecretString::from(value.trim().to_owned()))
 }
 
-/// What an error means to a script.
-fn exit(error: Error) -> Exit {
+/// Returns the message of an error with the exit code for its kind.
+fn exit_error(error: Error) -> ExitError {
     let code = match &error {
-        Error::Address(_) => Code::Usage,
-        Error::Card(_) => Code::NotFound,
-        Error::Unreachable(_) => Code::Unreachable,
-        Error::Silent(_) => Code::Timeout,
-        Error::Refused { status, .. } => Code::of_problem(*status, if *status == 429 { "busy" } else { "" }),
+        Error::Address(_) => ExitStatus::Usage,
+        Error::Card(_) => ExitStatus::NotFound,
+        Error::Unreachable(_) => ExitStatus::Unreachable,
+        Error::Timeout(_) => ExitStatus::Timeout,
+        Error::Refused { status, .. } => ExitStatus::from_problem(*status, if *status == 429 { "busy" } else { "" }),
         Error::Agent(error) => match error.kind {
-            Kind::TaskNotFound | Kind::NotFound => Code::NotFound,
-            Kind::InvalidParams | Kind::InvalidRequest | Kind::ContentTypeNotSupported => Code::Usage,
-            Kind::Internal | Kind::InvalidAgentResponse | Kind::Parse => Code::Failed,
-            _ => Code::Refused,
+            ErrorKind::TaskNotFound | ErrorKind::NotFound => ExitStatus::NotFound,
+            ErrorKind::InvalidParams | ErrorKind::InvalidRequest | ErrorKind::ContentTypeNotSupported => {
+                ExitStatus::Usage
+            }
+            ErrorKind::Internal | ErrorKind::InvalidAgentResponse | ErrorKind::Parse => ExitStatus::Failed,
+            _ => ExitStatus::Refused,
         },
-        Error::Unsupported(_) => Code::Refused,
-        Error::Invalid(_) | Error::TooLarge(_) => Code::Failed,
+        Error::Unsupported(_) => ExitStatus::Refused,
+        Error::Invalid(_) | Error::TooLarge(_) => ExitStatus::Failed,
     };
-    Exit::new(code, error.to_string())
+    ExitError::new(code, error.to_string())
 }
 
-fn json(value: &impl Serialize) -> anyhow::Result<()> {
-    output::say(&serde_json::to_string(value).context("failed to write JSON")?)
+fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    output::print_line(&serde_json::to_string(value).context("failed to serialise JSON")?)
 }
 
-/// As people and 0.3 call a state.
-fn word(state: &TaskState) -> String {
+/// Returns the name of a state as in 0.3, for example `input-required`.
+fn state_name(state: &TaskState) -> String {
     let name = serde_json::to_value(state).unwrap_or(Value::Null);
     name.as_str().unwrap_or_default().trim_start_matches("TASK_STATE_").to_lowercase().replace('_', "-")
 }
 
-fn state(word: &str) -> anyhow::Result<TaskState> {
-    let name = format!("TASK_STATE_{}", word.to_uppercase().replace('-', "_").replace("CANCELLED", "CANCELED"));
-    let read = serde_json::from_value::<TaskState>(Value::String(name)).ok();
-    read.filter(|state| *state != TaskState::Unspecified).ok_or_else(|| {
+/// Parses the name of a state as in 0.3, in any case; "cancelled" is accepted too. Fails with a usage error for every
+/// other name, also for "unspecified".
+fn parse_state(name: &str) -> anyhow::Result<TaskState> {
+    let wire_name = format!("TASK_STATE_{}", name.to_uppercase().replace('-', "_").replace("CANCELLED", "CANCELED"));
+    let parsed = serde_json::from_value::<TaskState>(Value::String(wire_name)).ok();
+    parsed.filter(|state| *state != TaskState::Unspecified).ok_or_else(|| {
         let known = "submitted, working, completed, failed, canceled, input-required, rejected or auth-required";
-        Exit::new(Code::Usage, format!("--status must be {known}, not '{word}'")).into()
+        ExitError::new(ExitStatus::Usage, format!("--status must be {known}, not '{name}'")).into()
     })
 }
 
@@ -184,30 +201,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_are_called_as_people_call_them() {
-        for (said, is) in [("input-required", "input-required"), ("CANCELLED", "canceled"), ("working", "working")] {
-            assert_eq!(word(&state(said).unwrap()), is);
+    fn state_names_survive_a_round_trip() {
+        for (given, expected) in
+            [("input-required", "input-required"), ("CANCELLED", "canceled"), ("working", "working")]
+        {
+            assert_eq!(state_name(&parse_state(given).unwrap()), expected);
         }
-        assert!(state("asleep").is_err() && state("unspecified").is_err());
+        assert!(parse_state("asleep").is_err() && parse_state("unspecified").is_err());
     }
 
     #[test]
-    fn errors_end_as_scripts_expect() {
+    fn errors_map_to_exit_codes() {
         let refused = |status| Error::Refused { status, message: String::new(), retry_after: None };
-        let said = |kind| Error::Agent(::a2a::Error::new(kind, ""));
+        let reported = |kind| Error::Agent(::a2a::Error::new(kind, ""));
         for (error, code) in [
-            (Error::Address("x".into()), Code::Usage),
-            (Error::Unreachable("x".into()), Code::Unreachable),
-            (refused(401), Code::NotAuthorised),
-            (refused(404), Code::NotFound),
-            (refused(429), Code::Busy),
-            (said(Kind::TaskNotFound), Code::NotFound),
-            (said(Kind::TaskNotCancelable), Code::Refused),
-            (said(Kind::InvalidParams), Code::Usage),
-            (said(Kind::Internal), Code::Failed),
+            (Error::Address("x".into()), ExitStatus::Usage),
+            (Error::Unreachable("x".into()), ExitStatus::Unreachable),
+            (refused(401), ExitStatus::NotAuthorised),
+            (refused(404), ExitStatus::NotFound),
+            (refused(429), ExitStatus::Busy),
+            (reported(ErrorKind::TaskNotFound), ExitStatus::NotFound),
+            (reported(ErrorKind::TaskNotCancelable), ExitStatus::Refused),
+            (reported(ErrorKind::InvalidParams), ExitStatus::Usage),
+            (reported(ErrorKind::Internal), ExitStatus::Failed),
         ] {
             let shown = error.to_string();
-            assert_eq!(exit(error).code, code, "{shown}");
+            assert_eq!(exit_error(error).code, code, "{shown}");
         }
     }
 }

@@ -1,11 +1,12 @@
-//! `adjutant a2a send`: a message, and what comes of it: the text of artifacts on standard output, how it goes beside it.
+//! `adjutant a2a send`: sends a message and prints the result. The text of artifacts goes to standard output, progress
+//! to standard error.
 
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
-use ::a2a::client::{Client, Error, News};
+use ::a2a::client::{A2aClient, TaskUpdates};
 use ::a2a::types::{
     Artifact, GetTaskRequest, Message, Part, Role, SendMessageConfiguration, SendMessageRequest, SendMessageResponse,
     StreamResponse, Task, TaskState, TaskStatus,
@@ -14,148 +15,166 @@ use anyhow::Context;
 use futures::StreamExt;
 use model::Clock;
 
-use super::{connect, exit, json, show, word};
-use crate::cli::{A2aMessage, Global};
-use crate::exit::{Code, Exit, unreadable};
+use super::{connect, exit_error, print_json, show, state_name};
+use crate::cli::{GlobalOptions, SendArgs};
+use crate::exit::{ExitError, ExitStatus, read_error};
 use crate::output;
 
-/// Between two questions how a task is.
-const PAUSE: Duration = Duration::from_secs(1);
-/// How often in a row an agent may be out of reach meanwhile.
-const TRIES: usize = 30;
-/// The largest file, in bytes.
-const LARGEST: u64 = 100 << 20;
+/// The time between two polls of a task.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// The number of consecutive polls that may fail.
+const MAX_FAILED_POLLS: usize = 30;
+/// The size limit of a file in bytes.
+const MAX_FILE_BYTES: u64 = 100 << 20;
 
-pub(super) async fn run(global: &Global, order: &A2aMessage) -> anyhow::Result<()> {
-    let request = request(order)?;
-    let client = connect(global, &order.at).await?;
-    let sent = carry_out(global, order, &client, request);
-    let Some(seconds) = order.timeout else { return sent.await };
+/// Sends the message and waits for the result, at most for `--timeout` seconds without the time to connect. Fails if
+/// the message is invalid, if the agent cannot be reached, if the time is over, or if the task does not complete.
+pub(super) async fn run(global: &GlobalOptions, args: &SendArgs) -> anyhow::Result<()> {
+    let request = request(args)?;
+    let client = connect(global, &args.at).await?;
+    let sent = send(global, args, &client, request);
+    let Some(seconds) = args.timeout else { return sent.await };
     let limit = Duration::try_from_secs_f64(seconds)
-        .map_err(|_| Exit::new(Code::Usage, "--timeout must be a number of seconds"))?;
+        .map_err(|_| ExitError::new(ExitStatus::Usage, "--timeout must be a number of seconds"))?;
     match tokio::time::timeout(limit, sent).await {
         Ok(ended) => ended,
-        Err(_) => Err(Exit::new(Code::Timeout, format!("it did not end within {seconds} s")).into()),
+        Err(_) => Err(ExitError::new(ExitStatus::Timeout, format!("the task did not end within {seconds} s")).into()),
     }
 }
 
-async fn carry_out(
-    global: &Global,
-    order: &A2aMessage,
-    client: &Client,
+/// Sends the request and prints the result. Streams if the agent can, unless an option or `--json` prevents it; polls
+/// the task after a broken stream. Without streaming, polls until the end, unless `--no-wait` is given: then only the
+/// id of an unfinished task is printed. Fails if the task fails or needs input or an authorization.
+async fn send(
+    global: &GlobalOptions,
+    args: &SendArgs,
+    client: &A2aClient,
     request: SendMessageRequest,
 ) -> anyhow::Result<()> {
-    let can = client.card().capabilities.streaming == Some(true);
-    if order.stream && !can {
-        output::note("this agent does not stream: its end is waited for");
+    let can_stream = client.card().capabilities.streaming == Some(true);
+    if args.stream && !can_stream {
+        output::note("this agent does not support streaming; waiting for the end");
     }
-    // One answer is easier to read for programs than many events.
-    let streams = can && !order.no_stream && !order.no_wait && (order.stream || !global.json);
-    let mut printer = Printer { events: global.json && order.stream, quiet: global.json, ..Printer::default() };
+    // Programs get one document unless they ask for a stream.
+    let streams = can_stream && !args.no_stream && !args.no_wait && (args.stream || !global.json);
+    let mut printer = A2aPrinter { events: global.json && args.stream, quiet: global.json, ..A2aPrinter::default() };
     if streams {
-        let news = client.stream(request).await.map_err(exit)?;
-        if let Some(ended) = printer.follow(news).await? {
+        let updates = client.stream(request).await.map_err(exit_error)?;
+        if let Some(ended) = printer.follow(updates).await? {
             return ended;
         }
         let Some(id) = printer.task.clone() else {
-            return Err(Exit::new(Code::Unreachable, "the agent went away before it said anything").into());
+            return Err(
+                ExitError::new(ExitStatus::Unreachable, "the agent closed the connection without a response").into()
+            );
         };
         let task = wait(client, &id).await?;
-        return printer.hear(StreamResponse::Task(task))?.unwrap_or(Ok(()));
+        return printer.update(StreamResponse::Task(task))?.unwrap_or(Ok(()));
     }
-    let mut sent = client.send(request).await.map_err(exit)?;
+    let mut sent = client.send(request).await.map_err(exit_error)?;
     if let SendMessageResponse::Task(task) = &sent
-        && !order.no_wait
+        && !args.no_wait
         && !has_ended(&task.status)
     {
-        output::aside(&format!("task {} is {}", task.id, word(&task.status.state)));
+        output::progress(&format!("task {} is {}", task.id, state_name(&task.status.state)));
         sent = SendMessageResponse::Task(wait(client, &task.id).await?);
     }
     if global.json {
-        json(&sent)?;
+        print_json(&sent)?;
         return match sent {
-            SendMessageResponse::Task(task) => verdict(&task.status),
+            SendMessageResponse::Task(task) => check_end(&task.status),
             SendMessageResponse::Message(_) => Ok(()),
         };
     }
     match sent {
-        SendMessageResponse::Task(task) if order.no_wait && !has_ended(&task.status) => output::say(&task.id),
-        SendMessageResponse::Task(task) => printer.hear(StreamResponse::Task(task))?.unwrap_or(Ok(())),
-        SendMessageResponse::Message(message) => printer.hear(StreamResponse::Message(message))?.unwrap_or(Ok(())),
+        SendMessageResponse::Task(task) if args.no_wait && !has_ended(&task.status) => output::print_line(&task.id),
+        SendMessageResponse::Task(task) => printer.update(StreamResponse::Task(task))?.unwrap_or(Ok(())),
+        SendMessageResponse::Message(message) => printer.update(StreamResponse::Message(message))?.unwrap_or(Ok(())),
     }
 }
 
-/// Asks until the task has ended or wants something.
-async fn wait(client: &Client, id: &str) -> anyhow::Result<Task> {
-    let mut lost = 0;
+/// Polls until the task has ended or needs input or an authorization, and returns it. Fails after more than
+/// [`MAX_FAILED_POLLS`] consecutive transient errors, and at once for other errors.
+async fn wait(client: &A2aClient, id: &str) -> anyhow::Result<Task> {
+    let mut failures = 0;
     loop {
         let request = GetTaskRequest { id: id.to_owned(), history_length: Some(0), tenant: None };
         match client.get(request).await {
             Ok(task) if has_ended(&task.status) => return Ok(task),
-            Ok(_) => lost = 0,
-            Err(error) if error.is_transient() && lost < TRIES => lost += 1,
-            Err(error) => return Err(exit(error).into()),
+            Ok(_) => failures = 0,
+            Err(error) if error.is_transient() && failures < MAX_FAILED_POLLS => failures += 1,
+            Err(error) => return Err(exit_error(error).into()),
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
+/// Returns true if the task is in a final state or cannot continue without input or an authorization.
 fn has_ended(status: &TaskStatus) -> bool {
     status.state.is_terminal() || matches!(status.state, TaskState::InputRequired | TaskState::AuthRequired)
 }
 
-/// How the command ends.
-fn verdict(status: &TaskStatus) -> anyhow::Result<()> {
-    let said = status.message.as_ref().map(show::words).unwrap_or_default();
-    let because = |what: &str| if said.is_empty() { what.to_owned() } else { format!("{what}: {said}") };
+/// Fails if the task failed, was rejected or cancelled, or needs input or an authorization. A task that still runs is
+/// no failure.
+fn check_end(status: &TaskStatus) -> anyhow::Result<()> {
+    let message = status.message.as_ref().map(show::one_line).unwrap_or_default();
+    let with_message = |end: &str| if message.is_empty() { end.to_owned() } else { format!("{end}: {message}") };
     let (code, message) = match status.state {
-        TaskState::Failed => (Code::Failed, because("the task failed")),
-        TaskState::Rejected => (Code::Failed, because("the agent does not want to do this")),
-        TaskState::Canceled => (Code::Failed, because("the task was cancelled")),
-        TaskState::InputRequired => (Code::ConfirmationNeeded, because("the agent asks (answer with --task)")),
-        TaskState::AuthRequired => (Code::NotAuthorised, because("the agent needs to be let in somewhere first")),
+        TaskState::Failed => (ExitStatus::Failed, with_message("the task failed")),
+        TaskState::Rejected => (ExitStatus::Failed, with_message("the agent rejected the task")),
+        TaskState::Canceled => (ExitStatus::Failed, with_message("the task was cancelled")),
+        TaskState::InputRequired => {
+            (ExitStatus::ConfirmationNeeded, with_message("the agent needs input (answer with --task)"))
+        }
+        TaskState::AuthRequired => (ExitStatus::NotAuthorised, with_message("the agent needs an authorization")),
         _ => return Ok(()),
     };
-    Err(Exit::new(code, message).into())
+    Err(ExitError::new(code, message).into())
 }
 
-/// What was printed so far.
+/// Prints updates, each part of an artifact once.
 #[derive(Default)]
-struct Printer {
-    /// Every event is printed as JSON.
+struct A2aPrinter {
+    /// Print every event as JSON.
     events: bool,
-    /// Nothing is said beside the data.
+    /// Print no text and no progress.
     quiet: bool,
+    /// The id of the task, once known.
     task: Option<String>,
-    told: HashMap<String, String>,
+    /// The printed text by artifact id.
+    printed: HashMap<String, String>,
+    /// The state of the last status.
     state: Option<TaskState>,
+    /// The printed text does not end with a line break.
     within_line: bool,
 }
 
-impl Printer {
-    /// Prints what is told. Nothing, where the stream broke before the end.
-    async fn follow(&mut self, mut news: News) -> anyhow::Result<Option<anyhow::Result<()>>> {
-        while let Some(update) = news.next().await {
+impl A2aPrinter {
+    /// Prints updates and returns the outcome of the command. Returns none if the stream ended before the task did, or
+    /// broke with a transient error after the id of the task was known. Fails on every other error.
+    async fn follow(&mut self, mut updates: TaskUpdates) -> anyhow::Result<Option<anyhow::Result<()>>> {
+        while let Some(update) = updates.next().await {
             match update {
                 Ok(update) => {
-                    if let Some(ended) = self.hear(update)? {
+                    if let Some(ended) = self.update(update)? {
                         return Ok(Some(ended));
                     }
                 }
-                Err(error) if may_be_looked_for(&error) && self.task.is_some() => {
-                    output::aside(&format!("{error}; the task is looked for"));
+                Err(error) if error.is_transient() && self.task.is_some() => {
+                    output::progress(&format!("{error}; polling the task"));
                     return Ok(None);
                 }
-                Err(error) => return Err(exit(error).into()),
+                Err(error) => return Err(exit_error(error).into()),
             }
         }
         Ok(None)
     }
 
-    /// The end of the command, where this is the end.
-    fn hear(&mut self, update: StreamResponse) -> anyhow::Result<Option<anyhow::Result<()>>> {
+    /// Prints an update. Returns the outcome of the command if this is the last update: a message, or a task that has
+    /// ended or needs input or an authorization.
+    fn update(&mut self, update: StreamResponse) -> anyhow::Result<Option<anyhow::Result<()>>> {
         if self.events {
-            json(&update)?;
+            print_json(&update)?;
         }
         match update {
             StreamResponse::Message(message) => {
@@ -182,19 +201,22 @@ impl Printer {
         }
     }
 
+    /// Remembers the first id that is not empty as the id of the task, and announces it.
     fn begin(&mut self, id: &str) {
         if self.task.is_none() && !id.is_empty() {
             self.task = Some(id.to_owned());
             if !self.quiet {
-                output::aside(&format!("task {id}"));
+                output::progress(&format!("task {id}"));
             }
         }
     }
 
-    /// Only what is new of it.
+    /// Prints the new part of an artifact. `append` means that the event contains only the new part. Without it, the
+    /// artifact is compared with its printed text, and printed again if it does not continue that text. A new artifact
+    /// starts on a new line.
     fn artifact(&mut self, artifact: &Artifact, append: bool) -> anyhow::Result<()> {
         let text = show::content(&artifact.parts);
-        let before = self.told.get(&artifact.artifact_id).cloned();
+        let before = self.printed.get(&artifact.artifact_id).cloned();
         let (new, whole) = match &before {
             Some(before) if append => (text.clone(), format!("{before}{text}")),
             Some(before) => (text.strip_prefix(before.as_str()).unwrap_or(&text).to_owned(), text.clone()),
@@ -203,51 +225,52 @@ impl Printer {
         if before.is_none() {
             self.end_line()?;
         }
-        self.told.insert(artifact.artifact_id.clone(), whole);
+        self.printed.insert(artifact.artifact_id.clone(), whole);
         self.print(&new)
     }
 
+    /// Prints a changed state or a message as progress, or the message of a completed task without artifacts as the
+    /// answer. Returns the outcome of the command if the task has ended or needs input or an authorization, else none.
     fn status(&mut self, status: &TaskStatus) -> anyhow::Result<Option<anyhow::Result<()>>> {
         let ended = has_ended(status);
-        let said = status.message.as_ref().map(show::words).unwrap_or_default();
-        let changed = self.state.as_ref() != Some(&status.state) || !said.is_empty();
+        let message = status.message.as_ref().map(show::one_line).unwrap_or_default();
+        let changed = self.state.as_ref() != Some(&status.state) || !message.is_empty();
         self.state = Some(status.state.clone());
-        if status.state == TaskState::Completed && self.told.is_empty() {
-            // Where there is nothing else, this is the answer.
+        if status.state == TaskState::Completed && self.printed.is_empty() {
+            // Without artifacts, the message is the answer.
             let answer = status.message.as_ref().map(|message| show::content(&message.parts)).unwrap_or_default();
             self.print(&answer)?;
         } else if changed && !self.quiet && !matches!(status.state, TaskState::Failed | TaskState::InputRequired) {
-            let state = word(&status.state);
-            output::aside(&if said.is_empty() { state } else { format!("{state}: {said}") });
+            let state = state_name(&status.state);
+            output::progress(&if message.is_empty() { state } else { format!("{state}: {message}") });
         }
         if !ended {
             return Ok(None);
         }
         self.end_line()?;
-        Ok(Some(verdict(status)))
+        Ok(Some(check_end(status)))
     }
 
+    /// Prints text to standard output, unless `quiet` is set.
     fn print(&mut self, text: &str) -> anyhow::Result<()> {
         if self.quiet || text.is_empty() {
             return Ok(());
         }
         self.within_line = !text.ends_with('\n');
-        output::put(text.as_bytes())
+        output::print(text.as_bytes())
     }
 
+    /// Prints a line break if the printed text does not end with one.
     fn end_line(&mut self) -> anyhow::Result<()> {
-        if std::mem::take(&mut self.within_line) { output::put(b"\n") } else { Ok(()) }
+        if std::mem::take(&mut self.within_line) { output::print(b"\n") } else { Ok(()) }
     }
 }
 
-/// The task goes on without us.
-fn may_be_looked_for(error: &Error) -> bool {
-    error.is_transient()
-}
-
-fn request(order: &A2aMessage) -> anyhow::Result<SendMessageRequest> {
+/// Builds the message from the text (`-` reads standard input), `--data` and `--file`, in this order. Fails if all
+/// three are absent, if data is not JSON, or if a file cannot be read or is too large.
+fn request(args: &SendArgs) -> anyhow::Result<SendMessageRequest> {
     let mut parts = Vec::new();
-    match order.message.as_deref() {
+    match args.message.as_deref() {
         Some("-") => {
             let mut text = String::new();
             std::io::stdin().read_to_string(&mut text).context("failed to read standard input")?;
@@ -256,21 +279,21 @@ fn request(order: &A2aMessage) -> anyhow::Result<SendMessageRequest> {
         Some(text) => parts.push(Part::text(text)),
         None => {}
     }
-    for given in &order.data {
+    for given in &args.data {
         let value = serde_json::from_str(given)
-            .map_err(|error| Exit::new(Code::Usage, format!("--data is not JSON: {error}")))?;
+            .map_err(|error| ExitError::new(ExitStatus::Usage, format!("--data is not JSON: {error}")))?;
         parts.push(Part::data(value));
     }
-    for path in &order.file {
+    for path in &args.file {
         parts.push(file(path)?);
     }
     if parts.is_empty() {
-        return Err(Exit::new(Code::Usage, "nothing to send: give a MESSAGE, --data or --file").into());
+        return Err(ExitError::new(ExitStatus::Usage, "nothing to send: give a MESSAGE, --data or --file").into());
     }
     let message = Message {
         message_id: Clock::system().id().to_string(),
-        context_id: order.context.clone(),
-        task_id: order.task.clone(),
+        context_id: args.context.clone(),
+        task_id: args.task.clone(),
         role: Role::User,
         parts,
         metadata: None,
@@ -281,17 +304,23 @@ fn request(order: &A2aMessage) -> anyhow::Result<SendMessageRequest> {
         accepted_output_modes: None,
         task_push_notification_config: None,
         history_length: Some(0),
-        return_immediately: Some(order.no_wait),
+        return_immediately: Some(args.no_wait),
     };
     Ok(SendMessageRequest { message, configuration: Some(configuration), metadata: None, tenant: None })
 }
 
+/// Reads a file into a part. The media type follows from the extension, `application/octet-stream` if it is unknown.
+/// Fails if the file cannot be read or is larger than [`MAX_FILE_BYTES`].
 fn file(path: &Path) -> anyhow::Result<Part> {
-    let size = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?.len();
-    if size > LARGEST {
-        return Err(Exit::new(Code::Refused, format!("{} is larger than {LARGEST} bytes", path.display())).into());
+    let size = std::fs::metadata(path).map_err(|error| read_error(path, &error))?.len();
+    if size > MAX_FILE_BYTES {
+        return Err(ExitError::new(
+            ExitStatus::Refused,
+            format!("{} is larger than {MAX_FILE_BYTES} bytes", path.display()),
+        )
+        .into());
     }
-    let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
+    let bytes = std::fs::read(path).map_err(|error| read_error(path, &error))?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_lowercase();
     let media_type = match extension.as_str() {

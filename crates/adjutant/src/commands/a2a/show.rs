@@ -1,12 +1,13 @@
-//! Cards and tasks for people.
+//! Prints cards and tasks of A2A agents.
 
-use ::a2a::client::Client;
+use ::a2a::client::A2aClient;
 use ::a2a::types::{Message, Part, PartContent, Role, Task};
 
-use super::word;
+use super::state_name;
 use crate::output;
 
-pub(super) fn card(client: &Client) -> anyhow::Result<()> {
+/// Prints the card of an agent, one property per line, and the interface in use. Empty properties are left out.
+pub(super) fn card(client: &A2aClient) -> anyhow::Result<()> {
     let card = client.card();
     line("name", &card.name)?;
     line("version", &card.version)?;
@@ -14,69 +15,74 @@ pub(super) fn card(client: &Client) -> anyhow::Result<()> {
     if let Some(provider) = &card.provider {
         line("provider", &format!("{} {}", provider.organization, provider.url))?;
     }
-    line("spoken to", &format!("{} {} at {}", client.binding().as_str(), client.version().as_str(), client.url()))?;
+    line("connected", &format!("{} {} at {}", client.binding().as_str(), client.version().as_str(), client.url()))?;
     for interface in &card.supported_interfaces {
         let binding = &interface.protocol_binding;
         let version = &interface.protocol_version;
         line("offers", &format!("{binding} {version} at {}", interface.url))?;
     }
-    let can = &card.capabilities;
-    let abilities = [
-        ("streaming", can.streaming),
-        ("push notifications", can.push_notifications),
-        ("extended card", can.extended_agent_card),
+    let capabilities = &card.capabilities;
+    let supported = [
+        ("streaming", capabilities.streaming),
+        ("push notifications", capabilities.push_notifications),
+        ("extended card", capabilities.extended_agent_card),
     ];
-    let abilities: Vec<_> = abilities.iter().filter(|(_, can)| *can == Some(true)).map(|(name, _)| *name).collect();
-    line("can", &abilities.join(", "))?;
-    line("takes", &card.default_input_modes.join(", "))?;
-    line("gives", &card.default_output_modes.join(", "))?;
+    let supported: Vec<_> =
+        supported.iter().filter(|(_, is_supported)| *is_supported == Some(true)).map(|(name, _)| *name).collect();
+    line("supports", &supported.join(", "))?;
+    line("input", &card.default_input_modes.join(", "))?;
+    line("output", &card.default_output_modes.join(", "))?;
     let mut schemes: Vec<_> = card.security_schemes.iter().flat_map(|schemes| schemes.keys().cloned()).collect();
     schemes.sort();
-    line("asks for", &schemes.join(", "))?;
+    line("auth", &schemes.join(", "))?;
     for skill in &card.skills {
         line("skill", &format!("{}: {}", skill.name, skill.description))?;
     }
     Ok(())
 }
 
+/// Prints a task with its messages and artifacts.
 pub(super) fn task(task: &Task) -> anyhow::Result<()> {
     line("task", &task.id)?;
     line("context", &task.context_id)?;
-    line("state", &word(&task.status.state))?;
+    line("state", &state_name(&task.status.state))?;
     line("since", &since(task))?;
     for message in task.history.iter().flatten() {
-        let who = if message.role == Role::Agent { "agent said" } else { "you said" };
-        line(who, &words(message))?;
+        let sender = if message.role == Role::Agent { "agent" } else { "you" };
+        line(sender, &one_line(message))?;
     }
     if let Some(message) = &task.status.message {
-        line("says", &words(message))?;
+        line("message", &one_line(message))?;
     }
     for artifact in task.artifacts.iter().flatten() {
         line("artifact", artifact.name.as_deref().unwrap_or(&artifact.artifact_id))?;
         let text = content(&artifact.parts);
-        output::put(text.as_bytes())?;
+        output::print(text.as_bytes())?;
         if !text.is_empty() && !text.ends_with('\n') {
-            output::put(b"\n")?;
+            output::print(b"\n")?;
         }
     }
     Ok(())
 }
 
+/// Returns the row of a task in a table.
 pub(super) fn row(task: &Task) -> Vec<String> {
-    vec![task.id.clone(), word(&task.status.state), since(task), task.context_id.clone()]
+    vec![task.id.clone(), state_name(&task.status.state), since(task), task.context_id.clone()]
 }
 
+/// Returns the time of the last status, empty if the agent sent none.
 fn since(task: &Task) -> String {
     let at = serde_json::to_value(task.status.timestamp).unwrap_or_default();
     at.as_str().unwrap_or_default().to_owned()
 }
 
-/// On one line.
-pub(super) fn words(message: &Message) -> String {
+/// Returns the text of a message on one line: line breaks are replaced with `\n`.
+pub(super) fn one_line(message: &Message) -> String {
     content(&message.parts).trim().replace('\n', "\\n")
 }
 
-/// What a terminal can show of it: texts as they are, everything else as a line.
+/// Returns parts as text. Text is unchanged; every other part is on its own line: the URL, the JSON, or the name and
+/// size of a file.
 pub(super) fn content(parts: &[Part]) -> String {
     let mut all = String::new();
     for part in parts {
@@ -101,8 +107,9 @@ pub(super) fn content(parts: &[Part]) -> String {
     all
 }
 
-/// Control characters of others do nothing to the terminal of ours.
+/// Prints a name and a value, or nothing if the value is blank. Control characters are replaced with spaces, so that an
+/// agent cannot affect the terminal.
 fn line(name: &str, value: &str) -> anyhow::Result<()> {
     let clean: String = value.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if clean.trim().is_empty() { Ok(()) } else { output::say(&format!("{name:<13}{clean}")) }
+    if clean.trim().is_empty() { Ok(()) } else { output::print_line(&format!("{name:<13}{clean}")) }
 }

@@ -1,5 +1,5 @@
-//! `adjutant agents check`: whether agents can be run on this machine. Starts a program only with the arguments with which
-//! it says its version and ends, and only where a preset knows them.
+//! `adjutant agents check`: checks whether agents can run on this machine. Starts a program only to print its version,
+//! with the arguments of its preset. Reads the cards of remote agents.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -9,140 +9,153 @@ use model::agent::Agent;
 use serde_json::json;
 use supervisor::{check, presets};
 
-use crate::cli::Global;
+use crate::cli::GlobalOptions;
 use crate::client::Client;
 use crate::commands::listing;
-use crate::exit::{Code, Exit};
+use crate::exit::{ExitError, ExitStatus};
 use crate::output;
 
-/// Some of them are slow to start.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The time limit of a program or a remote agent. Some agents start slowly.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What was found out about an agent.
-pub(in crate::commands) struct Finding {
+/// The result of the check of one agent.
+pub(in crate::commands) struct AgentFinding {
     pub(in crate::commands) id: String,
-    pub(in crate::commands) faults: Vec<String>,
-    /// What there is to say where nothing is wrong.
-    pub(in crate::commands) says: String,
+    pub(in crate::commands) problems: Vec<String>,
+    /// The program and its version, or the card, if there are no problems.
+    pub(in crate::commands) detail: String,
 }
 
-pub(super) async fn run(global: &Global, names: &[String]) -> anyhow::Result<()> {
+/// Checks the named agents, or all enabled agents without names, at the same time. Prints the findings and fails if an
+/// agent cannot run.
+pub(super) async fn run(global: &GlobalOptions, names: &[String]) -> anyhow::Result<()> {
     let agents = agents(global).await?;
-    let mut wanted = Vec::new();
+    let mut selected = Vec::new();
     for name in names {
-        wanted.push(listing::agent_of(&agents, name)?);
+        selected.push(listing::find_agent(&agents, name)?);
     }
     if names.is_empty() {
-        wanted.extend(agents.iter().filter(|agent| agent.enabled));
+        selected.extend(agents.iter().filter(|agent| agent.enabled));
     }
-    if wanted.is_empty() {
-        output::note("no agents; `adjutant agents detect` finds some");
+    if selected.is_empty() {
+        output::note("no agents; `adjutant agents detect` finds installed ones");
     }
-    let findings = futures::future::join_all(wanted.iter().map(|agent| examine(agent))).await;
+    let findings = futures::future::join_all(selected.iter().map(|agent| examine(agent))).await;
     report(global, &findings)?;
-    match findings.iter().filter(|finding| !finding.faults.is_empty()).count() {
+    match findings.iter().filter(|finding| !finding.problems.is_empty()).count() {
         0 => Ok(()),
-        wrong => Err(Exit::new(Code::Failed, format!("{wrong} of {} agents cannot be run", findings.len())).into()),
+        wrong => {
+            Err(ExitError::new(ExitStatus::Failed, format!("{wrong} of {} agents cannot run", findings.len())).into())
+        }
     }
 }
 
-fn report(global: &Global, findings: &[Finding]) -> anyhow::Result<()> {
-    let well = findings.iter().all(|finding| finding.faults.is_empty());
+/// Prints one line for each problem, or one line for an agent without problems. With `--json`, prints one document.
+fn report(global: &GlobalOptions, findings: &[AgentFinding]) -> anyhow::Result<()> {
+    let ok = findings.iter().all(|finding| finding.problems.is_empty());
     if global.json {
         let list: Vec<_> = findings
             .iter()
             .map(|finding| {
-                let ok = finding.faults.is_empty();
-                let faults = &finding.faults;
-                json!({"id": finding.id, "ok": ok, "faults": faults, "detail": finding.says})
+                let ok = finding.problems.is_empty();
+                let problems = &finding.problems;
+                json!({"id": finding.id, "ok": ok, "faults": problems, "detail": finding.detail})
             })
             .collect();
-        return output::say(&json!({"ok": well, "agents": list}).to_string());
+        return output::print_line(&json!({"ok": ok, "agents": list}).to_string());
     }
     let rows = findings.iter().flat_map(|finding| {
-        let line = |mark: &str, says: &str| vec![mark.to_owned(), finding.id.clone(), says.to_owned()];
-        match finding.faults.as_slice() {
-            [] => vec![line("ok", &finding.says)],
-            faults => faults.iter().map(|fault| line("!!", fault)).collect(),
+        let line = |mark: &str, detail: &str| vec![mark.to_owned(), finding.id.clone(), detail.to_owned()];
+        match finding.problems.as_slice() {
+            [] => vec![line("ok", &finding.detail)],
+            problems => problems.iter().map(|problem| line("!!", problem)).collect(),
         }
     });
-    output::table(&["", "AGENT", "FINDING"], &rows.collect::<Vec<_>>())
+    output::print_table(&["", "AGENT", "FINDING"], &rows.collect::<Vec<_>>())
 }
 
-/// Returns the agents of the configuration, and those that were added, as far as the user may see them.
-async fn agents(global: &Global) -> anyhow::Result<Vec<Agent>> {
-    let mut agents = crate::commands::load(global, None)?.agents;
-    let quiet = Global { json: false, ..global.clone() };
+/// Returns the agents of the configuration and the added agents that the user may see. Prints a note if the added
+/// agents cannot be read. Fails if the configuration is invalid.
+async fn agents(global: &GlobalOptions) -> anyhow::Result<Vec<Agent>> {
+    let mut agents = crate::commands::load_config(global, None)?.agents;
+    let quiet = GlobalOptions { json: false, ..global.clone() };
     let registered = async { listing::agents(&Client::connect(&quiet).await?).await };
     match registered.await {
         Ok(registered) => {
-            // Only administrators see how an agent is run.
+            // Only administrators receive the configuration of agents.
             for agent in registered.iter().filter_map(api::agents::Agent::configuration) {
-                if agent.id != model::agent::ASSISTANT && !agents.iter().any(|known| known.id == agent.id) {
+                if agent.id != model::agent::ASSISTANT_ID && !agents.iter().any(|known| known.id == agent.id) {
                     agents.push(agent.clone());
                 }
             }
         }
-        Err(error) => output::note(&format!("only those of the configuration are looked at: {error:#}")),
+        Err(error) => output::note(&format!("only agents of the configuration are checked: {error:#}")),
     }
     Ok(agents)
 }
 
-/// Looks at what an agent needs, and has its program say its version where that is known to be harmless.
-pub(in crate::commands) async fn examine(agent: &Agent) -> Finding {
-    let (mut faults, path) = stands(agent);
-    if agent.is_elsewhere() {
-        return examine_elsewhere(agent, faults).await;
+/// Checks the requirements of an agent. If they are met, runs its program to get the version, provided that the agent
+/// has a preset. Of a remote agent, reads the card instead.
+pub(in crate::commands) async fn examine(agent: &Agent) -> AgentFinding {
+    let (mut problems, path) = static_check(agent);
+    if agent.is_remote() {
+        return examine_remote(agent, problems).await;
     }
-    let mut says = path.as_deref().map(|path| path.display().to_string()).unwrap_or_default();
-    let version = agent.preset.as_deref().and_then(presets::preset).map(|preset| &preset.version);
-    if let (Some(path), Some(arguments), true) = (path, version, faults.is_empty()) {
-        match ask(&path, arguments).await {
-            Ok(version) => says = format!("{says}: {version}"),
+    let mut detail = path.as_deref().map(|path| path.display().to_string()).unwrap_or_default();
+    let version = agent.preset.as_deref().and_then(presets::get).map(|preset| &preset.version);
+    if let (Some(path), Some(arguments), true) = (path, version, problems.is_empty()) {
+        match query_version(&path, arguments).await {
+            Ok(version) => detail = format!("{detail}: {version}"),
             Err(why) => {
                 let tried = format!("{} {}", path.display(), arguments.join(" "));
-                faults.push(format!("`{tried}` {why}: run it yourself to see what is wrong"));
+                problems.push(format!("`{tried}` {why}; run it to see the error"));
             }
         }
     }
-    Finding { id: agent.id.clone(), faults, says }
+    AgentFinding { id: agent.id.clone(), problems, detail }
 }
 
-/// Reads the card of an agent elsewhere.
-async fn examine_elsewhere(agent: &Agent, mut faults: Vec<String>) -> Finding {
-    let mut says = String::new();
-    if faults.is_empty() {
-        match tokio::time::timeout(PATIENCE, server::elsewhere(agent, &|name| std::env::var(name).ok())).await {
-            Err(_) => faults.push(format!("its card did not come within {} s", PATIENCE.as_secs())),
-            Ok(Err(failure)) => faults.push(failure.message),
+/// Reads the card of a remote agent within [`CHECK_TIMEOUT`], unless `problems` has entries already.
+async fn examine_remote(agent: &Agent, mut problems: Vec<String>) -> AgentFinding {
+    let mut detail = String::new();
+    if problems.is_empty() {
+        match tokio::time::timeout(
+            CHECK_TIMEOUT,
+            server::discover_remote_agent(agent, &|name| std::env::var(name).ok()),
+        )
+        .await
+        {
+            Err(_) => problems.push(format!("its card did not arrive within {} s", CHECK_TIMEOUT.as_secs())),
+            Ok(Err(failure)) => problems.push(failure.message),
             Ok(Ok(client)) => {
                 let card = client.card();
                 let binding = client.binding().as_str();
                 let version = client.version().as_str();
-                says = format!("{} {}, by {binding} {version} at {}", card.name, card.version, client.url());
+                detail = format!("{} {}, by {binding} {version} at {}", card.name, card.version, client.url());
             }
         }
     }
-    Finding { id: agent.id.clone(), faults, says }
+    AgentFinding { id: agent.id.clone(), problems, detail }
 }
 
-/// What can be said without running anything: what is wrong, and where the program is.
-pub(in crate::commands) fn stands(agent: &Agent) -> (Vec<String>, Option<std::path::PathBuf>) {
+/// Returns the problems of an agent and the path of its program, without running it.
+pub(in crate::commands) fn static_check(agent: &Agent) -> (Vec<String>, Option<std::path::PathBuf>) {
     let variables = |name: &str| std::env::var(name).ok();
-    (check::faults(agent, &variables), check::program(agent, &variables))
+    (check::problems(agent, &variables), check::program_path(agent, &variables))
 }
 
-/// The first line that the program answers.
-async fn ask(program: &Path, arguments: &[String]) -> Result<String, String> {
+/// Returns the first line that the program prints, up to 100 characters, on standard output or else on standard error.
+/// Fails if it cannot run, exits with an error or exceeds [`CHECK_TIMEOUT`].
+async fn query_version(program: &Path, arguments: &[String]) -> Result<String, String> {
     let mut command = tokio::process::Command::new(program);
-    // Ctrl-C is ours to handle; and what takes too long is killed.
+    // Ctrl-C must not reach the program. It is killed when the timeout expires.
     command.args(arguments).stdin(Stdio::null()).process_group(0).kill_on_drop(true);
-    let output = match tokio::time::timeout(PATIENCE, command.output()).await {
-        Err(_) => return Err(format!("did not end within {} s", PATIENCE.as_secs())),
-        Ok(Err(error)) => return Err(format!("could not be run: {error}")),
+    let output = match tokio::time::timeout(CHECK_TIMEOUT, command.output()).await {
+        Err(_) => return Err(format!("did not exit within {} s", CHECK_TIMEOUT.as_secs())),
+        Ok(Err(error)) => return Err(format!("failed to start: {error}")),
         Ok(Ok(output)) => output,
     };
-    let said = String::from_utf8_lossy(if output.stdout.is_empty() { &output.stderr } else { &output.stdout });
-    let line: String = said.lines().next().unwrap_or_default().chars().take(100).collect();
-    if output.status.success() { Ok(line) } else { Err(format!("ended with {}: {line}", output.status)) }
+    let printed = String::from_utf8_lossy(if output.stdout.is_empty() { &output.stderr } else { &output.stdout });
+    let line: String = printed.lines().next().unwrap_or_default().chars().take(100).collect();
+    if output.status.success() { Ok(line) } else { Err(format!("exited with {}: {line}", output.status)) }
 }

@@ -7,59 +7,64 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::Context;
-use api::agents::{Agent, AgentStatus, Agents as Page, Source};
+use api::agents::{Agent, AgentSource, AgentStatus, Agents};
 use serde_json::{Map, Value, json};
 
-use super::listing::{self, pair};
-use crate::cli::{Agents, Global, NewAgent};
+use super::listing::{self, split_pair};
+use crate::cli::{AddAgentArgs, AgentsCommand, GlobalOptions};
 use crate::client::Client;
-use crate::exit::{Code, Exit, unreadable};
+use crate::exit::{ExitError, ExitStatus, read_error};
 use crate::output;
 
-pub(crate) async fn run(global: &Global, command: Agents) -> anyhow::Result<()> {
+/// Runs one subcommand. `detect` and `presets` use no server and no data directory.
+pub(crate) async fn run(global: &GlobalOptions, command: AgentsCommand) -> anyhow::Result<()> {
     match command {
-        Agents::List { quiet } => list(&Client::connect(global).await?, quiet).await,
-        Agents::Show { agent } => show(&Client::connect(global).await?, &agent).await,
-        Agents::Add(new) => add(global, &new).await,
-        Agents::Rm { agents } => remove(&Client::connect(global).await?, &agents, global.yes).await,
-        Agents::Check { agents } => check::run(global, &agents).await,
-        Agents::Detect { quiet } => presets::detect(global, quiet),
-        Agents::Presets { quiet } => presets::list(global, quiet),
+        AgentsCommand::List { quiet } => list(&Client::connect(global).await?, quiet).await,
+        AgentsCommand::Show { agent } => show(&Client::connect(global).await?, &agent).await,
+        AgentsCommand::Add(new) => add(global, &new).await,
+        AgentsCommand::Rm { agents } => remove(&Client::connect(global).await?, &agents, global.yes).await,
+        AgentsCommand::Check { agents } => check::run(global, &agents).await,
+        AgentsCommand::Detect { quiet } => presets::detect(global, quiet),
+        AgentsCommand::Presets { quiet } => presets::list(global, quiet),
     }
 }
 
+/// Prints all agents as a table, as ids (`quiet`), or as JSON.
 async fn list(client: &Client, quiet: bool) -> anyhow::Result<()> {
-    client.get("/api/agents").await?.show(|Page { agents, .. }| {
+    client.get("/api/agents").await?.show(|Agents { agents, .. }| {
         if quiet {
-            return agents.iter().try_for_each(|agent| output::say(agent.id()));
+            return agents.iter().try_for_each(|agent| output::print_line(agent.id()));
         }
-        if agents.iter().all(|agent| agent.source() == Source::BuiltIn) {
-            output::note("no agents of others; `adjutant agents detect` finds some");
+        if agents.iter().all(|agent| agent.source() == AgentSource::BuiltIn) {
+            output::note("only the built-in assistant; `adjutant agents detect` finds installed agents");
         }
         let rows: Vec<_> = agents.iter().map(row).collect();
-        output::table(&["ID", "NAME", "STATE", "ACCESS", "MODE", "PROGRAM"], &rows)
+        output::print_table(&["ID", "NAME", "STATE", "ACCESS", "MODE", "PROGRAM"], &rows)
     })
 }
 
+/// Returns the row of an agent in a table.
 fn row(agent: &Agent) -> Vec<String> {
     let summary = agent.summary();
     let state = if summary.enabled { "enabled" } else { "disabled" };
-    let place = if summary.source == Source::BuiltIn { "built in" } else { place(agent) };
+    let program = if summary.source == AgentSource::BuiltIn { "built in" } else { program_or_url(agent) };
     vec![
         summary.id,
         summary.name,
         state.to_owned(),
         summary.access_type.to_string(),
         summary.mode.to_string(),
-        place.to_owned(),
+        program.to_owned(),
     ]
 }
 
-/// Returns the program, or the address of the card of a remote agent. Empty if the user may not see it.
-fn place(agent: &Agent) -> &str {
+/// Returns the program, or the card URL of a remote agent. Empty if the user may not see it.
+fn program_or_url(agent: &Agent) -> &str {
     agent.configuration().map_or("", |agent| agent.card_url.as_ref().unwrap_or(&agent.executable_path))
 }
 
+/// Prints all fields of an agent that are not empty, the number of running and queued executions, and the reason if new
+/// ones are held back. With `--json`, prints only the agent.
 async fn show(client: &Client, name: &str) -> anyhow::Result<()> {
     let path = format!("/api/agents/{}", listing::agent(client, name).await?.id());
     let answer = client.get(&path).await?;
@@ -67,57 +72,66 @@ async fn show(client: &Client, name: &str) -> anyhow::Result<()> {
         return answer.print();
     }
     for (name, value) in answer.read::<Map<String, Value>>()? {
-        let value = shown(&value);
+        let value = one_line(&value);
         if !value.is_empty() {
-            output::say(&format!("{name:<27}{value}"))?;
+            output::print_line(&format!("{name:<27}{value}"))?;
         }
     }
     let status: AgentStatus = client.get(&format!("{path}/status")).await?.read()?;
-    output::say(&format!("{:<27}{} running, {} waiting", "now", status.running, status.queue_length))?;
+    output::print_line(&format!("{:<27}{} running, {} queued", "now", status.running, status.queue_length))?;
     if let Some(why) = status.held_back {
-        output::say(&format!("{:<27}{why}", "held back"))?;
+        output::print_line(&format!("{:<27}{why}", "held back"))?;
     }
     Ok(())
 }
 
-/// A value on one line, empty where there is none.
-fn shown(value: &Value) -> String {
+/// Returns a value on one line, or an empty text for null. Lists and objects are joined with spaces, and empty fields
+/// of objects are left out.
+fn one_line(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.replace('\n', "\\n"),
         Value::Array(items) => {
             let quoted = |item: &Value| match item {
                 Value::String(text) if text.contains([' ', '\n']) || text.is_empty() => item.to_string(),
-                item => shown(item),
+                item => one_line(item),
             };
             items.iter().map(quoted).collect::<Vec<_>>().join(" ")
         }
         Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| (name, shown(value))).filter(|(_, value)| !value.is_empty());
+            let fields =
+                fields.iter().map(|(name, value)| (name, one_line(value))).filter(|(_, value)| !value.is_empty());
             fields.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
         }
         value => value.to_string(),
     }
 }
 
-async fn add(global: &Global, new: &NewAgent) -> anyhow::Result<()> {
+/// Adds an agent from a file and flags. Fails if none are given, if one is invalid, or if the server rejects the agent.
+async fn add(global: &GlobalOptions, new: &AddAgentArgs) -> anyhow::Result<()> {
     let fields = fields(new)?;
     if fields.is_empty() {
         let message =
-            "nothing to add: give --preset, --executable, --card-url or --file; `adjutant agents detect` finds some";
-        return Err(Exit::new(Code::Usage, message).into());
+            "nothing to add: give --preset, --executable, --card-url or --file; `adjutant agents detect` finds agents";
+        return Err(ExitError::new(ExitStatus::Usage, message).into());
     }
     let answer = Client::connect(global).await?.post("/api/agents", &fields).await?;
     answer.show(|agent: Agent| {
-        output::say(&format!("Added '{}' ({}, {})", agent.id(), place(&agent), agent.summary().access_type))
+        output::print_line(&format!(
+            "Added '{}' ({}, {})",
+            agent.id(),
+            program_or_url(&agent),
+            agent.summary().access_type
+        ))
     })
 }
 
-/// What the file says, and over it the flags.
-fn fields(new: &NewAgent) -> anyhow::Result<Map<String, Value>> {
+/// Returns the fields of the file, overridden by the flags. Relative paths become absolute, and variables are merged by
+/// name. Empty without a file and flags. Fails if the file or a flag is not valid.
+fn fields(new: &AddAgentArgs) -> anyhow::Result<Map<String, Value>> {
     let mut fields = new.file.as_deref().map(from_file).transpose()?.unwrap_or_default();
     let executable = new.executable.as_deref().map(|program| {
-        // The server may run somewhere else.
+        // The server may run in another directory.
         let relative = program.contains('/') && !program.starts_with(['/', '~']);
         if relative { absolute(Path::new(program)) } else { Ok(program.to_owned()) }
     });
@@ -147,7 +161,7 @@ fn fields(new: &NewAgent) -> anyhow::Result<Map<String, Value>> {
     if !new.env.is_empty() {
         let mut envs = fields.get("envs").and_then(Value::as_object).cloned().unwrap_or_default();
         for given in &new.env {
-            let (name, value) = pair("--env", given)?;
+            let (name, value) = split_pair("--env", given)?;
             envs.insert(name.to_owned(), value.into());
         }
         fields.insert("envs".to_owned(), envs.into());
@@ -155,20 +169,22 @@ fn fields(new: &NewAgent) -> anyhow::Result<Map<String, Value>> {
     Ok(fields)
 }
 
+/// Returns the path relative to the current directory as an absolute path. The path need not exist.
 fn absolute(path: &Path) -> anyhow::Result<String> {
-    let path = std::path::absolute(path).with_context(|| format!("{} is no path", path.display()))?;
+    let path = std::path::absolute(path).with_context(|| format!("{} is not a valid path", path.display()))?;
     Ok(path.to_string_lossy().into_owned())
 }
 
-/// The fields of one agent: at the top, or in the only `[[agents]]` of a configuration.
+/// Returns the fields of one agent in JSON or TOML, at the top level or in the only `[[agents]]` entry. `-` reads
+/// standard input. Fails if the file cannot be read or parsed, or has several agents.
 fn from_file(file: &Path) -> anyhow::Result<Map<String, Value>> {
-    let wrong = |why: String| Exit::new(Code::Usage, format!("{} is no agent: {why}", file.display()));
+    let wrong = |why: String| ExitError::new(ExitStatus::Usage, format!("{} is not an agent: {why}", file.display()));
     let content = if file == Path::new("-") {
         let mut content = String::new();
         std::io::stdin().read_to_string(&mut content).context("failed to read standard input")?;
         content
     } else {
-        std::fs::read_to_string(file).map_err(|error| unreadable(file, &error))?
+        std::fs::read_to_string(file).map_err(|error| read_error(file, &error))?
     };
     let json = content.trim_start().starts_with('{');
     let fields: Map<String, Value> = if json {
@@ -179,19 +195,21 @@ fn from_file(file: &Path) -> anyhow::Result<Map<String, Value>> {
     match fields.get("agents").and_then(Value::as_array).map(Vec::as_slice) {
         None => Ok(fields),
         Some([Value::Object(only)]) if fields.len() == 1 => Ok(only.clone()),
-        Some(_) => Err(wrong("it must have one agent and nothing else".to_owned()).into()),
+        Some(_) => Err(wrong("the file must contain exactly one agent and nothing else".to_owned()).into()),
     }
 }
 
+/// Removes agents after a confirmation. Removes nothing if a name cannot be resolved; stops at the first request that
+/// fails.
 async fn remove(client: &Client, names: &[String], yes: bool) -> anyhow::Result<()> {
     let known = listing::agents(client).await?;
-    let agents = listing::each(names, async |name| listing::agent_of(&known, name).cloned()).await?;
+    let agents = listing::resolve_each(names, async |name| listing::find_agent(&known, name).cloned()).await?;
     let named = agents.iter().map(|agent| format!("'{}'", agent.id())).collect::<Vec<_>>().join(", ");
     output::confirm(&format!("Remove {named}?"), yes)?;
     for agent in &agents {
         client.delete(&format!("/api/agents/{}", agent.id())).await?;
     }
-    if client.json { Ok(()) } else { output::say(&format!("Removed {named}; what was done stays on record")) }
+    if client.json { Ok(()) } else { output::print_line(&format!("Removed {named}; past executions are kept")) }
 }
 
 #[cfg(test)]
@@ -199,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_shown_on_one_line() {
+    fn values_are_printed_on_one_line() {
         for (value, line) in [
             (json!(["-c", "echo a\nb", ""]), r#"-c "echo a\nb" """#),
             (json!({"A": "env:A", "B": null}), "A=env:A"),
@@ -207,7 +225,7 @@ mod tests {
             (json!(1800), "1800"),
             (json!("two\nlines"), "two\\nlines"),
         ] {
-            assert_eq!(shown(&value), line);
+            assert_eq!(one_line(&value), line);
         }
     }
 }

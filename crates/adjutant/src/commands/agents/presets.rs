@@ -1,14 +1,16 @@
-//! `adjutant agents detect` and `presets`: what adjutant knows how to run, and what of it is here. Needs no server.
+//! `adjutant agents detect` and `presets`: the presets of known agents, and which of them are installed. Needs no
+//! server.
 
 use serde_json::{Value, json};
 use supervisor::presets;
 
-use crate::cli::Global;
+use crate::cli::GlobalOptions;
 use crate::output;
 
-pub(super) fn list(global: &Global, quiet: bool) -> anyhow::Result<()> {
+/// Prints all presets as a table, as ids (`quiet`), or as JSON.
+pub(super) fn list(global: &GlobalOptions, quiet: bool) -> anyhow::Result<()> {
     if quiet {
-        return presets::all().iter().try_for_each(|preset| output::say(&preset.id));
+        return presets::all().iter().try_for_each(|preset| output::print_line(&preset.id));
     }
     if global.json {
         let all: Vec<Value> = presets::all()
@@ -23,7 +25,7 @@ pub(super) fn list(global: &Global, quiet: bool) -> anyhow::Result<()> {
                 })
             })
             .collect();
-        return output::say(&json!({"count": all.len(), "presets": all}).to_string());
+        return output::print_line(&json!({"count": all.len(), "presets": all}).to_string());
     }
     let rows: Vec<_> = presets::all()
         .iter()
@@ -31,15 +33,16 @@ pub(super) fn list(global: &Global, quiet: bool) -> anyhow::Result<()> {
             vec![preset.id.clone(), preset.title.clone(), preset.executables.join(", "), preset.about.clone()]
         })
         .collect();
-    output::table(&["PRESET", "NAME", "PROGRAM", "ABOUT"], &rows)
+    output::print_table(&["PRESET", "NAME", "PROGRAM", "ABOUT"], &rows)
 }
 
-pub(super) fn detect(global: &Global, quiet: bool) -> anyhow::Result<()> {
-    let found = here();
+/// Prints the installed agents with the command to add each: as a table, as ids of presets (`quiet`), or as JSON.
+pub(super) fn detect(global: &GlobalOptions, quiet: bool) -> anyhow::Result<()> {
+    let found = installed();
     if quiet {
-        return found.iter().try_for_each(|found| output::say(&found.preset.id));
+        return found.iter().try_for_each(|found| output::print_line(&found.preset.id));
     }
-    let add = |found: &presets::Found| format!("adjutant agents add --preset {}", found.preset.id);
+    let add = |found: &presets::InstalledPreset| format!("adjutant agents add --preset {}", found.preset.id);
     if global.json {
         let list: Vec<Value> = found
             .iter()
@@ -48,22 +51,22 @@ pub(super) fn detect(global: &Global, quiet: bool) -> anyhow::Result<()> {
                 json!({"id": preset.id, "title": preset.title, "program": found.program, "add": add(found)})
             })
             .collect();
-        return output::say(&json!({"count": list.len(), "presets": list}).to_string());
+        return output::print_line(&json!({"count": list.len(), "presets": list}).to_string());
     }
     if found.is_empty() {
         let known = presets::all().len();
-        output::note(&format!("none of the {known} agents is here that `adjutant agents presets` lists"));
+        output::note(&format!("none of the {known} known agents is installed; `adjutant agents presets` lists them"));
         return Ok(());
     }
     let rows: Vec<_> = found
         .iter()
         .map(|found| vec![found.preset.title.clone(), found.program.display().to_string(), add(found)])
         .collect();
-    output::table(&["NAME", "PROGRAM", "TO ADD IT"], &rows)
+    output::print_table(&["NAME", "PROGRAM", "TO ADD IT"], &rows)
 }
 
-/// The presets whose programs are on this machine.
-pub(in crate::commands) fn here() -> Vec<presets::Found> {
+/// Returns the presets with an installed program, found by `PATH` and `HOME`.
+pub(in crate::commands) fn installed() -> Vec<presets::InstalledPreset> {
     let variable = |name: &str| std::env::var(name).ok();
     let home = variable("HOME").map(std::path::PathBuf::from);
     presets::detect(&variable("PATH").unwrap_or_default(), home.as_deref())

@@ -1,5 +1,5 @@
-//! Passes MCP messages between standard input and output, a line each, and the `/mcp` of a server. It knows of them
-//! only what the headers need, and never changes what they say.
+//! Forwards MCP messages between standard input and output, one per line, and `/mcp` of a server. Reads from messages
+//! only the values for headers and never changes them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,57 +9,61 @@ use futures::StreamExt;
 use reqwest::{RequestBuilder, Response, StatusCode, header};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::sync::{Mutex as Turns, mpsc};
+use tokio::sync::{Mutex as AsyncMutex, mpsc};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::Identity;
-use crate::client::{EVENT_LIMIT, lost};
+use super::BridgeIdentity;
+use crate::client::{EVENT_LIMIT, unreachable_server};
 
 const VERSION: &str = "mcp-protocol-version";
 const SESSION: &str = "mcp-session-id";
-/// How long answers may still come after the client has said its last word.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The time for outstanding responses after the client has closed its input.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A server, and the client that speaks to it here.
-struct Bridge {
+/// Connects one MCP client to a server.
+struct McpBridge {
     client: reqwest::Client,
+    /// The URL of the server, without `/mcp`.
     base: String,
-    identity: Identity,
-    /// Of a client that began with `initialize`.
-    session: Turns<Option<Session>>,
-    /// Requests without their answers, by id.
-    under_way: Mutex<HashMap<String, AbortHandle>>,
+    identity: BridgeIdentity,
+    /// Present if the client began with `initialize`.
+    session: AsyncMutex<Option<BridgeSession>>,
+    /// Pending requests by id.
+    pending: Mutex<HashMap<String, AbortHandle>>,
+    /// Lines for standard output.
     out: mpsc::UnboundedSender<String>,
 }
 
 #[derive(Clone)]
-struct Session {
+struct BridgeSession {
     id: String,
     version: String,
-    /// What it began with, to begin again should the server forget it.
-    hello: Value,
+    /// The `initialize` request, to create a new session if the server loses this one.
+    initialize: Value,
 }
 
-/// Why a message got no answer of the server's own.
-struct Refused {
+/// The reason why a message got no response of the MCP server.
+struct BridgeError {
+    /// The HTTP status of the response. None if there was no response or it was cut off.
     status: Option<StatusCode>,
     reason: String,
 }
 
-/// Until the client closes its end or `stop` is cancelled.
+/// Forwards messages until the client closes its input or `stop` is cancelled. Then waits up to [`DRAIN_TIMEOUT`] for
+/// pending responses, closes the session and aborts the other requests. Fails if standard input cannot be read.
 pub(super) async fn run(
     client: reqwest::Client,
     base: String,
-    identity: Identity,
+    identity: BridgeIdentity,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let (out, lines) = mpsc::unbounded_channel();
     let writer = tokio::spawn(write(lines));
-    let session = Turns::default();
-    let under_way = Mutex::default();
-    let bridge = Arc::new(Bridge { client, base, identity, session, under_way, out });
+    let session = AsyncMutex::default();
+    let pending = Mutex::default();
+    let bridge = Arc::new(McpBridge { client, base, identity, session, pending, out });
     let tasks = TaskTracker::new();
     let mut input = BufReader::new(tokio::io::stdin());
     let mut line = Vec::new();
@@ -68,139 +72,150 @@ pub(super) async fn run(
             break;
         }
         if !line.trim_ascii().is_empty() {
-            bridge.take(&line, &tasks).await;
+            bridge.handle_line(&line, &tasks).await;
         }
         line.clear();
     }
     tasks.close();
-    let _ = stop.run_until_cancelled(tokio::time::timeout(PATIENCE, tasks.wait())).await;
-    let _ = tokio::time::timeout(PATIENCE, bridge.leave()).await;
-    for (_, task) in lock(&bridge.under_way).drain() {
+    let _ = stop.run_until_cancelled(tokio::time::timeout(DRAIN_TIMEOUT, tasks.wait())).await;
+    let _ = tokio::time::timeout(DRAIN_TIMEOUT, bridge.close_session()).await;
+    for (_, task) in lock(&bridge.pending).drain() {
         task.abort();
     }
-    // The writer ends with the last who could have something to say.
+    // The writer ends when the last sender is dropped.
     drop(bridge);
-    let _ = tokio::time::timeout(PATIENCE, writer).await;
+    let _ = tokio::time::timeout(DRAIN_TIMEOUT, writer).await;
     Ok(())
 }
 
-impl Bridge {
-    /// Requests go side by side; what has an order (the beginning, notifications, answers) goes one after the other.
-    async fn take(self: &Arc<Self>, line: &[u8], tasks: &TaskTracker) {
+impl McpBridge {
+    /// Forwards one line. Requests run concurrently; `initialize`, notifications and responses keep their order.
+    /// Answers a line that is not JSON or not a message with an error. Without a session, a cancellation aborts the
+    /// request and is not forwarded.
+    async fn handle_line(self: &Arc<Self>, line: &[u8], tasks: &TaskTracker) {
         let Ok(message) = serde_json::from_slice::<Value>(line) else {
-            return self.put(&failure(&Value::Null, -32700, "a line must be JSON"));
+            return self.put(&failure(&Value::Null, -32700, "each line must be JSON"));
         };
         let id = message.get("id").cloned();
         let method = text(&message, "/method").map(str::to_owned);
         match (id, method.as_deref()) {
-            (Some(id), Some("initialize")) => self.begin(&id, &message).await,
+            (Some(id), Some("initialize")) => self.initialize(&id, &message).await,
             (Some(id), Some(_)) => {
                 let bridge = self.clone();
-                // Held until the task is noted, so that the task cannot take itself off before.
-                let mut under_way = lock(&self.under_way);
+                // Locked until the task is registered, so that the task cannot remove itself before that.
+                let mut pending = lock(&self.pending);
                 let key = id.to_string();
                 let task = tasks.spawn(async move {
-                    bridge.ask(&id, &message).await;
-                    lock(&bridge.under_way).remove(&id.to_string());
+                    bridge.request(&id, &message).await;
+                    lock(&bridge.pending).remove(&id.to_string());
                 });
-                under_way.insert(key, task.abort_handle());
+                pending.insert(key, task.abort_handle());
             }
             (None, Some("notifications/cancelled")) if self.session.lock().await.is_none() => {
-                // Without a session, to hang up is to cancel.
+                // Without a session, closing the connection cancels the request.
                 let id = message.pointer("/params/requestId").map(Value::to_string).unwrap_or_default();
-                if let Some(task) = lock(&self.under_way).remove(&id) {
+                if let Some(task) = lock(&self.pending).remove(&id) {
                     task.abort();
                 }
             }
-            (None, None) => self.put(&failure(&Value::Null, -32600, "a line must be one JSON-RPC message")),
-            _ => self.tell(&message).await,
+            (None, None) => self.put(&failure(&Value::Null, -32600, "each line must be one JSON-RPC message")),
+            _ => self.notify(&message).await,
         }
     }
 
-    /// The handshake of the older revisions.
-    async fn begin(&self, id: &Value, message: &Value) {
+    /// Performs the handshake of protocol revisions with sessions and forwards the response, or an error if the server
+    /// cannot be reached. Other messages wait for it.
+    async fn initialize(&self, id: &Value, message: &Value) {
         let mut session = self.session.lock().await;
-        match self.hello(message).await {
-            Ok((begun, answer)) => {
-                *session = begun;
-                self.put(&answer);
+        match self.create_session(message).await {
+            Ok((created, response)) => {
+                *session = created;
+                self.put(&response);
             }
-            Err(refused) => self.put(&failure(id, -32603, &refused.reason)),
+            Err(error) => self.put(&failure(id, -32603, &error.reason)),
         }
     }
 
-    async fn hello(&self, message: &Value) -> Result<(Option<Session>, Value), Refused> {
+    /// Sends an `initialize` request. Returns the response, and the session if the server sent both an id and a
+    /// version.
+    async fn create_session(&self, message: &Value) -> Result<(Option<BridgeSession>, Value), BridgeError> {
         let mut request = self.post(message);
         if let Some(version) = text(message, "/params/protocolVersion") {
             request = request.header(VERSION, version);
         }
-        let answer = self.send(request).await?;
-        let id = answer.headers().get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
-        let mut said = Value::Null;
-        self.read(answer, |message| said = message).await?;
-        let version = text(&said, "/result/protocolVersion").map(str::to_owned);
-        let session = id.zip(version).map(|(id, version)| Session { id, version, hello: message.clone() });
-        Ok((session, said))
+        let response = self.send(request).await?;
+        let id = response.headers().get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
+        let mut reply = Value::Null;
+        self.read(response, |message| reply = message).await?;
+        let version = text(&reply, "/result/protocolVersion").map(str::to_owned);
+        let session = id.zip(version).map(|(id, version)| BridgeSession { id, version, initialize: message.clone() });
+        Ok((session, reply))
     }
 
-    /// A request and its answer, with whatever the server says before it.
-    async fn ask(&self, id: &Value, message: &Value) {
+    /// Forwards a request, and all messages of the server up to the response. If the server does not know the session
+    /// (404), renews it and tries once more. Sends an error to the client if no response arrives.
+    async fn request(&self, id: &Value, message: &Value) {
         let mut answered = false;
-        let deliver = |said: Value, answered: &mut bool| {
-            *answered |= said.get("method").is_none();
-            self.put(&said);
+        let deliver = |reply: Value, answered: &mut bool| {
+            *answered |= reply.get("method").is_none();
+            self.put(&reply);
         };
         let session = self.session.lock().await.clone();
-        let mut result = self.exchange(message, session.as_ref(), |said| deliver(said, &mut answered)).await;
-        if let (Err(Refused { status: Some(StatusCode::NOT_FOUND), .. }), Some(old)) = (&result, &session)
+        let mut result = self.exchange(message, session.as_ref(), |reply| deliver(reply, &mut answered)).await;
+        if let (Err(BridgeError { status: Some(StatusCode::NOT_FOUND), .. }), Some(old)) = (&result, &session)
             && let Some(new) = self.renew(old).await
         {
-            result = self.exchange(message, Some(&new), |said| deliver(said, &mut answered)).await;
+            result = self.exchange(message, Some(&new), |reply| deliver(reply, &mut answered)).await;
         }
         match result {
-            Err(refused) if !answered => self.put(&failure(id, -32603, &refused.reason)),
+            Err(error) if !answered => self.put(&failure(id, -32603, &error.reason)),
             Ok(()) if !answered => {
-                self.put(&failure(id, -32603, "the server ended its answer too early"));
+                self.put(&failure(id, -32603, "the server closed the connection before the response"));
             }
             _ => {}
         }
     }
 
-    /// What is not answered. Only a session has anybody to tell it to.
-    async fn tell(&self, message: &Value) {
+    /// Forwards a notification or response. Failures are ignored. The message is dropped if there is no session.
+    async fn notify(&self, message: &Value) {
         let session = self.session.lock().await.clone();
         if session.is_some() {
-            let _ = self.exchange(message, session.as_ref(), |said| self.put(&said)).await;
+            let _ = self.exchange(message, session.as_ref(), |reply| self.put(&reply)).await;
         }
     }
 
-    /// A server that was started anew does not know the session: begins another with the same words, once for all.
-    async fn renew(&self, old: &Session) -> Option<Session> {
+    /// Creates a new session in place of `old`, for example after a restart of the server. Returns the current session
+    /// if a concurrent request has replaced `old` already, and none if the server cannot be reached or creates no
+    /// session.
+    async fn renew(&self, old: &BridgeSession) -> Option<BridgeSession> {
         let mut session = self.session.lock().await;
-        if session.as_ref().is_some_and(|now| now.id != old.id) {
+        if session.as_ref().is_some_and(|current| current.id != old.id) {
             return session.clone();
         }
-        let (begun, _) = self.hello(&old.hello).await.ok()?;
-        let begun = begun?;
+        let (created, _) = self.create_session(&old.initialize).await.ok()?;
+        let created = created?;
         let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        self.exchange(&ready, Some(&begun), |_| ()).await.ok()?;
-        *session = Some(begun.clone());
-        Some(begun)
+        self.exchange(&ready, Some(&created), |_| ()).await.ok()?;
+        *session = Some(created.clone());
+        Some(created)
     }
 
-    async fn leave(&self) {
+    /// Deletes the session on the server, if there is one. Failures are ignored.
+    async fn close_session(&self) {
         if let Some(session) = self.session.lock().await.take() {
             let request = self.client.delete(self.url()).header(SESSION, session.id).header(VERSION, session.version);
             let _ = self.send(self.signed(request)).await;
         }
     }
 
+    /// Posts a message and passes every reply to `deliver`. A message with its own protocol version gets the headers of
+    /// that revision; every other message gets the headers of the session, if there is one.
     async fn exchange(
         &self,
         message: &Value,
-        session: Option<&Session>,
-        said: impl FnMut(Value),
-    ) -> Result<(), Refused> {
+        session: Option<&BridgeSession>,
+        deliver: impl FnMut(Value),
+    ) -> Result<(), BridgeError> {
         let mut request = self.post(message);
         if let Some(version) = text(message, "/params/_meta/io.modelcontextprotocol~1protocolVersion") {
             request = request.header(VERSION, version);
@@ -213,8 +228,8 @@ impl Bridge {
         } else if let Some(session) = session {
             request = request.header(VERSION, &session.version).header(SESSION, &session.id);
         }
-        let answer = self.send(request).await?;
-        self.read(answer, said).await
+        let response = self.send(request).await?;
+        self.read(response, deliver).await
     }
 
     fn url(&self) -> String {
@@ -226,6 +241,7 @@ impl Bridge {
         self.signed(request.json(message))
     }
 
+    /// Adds the token of the identity, if it has one.
     fn signed(&self, request: RequestBuilder) -> RequestBuilder {
         match self.identity.token() {
             Some(token) => request.bearer_auth(token),
@@ -233,58 +249,65 @@ impl Bridge {
         }
     }
 
-    async fn send(&self, request: RequestBuilder) -> Result<Response, Refused> {
-        let failed = |error: reqwest::Error| Refused { status: None, reason: lost(&self.base, &error).to_string() };
+    async fn send(&self, request: RequestBuilder) -> Result<Response, BridgeError> {
+        let failed = |error: reqwest::Error| BridgeError {
+            status: None,
+            reason: unreachable_server(&self.base, &error).to_string(),
+        };
         request.send().await.map_err(failed)
     }
 
-    /// Every message of an answer, as soon as it is there.
-    async fn read(&self, answer: Response, mut said: impl FnMut(Value)) -> Result<(), Refused> {
-        let status = answer.status();
-        let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    /// Passes every message of a response to `deliver` as it arrives. Events that are not JSON are ignored. A JSON-RPC
+    /// message with an id is delivered even with an HTTP error status. Fails if the response is another HTTP error, is
+    /// cut off, or has an event larger than [`EVENT_LIMIT`].
+    async fn read(&self, response: Response, mut deliver: impl FnMut(Value)) -> Result<(), BridgeError> {
+        let status = response.status();
+        let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let is_stream = kind.starts_with("text/event-stream");
-        let cut = |_| Refused { status: None, reason: "the server's answer was cut off".to_owned() };
+        let cut = |_| BridgeError { status: None, reason: "the response of the server was cut off".to_owned() };
         if status.is_success() && is_stream {
-            let mut stream = answer.bytes_stream();
-            let too_large = |error: sse::TooLarge| Refused { status: None, reason: error.to_string() };
-            let mut decoder = sse::Decoder::new(EVENT_LIMIT);
+            let mut stream = response.bytes_stream();
+            let too_large = |error: sse::TooLarge| BridgeError { status: None, reason: error.to_string() };
+            let mut decoder = sse::SseDecoder::new(EVENT_LIMIT);
             while let Some(bytes) = stream.next().await {
                 decoder.push(bytes.map_err(cut)?).map_err(too_large)?;
                 while decoder.advance().map_err(too_large)? {
-                    serde_json::from_slice(decoder.event().data).into_iter().for_each(&mut said);
+                    serde_json::from_slice(decoder.event().data).into_iter().for_each(&mut deliver);
                 }
             }
             return Ok(());
         }
-        let body: Value = serde_json::from_slice(&answer.bytes().await.map_err(cut)?).unwrap_or_default();
-        // An answer to nobody in particular is about this request, and says so in words.
+        let body: Value = serde_json::from_slice(&response.bytes().await.map_err(cut)?).unwrap_or_default();
+        // An error without an id is reported as the error of this request.
         if body.get("jsonrpc").is_some() && body.get("id").is_some_and(|id| !id.is_null()) {
-            said(body);
+            deliver(body);
             return Ok(());
         }
         if status.is_success() {
             return Ok(());
         }
         let detail = text(&body, "/detail").or_else(|| text(&body, "/error/message"));
-        let reason = detail.map_or_else(|| format!("the server answered {status}"), str::to_owned);
-        Err(Refused { status: Some(status), reason })
+        let reason = detail.map_or_else(|| format!("the server returned {status}"), str::to_owned);
+        Err(BridgeError { status: Some(status), reason })
     }
 
     fn put(&self, message: &Value) {
-        // Fails only when the client has gone, and then nobody reads.
+        // Fails only if the writer has ended because the client disconnected.
         let _ = self.out.send(message.to_string());
     }
 }
 
-/// Returns the text at a JSON pointer, if there is one.
+/// Returns the text at a JSON pointer, or none if it is absent or not a string.
 fn text<'a>(message: &'a Value, pointer: &str) -> Option<&'a str> {
     message.pointer(pointer)?.as_str()
 }
 
+/// Returns a JSON-RPC error response. `id` is null if the request is not known.
 fn failure(id: &Value, code: i32, message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
 }
 
+/// Writes each message as one line to standard output. Ends when all senders are dropped or standard output is closed.
 async fn write(mut lines: mpsc::UnboundedReceiver<String>) {
     let mut out = tokio::io::stdout();
     while let Some(mut line) = lines.recv().await {

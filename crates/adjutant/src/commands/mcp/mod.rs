@@ -1,119 +1,133 @@
-//! `adjutant mcp`: the tools on standard input and output, for MCP clients that start their servers themselves.
+//! `adjutant mcp`: serves the tools on standard input and output, for MCP clients that start their servers.
 //!
-//! Where a server runs, everything goes through it; where none runs, the data directory is opened as by any other
-//! command. Standard output belongs to the protocol.
+//! Messages are forwarded to a running server. Without a server, this process opens the data directory. Standard output
+//! carries only the protocol.
 
 mod bridge;
 
 use model::{Clock, User, UserId};
 use server::auth::identify;
-use server::auth::mint::{Wanted, mint};
-use server::settings::Auth;
-use store::lock::Lock;
+use server::auth::mint::{TokenRequest, mint};
+use server::settings::AuthSettings;
+use store::lock::DataDirLock;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use tools::mcp::{Asker, stdio};
+use tools::mcp::{McpCaller, stdio};
 
-use crate::cli::Global;
-use crate::client::{Place, find};
-use crate::exit::{Code, Exit};
+use crate::cli::GlobalOptions;
+use crate::client::{ConnectionTarget, find_target};
+use crate::exit::{ExitError, ExitStatus};
 use crate::{logging, wire};
 
-/// How long a token lives that is made for one request.
+/// The lifetime of a token for one request.
 const TOKEN_TTL: std::time::Duration = std::time::Duration::from_secs(5 * 60);
 
-/// Whom the server is told that its client is.
-pub(super) enum Identity {
-    /// The local user, where the server wants no token.
-    Nobody,
+/// The identity of the MCP client towards the server.
+pub(super) enum BridgeIdentity {
+    /// The local user, if the server requires no token.
+    LocalUser,
     Token(String),
-    /// A token is made for every request, so that none expires however long the client runs.
+    /// Every request gets a new token, so that long sessions do not expire.
     Minted {
-        auth: Auth,
+        auth: AuthSettings,
         user: UserId,
     },
 }
 
-impl Identity {
+impl BridgeIdentity {
+    /// Returns the token for the next request. None for the local user, or if no token can be signed.
     pub(super) fn token(&self) -> Option<String> {
         match self {
-            Self::Nobody => None,
+            Self::LocalUser => None,
             Self::Token(token) => Some(token.clone()),
             Self::Minted { auth, user } => {
-                let wanted = Wanted { user: *user, ttl: TOKEN_TTL, scopes: Vec::new(), time_zone: None };
-                mint(auth, &wanted, &Clock::system()).map(|minted| minted.token)
+                let request = TokenRequest { user: *user, ttl: TOKEN_TTL, scopes: Vec::new(), time_zone: None };
+                mint(auth, &request, &Clock::system()).map(|minted| minted.token)
             }
         }
     }
 }
 
-pub(crate) fn run(global: &Global, user: Option<&str>) -> anyhow::Result<()> {
-    let runtime = wire::small_runtime()?;
+/// Serves the MCP client on standard input and output until it disconnects or SIGTERM arrives. `user` is the value of
+/// `--user`.
+pub(crate) fn run(global: &GlobalOptions, user: Option<&str>) -> anyhow::Result<()> {
+    let runtime = wire::command_runtime()?;
     let done = runtime.block_on(serve(global, user));
-    // A thread that still reads standard input cannot be waited for.
+    // The thread that reads standard input cannot be joined.
     runtime.shutdown_background();
     done
 }
 
-async fn serve(global: &Global, user: Option<&str>) -> anyhow::Result<()> {
-    let wrong = |message: String| Exit::new(Code::Usage, message);
-    let user = user.map(|user| user.parse().map_err(|_| wrong(format!("--user must be a UUID, not '{user}'"))));
+/// Forwards messages to the running server, or serves them from the data directory if there is no server. Fails if
+/// `user` is not a UUID, or if both `user` and a token are given.
+async fn serve(global: &GlobalOptions, user: Option<&str>) -> anyhow::Result<()> {
+    let usage_error = |message: String| ExitError::new(ExitStatus::Usage, message);
+    let user = user.map(|user| user.parse().map_err(|_| usage_error(format!("--user must be a UUID, not '{user}'"))));
     let user: Option<UserId> = user.transpose()?;
     if user.is_some() && global.token.is_some() {
-        return Err(wrong("--user and a token both say who you are; give one of them".to_owned()).into());
+        return Err(usage_error("--user and a token both select a user; give only one of them".to_owned()).into());
     }
     let stop = CancellationToken::new();
     let mut terminate = signal(SignalKind::terminate())?;
-    let asked = stop.clone();
+    let stop_on_signal = stop.clone();
     tokio::spawn(async move {
         terminate.recv().await;
-        asked.cancel();
+        stop_on_signal.cancel();
     });
-    match find(global).await? {
-        Place::Server { client, base } => bridge::run(client, base, identity(global, user)?, stop).await,
-        Place::Here(lock) => here(global, user, lock, stop).await,
+    match find_target(global).await? {
+        ConnectionTarget::Server { client, base } => bridge::run(client, base, identity(global, user)?, stop).await,
+        ConnectionTarget::DataDir(lock) => serve_data_dir(global, user, lock, stop).await,
     }
 }
 
-fn identity(global: &Global, user: Option<UserId>) -> anyhow::Result<Identity> {
+/// Returns the identity towards the server: the token if one is given, else the user. Fails if the user is not the
+/// local user and no secret is configured to sign tokens.
+fn identity(global: &GlobalOptions, user: Option<UserId>) -> anyhow::Result<BridgeIdentity> {
     Ok(match (&global.token, user) {
-        (Some(token), _) => Identity::Token(token.clone()),
-        (None, None) => Identity::Nobody,
+        (Some(token), _) => BridgeIdentity::Token(token.clone()),
+        (None, None) => BridgeIdentity::LocalUser,
         (None, Some(user)) => {
-            let auth = super::load(global, None)?.server.auth.filter(|auth| auth.secret.is_some());
+            let auth = super::load_config(global, None)?.server.auth.filter(|auth| auth.secret.is_some());
             match auth {
-                Some(auth) => Identity::Minted { auth, user },
-                None if user == UserId::LOCAL => Identity::Nobody,
+                Some(auth) => BridgeIdentity::Minted { auth, user },
+                None if user == UserId::LOCAL => BridgeIdentity::LocalUser,
                 None => {
-                    let message = "the server must be shown a token for this user, and there is no secret to make one \
-                                   with: configure auth.jwt_secret, or give --token instead of --user";
-                    return Err(Exit::new(Code::Usage, message).into());
+                    let message = "the server needs a token for this user, and no secret is configured to sign one: \
+                                   configure auth.jwt_secret, or use --token instead of --user";
+                    return Err(ExitError::new(ExitStatus::Usage, message).into());
                 }
             }
         }
     })
 }
 
-/// Without a server. The lock is held until the client leaves.
-async fn here(global: &Global, user: Option<UserId>, _lock: Lock, stop: CancellationToken) -> anyhow::Result<()> {
-    let config = super::load(global, None)?;
+/// Serves the client from the data directory. Holds the lock until the client disconnects or `stop` is cancelled.
+/// Tokens are checked only if one is given; `user` is trusted. Fails if the token is invalid or the data directory
+/// cannot be opened.
+async fn serve_data_dir(
+    global: &GlobalOptions,
+    user: Option<UserId>,
+    _lock: DataDirLock,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    let config = super::load_config(global, None)?;
     logging::start(&config, None);
     logging::log_panics();
     let mut settings = config.server.clone();
     if global.token.is_none() {
         settings.auth = None;
     }
-    let app = wire::app(&config, settings, wire::alone()).await?;
+    let app = wire::build_app(&config, settings, wire::offline_backends()).await?;
     let zone = config.server.time_zone.clone();
     let user = match user {
         Some(id) if id != UserId::LOCAL => User { id, scopes: Vec::new(), time_zone: zone },
         _ => {
             let user = identify(&app, global.token.as_deref()).await;
-            user.ok_or_else(|| Exit::new(Code::NotAuthorised, "a valid token is required"))?
+            user.ok_or_else(|| ExitError::new(ExitStatus::NotAuthorised, "a valid token is required"))?
         }
     };
     let span = tracing::error_span!("mcp", user_id = %user.id);
-    let asker = Asker { user, tools: app.tools(), span };
-    stdio::serve(asker, app.store().clone(), stop).await;
+    let caller = McpCaller { user, tools: app.tools(), span };
+    stdio::serve(caller, app.store().clone(), stop).await;
     Ok(())
 }

@@ -1,13 +1,13 @@
-//! How agents are offered to others, as the file says it.
+//! Tests of A2A endpoints in the configuration.
 
-use model::agent::endpoint::{AuthType, Transport};
+use model::agent::endpoint::{A2aTransport, EndpointAuthType};
 
 use super::*;
 
 const USER: &str = "7d9f1a52-3c1e-4b7a-9d42-5f0e6f1c2b3a";
 
 #[test]
-fn agents_and_the_assistant_say_how_they_are_offered() {
+fn endpoints_of_agents_and_the_assistant_are_read() {
     // A2A-2, A2A-3, A2A-4
     let file = format!(
         "\
@@ -29,8 +29,8 @@ a2a = {{ transports = [\"json_rpc\", \"http_json\", \"grpc\"], auth = {{ type = 
     let config = load(&file, &variables, None).unwrap();
     let a2a = &config.server.a2a;
     assert!(a2a.allow_private_webhooks);
-    assert_eq!(a2a.assistant.transports, [Transport::JsonRpc]);
-    assert_eq!(a2a.assistant.auth.as_ref().unwrap().kind, AuthType::BearerToken);
+    assert_eq!(a2a.assistant.transports, [A2aTransport::JsonRpc]);
+    assert_eq!(a2a.assistant.auth.as_ref().unwrap().kind, EndpointAuthType::BearerToken);
     let codex = &config.agents[0].a2a;
     assert_eq!(codex.auth.as_ref().unwrap().header(), Some("X-API-Key"));
     assert_eq!(codex.rate.unwrap().per_minute.get(), 60);
@@ -44,7 +44,8 @@ a2a = {{ transports = [\"json_rpc\", \"http_json\", \"grpc\"], auth = {{ type = 
 }
 
 #[test]
-fn what_is_wrong_with_an_endpoint_has_a_line_and_a_field() {
+fn mistakes_in_endpoints_name_the_line_and_the_field() {
+    // A2A-2
     let file = "\
 [a2a]
 transprots = [\"grpc\"]
@@ -59,12 +60,12 @@ a2a = { auth = { type = \"jwt\" } }
 ";
     let mistakes = load(file, &[("ADJUTANT_A2A__TRANSPORTS", "grpc")], None).unwrap_err();
     let starts = [
-        "adjutant.toml:2: a2a.transprots is not known here; known: one of enabled",
-        "adjutant.toml:6: agents[a].a2a.auth.token must not stand here itself",
+        "adjutant.toml:2: a2a.transprots is not a known field; expected one of enabled",
+        "adjutant.toml:6: agents[a].a2a.auth.token must be a reference, not the secret",
         "adjutant.toml:6: agents[a].a2a.auth.user must be the id of a user",
         "adjutant.toml:6: agents[a].a2a.rate.per_minute must be between 1 and",
         "adjutant.toml:10: agents[b].a2a.auth.type is jwt, and no [auth] is configured",
-        "ADJUTANT_A2A__TRANSPORTS: how the assistant is offered stands in the file",
+        "ADJUTANT_A2A__TRANSPORTS: the endpoint of the assistant must be in the file",
     ];
     assert_eq!(mistakes.len(), starts.len(), "{mistakes:#?}");
     for (mistake, start) in mistakes.iter().zip(starts) {
@@ -76,10 +77,13 @@ a2a = { auth = { type = \"jwt\" } }
 }
 
 #[test]
-fn proxies_are_addresses_or_networks() {
+fn trusted_proxies_are_addresses_or_networks() {
     let file = "[server]\ntrusted_proxies = [\"10.0.0.0/8\", \"127.0.0.1\", \"::1\"]\n";
     let shown: Vec<_> = load(file, &[], None).unwrap().server.trusted_proxies.iter().map(ToString::to_string).collect();
     assert_eq!(shown, ["10.0.0.0/8", "127.0.0.1/32", "::1/128"]);
-    let said = load("[server]\ntrusted_proxies = [\"proxy.example\"]\n", &[], None).unwrap_err();
-    assert!(said[0].contains("server.trusted_proxies has an entry that must be an address or a network"), "{said:?}");
+    let mistakes = load("[server]\ntrusted_proxies = [\"proxy.example\"]\n", &[], None).unwrap_err();
+    assert!(
+        mistakes[0].contains("server.trusted_proxies has an entry that must be an address or a network"),
+        "{mistakes:?}"
+    );
 }

@@ -1,6 +1,6 @@
-//! `[model]`: which model is asked, with which key, at which address, and what is refused.
+//! Tests of `[model]`: the selection of models, keys and base URLs, and validation.
 
-use assistant::models::{Choice, Provider};
+use assistant::models::{ModelConfig, ModelProvider};
 use secrecy::ExposeSecret;
 
 use super::load;
@@ -20,19 +20,19 @@ fn mistakes(file: &str, variables: &[(&str, &str)]) -> Vec<String> {
 }
 
 fn labels(config: &Config) -> Vec<String> {
-    config.models.choices.iter().map(Choice::label).collect()
+    config.models.configs.iter().map(ModelConfig::label).collect()
 }
 
-fn key(choice: &Choice) -> Option<&str> {
-    choice.key.as_ref().map(ExposeSecret::expose_secret)
+fn key(config: &ModelConfig) -> Option<&str> {
+    config.api_key.as_ref().map(ExposeSecret::expose_secret)
 }
 
 #[test]
 fn the_model_is_chosen_by_configuration_then_by_key_then_offline() {
-    // MODEL-1, MODEL-2: (file, variables, models, the first one's key, reason)
+    // MODEL-1, MODEL-2: (file, variables, models, key of the first model, reason)
     type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str], Option<&'a str>, &'a str);
     let cases: &[Case<'_>] = &[
-        ("", &[], &["offline"], None, "offline, built in: no key found and none needed"),
+        ("", &[], &["offline"], None, "offline, built in: no API key found"),
         (
             "",
             &[GEMINI],
@@ -82,7 +82,7 @@ fn the_model_is_chosen_by_configuration_then_by_key_then_offline() {
             Some("o-key"),
             "o4 of OpenAI, because OPENAI_API_KEY is set",
         ),
-        // Empty ones count as not set.
+        // Empty variables count as not set.
         (
             "provider = \"\"",
             &[("GEMINI_API_KEY", " "), OPENAI, ("OPENAI_DEFAULT_MODEL", ""), ("OPENAI_BASE_URL", "")],
@@ -90,13 +90,13 @@ fn the_model_is_chosen_by_configuration_then_by_key_then_offline() {
             Some("o-key"),
             "gpt-4o of OpenAI, because OPENAI_API_KEY is set",
         ),
-        // An address alone chooses nothing.
+        // A base URL without a key selects no model.
         (
             "",
             &[("OPENAI_BASE_URL", "http://localhost:1/v1")],
             &["offline"],
             None,
-            "offline, built in: no key found and none needed",
+            "offline, built in: no API key found",
         ),
         (
             "provider = \"Anthropic\"\nname = \"claude-x\"",
@@ -119,7 +119,7 @@ fn the_model_is_chosen_by_configuration_then_by_key_then_offline() {
             None,
             "llama3.1:8b at http://localhost:11434/v1, as configured",
         ),
-        // Switched off for a while: the rest may stand, even without its key.
+        // The other settings may remain while the model is disabled, even without the key.
         (
             "provider = \"offline\"\nname = \"gpt-4o\"\napi_key = \"env:NOT_SET\"",
             &[OPENAI],
@@ -131,13 +131,13 @@ fn the_model_is_chosen_by_configuration_then_by_key_then_offline() {
     for (file, variables, models, secret, reason) in cases {
         let config = model(file, variables);
         assert_eq!(labels(&config), *models, "{file} {variables:?}");
-        assert_eq!(key(&config.models.choices[0]), *secret, "{file} {variables:?}");
+        assert_eq!(key(&config.models.configs[0]), *secret, "{file} {variables:?}");
         assert_eq!(config.models.reason, *reason, "{file} {variables:?}");
     }
 }
 
 #[test]
-fn each_provider_has_its_own_address() {
+fn base_urls_come_from_the_variables_of_each_provider() {
     let cases = [
         (GEMINI, "GOOGLE_GEMINI_BASE_URL", "https://proxy.example/gemini"),
         (GEMINI, "GEMINI_BASE_URL", "https://proxy.example/gemini"),
@@ -146,39 +146,39 @@ fn each_provider_has_its_own_address() {
     ];
     for (key, variable, url) in cases {
         let config = model("", &[key, (variable, url)]);
-        assert_eq!(config.models.choices[0].base_url.as_deref(), Some(url), "{variable}");
+        assert_eq!(config.models.configs[0].base_url.as_deref(), Some(url), "{variable}");
         assert!(
             config.models.reason.contains(&format!(" at {url}, because {} is set", key.0)),
             "{}",
             config.models.reason
         );
-        // Only who is asked needs a valid one.
+        // The base URLs of unused providers are not validated.
         let config = model("provider = \"offline\"", &[key, (variable, "nowhere")]);
         assert_eq!(labels(&config), ["offline"]);
     }
     let both = [OPENAI, ("OPENAI_BASE_URL", "https://variable.example/v1")];
     let config = model("provider = \"openai\"\nbase_url = \"https://file.example/v1\"", &both);
     assert_eq!(
-        config.models.choices[0].base_url.as_deref(),
+        config.models.configs[0].base_url.as_deref(),
         Some("https://file.example/v1"),
-        "the file was written for this"
+        "the file overrides the variable"
     );
 }
 
 #[test]
-fn the_key_of_openai_goes_nowhere_else() {
+fn the_key_of_openai_is_not_sent_to_other_servers() {
     let file = "provider = \"openai-compatible\"\nname = \"m\"\n";
     let config = model(&format!("{file}base_url = \"https://other.example/v1\""), &[OPENAI]);
-    assert_eq!(key(&config.models.choices[0]), None);
+    assert_eq!(key(&config.models.configs[0]), None);
     let config = model(file, &[OPENAI, ("OPENAI_BASE_URL", "https://other.example/v1")]);
-    assert_eq!(key(&config.models.choices[0]), Some("o-key"), "these two variables belong together");
+    assert_eq!(key(&config.models.configs[0]), Some("o-key"), "the variables of OpenAI apply together");
     let config =
         model(&format!("{file}base_url = \"https://other.example/v1\"\napi_key = \"env:OPENAI_API_KEY\""), &[OPENAI]);
-    assert_eq!(key(&config.models.choices[0]), Some("o-key"), "as asked");
+    assert_eq!(key(&config.models.configs[0]), Some("o-key"), "the key is configured explicitly");
 }
 
 #[test]
-fn the_fallback_chain_is_in_order_and_without_repetition() {
+fn fallbacks_keep_their_order_without_duplicates() {
     // MODEL-3: (file, models)
     let cases: &[(&str, &[&str])] = &[
         ("fallback = []", &["gemini:gemini-2.5-flash"]),
@@ -206,35 +206,35 @@ fn the_fallback_chain_is_in_order_and_without_repetition() {
 }
 
 #[test]
-fn a_fallback_of_the_same_provider_is_let_in_like_the_first_and_another_is_not() {
+fn credentials_are_shared_only_with_fallbacks_of_the_same_provider() {
     let file = "provider = \"gemini\"\napi_key = \"env:MINE\"\nbase_url = \"https://proxy.example\"\n\
                 headers = [\"X-Team: blue\"]\ntemperature = 0.5\nfallback = [\"gemini:lite\", \"openai\"]";
     let config = model(file, &[("MINE", "my-key"), OPENAI, ("OPENAI_BASE_URL", "https://o.example/v1")]);
-    let [first, same, other] = config.models.choices.as_slice() else { panic!("{:?}", config.models) };
-    for choice in [first, same] {
-        assert_eq!(key(choice), Some("my-key"));
-        assert_eq!(choice.base_url.as_deref(), Some("https://proxy.example"));
-        assert_eq!(choice.headers.len(), 1);
+    let [first, same, other] = config.models.configs.as_slice() else { panic!("{:?}", config.models) };
+    for config in [first, same] {
+        assert_eq!(key(config), Some("my-key"));
+        assert_eq!(config.base_url.as_deref(), Some("https://proxy.example"));
+        assert_eq!(config.headers.len(), 1);
     }
-    assert_eq!((other.provider, key(other)), (Provider::OpenAi, Some("o-key")));
+    assert_eq!((other.provider, key(other)), (ModelProvider::OpenAi, Some("o-key")));
     assert_eq!(other.base_url.as_deref(), Some("https://o.example/v1"));
     assert!(other.headers.is_empty());
-    assert!(config.models.choices.iter().all(|choice| choice.temperature == Some(0.5)));
+    assert!(config.models.configs.iter().all(|config| config.temperature == Some(0.5)));
 }
 
 #[test]
-fn people_are_told_what_happens_when_the_model_fails() {
-    let line = |file: &str, variables: &[_]| model(file, variables).models.described();
-    assert_eq!(line("", &[]), "offline, built in: no key found and none needed");
+fn the_description_names_the_fallbacks() {
+    let line = |file: &str, variables: &[_]| model(file, variables).models.describe();
+    assert_eq!(line("", &[]), "offline, built in: no API key found");
     let gemini = "gemini-2.5-flash of Gemini, because GEMINI_API_KEY is set";
-    assert_eq!(line("", &[GEMINI]), format!("{gemini}; when it fails, offline"));
+    assert_eq!(line("", &[GEMINI]), format!("{gemini}; if it fails, offline"));
     let chain = line("fallback = [\"openai\", \"offline\"]", &[GEMINI, OPENAI]);
-    assert_eq!(chain, format!("{gemini}; when it fails, openai:gpt-4o, then offline"));
-    assert_eq!(line("fallback = []", &[GEMINI]), format!("{gemini}; nothing takes its place"));
+    assert_eq!(chain, format!("{gemini}; if it fails, openai:gpt-4o, then offline"));
+    assert_eq!(line("fallback = []", &[GEMINI]), format!("{gemini}; no fallback"));
 }
 
 #[test]
-fn the_temperature_is_a_number_or_the_providers() {
+fn the_temperature_is_a_number_or_the_default_of_the_provider() {
     let cases = [
         ("", Some(0.0)),
         ("temperature = \"\"", Some(0.0)),
@@ -244,18 +244,18 @@ fn the_temperature_is_a_number_or_the_providers() {
         ("temperature = \"default\"", None),
     ];
     for (file, temperature) in cases {
-        assert_eq!(model(file, &[GEMINI]).models.choices[0].temperature, temperature, "{file}");
+        assert_eq!(model(file, &[GEMINI]).models.configs[0].temperature, temperature, "{file}");
     }
-    for (wrong, said) in [("\"warm\"", "warm"), ("2.1", "2.1"), ("-1", "-1"), ("nan", "nan"), ("\"inf\"", "inf")] {
+    for (wrong, shown) in [("\"warm\"", "warm"), ("2.1", "2.1"), ("-1", "-1"), ("nan", "nan"), ("\"inf\"", "inf")] {
         let expected =
-            format!("adjutant.toml:2: model.temperature must be a number from 0 to 2, or default, not '{said}'");
+            format!("adjutant.toml:2: model.temperature must be a number from 0 to 2, or default, not '{shown}'");
         assert_eq!(mistakes(&format!("temperature = {wrong}"), &[]), [expected]);
     }
     assert_eq!(mistakes("temperature = [1]", &[]), ["adjutant.toml:2: model.temperature must be a number"]);
 }
 
 #[test]
-fn headers_are_sent_as_written_or_as_referred_to() {
+fn headers_are_plain_values_or_references() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("cookie");
     std::fs::write(&path, "c=1\n").unwrap();
@@ -266,7 +266,7 @@ fn headers_are_sent_as_written_or_as_referred_to() {
     );
     let config = model(&file, &[("AZURE", "az-key")]);
     let headers: Vec<_> =
-        config.models.choices[0].headers.iter().map(|(n, v)| (n.as_str(), v.expose_secret())).collect();
+        config.models.configs[0].headers.iter().map(|(n, v)| (n.as_str(), v.expose_secret())).collect();
     assert_eq!(
         headers,
         [("api-key", "az-key"), ("X-Team", "blue"), ("Cookie", "c=1"), ("Referer", "https://a.example")]
@@ -274,8 +274,8 @@ fn headers_are_sent_as_written_or_as_referred_to() {
 }
 
 #[test]
-fn keys_go_unencrypted_only_to_this_machine_and_private_networks() {
-    let near = [
+fn keys_are_sent_unencrypted_only_to_private_hosts() {
+    let private = [
         "localhost:1",
         "a.localhost",
         "127.0.0.1:11434",
@@ -295,7 +295,7 @@ fn keys_go_unencrypted_only_to_this_machine_and_private_networks() {
         "host.docker.internal",
         "nas.home.arpa",
     ];
-    let far = [
+    let public = [
         "llm.example",
         "8.8.8.8",
         "172.32.0.1",
@@ -307,33 +307,35 @@ fn keys_go_unencrypted_only_to_this_machine_and_private_networks() {
         "local.example",
     ];
     let file = "provider = \"openai-compatible\"\nname = \"m\"\n";
-    for host in near {
+    for host in private {
         model(&format!("{file}base_url = \"http://{host}\"\napi_key = \"env:K\""), &[("K", "k")]);
     }
-    for host in far {
-        let wanted = "adjutant.toml:4: model.base_url would send the key unencrypted: use https:// (http:// only to \
-                      this machine or a private network)";
+    for host in public {
+        let expected = "adjutant.toml:4: model.base_url would send the key unencrypted: use https:// (http:// only to \
+                        this machine or a private network)";
         let plain = format!("{file}base_url = \"http://{host}\"\n");
-        assert_eq!(mistakes(&format!("{plain}api_key = \"env:K\""), &[("K", "k")]), [wanted], "{host}");
-        assert_eq!(mistakes(&format!("{plain}headers = [\"api-key: env:K\"]"), &[("K", "k")]), [wanted], "{host}");
+        assert_eq!(mistakes(&format!("{plain}api_key = \"env:K\""), &[("K", "k")]), [expected], "{host}");
+        assert_eq!(mistakes(&format!("{plain}headers = [\"api-key: env:K\"]"), &[("K", "k")]), [expected], "{host}");
         model(&plain, &[]);
         model(&format!("{file}base_url = \"https://{host}\"\napi_key = \"env:K\""), &[("K", "k")]);
     }
-    let said = mistakes("", &[OPENAI, ("OPENAI_BASE_URL", "http://llm.example/v1")]);
-    assert!(said[0].starts_with("OPENAI_BASE_URL: the address would send the key unencrypted"), "{said:?}");
+    let mistakes = mistakes("", &[OPENAI, ("OPENAI_BASE_URL", "http://llm.example/v1")]);
+    assert!(mistakes[0].starts_with("OPENAI_BASE_URL: the URL would send the key unencrypted"), "{mistakes:?}");
 }
 
 #[test]
-fn every_mistake_is_told_where_it_stands() {
+fn every_mistake_is_reported_with_its_origin() {
     let compatible = "provider = \"openai-compatible\"\nname = \"m\"\n";
     let url = |url: &str| format!("{compatible}base_url = \"{url}\"");
     let headers = |list: &str| format!("provider = \"gemini\"\nheaders = [{list}]");
     let no_url = "adjutant.toml:4: model.base_url must be a URL such as http://localhost:11434/v1";
-    let credentials = "adjutant.toml:4: model.base_url holds a user or a password: leave it out of the URL and send a key or a header";
-    let end = "adjutant.toml:4: model.base_url must end before the ? or #";
-    let entry = "adjutant.toml:2: model.fallback has an entry that must be offline, a provider such as openai, or one with \
-                 its model such as openai:gpt-4o, not ";
-    let form = "adjutant.toml:3: model.headers has an entry that must be \"Name: value\" or \"Name: env:VARIABLE\"";
+    let credentials =
+        "adjutant.toml:4: model.base_url contains a user or a password: remove it and configure a key or a header";
+    let end = "adjutant.toml:4: model.base_url must not contain ? or #";
+    let entry = "adjutant.toml:2: model.fallback has an entry that must be offline, a provider such as openai, or a \
+                 provider and a model such as openai:gpt-4o, not ";
+    let header_entry =
+        "adjutant.toml:3: model.headers has an entry that must be \"Name: value\" or \"Name: env:VARIABLE\"";
     type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str]);
     let cases: &[Case<'_>] = &[
         (
@@ -362,42 +364,48 @@ fn every_mistake_is_told_where_it_stands() {
             "provider = \"openai-compatible\"",
             &[OPENAI],
             &[
-                "adjutant.toml:2: model.provider openai-compatible needs model.name: the model as its server calls it",
-                "adjutant.toml:2: model.provider openai-compatible needs an address: set model.base_url or OPENAI_BASE_URL",
+                "adjutant.toml:2: model.provider openai-compatible needs model.name, the name of the model on its server",
+                "adjutant.toml:2: model.provider openai-compatible needs a base URL: set model.base_url or OPENAI_BASE_URL",
             ],
         ),
         (
             "name = \"gpt-4o\"",
             &[],
-            &[
-                "adjutant.toml:2: model.name names a model, but not whose: set model.provider, or a key such as GEMINI_API_KEY",
-            ],
+            &["adjutant.toml:2: model.name needs a provider: set model.provider, or a key such as GEMINI_API_KEY"],
         ),
         (
             "base_url = \"http://localhost:1\"\napi_key = \"env:K\"\nheaders = [\"A: b\"]",
             &[GEMINI, ("K", "k")],
             &[
-                "adjutant.toml:2: model.base_url needs model.provider: say what kind of server it is for",
-                "adjutant.toml:3: model.api_key needs model.provider: say what kind of server it is for",
-                "adjutant.toml:4: model.headers needs model.provider: say what kind of server it is for",
+                "adjutant.toml:2: model.base_url needs model.provider, the kind of server",
+                "adjutant.toml:3: model.api_key needs model.provider, the kind of server",
+                "adjutant.toml:4: model.headers needs model.provider, the kind of server",
             ],
         ),
         (
             "provider = \"gemini\"\napi_key = \"hunter2\"",
             &[],
-            &["adjutant.toml:3: model.api_key must not stand here itself: write \"env:NAME\" or \"file:PATH\""],
+            &[
+                "adjutant.toml:3: model.api_key must be a reference, not the secret: write \"env:NAME\" or \"file:PATH\"",
+            ],
         ),
         (
             "provider = \"offline\"\napi_key = \"hunter2\"",
             &[],
-            &["adjutant.toml:3: model.api_key must not stand here itself: write \"env:NAME\" or \"file:PATH\""],
+            &[
+                "adjutant.toml:3: model.api_key must be a reference, not the secret: write \"env:NAME\" or \"file:PATH\"",
+            ],
         ),
         (
             "provider = \"gemini\"\napi_key = \"env:NONE\"",
             &[GEMINI],
             &["adjutant.toml:3: model.api_key refers to the variable NONE, which is not set"],
         ),
-        ("", &[("GEMINI_API_KEY", "hunter2\u{7f}\nx")], &["GEMINI_API_KEY: the key holds characters that no key has"]),
+        (
+            "",
+            &[("GEMINI_API_KEY", "hunter2\u{7f}\nx")],
+            &["GEMINI_API_KEY: the key contains characters that cannot be sent in a header"],
+        ),
         (&url("localhost:11434"), &[], &[no_url]),
         (&url("ftp://host/v1"), &[], &[no_url]),
         (&url("http://"), &[], &[no_url]),
@@ -408,20 +416,20 @@ fn every_mistake_is_told_where_it_stands() {
         (
             "",
             &[ANTHROPIC, ("ANTHROPIC_BASE_URL", "proxy")],
-            &["ANTHROPIC_BASE_URL: the address must be a URL such as http://localhost:11434/v1"],
+            &["ANTHROPIC_BASE_URL: the URL must be a URL such as http://localhost:11434/v1"],
         ),
-        (&headers("\"hunter2\""), &[GEMINI], &[form]),
-        (&headers("\"a b: c\""), &[GEMINI], &["adjutant.toml:3: model.headers a b is not the name of a header"]),
+        (&headers("\"hunter2\""), &[GEMINI], &[header_entry]),
+        (&headers("\"a b: c\""), &[GEMINI], &["adjutant.toml:3: model.headers a b is not a valid header name"]),
         (
             &headers(
                 "\"Authorization: hunter2\", \"x-api-key: hunter2\", \"Cookie: hunter2\", \"X-Auth-Token: hunter2\"",
             ),
             &[GEMINI],
             &[
-                "adjutant.toml:3: model.headers Authorization must not stand here itself: write \"env:NAME\" or \"file:PATH\"",
-                "adjutant.toml:3: model.headers x-api-key must not stand here itself: write \"env:NAME\" or \"file:PATH\"",
-                "adjutant.toml:3: model.headers Cookie must not stand here itself: write \"env:NAME\" or \"file:PATH\"",
-                "adjutant.toml:3: model.headers X-Auth-Token must not stand here itself: write \"env:NAME\" or \"file:PATH\"",
+                "adjutant.toml:3: model.headers Authorization must be a reference, not the secret: write \"env:NAME\" or \"file:PATH\"",
+                "adjutant.toml:3: model.headers x-api-key must be a reference, not the secret: write \"env:NAME\" or \"file:PATH\"",
+                "adjutant.toml:3: model.headers Cookie must be a reference, not the secret: write \"env:NAME\" or \"file:PATH\"",
+                "adjutant.toml:3: model.headers X-Auth-Token must be a reference, not the secret: write \"env:NAME\" or \"file:PATH\"",
             ],
         ),
         (
@@ -429,18 +437,18 @@ fn every_mistake_is_told_where_it_stands() {
             &[GEMINI, ("BAD", "hunter2\nx")],
             &[
                 "adjutant.toml:3: model.headers X-A refers to the variable NONE, which is not set",
-                "adjutant.toml:3: model.headers X-B cannot be sent in a header",
+                "adjutant.toml:3: model.headers X-B is not a valid header value",
             ],
         ),
         (
             "headers = \"A: b\"",
             &[],
             &[
-                "adjutant.toml:2: model.headers must be a list of texts such as \"Name: value\"",
-                "adjutant.toml:2: model.headers needs model.provider: say what kind of server it is for",
+                "adjutant.toml:2: model.headers must be a list of strings such as \"Name: value\"",
+                "adjutant.toml:2: model.headers needs model.provider, the kind of server",
             ],
         ),
-        ("fallback = \"offline\"", &[], &["adjutant.toml:2: model.fallback must be a list of texts"]),
+        ("fallback = \"offline\"", &[], &["adjutant.toml:2: model.fallback must be a list of strings"]),
         ("fallback = [\"gpt-4o\"]", &[], &[&format!("{entry}'gpt-4o'")]),
         ("fallback = [\"openai:\"]", &[OPENAI], &[&format!("{entry}'openai:'")]),
         ("fallback = [\"offline:x\"]", &[], &[&format!("{entry}'offline:x'")]),
@@ -457,15 +465,15 @@ fn every_mistake_is_told_where_it_stands() {
             &[GEMINI],
             &[
                 "adjutant.toml:2: model.fallback openai-compatible needs a model: openai-compatible:NAME",
-                "adjutant.toml:2: model.fallback openai-compatible needs an address: set OPENAI_BASE_URL",
+                "adjutant.toml:2: model.fallback openai-compatible needs a base URL: set OPENAI_BASE_URL",
             ],
         ),
         (
             "fallback = [\"openai\", \"offline\", \"openai:gpt-4o\", \"offline\"]",
             &[GEMINI, OPENAI],
             &[
-                "adjutant.toml:2: model.fallback names 'openai:gpt-4o' twice",
-                "adjutant.toml:2: model.fallback names 'offline' twice",
+                "adjutant.toml:2: model.fallback contains 'openai:gpt-4o' twice",
+                "adjutant.toml:2: model.fallback contains 'offline' twice",
             ],
         ),
         (
@@ -473,12 +481,12 @@ fn every_mistake_is_told_where_it_stands() {
             &[GEMINI],
             &["adjutant.toml:2: model.fallback must have at most 5 entries, not 6"],
         ),
-        ("nmae = \"x\"", &[], &["adjutant.toml:2: there is no setting model.nmae; did you mean model.name?"]),
+        ("nmae = \"x\"", &[], &["adjutant.toml:2: unknown setting model.nmae; did you mean model.name?"]),
     ];
     for (file, variables, expected) in cases {
-        let said = mistakes(file, variables);
-        assert_eq!(said, *expected, "{file}");
-        assert!(!said.concat().contains("hunter2"), "a mistake must not repeat the secret");
+        let mistakes = mistakes(file, variables);
+        assert_eq!(mistakes, *expected, "{file}");
+        assert!(!mistakes.concat().contains("hunter2"), "a message contains the secret");
     }
     assert_eq!(
         load("model = \"gpt-4o\"", &[], None).unwrap_err(),
@@ -487,9 +495,9 @@ fn every_mistake_is_told_where_it_stands() {
 }
 
 #[test]
-fn no_secret_is_printed() {
+fn secrets_are_never_printed() {
     let file = "provider = \"gemini\"\nheaders = [\"X-Token: env:OTHER\"]\nfallback = [\"openai\"]";
     let config = model(file, &[("GEMINI_API_KEY", "hunter2"), ("OPENAI_API_KEY", "hunter3"), ("OTHER", "hunter4")]);
-    let printed = format!("{config:?} {}", config.models.described());
+    let printed = format!("{config:?} {}", config.models.describe());
     assert!(!printed.contains("hunter"), "{printed}");
 }

@@ -1,38 +1,39 @@
-//! Nonsense on every binding: bad JSON, bad protobuf, bodies that are too large or too slow. Each gets an answer that blames
-//! the one who sent it, nothing breaks, and memory stays within bounds (A2A-1).
+//! Invalid requests on every binding: malformed JSON and protobuf, oversized and slow bodies. Each gets a client error, the
+//! server keeps working, and its memory stays bounded (A2A-1).
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use testkit::conformance::{AGENT, Options, settings};
+use testkit::conformance::{AGENT_ID, ConformanceOptions, settings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::speak::{Speaker, WAYS};
+use super::client::{A2aClient, PROTOCOLS};
 use super::{Conformance, message, schema, state};
 
-/// Numbers that look random and are the same every time.
-struct Dice(u64);
+/// A deterministic pseudorandom generator.
+struct Rng(u64);
 
-impl Dice {
-    fn roll(&mut self, below: usize) -> usize {
+impl Rng {
+    /// Returns a number below the limit.
+    fn next_below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        (self.0 % below as u64) as usize
+        (self.0 % limit as u64) as usize
     }
 
-    /// The same bytes with something wrong about them.
+    /// Returns the bytes with random changes.
     fn mutate(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut bytes = bytes.to_vec();
-        for _ in 0..=self.roll(4) {
-            let at = self.roll(bytes.len().max(1));
-            match self.roll(5) {
+        for _ in 0..=self.next_below(4) {
+            let at = self.next_below(bytes.len().max(1));
+            match self.next_below(5) {
                 0 => bytes.truncate(at),
-                1 => bytes.insert(at.min(bytes.len()), self.roll(256) as u8),
-                2 if at < bytes.len() => bytes[at] = self.roll(256) as u8,
+                1 => bytes.insert(at.min(bytes.len()), self.next_below(256) as u8),
+                2 if at < bytes.len() => bytes[at] = self.next_below(256) as u8,
                 3 if at < bytes.len() => drop(bytes.remove(at)),
                 _ => {
                     let tail = bytes[at.min(bytes.len())..].to_vec();
@@ -44,11 +45,11 @@ impl Dice {
     }
 }
 
-/// Whether it is still there and well.
-async fn is_well(speaker: &Speaker) {
-    for way in WAYS {
-        let answer = speaker.ask(way, "SendMessage", json!({"message": message("tck-complete-task", "hi")})).await;
-        assert_eq!(state(&answer.unwrap()["task"]), "COMPLETED", "{way:?}");
+/// Checks that the server still completes tasks on every protocol.
+async fn assert_healthy(client: &A2aClient) {
+    for protocol in PROTOCOLS {
+        let answer = client.call(protocol, "SendMessage", json!({"message": message("tck-complete-task", "hi")})).await;
+        assert_eq!(state(&answer.unwrap()["task"]), "COMPLETED", "{protocol:?}");
     }
 }
 
@@ -57,10 +58,10 @@ fn nested(opening: &str, closing: &str, depth: usize) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_json_is_the_callers_fault() {
+async fn invalid_json_is_a_client_error() {
     // A2A-1
     let server = Conformance::start().await;
-    let speaker = server.speaker();
+    let client = server.client();
     let task = "00000000-0000-4000-8000-000000000000";
     let request = |method: &str, params: &Value| {
         json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()
@@ -100,13 +101,13 @@ async fn bad_json_is_the_callers_fault() {
         ),
         ("/v1/message:stream", "0.3", older.to_string()),
     ];
-    let mut dice = Dice(0x5eed);
+    let mut rng = Rng(0x5eed);
     let mut bodies = Vec::new();
     for (path, version, seed) in &seeds {
         for _ in 0..60 {
-            bodies.push((*path, *version, dice.mutate(seed.as_bytes())));
+            bodies.push((*path, *version, rng.mutate(seed.as_bytes())));
         }
-        for odd in [
+        for body in [
             String::new(),
             "null".to_owned(),
             "[]".to_owned(),
@@ -121,13 +122,13 @@ async fn bad_json_is_the_callers_fault() {
             seed.replacen("\"message\":{", "\"message\":{\"metadata\":{\"a\":{\"b\":[null,1e308,-0.0]}},", 1),
             seed.replacen("hi", "\\u0000\\ud800", 1),
         ] {
-            bodies.push((*path, *version, odd.into_bytes()));
+            bodies.push((*path, *version, body.into_bytes()));
         }
         bodies.push((*path, *version, vec![0xff, 0xfe, 0x00]));
     }
     for (path, version, body) in bodies {
         let request =
-            speaker.http(Method::POST, path).header("A2A-Version", version).header("Content-Type", "application/json");
+            client.http(Method::POST, path).header("A2A-Version", version).header("Content-Type", "application/json");
         let answer = request.timeout(Duration::from_secs(20)).body(body.clone()).send().await.unwrap();
         let status = answer.status().as_u16();
         let shown = String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned();
@@ -147,25 +148,25 @@ async fn bad_json_is_the_callers_fault() {
         "contextId=%00",
     ] {
         let answer =
-            speaker.http(Method::GET, &format!("/tasks?{query}")).header("A2A-Version", "1.0").send().await.unwrap();
+            client.http(Method::GET, &format!("/tasks?{query}")).header("A2A-Version", "1.0").send().await.unwrap();
         assert!(answer.status().as_u16() < 500, "{query}: {}", answer.status());
     }
-    is_well(&speaker).await;
+    assert_healthy(&client).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_protobuf_is_the_callers_fault() {
+async fn invalid_protobuf_is_a_client_error() {
     // A2A-1
     let server = Conformance::start().await;
-    let speaker = server.speaker();
-    let mut dice = Dice(0xbadc0de);
+    let client = server.client();
+    let mut rng = Rng(0xbadc0de);
     let newer = schema::v1()
         .encode("SendMessageRequest", &json!({"message": message("tck-1", "hi"), "metadata": {"a": [1, {"b": null}]}}));
     let older = schema::v03().encode(
         "SendMessageRequest",
         &json!({"message": {"messageId": "1", "role": "ROLE_USER", "content": [{"text": "hi"}]}}),
     );
-    // A list in a list in a list: whoever follows it down needs as much stack.
+    // Deeply nested lists, which exhaust the stack of a recursive decoder.
     let mut deep = Vec::new();
     for _ in 0..20_000 {
         let mut outer = vec![0x0a];
@@ -190,7 +191,7 @@ async fn bad_protobuf_is_the_callers_fault() {
         ("/a2a.v1.A2AService/TaskSubscription", &older),
         ("/a2a.v1.A2AService/CreateTaskPushNotificationConfig", &older),
     ] {
-        let mut bodies: Vec<_> = (0..100).map(|_| dice.mutate(seed)).collect();
+        let mut bodies: Vec<_> = (0..100).map(|_| rng.mutate(seed)).collect();
         bodies.extend([
             Vec::new(),
             vec![0xff; 1000],
@@ -199,24 +200,24 @@ async fn bad_protobuf_is_the_callers_fault() {
             [&[0x12, 0xff, 0xff, 0xff, 0xff, 0x0f], &seed[..]].concat(),
         ]);
         for body in bodies {
-            if let Err(status) = speaker.raw_grpc(path, body.clone()).await {
-                // 2 unknown, 13 internal, 14 unavailable, 15 data loss: the server's own.
+            if let Err(status) = client.raw_grpc(path, body.clone()).await {
+                // Server errors: 2 unknown, 13 internal, 14 unavailable, 15 data loss.
                 assert!(![2, 13, 14, 15].contains(&(status.code() as i32)), "{path}: {status:?} for {body:02x?}");
             }
         }
     }
-    let unknown = speaker.raw_grpc("/lf.a2a.v1.A2AService/Nothing", Vec::new()).await.unwrap_err();
+    let unknown = client.raw_grpc("/lf.a2a.v1.A2AService/Nothing", Vec::new()).await.unwrap_err();
     assert_eq!(unknown.code() as i32, 12);
-    is_well(&speaker).await;
+    assert_healthy(&client).await;
 }
 
-/// A server of its own, so that its memory can be seen.
-struct Process {
+/// A server in its own process, so that its memory can be measured.
+struct ServerProcess {
     child: Child,
     url: String,
 }
 
-impl Process {
+impl ServerProcess {
     fn start() -> Self {
         use std::io::BufRead;
         let mut command = Command::new(testkit::conformance::program());
@@ -227,42 +228,42 @@ impl Process {
         Self { child, url }
     }
 
-    /// Resident, in MiB.
-    fn memory(&self) -> u64 {
+    /// Returns the resident memory in MiB.
+    fn resident_mib(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() >> 10
     }
 }
 
-impl Drop for Process {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-const HUGE: usize = 256 << 20;
+const OVERSIZED: usize = 256 << 20;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn huge_bodies_are_refused_before_they_are_read() {
+async fn oversized_bodies_are_rejected_with_bounded_memory() {
     // A2A-1
-    let server = Process::start();
-    let speaker = Speaker::new(&format!("{}/agents/{AGENT}", server.url), AGENT);
-    is_well(&speaker).await;
-    let before = server.memory();
+    let server = ServerProcess::start();
+    let client = A2aClient::new(&format!("{}/agents/{AGENT_ID}", server.url), AGENT_ID);
+    assert_healthy(&client).await;
+    let before = server.resident_mib();
     let address = server.url.trim_start_matches("http://");
     for path in ["", "/message:send", "/v1/message:send"] {
-        // With its length told, and in chunks without an end in sight.
-        for head in [format!("Content-Length: {HUGE}"), "Transfer-Encoding: chunked".to_owned()] {
+        // With a known length, and in chunks.
+        for head in [format!("Content-Length: {OVERSIZED}"), "Transfer-Encoding: chunked".to_owned()] {
             let mut connections = Vec::new();
             for _ in 0..4 {
                 let mut stream = TcpStream::connect(address).await.unwrap();
                 let head = format!(
-                    "POST /agents/{AGENT}{path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\n{head}\r\n\r\n"
+                    "POST /agents/{AGENT_ID}{path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\n{head}\r\n\r\n"
                 );
                 stream.write_all(head.as_bytes()).await.unwrap();
-                connections.push(tokio::spawn(flood(stream, head.contains("chunked"))));
+                connections.push(tokio::spawn(send_until_response(stream, head.contains("chunked"))));
             }
             for connection in connections {
                 let answer = connection.await.unwrap();
@@ -271,20 +272,20 @@ async fn huge_bodies_are_refused_before_they_are_read() {
             }
         }
     }
-    // A message whose length is told and who does not send it, and one that is too long.
-    for way in WAYS.into_iter().filter(|way| way.0 == super::speak::Binding::Grpc) {
+    // A gRPC message that exceeds the limit.
+    for protocol in PROTOCOLS.into_iter().filter(|protocol| protocol.0 == super::client::Binding::Grpc) {
         let params = json!({"message": message("tck-1", &"x".repeat(48 << 20))});
-        let refusal = speaker.ask(way, "SendMessage", params).await.unwrap_err();
-        // 8 too large, 11 out of range; or the connection is given up.
-        assert!([3, 8, 11].contains(&refusal.grpc.unwrap()), "{way:?}: {refusal:?}");
+        let error = client.call(protocol, "SendMessage", params).await.unwrap_err();
+        // 3 invalid argument, 8 resource exhausted, 11 out of range.
+        assert!([3, 8, 11].contains(&error.grpc.unwrap()), "{protocol:?}: {error:?}");
     }
-    is_well(&speaker).await;
-    let after = server.memory();
+    assert_healthy(&client).await;
+    let after = server.resident_mib();
     assert!(after < before + 200, "from {before} to {after} MiB");
 }
 
-/// Sends until it is told to stop; gives what it was told.
-async fn flood(stream: TcpStream, in_chunks: bool) -> String {
+/// Sends a body until the server responds. Returns the head of the response.
+async fn send_until_response(stream: TcpStream, in_chunks: bool) -> String {
     let (mut reader, mut writer) = stream.into_split();
     let sending = tokio::spawn(async move {
         let data = vec![b'a'; 64 << 10];
@@ -297,7 +298,7 @@ async fn flood(stream: TcpStream, in_chunks: bool) -> String {
             chunk.extend(b"\r\n");
         }
         let mut sent = 0;
-        while sent < HUGE && writer.write_all(&chunk).await.is_ok() {
+        while sent < OVERSIZED && writer.write_all(&chunk).await.is_ok() {
             sent += data.len();
         }
         writer
@@ -318,30 +319,30 @@ async fn flood(stream: TcpStream, in_chunks: bool) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn slow_bodies_do_not_hold_anything_for_long() {
+async fn slow_bodies_do_not_block_other_requests() {
     // A2A-1
-    let settings = server::Settings { request_timeout: Duration::from_secs(2), ..settings() };
-    let server = Conformance::start_with(Options { settings, ..Options::default() }).await;
+    let settings = server::ServerSettings { request_timeout: Duration::from_secs(2), ..settings() };
+    let server = Conformance::start_with(ConformanceOptions { settings, ..ConformanceOptions::default() }).await;
     let address = server.url().trim_start_matches("http://");
     let mut waiting = Vec::new();
     for path in ["", "/message:send", "/message:stream", "/v1/message:send"] {
         for _ in 0..20 {
             let mut stream = TcpStream::connect(address).await.unwrap();
             let head = format!(
-                "POST /agents/{AGENT}{path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{"
+                "POST /agents/{AGENT_ID}{path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{"
             );
             stream.write_all(head.as_bytes()).await.unwrap();
             waiting.push(stream);
         }
     }
-    // Nobody else waits for them.
-    let began = Instant::now();
-    is_well(&server.speaker()).await;
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    // Other requests are not delayed.
+    let started = Instant::now();
+    assert_healthy(&server.client()).await;
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     for mut stream in waiting {
         let mut answer = Vec::new();
         let read = tokio::time::timeout(Duration::from_secs(40), stream.read_to_end(&mut answer)).await;
-        assert!(read.is_ok(), "it is still waited for");
+        assert!(read.is_ok(), "the server still waits for the body");
         let answer = String::from_utf8_lossy(&answer);
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer}");
     }

@@ -1,5 +1,4 @@
-//! Tasks of A2A with real processes: they outlive the server, are served by every node, keep a session for a context, and
-//! files go both ways.
+//! A2A tasks with real processes: restarts, several nodes, sessions and files.
 
 use std::time::Duration;
 
@@ -10,8 +9,8 @@ use testkit::app::{Home, Server};
 
 use crate::home;
 
-/// Says something, then waits until a file is there.
-fn patient(dir: &std::path::Path) -> String {
+/// Configures an agent that writes a line, then waits for a file.
+fn patient_agent(dir: &std::path::Path) -> String {
     let dir = dir.display();
     format!(
         "[[agents]]\nid = \"patient\"\nexecutable_path = \"sh\"\n\
@@ -36,13 +35,13 @@ fn message(text: &str) -> Value {
     json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": text}]})
 }
 
-async fn begin(server: &Server, agent: &str, message: Value) -> Value {
+async fn start(server: &Server, agent: &str, message: Value) -> Value {
     let params = json!({"message": message, "configuration": {"returnImmediately": true}});
     ok(server, agent, "SendMessage", params).await["task"].take()
 }
 
-/// Waits until a task says this and stands like that.
-async fn reaches(server: &Server, agent: &str, id: &Value, state: &str, text: &str) -> Value {
+/// Waits until a task has this state and this text.
+async fn wait_for_task(server: &Server, agent: &str, id: &Value, state: &str, text: &str) -> Value {
     let mut task = Value::Null;
     for _ in 0..600 {
         task = ok(server, agent, "GetTask", json!({ "id": id })).await;
@@ -56,7 +55,7 @@ async fn reaches(server: &Server, agent: &str, id: &Value, state: &str, text: &s
     panic!("never {state}: {task}");
 }
 
-/// All events of a subscription, to its end.
+/// Returns all events of a subscription.
 async fn subscribe(server: &Server, agent: &str, id: &Value) -> Vec<Value> {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SubscribeToTask", "params": {"id": id}});
     let request = server.request(reqwest::Method::POST, &format!("/agents/{agent}")).header("A2A-Version", "1.0");
@@ -65,8 +64,8 @@ async fn subscribe(server: &Server, agent: &str, id: &Value) -> Vec<Value> {
     data.map(|data| serde_json::from_str::<Value>(data.trim()).unwrap()["result"].take()).collect()
 }
 
-/// What a follower has of the answer, put together.
-fn together(events: &[Value]) -> String {
+/// Returns the text of the artifact after all events.
+fn joined_text(events: &[Value]) -> String {
     let mut text = String::new();
     for event in events {
         if let Some(parts) = event["task"]["artifacts"][0]["parts"].as_array() {
@@ -83,73 +82,74 @@ fn together(events: &[Value]) -> String {
 }
 
 #[tokio::test]
-async fn a_task_outlives_the_server() {
-    // A2A-3
+async fn a_task_survives_a_restart() {
+    // A2A-1, A2A-3
     let shared = tempfile::tempdir().unwrap();
-    let home = home().configured(&patient(shared.path()));
+    let home = home().with_config(&patient_agent(shared.path()));
     let mut server = home.serve();
-    let task = begin(&server, "patient", message("go")).await;
+    let task = start(&server, "patient", message("go")).await;
     let id = &task["id"];
-    let before = reaches(&server, "patient", id, "TASK_STATE_WORKING", "begun\n").await;
+    let before = wait_for_task(&server, "patient", id, "TASK_STATE_WORKING", "begun\n").await;
     server.kill();
     let mut server = home.serve();
-    // The same task, of which the next try is at work.
-    let after = reaches(&server, "patient", id, "TASK_STATE_WORKING", "begun\n").await;
+    // The same task, with its next attempt.
+    let after = wait_for_task(&server, "patient", id, "TASK_STATE_WORKING", "begun\n").await;
     assert_eq!((&after["contextId"], &after["history"]), (&before["contextId"], &before["history"]));
     let list = ok(&server, "patient", "ListTasks", json!({})).await;
     assert_eq!((&list["totalSize"], &list["tasks"][0]["id"]), (&json!(1), id));
     let following = subscribe(&server, "patient", id);
-    let ends = async {
+    let finish = async {
         tokio::time::sleep(Duration::from_millis(300)).await;
         std::fs::write(shared.path().join("go"), "").unwrap();
     };
-    let (events, ()) = tokio::join!(following, ends);
-    assert_eq!(together(&events), "begun\ndone\n", "nothing is lost, nothing is told twice");
+    let (events, ()) = tokio::join!(following, finish);
+    assert_eq!(joined_text(&events), "begun\ndone\n", "no output is lost or repeated");
     assert_eq!(events.last().unwrap()["statusUpdate"]["status"]["state"], "TASK_STATE_COMPLETED");
-    // Also where it stops in good order.
+    // The task also survives a regular shutdown.
     assert_eq!(server.stop(), 0);
     let server = home.serve();
-    let done = reaches(&server, "patient", id, "TASK_STATE_COMPLETED", "begun\ndone\n").await;
+    let done = wait_for_task(&server, "patient", id, "TASK_STATE_COMPLETED", "begun\ndone\n").await;
     assert_eq!(done["history"], before["history"]);
 }
 
 #[tokio::test]
-async fn two_nodes_serve_the_same_task() {
-    // A2A-3, OPS-5
-    let database = testkit::postgres::database().await.unwrap();
+async fn every_node_serves_the_task() {
+    // A2A-1, A2A-3, OPS-5
+    let database = testkit::postgres::create_database().await.unwrap();
     let shared = tempfile::tempdir().unwrap();
-    let node = || home().with("ADJUTANT_DATABASE__URL", &database).configured(&patient(shared.path()));
+    let node = || home().with_env("ADJUTANT_DATABASE__URL", &database).with_config(&patient_agent(shared.path()));
     let homes = [node(), node()];
-    let [here, there] = homes.each_ref().map(Home::serve);
-    let task = begin(&here, "patient", message("go")).await;
+    let [first_node, second_node] = homes.each_ref().map(Home::serve);
+    let task = start(&first_node, "patient", message("go")).await;
     let id = &task["id"];
-    reaches(&there, "patient", id, "TASK_STATE_WORKING", "begun\n").await;
-    let ends = async {
+    wait_for_task(&second_node, "patient", id, "TASK_STATE_WORKING", "begun\n").await;
+    let finish = async {
         tokio::time::sleep(Duration::from_millis(300)).await;
         std::fs::write(shared.path().join("go"), "").unwrap();
     };
-    let (one, other, ()) = tokio::join!(subscribe(&here, "patient", id), subscribe(&there, "patient", id), ends);
-    assert_eq!(one, other, "both tell the same");
-    assert_eq!(together(&one), "begun\ndone\n");
+    let (one, other, ()) =
+        tokio::join!(subscribe(&first_node, "patient", id), subscribe(&second_node, "patient", id), finish);
+    assert_eq!(one, other, "both nodes report the same events");
+    assert_eq!(joined_text(&one), "begun\ndone\n");
     let [mine, theirs] = [
-        ok(&here, "patient", "GetTask", json!({ "id": id })).await,
-        ok(&there, "patient", "GetTask", json!({ "id": id })).await,
+        ok(&first_node, "patient", "GetTask", json!({ "id": id })).await,
+        ok(&second_node, "patient", "GetTask", json!({ "id": id })).await,
     ];
     assert_eq!(mine, theirs);
     std::fs::remove_file(shared.path().join("go")).unwrap();
-    // Whoever runs it hears that it shall end.
-    for (asked, cancelled) in [(&here, &there), (&there, &here)] {
-        let task = begin(asked, "patient", message("go")).await;
-        reaches(cancelled, "patient", &task["id"], "TASK_STATE_WORKING", "begun\n").await;
-        let ended = ok(cancelled, "patient", "CancelTask", json!({"id": task["id"]})).await;
+    // The node that runs the task receives the cancellation.
+    for (creator, canceller) in [(&first_node, &second_node), (&second_node, &first_node)] {
+        let task = start(creator, "patient", message("go")).await;
+        wait_for_task(canceller, "patient", &task["id"], "TASK_STATE_WORKING", "begun\n").await;
+        let ended = ok(canceller, "patient", "CancelTask", json!({"id": task["id"]})).await;
         assert_eq!(ended["status"]["state"], "TASK_STATE_CANCELED");
     }
-    let list = ok(&there, "patient", "ListTasks", json!({})).await;
+    let list = ok(&second_node, "patient", "ListTasks", json!({})).await;
     assert_eq!(list["totalSize"], 3);
 }
 
 #[tokio::test]
-async fn a_context_is_a_session_with_an_interactive_agent() {
+async fn a_context_of_an_interactive_agent_is_a_session() {
     // A2A-1
     let script =
         "n=0; while read -r line; do n=$((n+1)); echo \\\"$n $line\\\"; echo END; test $line = leave && exit 0; done";
@@ -157,26 +157,30 @@ async fn a_context_is_a_session_with_an_interactive_agent() {
         "[[agents]]\nid = \"counter\"\nmode = \"interactive\"\nexecutable_path = \"sh\"\nargs = [\"-c\", \"{script}\"]\n\
          max_concurrent_executions = 2\n[agents.session]\nmarker = \"END\"\n"
     );
-    let home = home().configured(&agent);
+    let home = home().with_config(&agent);
     let server = home.serve();
-    let say = async |context: Option<&Value>, text: &str| -> Value {
+    let send = async |context: Option<&Value>, text: &str| -> Value {
         let mut message = message(text);
         if let Some(context) = context {
             message["contextId"] = context.clone();
         }
         ok(&server, "counter", "SendMessage", json!({ "message": message })).await["task"].take()
     };
-    let said = |task: &Value| task["artifacts"][0]["parts"][0]["text"].clone();
-    let first = say(None, "a").await;
-    assert_eq!((said(&first), &first["status"]["state"]), (json!("1 a\n"), &json!("TASK_STATE_COMPLETED")), "{first}");
+    let text_of = |task: &Value| task["artifacts"][0]["parts"][0]["text"].clone();
+    let first = send(None, "a").await;
+    assert_eq!(
+        (text_of(&first), &first["status"]["state"]),
+        (json!("1 a\n"), &json!("TASK_STATE_COMPLETED")),
+        "{first}"
+    );
     let context = &first["contextId"];
-    assert_eq!(said(&say(Some(context), "b").await), "2 b\n", "the same process");
-    let other = say(None, "c").await;
-    assert_eq!(said(&other), "1 c\n", "another context has its own");
-    // There is no place for a third.
+    assert_eq!(text_of(&send(Some(context), "b").await), "2 b\n", "the same process");
+    let other = send(None, "c").await;
+    assert_eq!(text_of(&other), "1 c\n", "another context has its own process");
+    // A third session exceeds the limit.
     let busy = call(&server, "counter", "SendMessage", json!({"message": message("d")})).await;
     assert_eq!(busy["error"]["code"], -32000, "{busy}");
-    // When a session has ended the context goes on with another.
+    // After the end of its session, the context continues with a new one.
     let sessions: Value = server.get("/api/sessions").await.json().await.unwrap();
     assert_eq!(sessions["count"], 2, "{sessions}");
     for session in sessions["sessions"].as_array().unwrap() {
@@ -189,17 +193,17 @@ async fn a_context_is_a_session_with_an_interactive_agent() {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    assert_eq!(said(&say(Some(context), "e").await), "1 e\n");
+    assert_eq!(text_of(&send(Some(context), "e").await), "1 e\n");
 }
 
 #[tokio::test]
-async fn files_go_both_ways() {
+async fn files_are_sent_and_received() {
     // A2A-1, A2A-3
     let script = "cat \\\"$ADJUTANT_FILES\\\"/in.txt > $0/out.txt; head -c 2000000 /dev/zero > $0/large.bin; echo made";
     let agent = format!(
         "[[agents]]\nid = \"maker\"\nexecutable_path = \"sh\"\nargs = [\"-c\", \"{script}\", \"{{{{output_dir}}}}\"]\n"
     );
-    let home = home().configured(&agent);
+    let home = home().with_config(&agent);
     let server = home.serve();
     let mut sent = message("make it");
     let file = json!({"raw": STANDARD.encode("content"), "filename": "in.txt", "mediaType": "text/plain"});

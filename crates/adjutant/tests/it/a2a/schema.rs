@@ -1,6 +1,6 @@
-//! The messages of both versions as tables (`schema/*.txt`: a name, a number and a kind a field; `*` many, `!` required),
-//! and what follows from them: protobuf to JSON and back, and whether JSON holds nothing but what it may. Written apart from
-//! the product, so that an error there is not made here again.
+//! The messages of both versions as tables (`schema/*.txt`). Each field has a name, a number and a type, with `*` for
+//! repeated and `!` for required fields. Converts between protobuf and JSON, and validates JSON. Independent of the product,
+//! so that it does not repeat an error of the product.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-/// Every message of one version.
+/// All messages of one version.
 pub(super) struct Schema {
     messages: BTreeMap<&'static str, Vec<Field>>,
     enums: BTreeMap<&'static str, BTreeMap<&'static str, i64>>,
@@ -54,17 +54,17 @@ impl Schema {
     }
 
     fn fields(&self, message: &str) -> &[Field] {
-        self.messages.get(message).unwrap_or_else(|| panic!("there is no message {message}"))
+        self.messages.get(message).unwrap_or_else(|| panic!("unknown message {message}"))
     }
 
-    /// What is wrong with this JSON as this message; nothing where it may be sent.
-    pub(super) fn faults(&self, message: &str, value: &Value) -> Vec<String> {
-        let mut faults = Vec::new();
-        self.check(message, value, message, &mut faults);
-        faults
+    /// Returns the violations of the schema of this message. The list is empty if the JSON is valid.
+    pub(super) fn violations(&self, message: &str, value: &Value) -> Vec<String> {
+        let mut violations = Vec::new();
+        self.check(message, value, message, &mut violations);
+        violations
     }
 
-    fn check(&self, kind: &str, value: &Value, at: &str, faults: &mut Vec<String>) {
+    fn check(&self, kind: &str, value: &Value, at: &str, violations: &mut Vec<String>) {
         let fits = match kind {
             "string" => value.is_string(),
             "bytes" => value.as_str().is_some_and(|text| STANDARD.decode(text).is_ok()),
@@ -81,37 +81,37 @@ impl Schema {
             _ => value.is_object(),
         };
         if !fits {
-            faults.push(format!("{at} is no {kind}: {value}"));
+            violations.push(format!("{at} is no {kind}: {value}"));
         } else if let Some(fields) = self.messages.get(kind) {
             let object = value.as_object().unwrap();
             for (name, inner) in object {
                 let at = format!("{at}.{name}");
                 match fields.iter().find(|field| field.name == name) {
-                    Some(field) => self.check_field(field, inner, &at, faults),
-                    None => faults.push(format!("{at} is not known")),
+                    Some(field) => self.check_field(field, inner, &at, violations),
+                    None => violations.push(format!("{at} is not known")),
                 }
             }
             for field in fields.iter().filter(|field| field.required && !object.contains_key(field.name)) {
-                faults.push(format!("{at}.{} is missing", field.name));
+                violations.push(format!("{at}.{} is missing", field.name));
             }
         }
     }
 
-    fn check_field(&self, field: &Field, value: &Value, at: &str, faults: &mut Vec<String>) {
-        if let Some(kind) = field.map() {
+    fn check_field(&self, field: &Field, value: &Value, at: &str, violations: &mut Vec<String>) {
+        if let Some(kind) = field.map_values() {
             match value.as_object() {
                 Some(map) => {
-                    map.iter().for_each(|(key, value)| self.check(kind, value, &format!("{at}.{key}"), faults))
+                    map.iter().for_each(|(key, value)| self.check(kind, value, &format!("{at}.{key}"), violations))
                 }
-                None => faults.push(format!("{at} is no map: {value}")),
+                None => violations.push(format!("{at} is no map: {value}")),
             }
         } else if field.many {
             match value.as_array() {
-                Some(values) => values.iter().for_each(|value| self.check(field.kind, value, at, faults)),
-                None => faults.push(format!("{at} is no list: {value}")),
+                Some(values) => values.iter().for_each(|value| self.check(field.kind, value, at, violations)),
+                None => violations.push(format!("{at} is no list: {value}")),
             }
         } else {
-            self.check(field.kind, value, at, faults);
+            self.check(field.kind, value, at, violations);
         }
     }
 
@@ -120,64 +120,64 @@ impl Schema {
         for (name, value) in value.as_object().unwrap_or_else(|| panic!("{message}: {value}")) {
             let field = self.fields(message).iter().find(|field| field.name == name);
             let field = field.unwrap_or_else(|| panic!("{message} has no {name}"));
-            if let Some(kind) = field.map() {
+            if let Some(kind) = field.map_values() {
                 for (key, value) in value.as_object().unwrap() {
                     let mut entry = Vec::new();
-                    self.put(&mut entry, 1, "string", &json!(key));
-                    self.put(&mut entry, 2, kind, value);
-                    lengthy(&mut bytes, field.number, &entry);
+                    self.encode_field(&mut entry, 1, "string", &json!(key));
+                    self.encode_field(&mut entry, 2, kind, value);
+                    bytes_field(&mut bytes, field.number, &entry);
                 }
             } else if field.many {
                 value
                     .as_array()
                     .unwrap()
                     .iter()
-                    .for_each(|value| self.put(&mut bytes, field.number, field.kind, value));
+                    .for_each(|value| self.encode_field(&mut bytes, field.number, field.kind, value));
             } else {
-                self.put(&mut bytes, field.number, field.kind, value);
+                self.encode_field(&mut bytes, field.number, field.kind, value);
             }
         }
         bytes
     }
 
-    fn put(&self, bytes: &mut Vec<u8>, number: u64, kind: &str, value: &Value) {
+    fn encode_field(&self, bytes: &mut Vec<u8>, number: u64, kind: &str, value: &Value) {
         match kind {
-            "string" => lengthy(bytes, number, value.as_str().unwrap().as_bytes()),
-            "bytes" => lengthy(bytes, number, &STANDARD.decode(value.as_str().unwrap()).unwrap()),
+            "string" => bytes_field(bytes, number, value.as_str().unwrap().as_bytes()),
+            "bytes" => bytes_field(bytes, number, &STANDARD.decode(value.as_str().unwrap()).unwrap()),
             "bool" => varint_field(bytes, number, u64::from(value.as_bool().unwrap())),
             "int32" => varint_field(bytes, number, value.as_i64().unwrap() as u64),
-            "Struct" => lengthy(bytes, number, &encode_struct(value)),
-            "Value" => lengthy(bytes, number, &encode_value(value)),
-            "Timestamp" => lengthy(bytes, number, &encode_time(value)),
+            "Struct" => bytes_field(bytes, number, &encode_struct(value)),
+            "Value" => bytes_field(bytes, number, &encode_value(value)),
+            "Timestamp" => bytes_field(bytes, number, &encode_time(value)),
             kind if self.enums.contains_key(kind) => {
                 varint_field(bytes, number, self.enums[kind][value.as_str().unwrap()] as u64);
             }
-            kind => lengthy(bytes, number, &self.encode(kind, value)),
+            kind => bytes_field(bytes, number, &self.encode(kind, value)),
         }
     }
 
     pub(super) fn decode(&self, message: &str, bytes: &[u8]) -> Value {
         let mut object = Map::new();
-        for (number, wire) in wires(bytes) {
+        for (number, wire) in decode_fields(bytes) {
             let field = self.fields(message).iter().find(|field| field.number == number);
             let field = field.unwrap_or_else(|| panic!("{message} has no field {number}"));
-            if let Some(kind) = field.map() {
-                let parts = wires(wire.bytes());
+            if let Some(kind) = field.map_values() {
+                let parts = decode_fields(wire.bytes());
                 let find = |number| parts.iter().find(|(n, _)| *n == number).map(|(_, wire)| wire);
-                let key = find(1).map_or(json!(""), |wire| self.take("string", wire));
-                let value = find(2).map_or_else(|| json!({}), |wire| self.take(kind, wire));
+                let key = find(1).map_or(json!(""), |wire| self.decode_field("string", wire));
+                let value = find(2).map_or_else(|| json!({}), |wire| self.decode_field(kind, wire));
                 let map = object.entry(field.name).or_insert_with(|| json!({}));
                 map.as_object_mut().unwrap().insert(key.as_str().unwrap().to_owned(), value);
                 continue;
             }
-            let value = self.take(field.kind, &wire);
+            let value = self.decode_field(field.kind, &wire);
             if field.many {
                 object.entry(field.name).or_insert_with(|| json!([])).as_array_mut().unwrap().push(value);
             } else {
                 object.insert(field.name.to_owned(), value);
             }
         }
-        // What has no value of its own is not sent, and is there all the same.
+        // Protobuf omits default values. Required fields have them anyway.
         for field in self.fields(message).iter().filter(|field| field.required) {
             let value = match field.kind {
                 _ if field.many => json!([]),
@@ -190,7 +190,7 @@ impl Schema {
         Value::Object(object)
     }
 
-    fn take(&self, kind: &str, wire: &Wire<'_>) -> Value {
+    fn decode_field(&self, kind: &str, wire: &WireValue<'_>) -> Value {
         match kind {
             "string" => json!(std::str::from_utf8(wire.bytes()).unwrap()),
             "bytes" => json!(STANDARD.encode(wire.bytes())),
@@ -219,20 +219,20 @@ impl Field {
         Self { name, number: number.parse().unwrap(), kind, many, required }
     }
 
-    /// The kind of the values, where it is a map.
-    fn map(&self) -> Option<&'static str> {
+    /// Returns the type of the values if the field is a map.
+    fn map_values(&self) -> Option<&'static str> {
         self.kind.strip_prefix("map<string,")?.strip_suffix('>')
     }
 }
 
-/// A field as it travels.
-enum Wire<'a> {
+/// The encoded value of a field.
+enum WireValue<'a> {
     Varint(u64),
     Fixed(u64),
     Bytes(&'a [u8]),
 }
 
-impl<'a> Wire<'a> {
+impl<'a> WireValue<'a> {
     fn bytes(&self) -> &'a [u8] {
         match self {
             Self::Bytes(bytes) => bytes,
@@ -248,22 +248,22 @@ impl<'a> Wire<'a> {
     }
 }
 
-fn wires(mut bytes: &[u8]) -> Vec<(u64, Wire<'_>)> {
+fn decode_fields(mut bytes: &[u8]) -> Vec<(u64, WireValue<'_>)> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {
         let key = take_varint(&mut bytes);
         let wire = match key & 7 {
-            0 => Wire::Varint(take_varint(&mut bytes)),
+            0 => WireValue::Varint(take_varint(&mut bytes)),
             1 => {
                 let (number, rest) = bytes.split_at(8);
                 bytes = rest;
-                Wire::Fixed(u64::from_le_bytes(number.try_into().unwrap()))
+                WireValue::Fixed(u64::from_le_bytes(number.try_into().unwrap()))
             }
             2 => {
                 let length = take_varint(&mut bytes) as usize;
                 let (inner, rest) = bytes.split_at(length);
                 bytes = rest;
-                Wire::Bytes(inner)
+                WireValue::Bytes(inner)
             }
             other => panic!("wire type {other}"),
         };
@@ -299,7 +299,7 @@ fn varint_field(bytes: &mut Vec<u8>, number: u64, value: u64) {
     varint(bytes, value);
 }
 
-fn lengthy(bytes: &mut Vec<u8>, number: u64, inner: &[u8]) {
+fn bytes_field(bytes: &mut Vec<u8>, number: u64, inner: &[u8]) {
     varint(bytes, number << 3 | 2);
     varint(bytes, inner.len() as u64);
     bytes.extend_from_slice(inner);
@@ -309,9 +309,9 @@ fn encode_struct(value: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (key, value) in value.as_object().unwrap() {
         let mut entry = Vec::new();
-        lengthy(&mut entry, 1, key.as_bytes());
-        lengthy(&mut entry, 2, &encode_value(value));
-        lengthy(&mut bytes, 1, &entry);
+        bytes_field(&mut entry, 1, key.as_bytes());
+        bytes_field(&mut entry, 2, &encode_value(value));
+        bytes_field(&mut bytes, 1, &entry);
     }
     bytes
 }
@@ -324,13 +324,13 @@ fn encode_value(value: &Value) -> Vec<u8> {
             varint(&mut bytes, 2 << 3 | 1);
             bytes.extend_from_slice(&number.as_f64().unwrap().to_le_bytes());
         }
-        Value::String(text) => lengthy(&mut bytes, 3, text.as_bytes()),
+        Value::String(text) => bytes_field(&mut bytes, 3, text.as_bytes()),
         Value::Bool(is) => varint_field(&mut bytes, 4, u64::from(*is)),
-        Value::Object(_) => lengthy(&mut bytes, 5, &encode_struct(value)),
+        Value::Object(_) => bytes_field(&mut bytes, 5, &encode_struct(value)),
         Value::Array(values) => {
             let mut list = Vec::new();
-            values.iter().for_each(|value| lengthy(&mut list, 1, &encode_value(value)));
-            lengthy(&mut bytes, 6, &list);
+            values.iter().for_each(|value| bytes_field(&mut list, 1, &encode_value(value)));
+            bytes_field(&mut bytes, 6, &list);
         }
     }
     bytes
@@ -338,8 +338,8 @@ fn encode_value(value: &Value) -> Vec<u8> {
 
 fn decode_struct(bytes: &[u8]) -> Value {
     let mut object = Map::new();
-    for (_, entry) in wires(bytes) {
-        let parts = wires(entry.bytes());
+    for (_, entry) in decode_fields(bytes) {
+        let parts = decode_fields(entry.bytes());
         let find = |number| parts.iter().find(|(n, _)| *n == number).map(|(_, wire)| wire.bytes());
         let key = String::from_utf8(find(1).unwrap_or_default().to_vec()).unwrap();
         object.insert(key, decode_value(find(2).unwrap_or_default()));
@@ -348,21 +348,21 @@ fn decode_struct(bytes: &[u8]) -> Value {
 }
 
 fn decode_value(bytes: &[u8]) -> Value {
-    let fields = wires(bytes);
+    let fields = decode_fields(bytes);
     let Some((number, wire)) = fields.last() else { return Value::Null };
     match number {
         1 => Value::Null,
-        2 => number_of(f64::from_bits(wire.number())),
+        2 => json_number(f64::from_bits(wire.number())),
         3 => json!(std::str::from_utf8(wire.bytes()).unwrap()),
         4 => json!(wire.number() != 0),
         5 => decode_struct(wire.bytes()),
-        6 => Value::Array(wires(wire.bytes()).iter().map(|(_, wire)| decode_value(wire.bytes())).collect()),
+        6 => Value::Array(decode_fields(wire.bytes()).iter().map(|(_, wire)| decode_value(wire.bytes())).collect()),
         other => panic!("a Value has no field {other}"),
     }
 }
 
-/// A number as JSON writes it: 42, not 42.0.
-fn number_of(number: f64) -> Value {
+/// Returns a JSON number without a fraction if it is whole: 42, not 42.0.
+fn json_number(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() < 1e15 { json!(number as i64) } else { json!(number) }
 }
 
@@ -375,13 +375,13 @@ fn encode_time(value: &Value) -> Vec<u8> {
 }
 
 fn decode_time(bytes: &[u8]) -> Value {
-    let fields = wires(bytes);
+    let fields = decode_fields(bytes);
     let find = |number| fields.iter().find(|(n, _)| *n == number).map_or(0, |(_, wire)| wire.number() as i64);
     json!(jiff::Timestamp::new(find(1), find(2) as i32).unwrap().to_string())
 }
 
 #[test]
-fn protobuf_and_json_say_the_same() {
+fn protobuf_round_trips_and_violations_are_found() {
     let task = json!({
         "id": "a", "contextId": "c", "metadata": {"x": [1, null, true, {"y": "z"}, -2.5]},
         "status": {"state": "TASK_STATE_WORKING", "timestamp": "2026-01-02T03:04:05.678Z"},
@@ -389,11 +389,11 @@ fn protobuf_and_json_say_the_same() {
     });
     let bytes = v1().encode("Task", &task);
     assert_eq!(v1().decode("Task", &bytes), task);
-    assert_eq!(v1().faults("Task", &task), Vec::<String>::new());
+    assert_eq!(v1().violations("Task", &task), Vec::<String>::new());
     let wrong = json!({"id": 1, "status": {"state": "working"}, "kind": "task"});
     assert_eq!(
-        v1().faults("Task", &wrong),
+        v1().violations("Task", &wrong),
         ["Task.id is no string: 1", "Task.status.state is no TaskState: \"working\"", "Task.kind is not known",]
     );
-    assert_eq!(v1().faults("Task", &json!({"id": "a"})), ["Task.status is missing"]);
+    assert_eq!(v1().violations("Task", &json!({"id": "a"})), ["Task.status is missing"]);
 }

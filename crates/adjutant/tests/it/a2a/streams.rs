@@ -1,34 +1,36 @@
-//! Whoever follows a task is told of everything that happens to it, once, in order, to its end, however many others follow it
-//! and whoever goes away (A2A-1).
+//! Every subscriber of a task receives all of its events once, in order and to the end, independent of other subscribers
+//! (A2A-1).
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::speak::{Speaker, Stream, Version, WAYS, Way};
+use super::client::{A2aClient, PROTOCOLS, Protocol, Stream, Version};
 use super::{Conformance, message, state};
 
-/// The state that an event tells of.
-fn told(event: &Value) -> Option<&str> {
-    let of = if event["task"].is_object() { &event["task"] } else { &event["statusUpdate"] };
-    of.is_object().then(|| state(of))
+/// Returns the state in an event.
+fn event_state(event: &Value) -> Option<&str> {
+    let object = if event["task"].is_object() { &event["task"] } else { &event["statusUpdate"] };
+    object.is_object().then(|| state(object))
 }
 
 fn is_final(state: &str) -> bool {
     ["COMPLETED", "FAILED", "CANCELED", "REJECTED"].contains(&state)
 }
 
-/// Begins a task and does not wait for it.
-async fn begin(speaker: &Speaker, way: Way, kind: &str) -> String {
+/// Starts a task without waiting for it.
+async fn start(client: &A2aClient, protocol: Protocol, kind: &str) -> String {
     let params = json!({"message": message(kind, "go"), "configuration": {"returnImmediately": true}});
-    let begun = speaker.ask(way, "SendMessage", params).await.unwrap();
-    assert!(!is_final(state(&begun["task"])), "{way:?}: {begun}");
-    begun["task"]["id"].as_str().unwrap().to_owned()
+    let initial = client.call(protocol, "SendMessage", params).await.unwrap();
+    assert!(!is_final(state(&initial["task"])), "{protocol:?}: {initial}");
+    initial["task"]["id"].as_str().unwrap().to_owned()
 }
 
-async fn ask_something(speaker: &Speaker, way: Way) -> String {
-    let asked = speaker.ask(way, "SendMessage", json!({"message": message("tck-input-required", "go")})).await.unwrap();
-    assert_eq!(state(&asked["task"]), "INPUT_REQUIRED", "{way:?}: {asked}");
+/// Creates a task that requires input.
+async fn start_question(client: &A2aClient, protocol: Protocol) -> String {
+    let asked =
+        client.call(protocol, "SendMessage", json!({"message": message("tck-input-required", "go")})).await.unwrap();
+    assert_eq!(state(&asked["task"]), "INPUT_REQUIRED", "{protocol:?}: {asked}");
     asked["task"]["id"].as_str().unwrap().to_owned()
 }
 
@@ -38,7 +40,7 @@ fn answer_to(task: &str) -> Value {
     json!({"message": message})
 }
 
-async fn rest(mut stream: Stream) -> Vec<Value> {
+async fn remaining_events(mut stream: Stream) -> Vec<Value> {
     let all = async {
         let mut events = Vec::new();
         while let Some(event) = stream.next().await.unwrap() {
@@ -49,100 +51,101 @@ async fn rest(mut stream: Stream) -> Vec<Value> {
     tokio::time::timeout(Duration::from_secs(20), all).await.unwrap()
 }
 
-/// The pieces of artifacts, as text.
-fn pieces(events: &[Value]) -> Vec<&str> {
+/// Returns the texts of all artifact updates.
+fn chunks(events: &[Value]) -> Vec<&str> {
     let texts = events.iter().filter_map(|event| event["artifactUpdate"]["artifact"]["parts"][0]["text"].as_str());
     texts.filter(|text| !text.is_empty()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_task_that_runs_is_followed_to_its_end() {
+async fn a_subscription_to_a_running_task_ends_with_the_task() {
     // A2A-1
     let server = Conformance::start().await;
-    let speaker = server.speaker();
-    for way in WAYS {
-        let task = begin(&speaker, way, "tck-slow-chunks").await;
-        let events = rest(speaker.follow(way, "SubscribeToTask", json!({"id": task})).await.unwrap()).await;
-        assert_eq!(events[0]["task"]["id"], task, "{way:?}: {events:?}");
-        assert_eq!(events.last().and_then(told), Some("COMPLETED"), "{way:?}: {events:?}");
-        assert!(pieces(&events).contains(&"two"), "{way:?}: {events:?}");
-        // What was said before is in the first event or comes again, but not both.
+    let client = server.client();
+    for protocol in PROTOCOLS {
+        let task = start(&client, protocol, "tck-slow-chunks").await;
+        let events =
+            remaining_events(client.stream(protocol, "SubscribeToTask", json!({"id": task})).await.unwrap()).await;
+        assert_eq!(events[0]["task"]["id"], task, "{protocol:?}: {events:?}");
+        assert_eq!(events.last().and_then(event_state), Some("COMPLETED"), "{protocol:?}: {events:?}");
+        assert!(chunks(&events).contains(&"two"), "{protocol:?}: {events:?}");
+        // Earlier output is in the first event or in an update, but not in both.
         let before = events[0]["task"]["artifacts"].to_string().contains("one ");
-        assert_eq!(pieces(&events).contains(&"one "), !before, "{way:?}: {events:?}");
+        assert_eq!(chunks(&events).contains(&"one "), !before, "{protocol:?}: {events:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_task_that_asks_is_followed_until_it_was_answered_and_has_ended() {
+async fn a_subscription_continues_after_input_was_required() {
     // A2A-1
     let server = Conformance::start().await;
-    let speaker = server.speaker();
-    for way in WAYS {
-        let task = ask_something(&speaker, way).await;
-        let mut stream = speaker.follow(way, "SubscribeToTask", json!({"id": task})).await.unwrap();
-        assert_eq!(told(&stream.expect().await), Some("INPUT_REQUIRED"), "{way:?}");
-        let answered = speaker.ask(way, "SendMessage", answer_to(&task)).await.unwrap();
-        assert_eq!((&answered["task"]["id"], state(&answered["task"])), (&json!(task), "COMPLETED"), "{way:?}");
-        let events = rest(stream).await;
-        assert_eq!(events.last().and_then(told), Some("COMPLETED"), "{way:?}: {events:?}");
+    let client = server.client();
+    for protocol in PROTOCOLS {
+        let task = start_question(&client, protocol).await;
+        let mut stream = client.stream(protocol, "SubscribeToTask", json!({"id": task})).await.unwrap();
+        assert_eq!(event_state(&stream.expect().await), Some("INPUT_REQUIRED"), "{protocol:?}");
+        let answered = client.call(protocol, "SendMessage", answer_to(&task)).await.unwrap();
+        assert_eq!((&answered["task"]["id"], state(&answered["task"])), (&json!(task), "COMPLETED"), "{protocol:?}");
+        let events = remaining_events(stream).await;
+        assert_eq!(events.last().and_then(event_state), Some("COMPLETED"), "{protocol:?}: {events:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_who_follow_hear_the_same_also_when_one_goes_away() {
+async fn all_subscribers_receive_the_same_events() {
     // A2A-1
     let server = Conformance::start().await;
-    let speaker = server.speaker();
-    for way in WAYS {
-        let task = ask_something(&speaker, way).await;
-        let follow = || speaker.follow(way, "SubscribeToTask", json!({"id": task}));
+    let client = server.client();
+    for protocol in PROTOCOLS {
+        let task = start_question(&client, protocol).await;
+        let follow = || client.stream(protocol, "SubscribeToTask", json!({"id": task}));
         let mut first = follow().await.unwrap();
         let mut second = follow().await.unwrap();
         let mut third = follow().await.unwrap();
-        let begun = [first.expect().await, second.expect().await];
-        assert_eq!(begun[0], begun[1], "{way:?}");
+        let initial = [first.expect().await, second.expect().await];
+        assert_eq!(initial[0], initial[1], "{protocol:?}");
         third.expect().await;
         drop(third);
-        speaker.ask(way, "SendMessage", answer_to(&task)).await.unwrap();
-        let first = rest(first).await;
-        let second = rest(second).await;
-        assert!(!first.is_empty(), "{way:?}");
-        assert_eq!(first, second, "{way:?}");
+        client.call(protocol, "SendMessage", answer_to(&task)).await.unwrap();
+        let first = remaining_events(first).await;
+        let second = remaining_events(second).await;
+        assert!(!first.is_empty(), "{protocol:?}");
+        assert_eq!(first, second, "{protocol:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_hangs_up_does_not_end_the_task() {
+async fn a_disconnected_client_does_not_end_the_task() {
     // A2A-1
     let server = Conformance::start().await;
-    let speaker = server.speaker();
-    for way in WAYS {
+    let client = server.client();
+    for protocol in PROTOCOLS {
         let params = json!({"message": message("tck-long-running", "go")});
-        let mut stream = speaker.follow(way, "SendStreamingMessage", params).await.unwrap();
+        let mut stream = client.stream(protocol, "SendStreamingMessage", params).await.unwrap();
         let task = stream.expect().await["task"]["id"].as_str().unwrap().to_owned();
         drop(stream);
-        let ended = ended(&speaker, way, &task).await;
-        assert_eq!(state(&ended), "COMPLETED", "{way:?}");
+        let ended = wait_for_end(&client, protocol, &task).await;
+        assert_eq!(state(&ended), "COMPLETED", "{protocol:?}");
     }
 }
 
-async fn ended(speaker: &Speaker, way: Way, task: &str) -> Value {
+async fn wait_for_end(client: &A2aClient, protocol: Protocol, task: &str) -> Value {
     for _ in 0..200 {
-        let found = speaker.ask(way, "GetTask", json!({"id": task})).await.unwrap();
+        let found = client.call(protocol, "GetTask", json!({"id": task})).await.unwrap();
         if is_final(state(&found)) {
             return found;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("{way:?}: {task} does not end");
+    panic!("{protocol:?}: {task} does not end");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn states_never_go_back_and_the_last_event_tells_the_end() {
+async fn states_progress_and_the_last_event_has_the_final_state() {
     // A2A-1
     let server = Conformance::start().await;
-    let speaker = server.speaker();
-    for way in WAYS {
+    let client = server.client();
+    for protocol in PROTOCOLS {
         for (kind, last) in [
             ("tck-stream-ordering-001", "COMPLETED"),
             ("tck-stream-002", "COMPLETED"),
@@ -152,78 +155,78 @@ async fn states_never_go_back_and_the_last_event_tells_the_end() {
             ("tck-input-required", "INPUT_REQUIRED"),
         ] {
             let params = json!({"message": message(kind, "go")});
-            let events = rest(speaker.follow(way, "SendStreamingMessage", params).await.unwrap()).await;
-            let states: Vec<_> = events.iter().filter_map(told).collect();
+            let events = remaining_events(client.stream(protocol, "SendStreamingMessage", params).await.unwrap()).await;
+            let states: Vec<_> = events.iter().filter_map(event_state).collect();
             let rank = |state: &&str| match *state {
                 "SUBMITTED" => 0,
                 "WORKING" => 1,
                 _ => 2,
             };
-            assert!(states.is_sorted_by_key(rank), "{way:?} {kind}: {states:?}");
+            assert!(states.is_sorted_by_key(rank), "{protocol:?} {kind}: {states:?}");
             assert_eq!(
-                (events.last().and_then(told), &events[0]["task"].is_object()),
+                (events.last().and_then(event_state), &events[0]["task"].is_object()),
                 (Some(last), &true),
-                "{way:?} {kind}: {events:?}"
+                "{protocol:?} {kind}: {events:?}"
             );
-            if way.1 == Version::V03 {
+            if protocol.1 == Version::V03 {
                 let finals: Vec<_> = events
                     .iter()
                     .filter(|event| event["statusUpdate"].is_object())
                     .map(|event| &event["final"])
                     .collect();
                 let (last, before) = finals.split_last().unwrap();
-                assert!(*last == true && before.iter().all(|is| **is == false), "{way:?} {kind}: {finals:?}");
+                assert!(*last == true && before.iter().all(|is| **is == false), "{protocol:?} {kind}: {finals:?}");
             }
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_is_a_message_is_all_that_comes() {
+async fn a_direct_message_is_the_only_event() {
     // A2A-1
     let server = Conformance::start().await;
-    let speaker = server.speaker();
-    for way in WAYS {
+    let client = server.client();
+    for protocol in PROTOCOLS {
         let params = json!({"message": message("tck-message-response", "go")});
-        let events = rest(speaker.follow(way, "SendStreamingMessage", params).await.unwrap()).await;
-        assert_eq!(events.len(), 1, "{way:?}: {events:?}");
-        assert_eq!(events[0]["message"]["parts"][0]["text"], "Direct message response", "{way:?}");
-        assert_eq!(events[0]["message"]["role"], "ROLE_AGENT", "{way:?}");
+        let events = remaining_events(client.stream(protocol, "SendStreamingMessage", params).await.unwrap()).await;
+        assert_eq!(events.len(), 1, "{protocol:?}: {events:?}");
+        assert_eq!(events[0]["message"]["parts"][0]["text"], "Direct message response", "{protocol:?}");
+        assert_eq!(events[0]["message"]["role"], "ROLE_AGENT", "{protocol:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_comes_in_pieces_is_whole_in_the_task() {
+async fn chunks_are_joined_in_the_task() {
     // A2A-1
     let server = Conformance::start().await;
-    let speaker = server.speaker();
-    for way in WAYS {
+    let client = server.client();
+    for protocol in PROTOCOLS {
         let params = json!({"message": message("tck-stream-artifact-chunked", "go")});
-        let events = rest(speaker.follow(way, "SendStreamingMessage", params).await.unwrap()).await;
+        let events = remaining_events(client.stream(protocol, "SendStreamingMessage", params).await.unwrap()).await;
         let updates: Vec<_> =
             events.iter().map(|event| &event["artifactUpdate"]).filter(|update| update.is_object()).collect();
-        assert_eq!(pieces(&events).concat(), "chunk-1 chunk-2", "{way:?}: {events:?}");
-        assert_ne!(updates[0]["append"], true, "the first piece has nothing to go on from: {way:?}");
-        assert!(updates[1..].iter().all(|update| update["append"] == true), "{way:?}: {updates:?}");
-        assert_eq!(updates.iter().filter(|update| update["lastChunk"] == true).count(), 1, "{way:?}: {updates:?}");
+        assert_eq!(chunks(&events).concat(), "chunk-1 chunk-2", "{protocol:?}: {events:?}");
+        assert_ne!(updates[0]["append"], true, "the first chunk is not appended: {protocol:?}");
+        assert!(updates[1..].iter().all(|update| update["append"] == true), "{protocol:?}: {updates:?}");
+        assert_eq!(updates.iter().filter(|update| update["lastChunk"] == true).count(), 1, "{protocol:?}: {updates:?}");
         let task = events[0]["task"]["id"].clone();
-        let found = speaker.ask(way, "GetTask", json!({"id": task})).await.unwrap();
+        let found = client.call(protocol, "GetTask", json!({"id": task})).await.unwrap();
         let artifacts = found["artifacts"].as_array().unwrap();
         let texts: String =
             artifacts[0]["parts"].as_array().unwrap().iter().filter_map(|part| part["text"].as_str()).collect();
-        assert_eq!((artifacts.len(), texts.as_str()), (1, "chunk-1 chunk-2"), "{way:?}: {found}");
+        assert_eq!((artifacts.len(), texts.as_str()), (1, "chunk-1 chunk-2"), "{protocol:?}: {found}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_updates_all_arrive_once() {
+async fn a_thousand_updates_arrive_exactly_once() {
     // A2A-1
     let server = Conformance::start().await;
-    let speaker = server.speaker();
-    let wanted: Vec<_> = (1..=1000).map(|n| format!("{n}\n")).collect();
-    for way in WAYS {
+    let client = server.client();
+    let expected: Vec<_> = (1..=1000).map(|n| format!("{n}\n")).collect();
+    for protocol in PROTOCOLS {
         let params = json!({"message": message("tck-count-1000", "go")});
-        let events = rest(speaker.follow(way, "SendStreamingMessage", params).await.unwrap()).await;
-        assert_eq!(pieces(&events), wanted, "{way:?}");
+        let events = remaining_events(client.stream(protocol, "SendStreamingMessage", params).await.unwrap()).await;
+        assert_eq!(chunks(&events), expected, "{protocol:?}");
     }
 }

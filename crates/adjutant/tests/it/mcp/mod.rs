@@ -1,7 +1,7 @@
-//! The MCP door as its clients meet it, message by message; with clients that others wrote in `clients`.
+//! The MCP server, message by message. `clients` uses independent clients.
 
 mod clients;
-mod consent;
+mod confirmation;
 mod protocol;
 mod sessions;
 mod stdio;
@@ -13,12 +13,12 @@ use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use testkit::app::Server;
 
-/// Where `scripts/mcp-peers/setup` put the clients and servers of others.
+/// Returns the directory of the independent clients and servers that `scripts/mcp-peers/setup` installed.
 pub(crate) fn peers() -> PathBuf {
     let dir = std::env::var_os("ADJUTANT_TEST_MCP_PEERS").unwrap_or_else(|| {
         panic!(
-            "the clients and servers of others are not there: run scripts/mcp-peers/setup target/mcp-peers and set \
-             ADJUTANT_TEST_MCP_PEERS to the whole path of target/mcp-peers"
+            "the MCP clients and servers are not installed: run scripts/mcp-peers/setup target/mcp-peers and set \
+             ADJUTANT_TEST_MCP_PEERS to the absolute path of target/mcp-peers"
         )
     });
     dir.into()
@@ -27,29 +27,29 @@ pub(crate) fn peers() -> PathBuf {
 const MODERN: &str = "2026-07-28";
 const LEGACY: &str = "2025-11-25";
 
-/// A client, as far as the server can tell.
+/// An MCP client.
 struct Client<'a> {
     server: &'a Server,
     token: Option<String>,
-    /// Of a client of the older revisions.
+    /// The session id of a legacy client.
     session: Option<String>,
-    can_ask: bool,
+    can_elicit: bool,
     last_id: AtomicU64,
 }
 
 impl<'a> Client<'a> {
     fn modern(server: &'a Server, token: Option<&str>) -> Self {
-        Self { server, token: token.map(str::to_owned), session: None, can_ask: true, last_id: AtomicU64::new(0) }
+        Self { server, token: token.map(str::to_owned), session: None, can_elicit: true, last_id: AtomicU64::new(0) }
     }
 
-    /// One that has shaken hands.
+    /// Connects a legacy client and initializes its session.
     async fn legacy(server: &'a Server, token: Option<&str>) -> Self {
-        Self::legacy_that(true, server, token).await
+        Self::legacy_with(true, server, token).await
     }
 
-    async fn legacy_that(can_ask: bool, server: &'a Server, token: Option<&str>) -> Self {
+    async fn legacy_with(can_elicit: bool, server: &'a Server, token: Option<&str>) -> Self {
         let mut client =
-            Self { server, token: token.map(str::to_owned), session: None, can_ask, last_id: AtomicU64::new(0) };
+            Self { server, token: token.map(str::to_owned), session: None, can_elicit, last_id: AtomicU64::new(0) };
         let capabilities = client.capabilities();
         let about = json!({"name": "it", "version": "1"});
         let params = json!({"protocolVersion": LEGACY, "capabilities": capabilities, "clientInfo": about});
@@ -57,15 +57,15 @@ impl<'a> Client<'a> {
         let answer = client.request(Method::POST).json(&hello).send().await.unwrap();
         assert_eq!(answer.status(), 200);
         client.session = Some(answer.headers()["mcp-session-id"].to_str().unwrap().to_owned());
-        let said = Messages::of(answer).next().await.unwrap();
-        assert_eq!(said["result"]["protocolVersion"], LEGACY);
-        assert_eq!(said["result"]["serverInfo"]["name"], "adjutant");
-        client.tell(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+        let reply = Messages::new(answer).next().await.unwrap();
+        assert_eq!(reply["result"]["protocolVersion"], LEGACY);
+        assert_eq!(reply["result"]["serverInfo"]["name"], "adjutant");
+        client.notify(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
         client
     }
 
     fn capabilities(&self) -> Value {
-        if self.can_ask { json!({"elicitation": {}}) } else { json!({}) }
+        if self.can_elicit { json!({"elicitation": {}}) } else { json!({}) }
     }
 
     fn request(&self, method: Method) -> RequestBuilder {
@@ -79,8 +79,8 @@ impl<'a> Client<'a> {
         request
     }
 
-    /// A message of the older revisions that has no answer.
-    async fn tell(&self, message: Value) {
+    /// Sends a legacy message that has no response.
+    async fn notify(&self, message: Value) {
         assert_eq!(self.request(Method::POST).json(&message).send().await.unwrap().status(), 202);
     }
 
@@ -102,16 +102,16 @@ impl<'a> Client<'a> {
         request.json(&message).send().await.unwrap()
     }
 
-    /// The answer to a request, without its envelope.
-    async fn ask(&self, method: &str, params: Value) -> Value {
-        let mut messages = Messages::of(self.send(method, params).await);
+    /// Sends a request. Returns its result or its error.
+    async fn request_result(&self, method: &str, params: Value) -> Value {
+        let mut messages = Messages::new(self.send(method, params).await);
         let answer = messages.next().await.unwrap();
         assert!(answer["id"].is_u64(), "{answer}");
         if answer["error"].is_object() { answer["error"].clone() } else { answer["result"].clone() }
     }
 
     async fn call(&self, name: &str, arguments: Value) -> Value {
-        self.ask("tools/call", json!({"name": name, "arguments": arguments})).await
+        self.request_result("tools/call", json!({"name": name, "arguments": arguments})).await
     }
 
     async fn add(&self, title: &str) -> String {
@@ -126,21 +126,21 @@ impl<'a> Client<'a> {
     }
 }
 
-/// What a client that keeps nothing gets for one request.
-pub(crate) async fn ask(server: &Server, token: Option<&str>, method: &str, params: Value) -> Value {
-    Client::modern(server, token).ask(method, params).await
+/// Sends one request of a client without a session. Returns its result or its error.
+pub(crate) async fn request_result(server: &Server, token: Option<&str>, method: &str, params: Value) -> Value {
+    Client::modern(server, token).request_result(method, params).await
 }
 
-/// The code of a tool's failure.
+/// Returns the error code of a failed tool call.
 #[track_caller]
-fn code(result: &Value) -> &str {
+fn error_code(result: &Value) -> &str {
     assert_eq!(result["isError"], true, "{result}");
     let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
-    assert_eq!(text, result["structuredContent"], "text and data are the same");
+    assert_eq!(text, result["structuredContent"], "text and structured content are the same");
     result["structuredContent"]["error"]["code"].as_str().unwrap()
 }
 
-/// The messages of an answer, one at a time, whether it is a stream or whole.
+/// The messages of a response, which is a stream or a single document.
 struct Messages {
     answer: Response,
     is_stream: bool,
@@ -148,7 +148,7 @@ struct Messages {
 }
 
 impl Messages {
-    fn of(answer: Response) -> Self {
+    fn new(answer: Response) -> Self {
         let kind = answer.headers().get("content-type").map(|kind| kind.to_str().unwrap().to_owned());
         Self { answer, is_stream: kind.is_some_and(|kind| kind.starts_with("text/event-stream")), text: String::new() }
     }

@@ -1,21 +1,21 @@
-//! Requests and answers: what is called, what is refused, what is logged (TASK-1, TASK-3).
+//! Requests and responses: tool calls, rejected messages and log entries (TASK-1, TASK-3).
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Client, MODERN, code};
+use super::{Client, MODERN, error_code};
 use crate::{ALICE, home, home_with_auth, token};
 
 #[tokio::test]
-async fn tools_are_found_and_called_in_both_eras() {
+async fn tools_are_listed_and_called_in_both_eras() {
     // TASK-1, TASK-3
     let home = home();
     let server = home.serve();
-    let found = Client::modern(&server, None).ask("server/discover", json!({})).await;
+    let found = Client::modern(&server, None).request_result("server/discover", json!({})).await;
     let versions = found["supportedVersions"].as_array().unwrap();
     assert!(versions.contains(&json!(MODERN)) && versions.contains(&json!("2025-11-25")), "{found}");
     for client in [Client::modern(&server, None), Client::legacy(&server, None).await] {
-        let listed = client.ask("tools/list", json!({})).await;
+        let listed = client.request_result("tools/list", json!({})).await;
         let tools = listed["tools"].as_array().unwrap();
         let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
         assert_eq!(names[..3], ["add_task", "list_tasks", "complete_task"], "in a fixed order");
@@ -35,29 +35,32 @@ async fn tools_are_found_and_called_in_both_eras() {
 }
 
 #[tokio::test]
-async fn what_the_caller_does_wrong_is_an_answer_and_what_no_tool_can_answer_an_error() {
+async fn tool_failures_are_results_and_unknown_methods_are_errors() {
     // TASK-1
     let home = home();
     let server = home.serve();
     for client in [Client::modern(&server, None), Client::legacy(&server, None).await] {
-        assert_eq!(code(&client.call("add_task", json!({})).await), "VALIDATION_ERROR");
-        assert_eq!(code(&client.call("complete_task", json!({"task_id": "x"})).await), "VALIDATION_ERROR");
+        assert_eq!(error_code(&client.call("add_task", json!({})).await), "VALIDATION_ERROR");
+        assert_eq!(error_code(&client.call("complete_task", json!({"task_id": "x"})).await), "VALIDATION_ERROR");
         let missing = json!({"task_id": "01a1e165-d9c5-76fe-a95f-0986e08b32da"});
-        assert_eq!(code(&client.call("delete_task", missing).await), "NOT_FOUND");
+        assert_eq!(error_code(&client.call("delete_task", missing).await), "NOT_FOUND");
         assert_eq!(client.call("no_such_tool", json!({})).await["code"], -32602);
-        assert_eq!(client.ask("tools/call", json!({"name": "add_task", "arguments": "x"})).await["code"], -32602);
+        assert_eq!(
+            client.request_result("tools/call", json!({"name": "add_task", "arguments": "x"})).await["code"],
+            -32602
+        );
         for method in ["prompts/list", "resources/list", "resources/templates/list"] {
-            assert_eq!(client.ask(method, json!({})).await["code"], -32601, "{method}");
+            assert_eq!(client.request_result(method, json!({})).await["code"], -32601, "{method}");
         }
         let reference = json!({"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": ""}});
-        assert_eq!(client.ask("completion/complete", reference).await["code"], -32601);
+        assert_eq!(client.request_result("completion/complete", reference).await["code"], -32601);
     }
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_refused() {
+async fn invalid_messages_are_rejected() {
     // TASK-3
-    let home = home().configured("[server]\nmax_body_bytes = 4096\n");
+    let home = home().with_config("[server]\nmax_body_bytes = 4096\n");
     let server = home.serve();
     let client = Client::modern(&server, None);
     let post = async |body: String| {
@@ -73,10 +76,10 @@ async fn what_is_no_message_is_refused() {
         assert_eq!((answered, &problem["error"]["code"]), (status, &json!(code)), "{body}: {problem}");
     }
     assert_eq!(post("x".repeat(5000)).await.0, 413);
-    let foreign = client.request(Method::POST).header("origin", "http://evil.example").body("{}");
-    assert_eq!(foreign.send().await.unwrap().status(), 403);
+    let cross_origin = client.request(Method::POST).header("origin", "http://evil.example").body("{}");
+    assert_eq!(cross_origin.send().await.unwrap().status(), 403);
     assert_eq!(client.request(Method::PUT).send().await.unwrap().status(), 405);
-    // Headers that say something else than the body.
+    // Headers that contradict the body.
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {
         "io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -89,7 +92,7 @@ async fn what_is_no_message_is_refused() {
 }
 
 #[tokio::test]
-async fn the_user_is_the_tokens_whatever_the_arguments_say() {
+async fn the_token_determines_the_user() {
     // AGENT-3, OPS-3
     let home = home_with_auth();
     let server = home.serve();
@@ -108,13 +111,13 @@ async fn the_user_is_the_tokens_whatever_the_arguments_say() {
     for tool in ["complete_task", "delete_task", "update_task"] {
         let arguments = json!({"task_id": secret, "user_id": ALICE, "title": "mine"});
         let arguments = if tool == "update_task" { arguments } else { json!({"task_id": secret, "user_id": ALICE}) };
-        assert_eq!(code(&bob.call(tool, arguments).await), "NOT_FOUND", "{tool}");
+        assert_eq!(error_code(&bob.call(tool, arguments).await), "NOT_FOUND", "{tool}");
     }
 }
 
 #[tokio::test]
-async fn calls_are_logged_under_their_request_and_without_secrets() {
-    // OPS-1, SUP-9
+async fn calls_are_logged_with_their_request_id_and_without_secrets() {
+    // AGENT-5, OPS-1, SUP-9
     let home = home();
     let server = home.serve();
     let key = format!("sk-ant-api03-{}", "aB3".repeat(30));
@@ -122,7 +125,7 @@ async fn calls_are_logged_under_their_request_and_without_secrets() {
         let params = json!({"name": "add_task", "arguments": {"title": "renew", "description": key}});
         let answer = client.send("tools/call", params).await;
         let id = answer.headers()["x-request-id"].to_str().unwrap().to_owned();
-        super::Messages::of(answer).next().await.unwrap();
+        super::Messages::new(answer).next().await.unwrap();
         let entry = async |event: &str| loop {
             if let Some(entry) = server.log().into_iter().find(|e| e["event"] == event && e["request_id"] == id) {
                 return entry;
@@ -142,36 +145,36 @@ async fn calls_are_logged_under_their_request_and_without_secrets() {
 }
 
 #[tokio::test]
-async fn the_tools_can_have_the_other_names() {
+async fn tools_can_use_the_todo_names() {
     // TASK-2
-    let home = home().configured("[tasks]\ntool_names = \"todo\"\n");
+    let home = home().with_config("[tasks]\ntool_names = \"todo\"\n");
     let server = home.serve();
-    let client = Client { can_ask: false, ..Client::modern(&server, None) };
-    let listed = client.ask("tools/list", json!({})).await;
+    let client = Client { can_elicit: false, ..Client::modern(&server, None) };
+    let listed = client.request_result("tools/list", json!({})).await;
     let names: Vec<_> = listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
     assert!(names.contains(&json!("create_todo")) && !names.contains(&json!("add_task")), "{names:?}");
     let added = client.call("create_todo", json!({"title": "milk"})).await;
     let id = &added["structuredContent"]["task_id"];
     let refused = client.call("delete_todo", json!({"todo_id": id, "confirmation": false})).await;
-    assert_eq!(code(&refused), "CONFIRMATION_REQUIRED");
+    assert_eq!(error_code(&refused), "CONFIRMATION_REQUIRED");
     let deleted = client.call("delete_todo", json!({"todo_id": id, "confirmation": true})).await;
     assert_eq!(deleted["isError"], false, "{deleted}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_goes_away_is_an_answer_without_details() {
-    // OPS-2
-    let url = testkit::postgres::database().await.unwrap();
+async fn a_database_outage_is_reported_without_details() {
+    // OPS-2, RES-2
+    let url = testkit::postgres::create_database().await.unwrap();
     let (host, rest) = url.split_once('@').unwrap().1.split_once('/').unwrap();
-    let wire = testkit::proxy::Proxy::to(host).await;
-    let home = home().with("ADJUTANT_DATABASE__URL", &format!("postgres://adjutant@{}/{rest}", wire.address));
+    let proxy = testkit::proxy::TcpProxy::start(host).await;
+    let home = home().with_env("ADJUTANT_DATABASE__URL", &format!("postgres://adjutant@{}/{rest}", proxy.address));
     let server = home.serve();
     let client = Client::modern(&server, None);
     client.add("a").await;
-    wire.cut();
+    proxy.cut();
     let refused = client.call("add_task", json!({"title": "b"})).await;
-    assert_eq!(code(&refused), "UNAVAILABLE");
+    assert_eq!(error_code(&refused), "UNAVAILABLE");
     let message = refused["structuredContent"]["error"]["message"].as_str().unwrap();
     assert!(message.starts_with("The tasks cannot be reached") && !message.contains("postgres"), "{message}");
-    server.logged("error_occurred").await;
+    server.wait_for_event("error_occurred").await;
 }

@@ -1,4 +1,4 @@
-//! `adjutant mcp`: a line a message, with a server or without (TASK-3).
+//! `adjutant mcp`: one message per line, with and without a server (TASK-3).
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -11,7 +11,7 @@ use testkit::app::Home;
 use super::LEGACY;
 use crate::{ALICE, BOB, home, home_with_auth, token};
 
-/// The program, with both ends of its standard streams in our hands.
+/// The program with its standard streams.
 struct Program {
     child: Child,
     input: Option<ChildStdin>,
@@ -26,37 +26,37 @@ impl Program {
         Self { child, input, output }
     }
 
-    /// Shakes hands as a client that cannot ask.
-    fn greet(home: &Home, arguments: &[&str]) -> Self {
+    /// Starts the program and initializes it as a client without elicitation.
+    fn initialize(home: &Home, arguments: &[&str]) -> Self {
         let mut program = Self::start(home.command(&[&["mcp"], arguments].concat()));
         let params =
             json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}});
-        let hello = program.ask("initialize", params);
+        let hello = program.request("initialize", params);
         assert_eq!(hello["result"]["serverInfo"]["name"], "adjutant", "{hello}");
-        program.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
+        program.write_line(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
         program
     }
 
-    fn say(&mut self, line: &str) {
+    fn write_line(&mut self, line: &str) {
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    fn hear(&mut self) -> Value {
+    fn read_message(&mut self) -> Value {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
-        self.say(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string());
-        self.hear()
+    fn request(&mut self, method: &str, params: Value) -> Value {
+        self.write_line(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string());
+        self.read_message()
     }
 
     fn call(&mut self, name: &str, arguments: Value) -> Value {
-        self.ask("tools/call", json!({"name": name, "arguments": arguments}))["result"]["structuredContent"].clone()
+        self.request("tools/call", json!({"name": name, "arguments": arguments}))["result"]["structuredContent"].clone()
     }
 
-    /// Closes its input; what it still says, and its exit code.
+    /// Closes its input. Returns the remaining output and the exit code.
     fn finish(mut self) -> (String, i32) {
         drop(self.input.take());
         let mut rest = String::new();
@@ -66,15 +66,16 @@ impl Program {
 }
 
 #[test]
-fn without_a_server_it_works_on_the_data_directory() {
+fn without_a_server_the_data_directory_is_used() {
+    // TASK-3
     let home = home();
-    let mut program = Program::greet(&home, &[]);
+    let mut program = Program::initialize(&home, &[]);
     assert_eq!(program.call("add_task", json!({"title": "milk"}))["success"], true);
-    assert_eq!(program.finish(), (String::new(), 0), "the end of input is its end");
+    assert_eq!(program.finish(), (String::new(), 0), "the program ends with its input");
     assert!(home.run(&["tasks", "list"]).ok().contains("milk"));
 
-    // With --user the tasks are that user's.
-    let mut program = Program::greet(&home, &["--user", ALICE]);
+    // `--user` selects the user.
+    let mut program = Program::initialize(&home, &["--user", ALICE]);
     assert_eq!(program.call("list_tasks", json!({}))["count"], 0);
     program.finish();
     let wrong = home.run(&["mcp", "--user", "me"]);
@@ -82,40 +83,40 @@ fn without_a_server_it_works_on_the_data_directory() {
 }
 
 #[test]
-fn a_signal_ends_it_too() {
+fn a_signal_ends_the_program() {
     for with_server in [false, true] {
         let home = home();
         let _server = with_server.then(|| home.serve());
-        let mut program = Program::greet(&home, &[]);
+        let mut program = Program::initialize(&home, &[]);
         kill(Pid::from_raw(i32::try_from(program.child.id()).unwrap()), Signal::SIGTERM).unwrap();
         assert_eq!(program.child.wait().unwrap().code(), Some(0), "with a server: {with_server}");
     }
 }
 
 #[test]
-fn with_a_server_it_goes_through_it() {
-    // OPS-3
+fn with_a_server_messages_are_forwarded() {
+    // OPS-3, TASK-3
     let home = home_with_auth();
     let _server = home.serve();
     let alice = token(&home, ALICE, &[]);
-    let mut by_token = Program::greet(&home, &["--token", &alice]);
-    let mut by_name = Program::greet(&home, &["--user", ALICE]);
-    let mut another = Program::greet(&home, &["--user", BOB]);
+    let mut by_token = Program::initialize(&home, &["--token", &alice]);
+    let mut by_name = Program::initialize(&home, &["--user", ALICE]);
+    let mut another = Program::initialize(&home, &["--user", BOB]);
     assert_eq!(by_token.call("add_task", json!({"title": "milk"}))["success"], true);
     assert_eq!(by_name.call("list_tasks", json!({}))["tasks"][0]["title"], "milk");
     assert_eq!(another.call("list_tasks", json!({}))["count"], 0);
     for program in [by_token, by_name, another] {
         assert_eq!(program.finish(), (String::new(), 0));
     }
-    // Without a token the server lets nobody in, and the client learns why.
-    let mut nobody = Program::start(home.command(&["mcp"]));
-    let refused = nobody.ask("initialize", json!({"protocolVersion": LEGACY}));
+    // Without a token the server rejects the client with a reason.
+    let mut anonymous = Program::start(home.command(&["mcp"]));
+    let refused = anonymous.request("initialize", json!({"protocolVersion": LEGACY}));
     assert_eq!(refused["error"]["message"], "a valid token is required", "{refused}");
     assert_eq!(home.run(&["mcp", "--user", ALICE, "--token", &alice]).code(), 2);
 }
 
 #[test]
-fn a_user_needs_a_token_where_the_server_wants_one() {
+fn the_user_flag_requires_the_secret_of_the_server() {
     let home = home();
     let server = home.serve();
     let refused = home.run(&["mcp", "--user", ALICE, "--server", &server.url]);
@@ -124,28 +125,28 @@ fn a_user_needs_a_token_where_the_server_wants_one() {
 }
 
 #[test]
-fn a_server_that_starts_anew_is_no_end() {
+fn a_restart_of_the_server_is_survived() {
     let home = home();
     let mut server = home.serve();
-    let mut program = Program::greet(&home, &[]);
+    let mut program = Program::initialize(&home, &[]);
     program.call("add_task", json!({"title": "milk"}));
     assert_eq!(server.stop(), 0);
-    let lost = program.ask("tools/list", json!({}));
+    let lost = program.request("tools/list", json!({}));
     assert!(lost["error"]["message"].as_str().unwrap().contains("cannot be reached"), "{lost}");
     let address = server.url.trim_start_matches("http://").to_owned();
     let _server = home.serve_with(&["--listen", &address]);
-    assert_eq!(program.call("list_tasks", json!({}))["count"], 1, "it shakes hands again by itself");
+    assert_eq!(program.call("list_tasks", json!({}))["count"], 1, "the session is initialized again automatically");
 }
 
 #[test]
-fn what_is_no_message_does_not_end_it() {
+fn invalid_lines_do_not_end_the_program() {
     for with_server in [false, true] {
         let home = home();
         let _server = with_server.then(|| home.serve());
-        let mut program = Program::greet(&home, &[]);
-        program.say("{nonsense");
+        let mut program = Program::initialize(&home, &[]);
+        program.write_line("{nonsense");
         if with_server {
-            assert_eq!(program.hear()["error"]["code"], -32700);
+            assert_eq!(program.read_message()["error"]["code"], -32700);
         }
         assert_eq!(program.call("list_tasks", json!({}))["success"], true, "with a server: {with_server}");
     }

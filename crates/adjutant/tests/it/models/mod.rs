@@ -1,49 +1,49 @@
-//! Outside models in the whole product: the real program, and scripted providers over real sockets.
+//! External models with the real program and scripted providers, over real sockets.
 //!
-//! [`Turn::read`] holds every stream to what CHAT-1 promises, so no test here has to say it again.
+//! [`Turn::read`] checks the requirements of CHAT-1 for every stream.
 
-mod breaker;
-mod confirm;
-mod faults;
+mod circuit_breaker;
+mod confirmation;
+mod exactly_once;
+mod failures;
+mod isolation;
 mod limits;
-mod once;
-mod rejected;
+mod providers;
+mod rejections;
 mod secrets;
-mod users;
-mod wires;
 
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::app::{Home, Server};
-use testkit::llm::{Fault, Llm, Reply, Wire};
+use testkit::llm::{Llm, LlmFailure, Reply, Wire};
 
 use crate::home;
 use crate::turn::{Turn, find_uuid, has_uuid};
 
-/// A key of a shape that everybody knows.
+/// A key with a known pattern.
 const KEY: &str = "sk-proj-7Qm2Zx9LtVb4Wn8RkYc3Hd6Jf1Gs5Pa0";
-/// A key that looks like nothing.
+/// A key without a recognizable pattern.
 const PLAIN_KEY: &str = "plain-key-7f3a9c";
-/// What Azure and gateways want in a header of their own.
+/// A key for a custom header, as Azure and gateways require it.
 const HEADER_KEY: &str = "kestrel-gate-51d08e";
 
-/// A provider as it is configured.
+/// A configured provider.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
+enum Provider {
     OpenAi,
-    /// A server that speaks as OpenAI's does and wants its key in a header, as Azure does.
+    /// An OpenAI-compatible server with the key in a custom header, like Azure.
     Azure,
     Gemini,
-    /// Gemini, asked as OpenAI is.
+    /// Gemini with the OpenAI protocol.
     GeminiAsOpenAi,
     Anthropic,
 }
 
-impl Kind {
-    /// One for each wire.
-    const WIRES: [Self; 3] = [Self::OpenAi, Self::Gemini, Self::Anthropic];
+impl Provider {
+    /// One provider for each protocol.
+    const ONE_PER_PROTOCOL: [Self; 3] = [Self::OpenAi, Self::Gemini, Self::Anthropic];
 
-    /// As in answers and metrics.
+    /// Returns the name in responses and metrics.
     fn label(self) -> &'static str {
         match self {
             Self::OpenAi => "openai:gpt-4o",
@@ -62,7 +62,7 @@ impl Kind {
         }
     }
 
-    /// The secret that its requests must carry.
+    /// Returns the secret in its requests.
     fn secret(self) -> &'static str {
         match self {
             Self::Azure => HEADER_KEY,
@@ -71,8 +71,8 @@ impl Kind {
         }
     }
 
-    /// The lines of `[model]`.
-    fn configured(self, url: &str) -> String {
+    /// Returns the lines of the section `[model]`.
+    fn config_lines(self, url: &str) -> String {
         match self {
             Self::OpenAi => format!("provider = \"openai\"\nbase_url = \"{url}/v1\"\napi_key = \"env:KEY\"\n"),
             Self::Azure => format!(
@@ -89,37 +89,37 @@ impl Kind {
     }
 }
 
-/// A home that knows the keys.
+/// Returns a home with all keys in its environment.
 fn home_with_keys() -> Home {
-    home().with("KEY", KEY).with("PLAIN_KEY", PLAIN_KEY).with("HEADER_KEY", HEADER_KEY)
+    home().with_env("KEY", KEY).with_env("PLAIN_KEY", PLAIN_KEY).with_env("HEADER_KEY", HEADER_KEY)
 }
 
-/// A provider and a server that asks it.
-struct Stage {
+/// A scripted provider and a server that uses it.
+struct Fixture {
     llm: Llm,
     server: Server,
     home: Home,
 }
 
-impl Stage {
-    async fn new(kind: Kind) -> Self {
-        Self::with(kind, "").await
+impl Fixture {
+    async fn new(provider: Provider) -> Self {
+        Self::with_config(provider, "").await
     }
 
-    /// With more lines of configuration, which begin inside of `[model]`.
-    async fn with(kind: Kind, more: &str) -> Self {
+    /// Starts a server with extra lines of configuration, which begin in the section `[model]`.
+    async fn with_config(provider: Provider, extra: &str) -> Self {
         let llm = Llm::start().await;
-        let home = home_with_keys().configured(&format!("[model]\n{}{more}", kind.configured(&llm.url())));
+        let home = home_with_keys().with_config(&format!("[model]\n{}{extra}", provider.config_lines(&llm.url())));
         let server = home.serve();
         Self { llm, server, home }
     }
 
-    /// Says something in a conversation of its own.
-    async fn say(&self, input: &str) -> Turn {
+    /// Sends a message in a new conversation.
+    async fn send(&self, input: &str) -> Turn {
         self.stream(json!({"input": input})).await
     }
 
-    async fn say_in(&self, conversation: &str, input: &str) -> Turn {
+    async fn send_in(&self, conversation: &str, input: &str) -> Turn {
         self.stream(json!({"input": input, "conversation_id": conversation})).await
     }
 
@@ -131,20 +131,20 @@ impl Stage {
     }
 
     async fn chat(&self, input: &str) -> Value {
-        self.document("/chat", &json!({"input": input})).await
+        self.post_json("/chat", &json!({"input": input})).await
     }
 
     async fn run(&self, message: &str) -> Value {
-        self.document("/agent/run", &json!({"message": message})).await
+        self.post_json("/agent/run", &json!({"message": message})).await
     }
 
-    async fn document(&self, path: &str, body: &Value) -> Value {
+    async fn post_json(&self, path: &str, body: &Value) -> Value {
         let answer = self.server.post(path, body).await;
         assert_eq!(answer.status(), 200);
         answer.json().await.unwrap()
     }
 
-    /// The titles of all tasks, oldest first.
+    /// Returns the titles of all tasks, oldest first.
     async fn titles(&self) -> Vec<String> {
         titles(&self.tasks().await)
     }
@@ -153,7 +153,7 @@ impl Stage {
         self.server.get("/api/tasks?status=all&limit=100").await.json().await.unwrap()
     }
 
-    /// What `/health` says about the model that is asked first.
+    /// Returns the health of the first model.
     async fn health(&self) -> Value {
         let answer = self.server.get("/health").await;
         assert_eq!(answer.status(), 200);
@@ -165,8 +165,8 @@ impl Stage {
         self.server.get("/metrics").await.text().await.unwrap()
     }
 
-    /// How often the provider was asked since the last time.
-    fn count(&self) -> usize {
+    /// Returns the number of recorded requests to the provider.
+    fn request_count(&self) -> usize {
         self.llm.requests().len()
     }
 }
@@ -177,34 +177,34 @@ fn titles(tasks: &Value) -> Vec<String> {
     tasks.iter().map(|task| task["title"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A reply that makes one task.
-fn adding(title: &str) -> Reply {
+/// Returns a reply that adds one task.
+fn add_task(title: &str) -> Reply {
     Reply::call("add_task", json!({"title": title}))
 }
 
-/// Everything that can go wrong with a request, apart from what a provider rejects and what never ends.
-fn all_faults() -> Vec<Fault> {
-    use testkit::llm::RetryAfter::{Date, Seconds, Unsaid};
+/// Returns all failures except rejections and endless replies.
+fn all_failures() -> Vec<LlmFailure> {
+    use testkit::llm::RetryAfter::{Absent, Date, Seconds};
     let statuses = [400, 401, 403, 404, 408, 413, 500, 502, 503, 529];
-    let limits = [Unsaid, Seconds(0), Date(std::time::Duration::ZERO)];
+    let limits = [Absent, Seconds(0), Date(std::time::Duration::ZERO)];
     let rest = [
-        Fault::HangBeforeHeaders,
-        Fault::HangAfterHeaders,
-        Fault::HangMidway,
-        Fault::CloseBeforeHeaders,
-        Fault::CutAtStart,
-        Fault::CutMidway,
-        Fault::EndAtStart,
-        Fault::EndMidway,
-        Fault::BrokenJson,
-        Fault::ErrorEvent,
-        Fault::Html,
-        Fault::EmptyBody,
+        LlmFailure::HangBeforeHeaders,
+        LlmFailure::HangAfterHeaders,
+        LlmFailure::HangMidway,
+        LlmFailure::CloseBeforeHeaders,
+        LlmFailure::CutAtStart,
+        LlmFailure::CutMidway,
+        LlmFailure::EndAtStart,
+        LlmFailure::EndMidway,
+        LlmFailure::BrokenJson,
+        LlmFailure::ErrorEvent,
+        LlmFailure::Html,
+        LlmFailure::EmptyBody,
     ];
-    statuses.into_iter().map(Fault::Status).chain(limits.map(Fault::RateLimited)).chain(rest).collect()
+    statuses.into_iter().map(LlmFailure::Status).chain(limits.map(LlmFailure::RateLimited)).chain(rest).collect()
 }
 
-/// A request as some user, for servers that want to know who asks.
+/// Sends a request as a user. Returns the status, the request id and the body.
 async fn post_as(server: &Server, token: &str, path: &str, body: &Value) -> (u16, String, String) {
     let answer = server.request(Method::POST, path).bearer_auth(token).json(body).send().await.unwrap();
     let request_id = answer.headers()["x-request-id"].to_str().unwrap().to_owned();

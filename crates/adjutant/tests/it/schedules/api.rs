@@ -3,13 +3,13 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{AGENTS, get, make, path, send, until};
+use super::{AGENTS, create, get, path, send, wait_until};
 use crate::{ALICE, BOB, SECRET, home, token};
 
 #[tokio::test]
-async fn the_life_of_a_schedule() {
+async fn a_schedule_can_be_created_changed_paused_and_deleted() {
     // SCHED-1, SCHED-2
-    let home = home().configured(AGENTS);
+    let home = home().with_config(AGENTS);
     let server = home.serve();
     let draft = json!({
         "name": "tidy",
@@ -17,7 +17,7 @@ async fn the_life_of_a_schedule() {
         "cron_expression": "0 17 * * FRI",
         "input_parameters": {"input": "Tidy the changelog."},
     });
-    let schedule = make(&server, &draft).await;
+    let schedule = create(&server, &draft).await;
     for field in
         "id name agent_id cron_expression enabled last_execution next_execution input_parameters active every at time_zone \
          overlap missed missed_window jitter start_at end_at pause_after_failures state"
@@ -30,7 +30,7 @@ async fn the_life_of_a_schedule() {
         (&json!("active"), &json!(true), &json!(true))
     );
     assert_eq!((&schedule["overlap"], &schedule["missed"]), (&json!("skip"), &json!("once")), "SCHED-3");
-    assert_eq!(schedule["time_zone"], "Europe/Berlin", "the user's");
+    assert_eq!(schedule["time_zone"], "Europe/Berlin", "the zone of the user");
     let next: jiff::Zoned = schedule["next_execution"]
         .as_str()
         .unwrap()
@@ -49,7 +49,7 @@ async fn the_life_of_a_schedule() {
     let patch = json!({"every": "90m", "overlap": "queue_one", "name": "Tidy up"});
     let (status, changed) = send(&server, None, Method::PATCH, &path(&schedule, ""), Some(&patch)).await;
     assert_eq!((status, &changed["every"], &changed["cron_expression"]), (200, &json!("1h30m"), &json!(null)));
-    assert_ne!(changed["next_execution"], schedule["next_execution"], "an edit takes effect at once");
+    assert_ne!(changed["next_execution"], schedule["next_execution"], "an edit takes effect immediately");
 
     let reason = json!({"reason": "the changelog is being rewritten"});
     let (_, paused) = send(&server, None, Method::POST, &path(&schedule, "/pause"), Some(&reason)).await;
@@ -58,8 +58,8 @@ async fn the_life_of_a_schedule() {
         (&json!("paused"), &json!(false), &json!(false))
     );
     assert_eq!((&paused["paused_reason"], &paused["next_execution"]), (&reason["reason"], &json!(null)));
-    let told = get(&server, &path(&schedule, "/explain")).await;
-    assert!(told["text"].as_str().unwrap().contains("the changelog is being rewritten"), "{told}");
+    let explained = get(&server, &path(&schedule, "/explain")).await;
+    assert!(explained["text"].as_str().unwrap().contains("the changelog is being rewritten"), "{explained}");
     let (_, resumed) = send(&server, None, Method::POST, &path(&schedule, "/resume"), None).await;
     assert_eq!((&resumed["state"], &resumed["paused_reason"]), (&json!("active"), &json!(null)));
 
@@ -71,15 +71,15 @@ async fn the_life_of_a_schedule() {
 }
 
 #[tokio::test]
-async fn it_fires_and_says_so() {
+async fn a_schedule_fires_and_records_its_decisions() {
     // SCHED-2, SCHED-4
-    let home = home().configured(AGENTS);
+    let home = home().with_config(AGENTS);
     let server = home.serve();
     let draft = json!({"name": "often", "agent_id": "cat", "every": "1s", "input_parameters": {"input": "hello"}});
-    let schedule = make(&server, &draft).await;
+    let schedule = create(&server, &draft).await;
     let fired =
         |body: &Value| body["decisions"].as_array().unwrap().iter().filter(|d| d["kind"] == "fired").count() >= 2;
-    let history = until(&server, &path(&schedule, "/history"), "fired twice", fired).await;
+    let history = wait_until(&server, &path(&schedule, "/history"), "fired twice", fired).await;
     let first = history["decisions"].as_array().unwrap().last().unwrap();
     let late = |decision: &Value| {
         let time = |field: &str| decision[field].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
@@ -87,35 +87,35 @@ async fn it_fires_and_says_so() {
     };
     assert!(late(first) < 1.0, "within a second of its time: {first}");
     let ended = |body: &Value| body["executions"].as_array().unwrap().iter().any(|e| e["state"] == "completed");
-    let executions = until(&server, &path(&schedule, "/executions"), "completed", ended).await;
+    let executions = wait_until(&server, &path(&schedule, "/executions"), "completed", ended).await;
     assert_eq!(executions["executions"][0]["schedule_id"], schedule["id"]);
-    let shown = until(&server, &path(&schedule, ""), "told of", |body| body["last_status"] == "success").await;
+    let shown = wait_until(&server, &path(&schedule, ""), "successful", |body| body["last_status"] == "success").await;
     assert!(shown["last_execution"].is_string(), "{shown}");
 }
 
 #[tokio::test]
-async fn it_can_be_run_at_once() {
+async fn a_schedule_can_be_run_immediately() {
     // SCHED-2
-    let home = home().configured(AGENTS);
+    let home = home().with_config(AGENTS);
     let server = home.serve();
     let draft =
         json!({"name": "later", "agent_id": "cat", "at": "2099-01-01T09:00", "input_parameters": {"input": "now"}});
-    let schedule = make(&server, &draft).await;
-    assert_eq!(schedule["at"], "2099-01-01T08:00:00Z", "in the user's zone");
+    let schedule = create(&server, &draft).await;
+    assert_eq!(schedule["at"], "2099-01-01T08:00:00Z", "in the zone of the user");
     send(&server, None, Method::POST, &path(&schedule, "/pause"), None).await;
     let wait = json!({"wait": true});
     let (status, done) = send(&server, None, Method::POST, &path(&schedule, "/run"), Some(&wait)).await;
     assert_eq!(
         (status, &done["status"], &done["output"]),
         (200, &json!("success"), &json!("now")),
-        "also where it is paused"
+        "a paused schedule can be run"
     );
     let history = get(&server, &path(&schedule, "/history")).await;
     assert_eq!(
         (&history["decisions"][0]["kind"], &history["decisions"][0]["execution_id"]),
         (&json!("run"), &done["id"])
     );
-    // Sent twice by one key it runs once.
+    // Two requests with the same key run once.
     let run = || server.request(Method::POST, &path(&schedule, "/run")).header("Idempotency-Key", "run-1").send();
     let first = run().await.unwrap();
     let second = run().await.unwrap();
@@ -127,7 +127,7 @@ async fn it_can_be_run_at_once() {
 #[tokio::test]
 async fn decisions_are_counted() {
     // SCHED-2, OPS-2
-    let home = home().configured(AGENTS);
+    let home = home().with_config(AGENTS);
     let server = home.serve();
     let count = async |kind: &str| {
         let metrics = server.get("/metrics").await.text().await.unwrap();
@@ -136,12 +136,12 @@ async fn decisions_are_counted() {
         count.unwrap_or_else(|| panic!("{line} is missing in\n{metrics}")).parse::<usize>().unwrap()
     };
     for kind in ["fired", "caught_up", "skipped", "missed", "paused", "refused", "queued", "run"] {
-        assert_eq!(count(kind).await, 0, "{kind} is there from the start");
+        assert_eq!(count(kind).await, 0, "{kind} exists from the start");
     }
     let draft = json!({"name": "busy", "agent_id": "sh", "every": "1s", "input_parameters": {"input": "sleep 60"}});
-    let schedule = make(&server, &draft).await;
+    let schedule = create(&server, &draft).await;
     let two = |body: &Value| body["decisions"].as_array().unwrap().len() > 1;
-    until(&server, &path(&schedule, "/history"), "skipped", two).await;
+    wait_until(&server, &path(&schedule, "/history"), "skipped", two).await;
     send(&server, None, Method::POST, &path(&schedule, "/pause"), None).await;
     let history = get(&server, &path(&schedule, "/history")).await;
     let skipped = history["decisions"].as_array().unwrap().iter().filter(|d| d["kind"] == "skipped").count();
@@ -152,8 +152,9 @@ async fn decisions_are_counted() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_named() {
-    let home = home().configured(AGENTS);
+async fn invalid_input_names_the_field() {
+    // SCHED-2
+    let home = home().with_config(AGENTS);
     let server = home.serve();
     let fields = async |method: Method, path: &str, body: Value| {
         let (status, problem) = send(&server, None, method, path, Some(&body)).await;
@@ -170,7 +171,7 @@ async fn what_is_wrong_is_named() {
     };
     for (draft, field) in [
         (json!({}), "name agent_id cron_expression"),
-        (with("agent_id", json!("nobody")), "agent_id"),
+        (with("agent_id", json!("unknown")), "agent_id"),
         (with("agent_id", json!("off")), "agent_id"),
         (with("cron_expression", json!("0 9 * * *")), "cron_expression"),
         (json!({"name": "a", "agent_id": "cat", "cron_expression": "61 * * * *"}), "cron_expression"),
@@ -184,11 +185,11 @@ async fn what_is_wrong_is_named() {
     ] {
         assert_eq!(fields(Method::POST, "/api/schedules", draft.clone()).await, (422, field.to_owned()), "{draft}");
     }
-    let schedule = make(&server, &good).await;
+    let schedule = create(&server, &good).await;
     for (patch, field) in [
         (json!({}), "body"),
         (json!({"every": "0s"}), "every"),
-        (json!({"agent_id": "nobody"}), "agent_id"),
+        (json!({"agent_id": "unknown"}), "agent_id"),
         (json!({"every": null}), "cron_expression"),
         (json!({"name": null}), "name"),
     ] {
@@ -202,20 +203,20 @@ async fn what_is_wrong_is_named() {
         let (status, problem) = send(&server, None, Method::GET, &path(&schedule, rest), None).await;
         assert_eq!((status, &problem["errors"][0]["field"]), (422, &json!(field)), "{rest}");
     }
-    // What has no more times cannot go on.
+    // A schedule without future occurrences cannot be resumed.
     let at = model::Clock::system().now() + std::time::Duration::from_secs(2);
-    let once = make(&server, &json!({"name": "once", "agent_id": "cat", "at": at.to_string()})).await;
-    until(&server, &path(&once, ""), "finished", |body| body["state"] == "paused").await;
+    let once = create(&server, &json!({"name": "once", "agent_id": "cat", "at": at.to_string()})).await;
+    wait_until(&server, &path(&once, ""), "finished", |body| body["state"] == "paused").await;
     let (status, problem) = send(&server, None, Method::POST, &path(&once, "/resume"), None).await;
     assert_eq!(status, 409, "{problem}");
     assert_eq!(get(&server, &path(&once, "/executions")).await["count"], 1);
 }
 
 #[tokio::test]
-async fn only_administrators_have_schedules() {
+async fn schedules_require_an_administrator() {
     // OPS-6
     let file = format!("[auth]\njwt_secret = \"env:TEST_SECRET\"\n{AGENTS}");
-    let home = home().with("TEST_SECRET", SECRET).configured(&file);
+    let home = home().with_env("TEST_SECRET", SECRET).with_config(&file);
     let server = home.serve();
     let admin = token(&home, BOB, &["--scope", "adjutant:admin"]);
     let alice = token(&home, ALICE, &[]);
@@ -224,7 +225,7 @@ async fn only_administrators_have_schedules() {
     assert_eq!(status, 403);
     let (status, schedule) = send(&server, Some(&admin), Method::POST, "/api/schedules", Some(&draft)).await;
     assert_eq!(status, 201, "{schedule}");
-    for (method, rest, wanted) in [
+    for (method, rest, expected) in [
         (Method::GET, "", 404),
         (Method::GET, "/executions", 404),
         (Method::GET, "/history", 404),
@@ -238,7 +239,7 @@ async fn only_administrators_have_schedules() {
     ] {
         let body = (method == Method::PATCH).then(|| json!({"every": "2h"}));
         let (status, _) = send(&server, Some(&alice), method.clone(), &path(&schedule, rest), body.as_ref()).await;
-        assert_eq!(status, wanted, "{method} {rest}");
+        assert_eq!(status, expected, "{method} {rest}");
         let (status, _) = send(&server, None, method.clone(), &path(&schedule, rest), body.as_ref()).await;
         assert_eq!(status, 401, "{method} {rest}");
     }

@@ -6,21 +6,21 @@ use testkit::app::Home;
 use super::AGENTS;
 
 fn home() -> Home {
-    crate::home().configured(AGENTS).with("TZ", "UTC")
+    crate::home().with_config(AGENTS).with_env("TZ", "UTC")
 }
 
-/// Runs the same story with and without a server.
-fn both_ways(story: impl Fn(&Home)) {
-    story(&home());
+/// Runs the same checks without and with a server.
+fn without_and_with_server(check: impl Fn(&Home)) {
+    check(&home());
     let served = home();
     let _server = served.serve();
-    story(&served);
+    check(&served);
 }
 
 #[test]
-fn add_list_edit_pause_resume_and_rm() {
+fn schedules_can_be_added_listed_edited_paused_and_removed() {
     // SCHED-2
-    both_ways(|home| {
+    without_and_with_server(|home| {
         assert_eq!(home.run(&["schedules", "list"]).ok(), "");
         let add = ["schedules", "add", "cat", "Tidy the changelog.", "--name", "tidy", "--at", "2099-01-02T09:00"];
         assert_eq!(home.run(&add).ok(), "Added 'tidy', next at 2099-01-02 08:00:00\n");
@@ -29,8 +29,8 @@ fn add_list_edit_pause_resume_and_rm() {
         let line = "\ttidy\tcat\tonce, 2099-01-02 08:00:00\tactive\t\t2099-01-02 08:00:00\n";
         assert!(listed.ends_with(line), "{listed}");
         let id = home.run(&["schedules", "list", "-q"]).ok();
-        let end = &id.trim()[28..];
-        let edit = ["schedules", "edit", end, "--cron", "0 9 1 1 *", "--time-zone", "UTC", "--param", "depth=3"];
+        let suffix = &id.trim()[28..];
+        let edit = ["schedules", "edit", suffix, "--cron", "0 9 1 1 *", "--time-zone", "UTC", "--param", "depth=3"];
         let edited = home.run(&edit).ok();
         assert!(edited.starts_with("Updated 'tidy', next at ") && edited.ends_with("-01-01 09:00:00\n"), "{edited}");
         let schedule = home.run(&["schedules", "list", "--json"]).json()["schedules"][0].clone();
@@ -41,14 +41,14 @@ fn add_list_edit_pause_resume_and_rm() {
         let paused = home.run(&["schedules", "pause", "tidy", "--reason", "holidays"]).ok();
         assert_eq!(paused, "Paused 'tidy': holidays\n");
         assert_eq!(home.run(&["schedules", "list", "--paused", "-q"]).ok().trim(), id.trim());
-        let told = home.run(&["schedules", "explain", "tidy"]).ok();
-        assert!(told.contains("holidays"), "{told}");
+        let explained = home.run(&["schedules", "explain", "tidy"]).ok();
+        assert!(explained.contains("holidays"), "{explained}");
         assert!(home.run(&["schedules", "resume", "tidy"]).ok().starts_with("Resumed 'tidy', next at "));
 
         let refused = home.run(&["schedules", "rm", "tidy"]);
         assert_eq!(refused.code(), 4, "{}", refused.err());
         assert_eq!(home.run(&["schedules", "rm", "tidy", "--yes"]).ok(), "Removed 'tidy'\n");
-        for arguments in [&["schedules", "pause", "tidy"][..], &["schedules", "add", "nobody", "x", "--every", "1h"]] {
+        for arguments in [&["schedules", "pause", "tidy"][..], &["schedules", "add", "unknown", "x", "--every", "1h"]] {
             assert_eq!(home.run(arguments).code(), 3, "{arguments:?}");
         }
         for arguments in [
@@ -62,7 +62,7 @@ fn add_list_edit_pause_resume_and_rm() {
 }
 
 #[test]
-fn a_name_is_made_where_none_is_given() {
+fn a_name_is_generated_if_none_is_given() {
     let home = home();
     home.run(&["schedules", "add", "cat", "--every", "1h"]).ok();
     assert!(home.run(&["schedules", "add", "cat", "--every", "2h"]).ok().starts_with("Added 'cat-2', next at "));
@@ -72,9 +72,9 @@ fn a_name_is_made_where_none_is_given() {
 }
 
 #[test]
-fn run_prints_what_the_agent_says() {
+fn run_prints_the_output_of_the_agent() {
     // SCHED-2
-    both_ways(|home| {
+    without_and_with_server(|home| {
         home.run(&["schedules", "add", "sh", "echo out; exit $code", "--name", "job", "--at", "2099-01-02T09:00"]).ok();
         home.run(&["schedules", "edit", "job", "--input", "echo out"]).ok();
         assert_eq!(home.run(&["schedules", "run", "job"]).ok(), "out\n");

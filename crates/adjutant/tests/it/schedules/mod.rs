@@ -1,5 +1,4 @@
-//! Schedules as their users meet them: over HTTP, on the command line, in the configuration and in words, with agents that
-//! are run by the real program.
+//! Schedules over HTTP, on the command line, in the configuration file and in chat, with real agents.
 
 mod api;
 mod assistant;
@@ -12,7 +11,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::Value;
 use testkit::app::Server;
 
-/// `cat` repeats what it is asked, `sh` runs it, `off` cannot be run.
+/// `cat` prints its input, `sh` runs it, `off` is disabled.
 const AGENTS: &str = r#"
 [assistant]
 time_zone = "Europe/Berlin"
@@ -43,7 +42,7 @@ async fn send(server: &Server, token: Option<&str>, method: Method, path: &str, 
     (answer.status().as_u16(), answer.json().await.unwrap_or_default())
 }
 
-async fn make(server: &Server, draft: &Value) -> Value {
+async fn create(server: &Server, draft: &Value) -> Value {
     let (status, schedule) = send(server, None, Method::POST, "/api/schedules", Some(draft)).await;
     assert_eq!(status, StatusCode::CREATED, "{schedule}");
     schedule
@@ -59,14 +58,14 @@ async fn get(server: &Server, path: &str) -> Value {
     body
 }
 
-/// Asks until the answer is as it should be.
-async fn until(server: &Server, path: &str, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+/// Waits until a condition holds for the response. Returns the response.
+async fn wait_until(server: &Server, path: &str, description: &str, condition: impl Fn(&Value) -> bool) -> Value {
     for _ in 0..1500 {
         let body = get(server, path).await;
-        if wanted(&body) {
+        if condition(&body) {
             return body;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("{path} is never {what}: {}", get(server, path).await);
+    panic!("{path} is never {description}: {}", get(server, path).await);
 }

@@ -1,4 +1,4 @@
-//! Agents are added, changed and removed over the API, and named by their fields when they are wrong (SUP-1).
+//! Agents can be added, changed and removed over the API. Validation errors name the field (SUP-1).
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -7,7 +7,8 @@ use super::{get, run};
 use crate::home;
 
 #[tokio::test]
-async fn added_changed_run_and_removed() {
+async fn agents_can_be_added_changed_run_and_removed() {
+    // SUP-1
     let home = home();
     let server = home.serve();
     let draft = json!({"id": "upper", "executable_path": "tr", "args": ["a-z", "A-Z"]});
@@ -20,7 +21,7 @@ async fn added_changed_run_and_removed() {
     );
     assert_eq!(run(&server, "upper", "quiet").await["output"], "QUIET");
 
-    // What was read can be written back.
+    // The representation can be written back.
     let mut changed = get(&server, "/api/agents/upper").await;
     changed["args"] = json!(["a-z", "b-za"]);
     let answer = server.request(Method::PUT, "/api/agents/upper").json(&changed).send().await.unwrap();
@@ -41,7 +42,8 @@ async fn added_changed_run_and_removed() {
 }
 
 #[tokio::test]
-async fn an_agent_outlives_the_server() {
+async fn agents_survive_a_restart() {
+    // SUP-1
     let home = home();
     let mut server = home.serve();
     server.post("/api/agents", &json!({"id": "cat", "executable_path": "cat"})).await;
@@ -51,7 +53,8 @@ async fn an_agent_outlives_the_server() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_named() {
+async fn invalid_agents_name_the_field() {
+    // SUP-1
     let home = home();
     let server = home.serve();
     for (body, field) in [
@@ -61,7 +64,7 @@ async fn what_is_wrong_is_named() {
         (json!({"id": "a", "executable_path": "cat", "timeout": 0}), "timeout"),
         (json!({"id": "a", "executable_path": "cat", "agent_type": "telepathy"}), "agent_type"),
         (json!({"id": "a", "executable_path": "cat", "envs": {"API_KEY": "abc"}}), "envs.API_KEY"),
-        (json!({"id": "a", "executable_path": "cat", "preset": "nobody"}), "preset"),
+        (json!({"id": "a", "executable_path": "cat", "preset": "unknown"}), "preset"),
         (json!({"id": "a", "executable_path": "cat", "colour": "red"}), "colour"),
         (json!({"id": "assistant", "executable_path": "cat"}), "id"),
     ] {
@@ -70,12 +73,13 @@ async fn what_is_wrong_is_named() {
         let problem: Value = answer.json().await.unwrap();
         assert_eq!(problem["errors"][0]["field"], field, "{problem}");
     }
-    assert_eq!(get(&server, "/api/agents").await["count"], 1, "only the assistant is there");
+    assert_eq!(get(&server, "/api/agents").await["count"], 1, "only the assistant exists");
 }
 
 #[tokio::test]
-async fn those_of_the_file_stay_as_they_are() {
-    let home = home().configured("[[agents]]\nid = \"cat\"\nexecutable_path = \"cat\"\nenabled = false\n");
+async fn agents_of_the_configuration_file_cannot_be_changed() {
+    // SUP-1
+    let home = home().with_config("[[agents]]\nid = \"cat\"\nexecutable_path = \"cat\"\nenabled = false\n");
     let server = home.serve();
     let put =
         server.request(Method::PUT, "/api/agents/cat").json(&json!({"executable_path": "tac"})).send().await.unwrap();
@@ -84,23 +88,23 @@ async fn those_of_the_file_stay_as_they_are() {
     assert_eq!(delete.status(), 409);
     let disabled = server.post("/api/agents/cat/executions", &json!({"input": "x"})).await;
     assert_eq!(disabled.status(), 409, "a disabled agent is not run");
-    // The file is read again.
+    // SIGHUP reloads the file.
     home.write_config("[[agents]]\nid = \"cat\"\nexecutable_path = \"cat\"\n");
     server.signal(nix::sys::signal::Signal::SIGHUP);
-    server.logged("configuration_reloaded").await;
+    server.wait_for_event("configuration_reloaded").await;
     assert_eq!(run(&server, "cat", "now").await["output"], "now");
 }
 
 #[tokio::test]
-async fn its_status_shows_places_and_queue() {
+async fn the_status_shows_slots_and_queue() {
     // SUP-4
-    let home = home().configured(
+    let home = home().with_config(
         "[[agents]]\nid = \"slow\"\nexecutable_path = \"sleep\"\nargs = [\"30.0417\"]\naccess_type = \"read-write\"\nqueue_depth = 1\ngrace = 0\n",
     );
     let server = home.serve();
-    let first = super::begin(&server, "slow", "").await;
-    super::until(&server, &first, "running", |execution| execution["state"] == "running").await;
-    let second = super::begin(&server, "slow", "").await;
+    let first = super::start(&server, "slow", "").await;
+    super::wait_until(&server, &first, "running", |execution| execution["state"] == "running").await;
+    let second = super::start(&server, "slow", "").await;
     let waiting = get(&server, &format!("/api/executions/{second}")).await;
     assert_eq!((&waiting["state"], &waiting["queue_position"]), (&json!("idle"), &json!(1)));
     let full = server.post("/api/agents/slow/executions", &json!({"input": ""})).await;
@@ -120,11 +124,11 @@ async fn its_status_shows_places_and_queue() {
     assert_eq!((&idle["state"], &idle["running"], &idle["queue_length"]), (&json!("idle"), &json!(0), &json!(0)));
     let again = server.post(&format!("/api/executions/{first}/cancel"), &json!({})).await;
     assert_eq!(again.status(), 409, "it has ended");
-    super::gone("30.0417").await;
+    super::wait_for_exit("30.0417").await;
 }
 
 #[tokio::test]
-async fn what_waits_runs_as_the_agent_is_then() {
+async fn queued_executions_use_the_current_agent() {
     let home = home();
     let server = home.serve();
     let draft = |word: &str| {
@@ -134,33 +138,37 @@ async fn what_waits_runs_as_the_agent_is_then() {
         })
     };
     server.post("/api/agents", &draft("old")).await;
-    let first = super::begin(&server, "says", "").await;
-    let second = super::begin(&server, "says", "").await;
-    super::until(&server, &first, "running", |execution| execution["state"] == "running").await;
+    let first = super::start(&server, "says", "").await;
+    let second = super::start(&server, "says", "").await;
+    super::wait_until(&server, &first, "running", |execution| execution["state"] == "running").await;
     let put = server.request(Method::PUT, "/api/agents/says").json(&draft("new")).send().await.unwrap();
     assert_eq!(put.status(), 200);
     for (id, word) in [(&first, "old\n"), (&second, "new\n")] {
-        super::until(&server, id, "completed", |execution| execution["state"] == "completed").await;
+        super::wait_until(&server, id, "completed", |execution| execution["state"] == "completed").await;
         assert_eq!(get(&server, &format!("/api/executions/{id}/result")).await["output"], word);
     }
 }
 
 #[tokio::test]
-async fn what_waits_for_an_agent_ends_with_it() {
+async fn queued_executions_fail_when_their_agent_is_removed() {
     let home = home();
     let server = home.serve();
     let draft = json!({
         "id": "slow", "executable_path": "sleep", "args": ["30.0423"], "access_type": "read-write", "grace": 0,
     });
     server.post("/api/agents", &draft).await;
-    let first = super::begin(&server, "slow", "").await;
-    super::until(&server, &first, "running", |execution| execution["state"] == "running").await;
-    let second = super::begin(&server, "slow", "").await;
-    let gone = server.request(Method::DELETE, "/api/agents/slow").send().await.unwrap();
-    assert_eq!(gone.status(), 204);
+    let first = super::start(&server, "slow", "").await;
+    super::wait_until(&server, &first, "running", |execution| execution["state"] == "running").await;
+    let second = super::start(&server, "slow", "").await;
+    let removed = server.request(Method::DELETE, "/api/agents/slow").send().await.unwrap();
+    assert_eq!(removed.status(), 204);
     let ended = get(&server, &format!("/api/executions/{second}")).await;
     assert_eq!((&ended["state"], &ended["error_message"]), (&json!("failed"), &json!("its agent was removed")));
-    assert_eq!(get(&server, &format!("/api/executions/{first}")).await["state"], "running", "what runs goes on");
+    assert_eq!(
+        get(&server, &format!("/api/executions/{first}")).await["state"],
+        "running",
+        "a running execution continues"
+    );
     server.post(&format!("/api/executions/{first}/cancel"), &json!({})).await;
-    super::gone("30.0423").await;
+    super::wait_for_exit("30.0423").await;
 }

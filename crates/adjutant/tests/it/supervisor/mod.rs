@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testkit::app::Server;
 
-/// Runs an agent to its end and gives the execution with its output.
+/// Runs an agent. Returns the finished execution with its output.
 pub(crate) async fn run(server: &Server, agent: &str, input: &str) -> Value {
     let body = json!({"input": input, "wait": true});
     let answer = server.post(&format!("/api/agents/{agent}/executions"), &body).await;
@@ -22,8 +22,8 @@ pub(crate) async fn run(server: &Server, agent: &str, input: &str) -> Value {
     answer.json().await.unwrap()
 }
 
-/// Begins a run and gives its id.
-pub(crate) async fn begin(server: &Server, agent: &str, input: &str) -> String {
+/// Starts an execution. Returns its id.
+pub(crate) async fn start(server: &Server, agent: &str, input: &str) -> String {
     let answer = server.post(&format!("/api/agents/{agent}/executions"), &json!({"input": input})).await;
     assert_eq!(answer.status(), 202, "{}", answer.text().await.unwrap());
     let execution: Value = answer.json().await.unwrap();
@@ -36,32 +36,37 @@ pub(crate) async fn get(server: &Server, path: &str) -> Value {
     answer.json().await.unwrap()
 }
 
-/// Waits until the execution is as it should be.
-pub(crate) async fn until(server: &Server, id: &str, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+/// Waits until a condition holds for an execution. Returns the execution.
+pub(crate) async fn wait_until(
+    server: &Server,
+    id: &str,
+    description: &str,
+    condition: impl Fn(&Value) -> bool,
+) -> Value {
     for _ in 0..1000 {
         let execution = get(server, &format!("/api/executions/{id}")).await;
-        if wanted(&execution) {
+        if condition(&execution) {
             return execution;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("{id} is never {what}: {}", get(server, &format!("/api/executions/{id}")).await);
+    panic!("{id} is never {description}: {}", get(server, &format!("/api/executions/{id}")).await);
 }
 
-/// How many processes have this text in their command line.
-pub(crate) fn processes(text: &str) -> usize {
+/// Returns the number of processes with this text in their command line.
+pub(crate) fn count_processes(text: &str) -> usize {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
     lines.filter(|line| String::from_utf8_lossy(line).contains(text)).count()
 }
 
-/// Waits until none is left.
-pub(crate) async fn gone(text: &str) {
+/// Waits until no process has this text in its command line.
+pub(crate) async fn wait_for_exit(text: &str) {
     for _ in 0..500 {
-        if processes(text) == 0 {
+        if count_processes(text) == 0 {
             return;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("{} processes with {text} are left", processes(text));
+    panic!("{} processes with {text} are left", count_processes(text));
 }

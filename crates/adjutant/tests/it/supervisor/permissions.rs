@@ -1,4 +1,4 @@
-//! Who may do what with agents (OPS-6).
+//! Permissions for agents and executions (OPS-6).
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -30,8 +30,9 @@ async fn send(server: &Server, token: &str, method: Method, path: &str, body: Op
 }
 
 #[tokio::test]
-async fn who_may_do_what() {
-    let home = home().with("TEST_SECRET", SECRET).configured(AGENTS);
+async fn permissions_of_users_and_administrators_are_enforced() {
+    // OPS-6
+    let home = home().with_env("TEST_SECRET", SECRET).with_config(AGENTS);
     let server = home.serve();
     let admin = token(&home, BOB, &["--scope", "adjutant:admin"]);
     let alice = token(&home, ALICE, &[]);
@@ -39,7 +40,7 @@ async fn who_may_do_what() {
     let agent = json!({"id": "made", "executable_path": "cat"});
     let run = json!({"input": "mine", "wait": true});
 
-    // Configuring is the administrator's.
+    // Only administrators configure agents.
     for (method, path, body) in [
         (Method::POST, "/api/agents", Some(agent.clone())),
         (Method::PUT, "/api/agents/made", Some(agent.clone())),
@@ -50,10 +51,10 @@ async fn who_may_do_what() {
     }
     assert_eq!(send(&server, &admin, Method::POST, "/api/agents", Some(agent)).await.0, StatusCode::CREATED);
 
-    // What is not theirs to run is not there.
+    // Agents that a user may not run are not found.
     let (_, list) = send(&server, &alice, Method::GET, "/api/agents", None).await;
     assert_eq!((&list["count"], &list["agents"][1]["id"]), (&json!(2), &json!("open")), "{list}");
-    assert_eq!(list["agents"][1].get("executable_path"), None, "how it is run is not their business");
+    assert_eq!(list["agents"][1].get("executable_path"), None, "the executable is hidden");
     for path in ["/api/agents/closed", "/api/agents/made/status"] {
         assert_eq!(send(&server, &alice, Method::GET, path, None).await.0, StatusCode::NOT_FOUND);
     }
@@ -61,7 +62,7 @@ async fn who_may_do_what() {
     assert_eq!(send(&server, &alice, Method::POST, path, Some(run.clone())).await.0, StatusCode::NOT_FOUND);
     assert_eq!(send(&server, &admin, Method::POST, path, Some(run.clone())).await.0, StatusCode::OK);
 
-    // Overrides need the scope, and the agent's consent.
+    // Overrides require the scope and the permission of the agent.
     for extra in [json!({"input": "x", "working_directory": "/"}), json!({"input": "x", "envs": {"A": "b"}})] {
         let path = "/api/agents/open/executions";
         assert_eq!(send(&server, &alice, Method::POST, path, Some(extra.clone())).await.0, StatusCode::FORBIDDEN);
@@ -70,7 +71,7 @@ async fn who_may_do_what() {
         assert_eq!(send(&server, &admin, Method::POST, path, Some(extra)).await.0, StatusCode::FORBIDDEN);
     }
 
-    // Everyone sees their own, an administrator all.
+    // Users see their own executions, administrators see all.
     let (status, mine) = send(&server, &alice, Method::POST, "/api/agents/open/executions", Some(run)).await;
     assert_eq!((status, &mine["output"]), (StatusCode::OK, &json!("mine")));
     let id = mine["id"].as_str().unwrap();

@@ -1,6 +1,6 @@
-//! What was taken survives, and nothing is left running (SUP-7, SUP-11).
+//! Accepted executions survive a kill, and no process is left (SUP-7, SUP-11).
 
-use super::{begin, gone, processes, until};
+use super::{count_processes, start, wait_for_exit, wait_until};
 use crate::home;
 
 const AGENTS: &str = r#"
@@ -19,37 +19,38 @@ retry_delay = 0.1
 "#;
 
 #[tokio::test]
-async fn a_killed_server_leaves_nothing_and_loses_nothing() {
-    let home = home().configured(AGENTS);
+async fn a_killed_server_leaves_no_process_and_loses_no_execution() {
+    // SUP-7, SUP-11
+    let home = home().with_config(AGENTS);
     let mut server = home.serve();
-    let once = begin(&server, "once", "").await;
-    let waiting = begin(&server, "once", "").await;
-    let again = begin(&server, "again", "").await;
+    let once = start(&server, "once", "").await;
+    let waiting = start(&server, "once", "").await;
+    let again = start(&server, "again", "").await;
     for id in [&once, &again] {
-        until(&server, id, "running", |execution| execution["state"] == "running").await;
+        wait_until(&server, id, "running", |execution| execution["state"] == "running").await;
     }
     for _ in 0..500 {
-        if processes("50.0931") >= 3 && processes("50.0932") >= 1 {
+        if count_processes("50.0931") >= 3 && count_processes("50.0932") >= 1 {
             break;
         }
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
     server.kill();
-    gone("sleep\x0050.0931").await;
-    gone("sleep\x0050.0932").await;
+    wait_for_exit("sleep\x0050.0931").await;
+    wait_for_exit("sleep\x0050.0932").await;
 
     let mut server = home.serve();
-    let ended = until(&server, &once, "failed", |execution| execution["state"] == "failed").await;
+    let ended = wait_until(&server, &once, "failed", |execution| execution["state"] == "failed").await;
     assert_eq!(ended["error_category"], "system_error", "{ended}");
-    let done = until(&server, &again, "completed", |execution| execution["state"] == "completed").await;
+    let done = wait_until(&server, &again, "completed", |execution| execution["state"] == "completed").await;
     assert_eq!(
         (&done["retry_count"], &done["previous_retries"][0]["error_category"]),
         (&1.into(), &"system_error".into())
     );
-    until(&server, &waiting, "running", |execution| execution["state"] == "running").await;
+    wait_until(&server, &waiting, "running", |execution| execution["state"] == "running").await;
     assert_eq!(server.stop(), 0);
-    gone("sleep\x0050.0931").await;
+    wait_for_exit("sleep\x0050.0931").await;
     let server = home.serve();
-    let stopped = until(&server, &waiting, "failed", |execution| execution["state"] == "failed").await;
+    let stopped = wait_until(&server, &waiting, "failed", |execution| execution["state"] == "failed").await;
     assert_eq!(stopped["error_category"], "system_error");
 }

@@ -1,4 +1,4 @@
-//! No secret of a run is kept anywhere (SUP-9).
+//! No secret of a run is stored (SUP-9).
 
 use serde_json::json;
 
@@ -18,36 +18,37 @@ envs = { HIDDEN = "${OTHER_SECRET}" }
 "#;
 
 #[tokio::test]
-async fn not_in_the_database_the_log_or_an_answer() {
-    let home = home().with("OTHER_SECRET", OTHER).configured(AGENTS);
+async fn secrets_appear_in_no_response_log_or_file() {
+    // SUP-9
+    let home = home().with_env("OTHER_SECRET", OTHER).with_config(AGENTS);
     let mut server = home.serve();
     let done = run(&server, "leaky", &format!("{KEY} {OTHER}")).await;
     assert_eq!(done["exit_code"], 3);
     let id = done["id"].as_str().unwrap();
-    let mut seen = done.to_string();
+    let mut outputs = done.to_string();
     for path in ["", "/result", "/events"] {
-        seen.push_str(&server.get(&format!("/api/executions/{id}{path}")).await.text().await.unwrap());
+        outputs.push_str(&server.get(&format!("/api/executions/{id}{path}")).await.text().await.unwrap());
     }
-    assert!(seen.contains("[redacted]"));
+    assert!(outputs.contains("[redacted]"));
     let answer = server.post(&format!("/api/executions/{id}/retry"), &json!({})).await;
-    assert_eq!(answer.status(), 409, "what it was asked for is not kept");
+    assert_eq!(answer.status(), 409, "the input with secrets is not stored");
     assert_eq!(server.stop(), 0);
-    seen.push_str(&server.raw_log());
-    for entry in walk(home.path()) {
+    outputs.push_str(&server.raw_log());
+    for entry in files_below(home.path()) {
         if !entry.ends_with("config.toml") {
-            seen.push_str(&String::from_utf8_lossy(&std::fs::read(&entry).unwrap()));
+            outputs.push_str(&String::from_utf8_lossy(&std::fs::read(&entry).unwrap()));
         }
     }
     for secret in [KEY, OTHER, "T3stS3cr3tT3stS3cr3t42"] {
-        assert!(!seen.contains(secret), "{secret}");
+        assert!(!outputs.contains(secret), "{secret}");
     }
 }
 
-fn walk(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
+fn files_below(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap().flatten() {
         let path = entry.path();
-        if path.is_dir() { files.extend(walk(&path)) } else { files.push(path) }
+        if path.is_dir() { files.extend(files_below(&path)) } else { files.push(path) }
     }
     files
 }

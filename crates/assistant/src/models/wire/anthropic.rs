@@ -1,4 +1,4 @@
-//! Anthropic's messages. What it thought it wants back as it was, signed, and before what it said and called.
+//! The Messages API of Anthropic. Thoughts must be sent back unchanged, with their signature, before text and calls.
 
 use std::borrow::Cow;
 
@@ -6,16 +6,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::{Ask, Fault, Heard, Text, Tool, counts, gave_up, parse};
-use crate::models::heard::{Called, Object, Part, Signed};
-use crate::models::prompt::{Round, Said};
+use super::{
+    BorrowedText, OfferedTool, ProviderError, ReplyAccumulator, WireRequest, error_event, parse_event, parse_usage,
+};
+use crate::models::accumulator::{ArgumentsObject, CallPart, ReplyPart, SignedText};
+use crate::models::transcript::{ToolRound, TranscriptEntry};
 
-pub(super) const VERSION: &str = "2023-06-01";
+pub(super) const API_VERSION: &str = "2023-06-01";
 
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+pub(super) struct AnthropicRequest<'a> {
     model: &'a str,
-    /// It insists on a limit. Ours are the turn's time and what a reader reads; this is only not in their way.
+    /// Required by the API. High enough that only the limits of the turn matter.
     max_tokens: u32,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -23,106 +25,127 @@ pub(super) struct Body<'a> {
     system: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
-    messages: Vec<Message<'a>>,
+    messages: Vec<AnthropicMessage<'a>>,
 }
 
 #[derive(Serialize)]
-struct Message<'a> {
+struct AnthropicMessage<'a> {
     role: &'static str,
-    content: Content<'a>,
+    content: AnthropicContent<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Content<'a> {
+enum AnthropicContent<'a> {
     Text(&'a str),
-    Blocks(Vec<Block<'a>>),
+    Blocks(Vec<AnthropicBlock<'a>>),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Block<'a> {
+enum AnthropicBlock<'a> {
     Text { text: &'a str },
     Thinking { thinking: &'a str, signature: &'a str },
     RedactedThinking { data: &'a str },
-    ToolUse { id: &'a str, name: &'a str, input: Object<'a> },
+    ToolUse { id: &'a str, name: &'a str, input: ArgumentsObject<'a> },
     ToolResult { tool_use_id: &'a str, content: &'a str },
 }
 
-pub(super) fn tools(tools: &[Tool<'_>]) -> serde_json::Result<Box<RawValue>> {
+/// Serializes the tools of a request. Fails if the serialization fails.
+pub(super) fn tools(tools: &[OfferedTool<'_>]) -> serde_json::Result<Box<RawValue>> {
     #[derive(Serialize)]
-    struct Offer<'a> {
+    struct AnthropicTool<'a> {
         name: &'a str,
         description: &'a str,
         input_schema: &'a Value,
     }
-    let offers =
-        tools.iter().map(|tool| Offer { name: tool.name, description: tool.description, input_schema: &tool.schema });
-    to_raw_value(&offers.collect::<Vec<_>>())
+    let offered = tools.iter().map(|tool| AnthropicTool {
+        name: tool.name,
+        description: tool.description,
+        input_schema: &tool.schema,
+    });
+    to_raw_value(&offered.collect::<Vec<_>>())
 }
 
-impl<'a> Body<'a> {
-    pub(super) fn new(ask: &Ask<'a>) -> Self {
-        let mut messages = Vec::with_capacity(2 * ask.told.said.len());
-        for said in &ask.told.said {
-            match said {
-                // With all else that the system says.
-                Said::System(_) => {}
-                Said::User(text) => messages.push(Message { role: "user", content: Content::Text(text) }),
-                Said::Assistant(text) => messages.push(Message { role: "assistant", content: Content::Text(text) }),
-                Said::Round(round) => {
-                    messages.push(Message { role: "assistant", content: Content::Blocks(blocks(round)) });
-                    let results = round.answers.iter();
-                    let results =
-                        results.map(|answer| Block::ToolResult { tool_use_id: &answer.id, content: &answer.text });
-                    messages.push(Message { role: "user", content: Content::Blocks(results.collect()) });
+impl<'a> AnthropicRequest<'a> {
+    /// Converts a request. System messages become part of the system prompt. A tool round becomes two messages: the
+    /// reply of the model, and the results.
+    pub(super) fn new(request: &WireRequest<'a>) -> Self {
+        let mut messages = Vec::with_capacity(2 * request.transcript.entries.len());
+        for entry in &request.transcript.entries {
+            match entry {
+                // Part of the combined system prompt.
+                TranscriptEntry::System(_) => {}
+                TranscriptEntry::User(text) => {
+                    messages.push(AnthropicMessage { role: "user", content: AnthropicContent::Text(text) })
+                }
+                TranscriptEntry::Assistant(text) => {
+                    messages.push(AnthropicMessage { role: "assistant", content: AnthropicContent::Text(text) })
+                }
+                TranscriptEntry::ToolRound(round) => {
+                    messages
+                        .push(AnthropicMessage { role: "assistant", content: AnthropicContent::Blocks(blocks(round)) });
+                    let results = round.results.iter();
+                    let results = results
+                        .map(|result| AnthropicBlock::ToolResult { tool_use_id: &result.id, content: &result.text });
+                    messages
+                        .push(AnthropicMessage { role: "user", content: AnthropicContent::Blocks(results.collect()) });
                 }
             }
         }
         Self {
-            model: ask.model,
-            max_tokens: max_tokens(ask.model),
+            model: request.model,
+            max_tokens: max_tokens(request.model),
             stream: true,
-            temperature: ask.temperature,
-            system: ask.told.whole_system(),
-            tools: ask.tools,
+            temperature: request.temperature,
+            system: request.transcript.combined_system(),
+            tools: request.tools,
             messages,
         }
     }
 }
 
-/// More than the model can is an error.
+/// Returns the token limit of a request. A limit above the maximum of the model is an error.
 fn max_tokens(model: &str) -> u32 {
     if model.contains("claude-3") { 4096 } else { 32_000 }
 }
 
-fn blocks<'a>(round: &'a Round<'a>) -> Vec<Block<'a>> {
-    let mut answers = round.answers.iter();
+/// Returns the reply of a tool round. Leaves out empty texts, unsigned thoughts and calls without a result.
+fn blocks<'a>(round: &'a ToolRound<'a>) -> Vec<AnthropicBlock<'a>> {
+    let mut results = round.results.iter();
     let blocks = round.parts.iter().filter_map(|part| match part {
-        // It takes no empty texts, and no thoughts of others.
-        Part::Text(said) => Some(Block::Text { text: &said.text }).filter(|_| !said.text.trim().is_empty()),
-        Part::Thought(thought) => {
-            thought.signature.as_deref().map(|signature| Block::Thinking { thinking: &thought.text, signature })
+        // The API rejects empty texts and unsigned thoughts.
+        ReplyPart::Text(part) => {
+            Some(AnthropicBlock::Text { text: &part.text }).filter(|_| !part.text.trim().is_empty())
         }
-        Part::Sealed(data) => Some(Block::RedactedThinking { data }),
-        Part::Call(call) => {
-            answers.next().map(|answer| Block::ToolUse { id: &answer.id, name: &call.name, input: call.object() })
+        ReplyPart::Thought(thought) => thought
+            .signature
+            .as_deref()
+            .map(|signature| AnthropicBlock::Thinking { thinking: &thought.text, signature }),
+        ReplyPart::RedactedThought(data) => Some(AnthropicBlock::RedactedThinking { data }),
+        ReplyPart::Call(call) => {
+            let result = results.next();
+            result.map(|result| AnthropicBlock::ToolUse {
+                id: &result.id,
+                name: &call.name,
+                input: call.arguments_object(),
+            })
         }
     });
     blocks.collect()
 }
 
-/// One shape for all events: which of its fields are there says which it is.
+/// An event of any type. The fields that are present identify the type.
 #[derive(Deserialize)]
-struct Event<'a> {
+struct AnthropicEvent<'a> {
     #[serde(default, borrow)]
-    r#type: Text<'a>,
+    r#type: BorrowedText<'a>,
     #[serde(default, borrow)]
-    message: Option<Start<'a>>,
+    message: Option<MessageStart<'a>>,
     #[serde(default, borrow)]
-    content_block: Option<Opened<'a>>,
+    content_block: Option<BlockStart<'a>>,
     #[serde(default, borrow)]
-    delta: Option<Delta<'a>>,
+    delta: Option<BlockDelta<'a>>,
     #[serde(default, borrow)]
     usage: Option<&'a RawValue>,
     #[serde(default, borrow)]
@@ -130,15 +153,15 @@ struct Event<'a> {
 }
 
 #[derive(Deserialize)]
-struct Start<'a> {
+struct MessageStart<'a> {
     #[serde(default, borrow)]
     usage: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-struct Opened<'a> {
+struct BlockStart<'a> {
     #[serde(default, borrow)]
-    r#type: Text<'a>,
+    r#type: BorrowedText<'a>,
     #[serde(default)]
     text: Option<String>,
     #[serde(default)]
@@ -154,92 +177,95 @@ struct Opened<'a> {
 }
 
 #[derive(Deserialize)]
-struct Delta<'a> {
+struct BlockDelta<'a> {
     #[serde(default)]
     text: Option<String>,
     #[serde(default)]
     thinking: Option<String>,
     #[serde(default, borrow)]
-    signature: Option<Text<'a>>,
+    signature: Option<BorrowedText<'a>>,
     #[serde(default, borrow)]
-    partial_json: Option<Text<'a>>,
+    partial_json: Option<BorrowedText<'a>>,
     #[serde(default, borrow)]
-    stop_reason: Option<Text<'a>>,
+    stop_reason: Option<BorrowedText<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Counts {
+struct AnthropicUsage {
     input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     output_tokens: Option<u64>,
-    output_tokens_details: Option<Details>,
+    output_tokens_details: Option<AnthropicUsageDetails>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Details {
+struct AnthropicUsageDetails {
     thinking_tokens: Option<u64>,
 }
 
-pub(super) fn read(data: &[u8], heard: &mut Heard) -> Result<(), Fault> {
-    let event: Event<'_> = parse(data)?;
+/// Adds the data of one event to the reply. Fails if the data is invalid or reports an error.
+pub(super) fn read(data: &[u8], reply: &mut ReplyAccumulator) -> Result<(), ProviderError> {
+    let event: AnthropicEvent<'_> = parse_event(data)?;
     if let Some(error) = event.error {
-        return Err(gave_up(error));
+        return Err(error_event(error));
     }
     if let Some(block) = event.content_block {
-        open(block, heard);
+        start_block(block, reply);
     }
     if let Some(delta) = event.delta {
-        take(delta, heard);
+        add_delta(delta, reply);
     }
-    count(counts(event.usage.or(event.message.and_then(|message| message.usage))), heard);
-    heard.ended |= event.r#type.0 == "message_stop";
+    add_usage(parse_usage(event.usage.or(event.message.and_then(|message| message.usage))), reply);
+    reply.ended |= event.r#type.0 == "message_stop";
     Ok(())
 }
 
-fn open(block: Opened<'_>, heard: &mut Heard) {
+/// Starts a new part for a thought or a call. A block of an unknown type counts as text.
+fn start_block(block: BlockStart<'_>, reply: &mut ReplyAccumulator) {
     match &*block.r#type.0 {
         "thinking" => {
             let signature = block.signature.filter(|signature| !signature.is_empty());
-            heard.parts.push(Part::Thought(Signed { text: String::new(), signature: None }));
-            heard.think(block.thinking.unwrap_or_default());
-            if let (Some(Part::Thought(thought)), Some(signature)) = (heard.parts.last_mut(), signature) {
+            reply.parts.push(ReplyPart::Thought(SignedText { text: String::new(), signature: None }));
+            reply.push_thought(block.thinking.unwrap_or_default());
+            if let (Some(ReplyPart::Thought(thought)), Some(signature)) = (reply.parts.last_mut(), signature) {
                 thought.signature = Some(signature);
             }
         }
-        "redacted_thinking" => heard.parts.extend(block.data.map(Part::Sealed)),
-        "tool_use" => heard.push_call(Called {
+        "redacted_thinking" => reply.parts.extend(block.data.map(ReplyPart::RedactedThought)),
+        "tool_use" => reply.push_call(CallPart {
             id: block.id.unwrap_or_default(),
             name: block.name.unwrap_or_default(),
-            ..Called::default()
+            ..CallPart::default()
         }),
-        _ => heard.say(block.text.unwrap_or_default()),
+        _ => reply.push_text(block.text.unwrap_or_default()),
     }
 }
 
-/// More of the block that was opened last.
-fn take(delta: Delta<'_>, heard: &mut Heard) {
-    heard.stopped |= delta.stop_reason.is_some();
-    heard.think(delta.thinking.unwrap_or_default());
-    heard.say(delta.text.unwrap_or_default());
-    match (heard.parts.last_mut(), delta.signature, delta.partial_json) {
-        (Some(Part::Thought(thought)), Some(Text(more)), _) => {
+/// Adds a delta to the last part. Ignores a signature or arguments if the last part is of another kind. A stop reason
+/// marks the reply as stopped.
+fn add_delta(delta: BlockDelta<'_>, reply: &mut ReplyAccumulator) {
+    reply.stopped |= delta.stop_reason.is_some();
+    reply.push_thought(delta.thinking.unwrap_or_default());
+    reply.push_text(delta.text.unwrap_or_default());
+    match (reply.parts.last_mut(), delta.signature, delta.partial_json) {
+        (Some(ReplyPart::Thought(thought)), Some(BorrowedText(more)), _) => {
             thought.signature.get_or_insert_default().push_str(&more);
         }
-        (Some(Part::Call(call)), _, Some(Text(more))) => call.arguments.push_str(&more),
+        (Some(ReplyPart::Call(call)), _, Some(BorrowedText(more))) => call.arguments.push_str(&more),
         _ => {}
     }
 }
 
-/// The figures of an event are sums so far. What comes from the cache is not in `input_tokens`.
-fn count(counts: Counts, heard: &mut Heard) {
+/// Updates the usage. The counts are totals so far. `input_tokens` does not include cached tokens.
+fn add_usage(counts: AnthropicUsage, reply: &mut ReplyAccumulator) {
     let cached = [counts.cache_creation_input_tokens, counts.cache_read_input_tokens];
     if let Some(input) = counts.input_tokens {
-        heard.usage.input = cached.into_iter().flatten().fold(input, u64::saturating_add);
+        reply.usage.input = cached.into_iter().flatten().fold(input, u64::saturating_add);
     }
-    heard.usage.output = counts.output_tokens.unwrap_or(heard.usage.output);
+    reply.usage.output = counts.output_tokens.unwrap_or(reply.usage.output);
     let thinking = counts.output_tokens_details.and_then(|details| details.thinking_tokens);
-    heard.usage.reasoning = thinking.unwrap_or(heard.usage.reasoning);
+    reply.usage.reasoning = thinking.unwrap_or(reply.usage.reasoning);
 }

@@ -1,4 +1,4 @@
-//! Gemini's own interface. Calls come whole and often without an id, and then are answered in their order.
+//! The native API of Gemini. Calls arrive complete and often without an id. Their results are then matched by order.
 
 use std::borrow::Cow;
 
@@ -6,27 +6,29 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::{Ask, Fault, Heard, Text, Tool, counts, gave_up, parse};
-use crate::models::fault::Remedy;
-use crate::models::heard::{self, Called, Object, Signed};
-use crate::models::prompt::{Round, Said};
+use super::{
+    BorrowedText, OfferedTool, ProviderError, ReplyAccumulator, WireRequest, error_event, parse_event, parse_usage,
+};
+use crate::models::accumulator::{ArgumentsObject, CallPart, ReplyPart, SignedText};
+use crate::models::provider_error::Remedy;
+use crate::models::transcript::{ToolRound, TranscriptEntry};
 
-/// Its third generation wants every round of calls signed; this is what it takes for those of another model.
-const NOT_SIGNED: &str = "skip_thought_signature_validator";
+/// Gemini 3 requires a signature for every round of calls. It accepts this value for calls of other models.
+const SKIP_SIGNATURE: &str = "skip_thought_signature_validator";
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Body<'a> {
-    system_instruction: Content<'a>,
+pub(super) struct GeminiRequest<'a> {
+    system_instruction: GeminiContent<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
-    contents: Vec<Content<'a>>,
-    generation_config: Config,
+    contents: Vec<GeminiContent<'a>>,
+    generation_config: GenerationConfig,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Config {
+struct GenerationConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     thinking_config: ThinkingConfig,
@@ -39,15 +41,15 @@ struct ThinkingConfig {
 }
 
 #[derive(Serialize)]
-struct Content<'a> {
+struct GeminiContent<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<&'static str>,
-    parts: Vec<Part<'a>>,
+    parts: Vec<GeminiPart<'a>>,
 }
 
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Part<'a> {
+struct GeminiPart<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -65,7 +67,7 @@ struct FunctionCall<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     id: &'a str,
     name: &'a str,
-    args: Object<'a>,
+    args: ArgumentsObject<'a>,
 }
 
 #[derive(Serialize)]
@@ -73,108 +75,121 @@ struct FunctionResponse<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     id: &'a str,
     name: &'a str,
-    response: Response<'a>,
+    response: FunctionResult<'a>,
 }
 
 #[derive(Serialize)]
-struct Response<'a> {
+struct FunctionResult<'a> {
     name: &'a str,
     content: &'a str,
 }
 
-pub(super) fn tools(tools: &[Tool<'_>]) -> serde_json::Result<Box<RawValue>> {
+/// Serializes the tools of a request as declarations of one tool. Fails if the serialization fails.
+pub(super) fn tools(tools: &[OfferedTool<'_>]) -> serde_json::Result<Box<RawValue>> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Declaration<'a> {
+    struct FunctionDeclaration<'a> {
         name: &'a str,
         description: &'a str,
         parameters_json_schema: &'a Value,
     }
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Declarations<'a> {
-        function_declarations: Vec<Declaration<'a>>,
+    struct FunctionDeclarations<'a> {
+        function_declarations: Vec<FunctionDeclaration<'a>>,
     }
-    let declarations = tools.iter().map(|tool| Declaration {
+    let declarations = tools.iter().map(|tool| FunctionDeclaration {
         name: tool.name,
         description: tool.description,
         parameters_json_schema: &tool.schema,
     });
-    to_raw_value(&[Declarations { function_declarations: declarations.collect() }])
+    to_raw_value(&[FunctionDeclarations { function_declarations: declarations.collect() }])
 }
 
-impl<'a> Body<'a> {
-    pub(super) fn new(ask: &Ask<'a>) -> Self {
-        let wants_signature = ask.model.contains("gemini-3");
-        let mut contents = Vec::with_capacity(2 * ask.told.said.len());
-        for said in &ask.told.said {
-            match said {
-                // With all else that the system says.
-                Said::System(_) => {}
-                Said::User(text) => contents.push(Content { role: Some("user"), parts: vec![Part::text(*text)] }),
-                Said::Assistant(text) => contents.push(Content { role: Some("model"), parts: vec![Part::text(*text)] }),
-                Said::Round(round) => {
-                    contents.push(Content { role: Some("model"), parts: model_parts(round, wants_signature) });
-                    contents.push(Content { role: Some("user"), parts: responses(round) });
+impl<'a> GeminiRequest<'a> {
+    /// Converts a request. System messages become part of the system prompt. A tool round becomes two contents: the
+    /// reply of the model, and the results.
+    pub(super) fn new(request: &WireRequest<'a>) -> Self {
+        let wants_signature = request.model.contains("gemini-3");
+        let mut contents = Vec::with_capacity(2 * request.transcript.entries.len());
+        for entry in &request.transcript.entries {
+            match entry {
+                // Part of the combined system prompt.
+                TranscriptEntry::System(_) => {}
+                TranscriptEntry::User(text) => {
+                    contents.push(GeminiContent { role: Some("user"), parts: vec![GeminiPart::text(*text)] })
+                }
+                TranscriptEntry::Assistant(text) => {
+                    contents.push(GeminiContent { role: Some("model"), parts: vec![GeminiPart::text(*text)] })
+                }
+                TranscriptEntry::ToolRound(round) => {
+                    contents.push(GeminiContent { role: Some("model"), parts: model_parts(round, wants_signature) });
+                    contents.push(GeminiContent { role: Some("user"), parts: responses(round) });
                 }
             }
         }
         Self {
-            system_instruction: Content { role: None, parts: vec![Part::text(ask.told.whole_system())] },
-            tools: ask.tools,
+            system_instruction: GeminiContent {
+                role: None,
+                parts: vec![GeminiPart::text(request.transcript.combined_system())],
+            },
+            tools: request.tools,
             contents,
-            generation_config: Config {
-                temperature: ask.temperature,
+            generation_config: GenerationConfig {
+                temperature: request.temperature,
                 thinking_config: ThinkingConfig { include_thoughts: true },
             },
         }
     }
 }
 
-impl<'a> Part<'a> {
+impl<'a> GeminiPart<'a> {
     fn text(text: impl Into<Cow<'a, str>>) -> Self {
         Self { text: Some(text.into()), ..Self::default() }
     }
 }
 
-fn model_parts<'a>(round: &'a Round<'a>, wants_signature: bool) -> Vec<Part<'a>> {
+/// Returns the reply of a tool round, without thoughts. With `wants_signature`, the first call gets [`SKIP_SIGNATURE`]
+/// if it has no signature.
+fn model_parts<'a>(round: &'a ToolRound<'a>, wants_signature: bool) -> Vec<GeminiPart<'a>> {
     let mut first = true;
     let parts = round.parts.iter().filter_map(|part| match part {
-        heard::Part::Text(Signed { text, signature }) => {
-            Some(Part { thought_signature: signature.as_deref(), ..Part::text(text) })
+        ReplyPart::Text(SignedText { text, signature }) => {
+            Some(GeminiPart { thought_signature: signature.as_deref(), ..GeminiPart::text(text) })
         }
-        // What it thought it knows by the signatures of the rest.
-        heard::Part::Thought(_) | heard::Part::Sealed(_) => None,
-        heard::Part::Call(call) => {
-            let not_signed = std::mem::take(&mut first) && wants_signature;
-            let thought_signature = call.signature.as_deref().or(not_signed.then_some(NOT_SIGNED));
-            let function_call = Some(FunctionCall { id: &call.id, name: &call.name, args: call.object() });
-            Some(Part { function_call, thought_signature, ..Part::default() })
+        // Thoughts are represented by the signatures of the remaining parts.
+        ReplyPart::Thought(_) | ReplyPart::RedactedThought(_) => None,
+        ReplyPart::Call(call) => {
+            let needs_signature = std::mem::take(&mut first) && wants_signature;
+            let thought_signature = call.signature.as_deref().or(needs_signature.then_some(SKIP_SIGNATURE));
+            let function_call = Some(FunctionCall { id: &call.id, name: &call.name, args: call.arguments_object() });
+            Some(GeminiPart { function_call, thought_signature, ..GeminiPart::default() })
         }
     });
     parts.collect()
 }
 
-fn responses<'a>(round: &'a Round<'a>) -> Vec<Part<'a>> {
-    let calls =
-        round.parts.iter().filter_map(|part| if let heard::Part::Call(call) = part { Some(call) } else { None });
-    let responses = calls.zip(&round.answers).map(|(call, answer)| {
-        let response = Response { name: answer.name, content: &answer.text };
-        let function_response = Some(FunctionResponse { id: &call.id, name: answer.name, response });
-        Part { function_response, ..Part::default() }
+/// Returns the results of a tool round. They are matched with the calls by order, and a call without a result is left
+/// out.
+fn responses<'a>(round: &'a ToolRound<'a>) -> Vec<GeminiPart<'a>> {
+    let calls = round.parts.iter().filter_map(|part| if let ReplyPart::Call(call) = part { Some(call) } else { None });
+    let responses = calls.zip(&round.results).map(|(call, result)| {
+        let response = FunctionResult { name: result.name, content: &result.text };
+        let function_response = Some(FunctionResponse { id: &call.id, name: result.name, response });
+        GeminiPart { function_response, ..GeminiPart::default() }
     });
     responses.collect()
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Chunk<'a> {
+struct GeminiChunk<'a> {
     #[serde(default, borrow)]
     candidates: Option<Vec<Candidate<'a>>>,
     #[serde(default, borrow)]
     usage_metadata: Option<&'a RawValue>,
     #[serde(default, borrow)]
-    prompt_feedback: Option<Feedback<'a>>,
+    prompt_feedback: Option<PromptFeedback<'a>>,
     #[serde(default, borrow)]
     error: Option<&'a RawValue>,
 }
@@ -183,32 +198,32 @@ struct Chunk<'a> {
 #[serde(rename_all = "camelCase")]
 struct Candidate<'a> {
     #[serde(default, borrow)]
-    content: Option<Parts<'a>>,
+    content: Option<CandidateContent<'a>>,
     #[serde(default, borrow)]
-    finish_reason: Option<Text<'a>>,
+    finish_reason: Option<BorrowedText<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Parts<'a> {
+struct CandidateContent<'a> {
     #[serde(default, borrow)]
-    parts: Option<Vec<Piece<'a>>>,
+    parts: Option<Vec<CandidatePart<'a>>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Piece<'a> {
+struct CandidatePart<'a> {
     #[serde(default)]
     text: Option<String>,
     #[serde(default)]
     thought: Option<bool>,
     #[serde(default, borrow)]
-    function_call: Option<Function<'a>>,
+    function_call: Option<CandidateCall<'a>>,
     #[serde(default)]
     thought_signature: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Function<'a> {
+struct CandidateCall<'a> {
     #[serde(default)]
     id: Option<String>,
     #[serde(default)]
@@ -219,62 +234,64 @@ struct Function<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Feedback<'a> {
+struct PromptFeedback<'a> {
     #[serde(default, borrow)]
-    block_reason: Option<Text<'a>>,
+    block_reason: Option<BorrowedText<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Counts {
+struct GeminiUsage {
     prompt_token_count: Option<u64>,
     tool_use_prompt_token_count: Option<u64>,
     candidates_token_count: Option<u64>,
     thoughts_token_count: Option<u64>,
 }
 
-pub(super) fn read(data: &[u8], heard: &mut Heard) -> Result<(), Fault> {
-    let chunk: Chunk<'_> = parse(data)?;
+/// Adds the data of one event to the reply. Fails if the data is invalid, reports an error, or the prompt was blocked.
+pub(super) fn read(data: &[u8], reply: &mut ReplyAccumulator) -> Result<(), ProviderError> {
+    let chunk: GeminiChunk<'_> = parse_event(data)?;
     if let Some(error) = chunk.error {
-        return Err(gave_up(error));
+        return Err(error_event(error));
     }
-    if let Some(Text(reason)) = chunk.prompt_feedback.and_then(|feedback| feedback.block_reason) {
-        let message = format!("the provider does not answer this: {reason}");
-        return Err(Fault { message, remedy: Remedy::Never });
+    if let Some(BorrowedText(reason)) = chunk.prompt_feedback.and_then(|feedback| feedback.block_reason) {
+        let message = format!("the provider blocked the prompt: {reason}");
+        return Err(ProviderError { message, remedy: Remedy::InvalidRequest });
     }
-    // Every chunk counts; only the last one is complete.
+    // Every chunk has counts, but only those of the last chunk are complete.
     if let Some(usage) = chunk.usage_metadata {
-        count(counts(Some(usage)), heard);
+        set_usage(parse_usage(Some(usage)), reply);
     }
-    // Only one answer was asked for.
+    // The request asks for only one candidate.
     let Some(candidate) = chunk.candidates.into_iter().flatten().next() else { return Ok(()) };
-    for piece in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
-        take(piece, heard);
+    for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
+        add_part(part, reply);
     }
-    // There is no other end.
-    heard.ended |= candidate.finish_reason.is_some();
+    // The API has no other end marker.
+    reply.ended |= candidate.finish_reason.is_some();
     Ok(())
 }
 
-fn take(piece: Piece<'_>, heard: &mut Heard) {
-    let text = piece.text.unwrap_or_default();
-    match (piece.function_call, piece.thought_signature) {
-        (Some(call), signature) => heard.push_call(Called {
+/// Adds a call, a thought, a signed text or a text to the reply. The signature of a thought is ignored.
+fn add_part(part: CandidatePart<'_>, reply: &mut ReplyAccumulator) {
+    let text = part.text.unwrap_or_default();
+    match (part.function_call, part.thought_signature) {
+        (Some(call), signature) => reply.push_call(CallPart {
             id: call.id.unwrap_or_default(),
             name: call.name.unwrap_or_default(),
             arguments: call.args.map(|args| args.get().to_owned()).unwrap_or_default(),
             signature,
         }),
-        (None, _) if piece.thought == Some(true) => heard.think(text),
-        (None, Some(signature)) => heard.say_signed(text, signature),
-        (None, None) => heard.say(text),
+        (None, _) if part.thought == Some(true) => reply.push_thought(text),
+        (None, Some(signature)) => reply.push_signed_text(text, signature),
+        (None, None) => reply.push_text(text),
     }
 }
 
-/// Thoughts are counted beside the rest, and cost the same.
-fn count(counts: Counts, heard: &mut Heard) {
+/// Sets the usage. Gemini counts thoughts separately, but they are part of the output.
+fn set_usage(counts: GeminiUsage, reply: &mut ReplyAccumulator) {
     let sum = |one: Option<u64>, other: Option<u64>| one.unwrap_or_default().saturating_add(other.unwrap_or_default());
-    heard.usage = crate::Usage {
+    reply.usage = crate::ModelUsage {
         input: sum(counts.prompt_token_count, counts.tool_use_prompt_token_count),
         output: sum(counts.candidates_token_count, counts.thoughts_token_count),
         reasoning: counts.thoughts_token_count.unwrap_or_default(),

@@ -1,4 +1,5 @@
-//! Chat completions. Many servers speak so, none quite like the others: what they get wrong and can be understood is.
+//! The Chat Completions API of OpenAI. Compatible servers deviate from it in details. The parser tolerates their
+//! deviations.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,15 +10,17 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::{Ask, Fault, Heard, Text, Tool, counts, gave_up, parse};
-use crate::models::heard::Part;
-use crate::models::prompt::{Round, Said};
+use super::{
+    BorrowedText, OfferedTool, ProviderError, ReplyAccumulator, WireRequest, error_event, parse_event, parse_usage,
+};
+use crate::models::accumulator::ReplyPart;
+use crate::models::transcript::{ToolRound, TranscriptEntry};
 
-/// Comes after the last event.
+/// Marks the end of the events.
 const DONE: &[u8] = b"[DONE]";
 
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+pub(super) struct OpenAiRequest<'a> {
     model: &'a str,
     stream: bool,
     stream_options: StreamOptions,
@@ -25,7 +28,7 @@ pub(super) struct Body<'a> {
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
-    messages: Vec<Message<'a>>,
+    messages: Vec<OpenAiMessage<'a>>,
 }
 
 #[derive(Serialize)]
@@ -35,7 +38,7 @@ struct StreamOptions {
 
 #[derive(Serialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
-enum Message<'a> {
+enum OpenAiMessage<'a> {
     System {
         content: &'a str,
     },
@@ -45,8 +48,8 @@ enum Message<'a> {
     Assistant {
         content: Cow<'a, str>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        tool_calls: Vec<ToolCall<'a>>,
-        /// Some want to see it again, and the others do not mind.
+        tool_calls: Vec<OpenAiToolCall<'a>>,
+        /// Required by some servers and ignored by the rest.
         #[serde(skip_serializing_if = "Option::is_none")]
         reasoning_content: Option<Cow<'a, str>>,
     },
@@ -57,93 +60,101 @@ enum Message<'a> {
 }
 
 #[derive(Serialize)]
-struct ToolCall<'a> {
+struct OpenAiToolCall<'a> {
     r#type: &'static str,
     id: &'a str,
-    function: Called<'a>,
+    function: CalledFunction<'a>,
 }
 
 #[derive(Serialize)]
-struct Called<'a> {
+struct CalledFunction<'a> {
     name: &'a str,
     arguments: Cow<'a, str>,
 }
 
-pub(super) fn tools(tools: &[Tool<'_>]) -> serde_json::Result<Box<RawValue>> {
+/// Serializes the tools of a request. Fails if the serialization fails.
+pub(super) fn tools(tools: &[OfferedTool<'_>]) -> serde_json::Result<Box<RawValue>> {
     #[derive(Serialize)]
-    struct Offer<'a> {
+    struct OpenAiTool<'a> {
         r#type: &'static str,
-        function: Function<'a>,
+        function: FunctionSpec<'a>,
     }
     #[derive(Serialize)]
-    struct Function<'a> {
+    struct FunctionSpec<'a> {
         name: &'a str,
         description: &'a str,
         parameters: &'a Value,
         strict: bool,
     }
-    let offers = tools.iter().map(|tool| {
+    let offered = tools.iter().map(|tool| {
         let name = tool.name;
         let description = tool.description;
         let parameters = &tool.schema;
-        Offer { r#type: "function", function: Function { name, description, parameters, strict: false } }
+        OpenAiTool { r#type: "function", function: FunctionSpec { name, description, parameters, strict: false } }
     });
-    to_raw_value(&offers.collect::<Vec<_>>())
+    to_raw_value(&offered.collect::<Vec<_>>())
 }
 
-impl<'a> Body<'a> {
-    pub(super) fn new(ask: &Ask<'a>) -> Self {
-        let mut messages = Vec::with_capacity(2 * ask.told.said.len() + 1);
-        messages.push(Message::System { content: &ask.told.system });
-        for said in &ask.told.said {
-            match said {
-                Said::System(content) => messages.push(Message::System { content }),
-                Said::User(content) => messages.push(Message::User { content }),
-                Said::Assistant(content) => {
+impl<'a> OpenAiRequest<'a> {
+    /// Converts a request. The system prompt is the first message, and system messages stay in their position.
+    pub(super) fn new(request: &WireRequest<'a>) -> Self {
+        let mut messages = Vec::with_capacity(2 * request.transcript.entries.len() + 1);
+        messages.push(OpenAiMessage::System { content: &request.transcript.system });
+        for entry in &request.transcript.entries {
+            match entry {
+                TranscriptEntry::System(content) => messages.push(OpenAiMessage::System { content }),
+                TranscriptEntry::User(content) => messages.push(OpenAiMessage::User { content }),
+                TranscriptEntry::Assistant(content) => {
                     let content = Cow::Borrowed(*content);
-                    messages.push(Message::Assistant { content, tool_calls: Vec::new(), reasoning_content: None });
+                    messages.push(OpenAiMessage::Assistant {
+                        content,
+                        tool_calls: Vec::new(),
+                        reasoning_content: None,
+                    });
                 }
-                Said::Round(round) => add_round(&mut messages, round),
+                TranscriptEntry::ToolRound(round) => add_round(&mut messages, round),
             }
         }
         Self {
-            model: ask.model,
+            model: request.model,
             stream: true,
             stream_options: StreamOptions { include_usage: true },
-            temperature: ask.temperature,
-            tools: ask.tools,
+            temperature: request.temperature,
+            tools: request.tools,
             messages,
         }
     }
 }
 
-fn add_round<'a>(messages: &mut Vec<Message<'a>>, round: &'a Round<'a>) {
+/// Adds a tool round: one message with all texts, thoughts and calls, then one message per result. Leaves out encrypted
+/// thoughts and calls without a result.
+fn add_round<'a>(messages: &mut Vec<OpenAiMessage<'a>>, round: &'a ToolRound<'a>) {
     let mut content = Cow::Borrowed("");
     let mut reasoning = Cow::Borrowed("");
-    let mut tool_calls = Vec::with_capacity(round.answers.len());
-    let mut answers = round.answers.iter();
+    let mut tool_calls = Vec::with_capacity(round.results.len());
+    let mut results = round.results.iter();
     for part in &*round.parts {
         match part {
-            Part::Text(said) => content += said.text.as_str(),
-            Part::Thought(thought) => reasoning += thought.text.as_str(),
-            Part::Sealed(_) => {}
-            Part::Call(call) => tool_calls.extend(answers.next().map(|answer| ToolCall {
+            ReplyPart::Text(part) => content += part.text.as_str(),
+            ReplyPart::Thought(thought) => reasoning += thought.text.as_str(),
+            ReplyPart::RedactedThought(_) => {}
+            ReplyPart::Call(call) => tool_calls.extend(results.next().map(|result| OpenAiToolCall {
                 r#type: "function",
-                id: &answer.id,
-                function: Called { name: &call.name, arguments: call.json() },
+                id: &result.id,
+                function: CalledFunction { name: &call.name, arguments: call.arguments_json() },
             })),
         }
     }
     let reasoning_content = Some(reasoning).filter(|reasoning| !reasoning.is_empty());
-    messages.push(Message::Assistant { content, tool_calls, reasoning_content });
-    let results = round.answers.iter().map(|answer| Message::Tool { content: &answer.text, tool_call_id: &answer.id });
-    messages.extend(results);
+    messages.push(OpenAiMessage::Assistant { content, tool_calls, reasoning_content });
+    let results = round.results.iter();
+    messages.extend(results.map(|result| OpenAiMessage::Tool { content: &result.text, tool_call_id: &result.id }));
 }
 
 #[derive(Deserialize)]
-struct Chunk<'a> {
+struct OpenAiChunk<'a> {
     #[serde(default, borrow)]
-    choices: Option<Vec<Choice<'a>>>,
+    choices: Option<Vec<CompletionChoice<'a>>>,
     #[serde(default, borrow)]
     usage: Option<&'a RawValue>,
     #[serde(default, borrow)]
@@ -151,177 +162,183 @@ struct Chunk<'a> {
 }
 
 #[derive(Deserialize)]
-struct Choice<'a> {
+struct CompletionChoice<'a> {
     #[serde(default, borrow)]
-    delta: Option<Delta<'a>>,
+    delta: Option<CompletionDelta<'a>>,
     #[serde(default, borrow)]
-    finish_reason: Option<Text<'a>>,
+    finish_reason: Option<BorrowedText<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Delta<'a> {
+struct CompletionDelta<'a> {
     #[serde(default)]
-    content: Option<Content>,
+    content: Option<ContentDelta>,
     #[serde(default)]
-    reasoning_content: Option<Content>,
+    reasoning_content: Option<ContentDelta>,
     #[serde(default)]
-    reasoning: Option<Content>,
+    reasoning: Option<ContentDelta>,
     #[serde(default, borrow)]
-    tool_calls: Option<Vec<CallPiece<'a>>>,
+    tool_calls: Option<Vec<ToolCallDelta<'a>>>,
 }
 
-/// A text, or a list of which some pieces are said and others thought, as Mistral has it.
-enum Content {
+/// A text, or a list of texts and thoughts as in the API of Mistral.
+enum ContentDelta {
     Text(String),
-    List(Vec<Content>),
-    Piece(Box<Piece>),
+    List(Vec<ContentDelta>),
+    /// An element of a list.
+    Piece(Box<ContentPiece>),
+    /// A value of another type. It is ignored.
     Other,
 }
 
 #[derive(Deserialize)]
-struct Piece {
+struct ContentPiece {
     #[serde(default)]
-    text: Option<Content>,
+    text: Option<ContentDelta>,
     #[serde(default)]
-    thinking: Option<Content>,
+    thinking: Option<ContentDelta>,
 }
 
-/// By hand: what is derived for such a choice copies everything before it looks, and a text comes in many pieces.
-impl<'de> Deserialize<'de> for Content {
+/// Implemented by hand, because the derived code for untagged enums buffers every value. A text has many pieces.
+impl<'de> Deserialize<'de> for ContentDelta {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Any)
+        deserializer.deserialize_any(ContentVisitor)
     }
 }
 
-struct Any;
+struct ContentVisitor;
 
-impl<'de> Visitor<'de> for Any {
-    type Value = Content;
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = ContentDelta;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("anything")
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Content, E> {
-        Ok(Content::Text(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<ContentDelta, E> {
+        Ok(ContentDelta::Text(text.to_owned()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Content, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<ContentDelta, A::Error> {
         let mut pieces = Vec::new();
         while let Some(piece) = list.next_element()? {
             pieces.push(piece);
         }
-        Ok(Content::List(pieces))
+        Ok(ContentDelta::List(pieces))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Content, A::Error> {
-        Piece::deserialize(MapAccessDeserializer::new(map)).map(|piece| Content::Piece(Box::new(piece)))
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ContentDelta, A::Error> {
+        ContentPiece::deserialize(MapAccessDeserializer::new(map)).map(|piece| ContentDelta::Piece(Box::new(piece)))
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Content, E> {
-        Ok(Content::Other)
+    fn visit_bool<E>(self, _: bool) -> Result<ContentDelta, E> {
+        Ok(ContentDelta::Other)
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Content, E> {
-        Ok(Content::Other)
+    fn visit_i64<E>(self, _: i64) -> Result<ContentDelta, E> {
+        Ok(ContentDelta::Other)
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Content, E> {
-        Ok(Content::Other)
+    fn visit_u64<E>(self, _: u64) -> Result<ContentDelta, E> {
+        Ok(ContentDelta::Other)
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Content, E> {
-        Ok(Content::Other)
+    fn visit_f64<E>(self, _: f64) -> Result<ContentDelta, E> {
+        Ok(ContentDelta::Other)
     }
 
-    fn visit_unit<E>(self) -> Result<Content, E> {
-        Ok(Content::Other)
+    fn visit_unit<E>(self) -> Result<ContentDelta, E> {
+        Ok(ContentDelta::Other)
     }
 }
 
 #[derive(Deserialize)]
-struct CallPiece<'a> {
+struct ToolCallDelta<'a> {
     #[serde(default)]
     index: Option<u64>,
     #[serde(default, borrow)]
-    id: Option<Text<'a>>,
+    id: Option<BorrowedText<'a>>,
     #[serde(default, borrow)]
-    function: Option<Function<'a>>,
+    function: Option<FunctionDelta<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Function<'a> {
+struct FunctionDelta<'a> {
     #[serde(default, borrow)]
-    name: Option<Text<'a>>,
+    name: Option<BorrowedText<'a>>,
     #[serde(default, borrow)]
-    arguments: Option<Text<'a>>,
+    arguments: Option<BorrowedText<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Counts {
+struct OpenAiUsage {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
-    completion_tokens_details: Option<Details>,
+    completion_tokens_details: Option<OpenAiUsageDetails>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Details {
+struct OpenAiUsageDetails {
     reasoning_tokens: Option<u64>,
 }
 
-pub(super) fn read(data: &[u8], heard: &mut Heard) -> Result<(), Fault> {
+/// Adds the data of one event to the reply. Fails if the data is invalid or reports an error.
+pub(super) fn read(data: &[u8], reply: &mut ReplyAccumulator) -> Result<(), ProviderError> {
     if data == DONE {
-        heard.ended = true;
+        reply.ended = true;
         return Ok(());
     }
-    let chunk: Chunk<'_> = parse(data)?;
+    let chunk: OpenAiChunk<'_> = parse_event(data)?;
     if let Some(error) = chunk.error {
-        return Err(gave_up(error));
+        return Err(error_event(error));
     }
-    // Only one answer was asked for.
+    // The request asks for only one choice.
     if let Some(choice) = chunk.choices.into_iter().flatten().next() {
-        heard.stopped |= choice.finish_reason.is_some();
+        reply.stopped |= choice.finish_reason.is_some();
         if let Some(delta) = choice.delta {
-            take(delta, heard);
+            add_delta(delta, reply);
         }
     }
-    // Most say it at the end, some again and again: the last time counts.
-    let counts: Counts = counts(chunk.usage);
+    // Most servers send the usage once at the end, some repeatedly. The last one counts.
+    let counts: OpenAiUsage = parse_usage(chunk.usage);
     if let (Some(input), Some(output)) = (counts.prompt_tokens, counts.completion_tokens) {
         let reasoning = counts.completion_tokens_details.and_then(|details| details.reasoning_tokens);
-        heard.usage = crate::Usage { input, output, reasoning: reasoning.unwrap_or_default() };
+        reply.usage = crate::ModelUsage { input, output, reasoning: reasoning.unwrap_or_default() };
     }
     Ok(())
 }
 
-fn take(delta: Delta<'_>, heard: &mut Heard) {
+/// Adds a delta to the reply: first the thoughts, then the text, then the pieces of calls. Ignores the pieces of calls
+/// that exceed the limit.
+fn add_delta(delta: CompletionDelta<'_>, reply: &mut ReplyAccumulator) {
     if let Some(thought) = delta.reasoning_content.or(delta.reasoning) {
-        heard.think(thought.text());
+        reply.push_thought(thought.text());
     }
     match delta.content {
-        Some(Content::List(pieces)) => {
-            for piece in pieces.into_iter().filter_map(Content::piece) {
-                heard.think(piece.thinking.map(Content::text).unwrap_or_default());
-                heard.say(piece.text.map(Content::text).unwrap_or_default());
+        Some(ContentDelta::List(pieces)) => {
+            for piece in pieces.into_iter().filter_map(ContentDelta::piece) {
+                reply.push_thought(piece.thinking.map(ContentDelta::text).unwrap_or_default());
+                reply.push_text(piece.text.map(ContentDelta::text).unwrap_or_default());
             }
         }
-        Some(content) => heard.say(content.text()),
+        Some(content) => reply.push_text(content.text()),
         None => {}
     }
     for piece in delta.tool_calls.into_iter().flatten() {
         let id = piece.id.unwrap_or_default().0;
-        let Some(call) = heard.call(piece.index, &id) else { continue };
+        let Some(call) = reply.call_mut(piece.index, &id) else { continue };
         let Some(function) = piece.function else { continue };
-        if let Some(Text(name)) = function.name.filter(|name| !name.0.is_empty()) {
+        if let Some(BorrowedText(name)) = function.name.filter(|name| !name.0.is_empty()) {
             call.name = name.into_owned();
         }
         call.arguments.push_str(&function.arguments.unwrap_or_default().0);
     }
 }
 
-impl Content {
+impl ContentDelta {
+    /// Returns the text, or the joined texts of a list. Returns an empty text for any other value.
     fn text(self) -> String {
         match self {
             Self::Text(text) => text,
@@ -330,7 +347,7 @@ impl Content {
         }
     }
 
-    fn piece(self) -> Option<Piece> {
+    fn piece(self) -> Option<ContentPiece> {
         if let Self::Piece(piece) = self { Some(*piece) } else { None }
     }
 }

@@ -1,69 +1,73 @@
-//! What the scripted provider of the whole product's tests does not do: servers that are odd, and what models want back.
+//! Cases that the scripted provider of `testkit` does not cover: deviating servers, and replies that are sent back.
 
 use serde_json::{Value, json};
 
 use super::*;
-use crate::models::fault::Remedy;
-use crate::models::heard::{Kept, Part};
-use crate::models::prompt::{Answered, Round, Said};
-use crate::{Call, Delta, Usage};
+use crate::models::accumulator::{RecordedReply, ReplyPart};
+use crate::models::provider_error::Remedy;
+use crate::models::transcript::{ToolResult, ToolRound, TranscriptEntry};
+use crate::{ModelUsage, ReplyDelta, RequestedCall};
 
-/// What is heard of such events.
-fn hear(wire: Wire, events: &[Value]) -> Heard {
-    let mut heard = Heard::default();
+fn read_reply(wire: ProviderWire, events: &[Value]) -> ReplyAccumulator {
+    let mut reply = ReplyAccumulator::default();
     for event in events {
-        wire.read(event.to_string().as_bytes(), &mut heard).unwrap();
+        wire.read(event.to_string().as_bytes(), &mut reply).unwrap();
     }
-    heard
+    reply
 }
 
-fn said(heard: &Heard) -> String {
-    heard.fresh.iter().filter_map(|delta| if let Delta::Text(text) = delta { Some(&**text) } else { None }).collect()
+fn text(reply: &ReplyAccumulator) -> String {
+    reply
+        .deltas
+        .iter()
+        .filter_map(|delta| if let ReplyDelta::Text(text) = delta { Some(&**text) } else { None })
+        .collect()
 }
 
-fn thought(heard: &Heard) -> String {
-    let thoughts = heard.fresh.iter();
-    thoughts.filter_map(|delta| if let Delta::Thinking(text) = delta { Some(&**text) } else { None }).collect()
+fn thought(reply: &ReplyAccumulator) -> String {
+    let thoughts = reply.deltas.iter();
+    thoughts.filter_map(|delta| if let ReplyDelta::Thinking(text) = delta { Some(&**text) } else { None }).collect()
 }
 
-/// The request that gives a model its own words back, with an answer to each of its calls.
-fn asked_again(wire: Wire, model: &str, parts: Vec<Part>) -> Value {
-    let kept = Kept { by: model.to_owned(), parts };
-    let answer = |(at, call): (usize, &crate::models::heard::Called)| Answered {
+/// Returns the request that sends a reply back to its model, with a result for each call.
+fn next_request(wire: ProviderWire, model: &str, parts: Vec<ReplyPart>) -> Value {
+    let recorded = RecordedReply { model: model.to_owned(), parts };
+    let result = |(at, call): (usize, &crate::models::accumulator::CallPart)| ToolResult {
         id: if call.id.is_empty() { format!("call_0_{at}").into() } else { call.id.clone().into() },
         name: "add_task",
         text: format!("done {at}"),
     };
-    let answers = kept.calls().enumerate().map(answer).collect();
-    let round = Round { parts: Cow::Borrowed(&kept.parts), answers };
-    let said = vec![Said::System("Be brief."), Said::User("milk"), Said::Round(round)];
-    let told = Told { system: "You help.".to_owned(), said };
-    let ask = Ask { model, temperature: None, tools: None, told: &told };
-    serde_json::from_slice(&wire.write(&ask).unwrap()).unwrap()
+    let results = recorded.calls().enumerate().map(result).collect();
+    let round = ToolRound { parts: Cow::Borrowed(&recorded.parts), results };
+    let entries =
+        vec![TranscriptEntry::System("Be brief."), TranscriptEntry::User("milk"), TranscriptEntry::ToolRound(round)];
+    let transcript = ModelTranscript { system: "You help.".to_owned(), entries };
+    let request = WireRequest { model, temperature: None, tools: None, transcript: &transcript };
+    serde_json::from_slice(&wire.write(&request).unwrap()).unwrap()
 }
 
 #[test]
-fn openai_as_others_speak_it() {
+fn openai_compatible_servers_may_deviate() {
     // MODEL-2
-    let heard = hear(
-        Wire::OpenAi,
+    let reply = read_reply(
+        ProviderWire::OpenAi,
         &[
             json!({"choices": null, "error": null}),
             json!({"choices": [{"delta": {"role": "assistant", "content": null, "reasoning": "Hm. "}}], "usage": {"prompt_tokens": "?"}}),
             json!({"choices": [{"delta": {"content": [
                 {"type": "thinking", "thinking": [{"type": "text", "text": "Milk."}]}, {"type": "text", "text": "I "}]}}]}),
             json!({"choices": [{"delta": {"content": "add it.", "reasoning": {"odd": true}}}]}),
-            // Calls without a number, and one whose name is repeated.
+            // Calls without a number, and a call with a repeated name.
             json!({"choices": [{"delta": {"tool_calls": [{"id": "a", "function": {"name": "add_task", "arguments": "{}"}}]}}]}),
             json!({"choices": [{"delta": {"tool_calls": [{"id": "b", "function": {"name": "add_task", "arguments": "{\"title\":"}}]}}]}),
             json!({"choices": [{"delta": {"tool_calls": [{"id": "b", "function": {"name": "add_task", "arguments": "\"x\"}"}}]}}]}),
             json!({"choices": [{"delta": {}, "finish_reason": "tool_calls"}], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}),
         ],
     );
-    assert_eq!((said(&heard), thought(&heard)), ("I add it.".to_owned(), "Hm. Milk.".to_owned()));
-    assert!(heard.stopped && !heard.ended);
-    assert_eq!(heard.usage, Usage { input: 3, output: 2, reasoning: 0 });
-    let body = asked_again(Wire::OpenAi, "gpt", heard.parts);
+    assert_eq!((text(&reply), thought(&reply)), ("I add it.".to_owned(), "Hm. Milk.".to_owned()));
+    assert!(reply.stopped && !reply.ended);
+    assert_eq!(reply.usage, ModelUsage { input: 3, output: 2, reasoning: 0 });
+    let body = next_request(ProviderWire::OpenAi, "gpt", reply.parts);
     let expected = json!({
         "model": "gpt", "stream": true, "stream_options": {"include_usage": true},
         "messages": [
@@ -81,12 +85,12 @@ fn openai_as_others_speak_it() {
 }
 
 #[test]
-fn anthropic_gets_its_thoughts_back_as_they_were() {
+fn anthropic_thoughts_are_sent_back_unchanged() {
     // MODEL-2
     let block = |block: Value| json!({"type": "content_block_start", "index": 0, "content_block": block});
     let delta = |delta: Value| json!({"type": "content_block_delta", "index": 0, "delta": delta});
-    let heard = hear(
-        Wire::Anthropic,
+    let reply = read_reply(
+        ProviderWire::Anthropic,
         &[
             json!({"type": "message_start", "message": {"usage": {
                 "input_tokens": 5, "cache_creation_input_tokens": 100, "cache_read_input_tokens": 1000, "output_tokens": 1}}}),
@@ -108,9 +112,9 @@ fn anthropic_gets_its_thoughts_back_as_they_were() {
             json!({"type": "message_stop"}),
         ],
     );
-    assert!(heard.ended);
-    assert_eq!(heard.usage, Usage { input: 1105, output: 30, reasoning: 0 });
-    let body = asked_again(Wire::Anthropic, "claude-sonnet-4-5", heard.parts);
+    assert!(reply.ended);
+    assert_eq!(reply.usage, ModelUsage { input: 1105, output: 30, reasoning: 0 });
+    let body = next_request(ProviderWire::Anthropic, "claude-sonnet-4-5", reply.parts);
     let expected = json!({
         "model": "claude-sonnet-4-5", "max_tokens": 32_000, "stream": true, "system": "You help.\n\nBe brief.",
         "messages": [
@@ -126,11 +130,11 @@ fn anthropic_gets_its_thoughts_back_as_they_were() {
         ],
     });
     assert_eq!(body, expected);
-    assert_eq!(asked_again(Wire::Anthropic, "claude-3-haiku-20240307", Vec::new())["max_tokens"], 4096);
+    assert_eq!(next_request(ProviderWire::Anthropic, "claude-3-haiku-20240307", Vec::new())["max_tokens"], 4096);
 }
 
 #[test]
-fn gemini_gets_its_signatures_back_where_they_were() {
+fn gemini_signatures_are_sent_back_in_position() {
     // MODEL-2
     let chunk = |parts: Value| json!({"candidates": [{"content": {"parts": parts, "role": "model"}}]});
     let mut events = vec![
@@ -141,15 +145,15 @@ fn gemini_gets_its_signatures_back_where_they_were() {
             {"functionCall": {"id": "7", "name": "add_task"}}])),
         json!({"usageMetadata": {"promptTokenCount": 10, "thoughtsTokenCount": 4}}),
     ];
-    let heard = hear(Wire::Gemini, &events);
-    assert_eq!((said(&heard), thought(&heard)), ("I add it.".to_owned(), "Milk. Now.".to_owned()));
-    assert_eq!(heard.usage, Usage { input: 10, output: 4, reasoning: 4 });
-    assert!(!heard.ended);
+    let reply = read_reply(ProviderWire::Gemini, &events);
+    assert_eq!((text(&reply), thought(&reply)), ("I add it.".to_owned(), "Milk. Now.".to_owned()));
+    assert_eq!(reply.usage, ModelUsage { input: 10, output: 4, reasoning: 4 });
+    assert!(!reply.ended);
     events.push(json!({"candidates": [{"finishReason": "STOP"}], "usageMetadata": {
         "promptTokenCount": 10, "toolUsePromptTokenCount": 1, "candidatesTokenCount": 3, "thoughtsTokenCount": 4}}));
-    let heard = hear(Wire::Gemini, &events);
-    assert_eq!((heard.usage, heard.ended), (Usage { input: 11, output: 7, reasoning: 4 }, true));
-    let body = asked_again(Wire::Gemini, "gemini-3-pro", heard.parts);
+    let reply = read_reply(ProviderWire::Gemini, &events);
+    assert_eq!((reply.usage, reply.ended), (ModelUsage { input: 11, output: 7, reasoning: 4 }, true));
+    let body = next_request(ProviderWire::Gemini, "gemini-3-pro", reply.parts);
     let response = |n: usize| json!({"name": "add_task", "content": format!("done {n}")});
     let expected = json!({
         "systemInstruction": {"parts": [{"text": "You help.\n\nBe brief."}]},
@@ -166,55 +170,60 @@ fn gemini_gets_its_signatures_back_where_they_were() {
         "generationConfig": {"thinkingConfig": {"includeThoughts": true}},
     });
     assert_eq!(body, expected);
-    // Another model's call is not signed, and only the third generation must be told.
-    let call = Call { name: "add_task".to_owned(), arguments: "{}".to_owned() };
-    let foreign = || vec![Part::Call(crate::models::heard::Called::of(&call)); 2];
+    // Calls of another model have no signature. Only Gemini 3 requires a placeholder.
+    let call = RequestedCall { name: "add_task".to_owned(), arguments: "{}".to_owned() };
+    let unsigned = || vec![ReplyPart::Call(crate::models::accumulator::CallPart::from_requested(&call)); 2];
     let signature = |body: &Value, n: usize| body["contents"][1]["parts"][n]["thoughtSignature"].clone();
-    let third = asked_again(Wire::Gemini, "gemini-3-pro", foreign());
+    let third = next_request(ProviderWire::Gemini, "gemini-3-pro", unsigned());
     assert_eq!((signature(&third, 0), signature(&third, 1)), (json!("skip_thought_signature_validator"), Value::Null));
-    assert_eq!(signature(&asked_again(Wire::Gemini, "gemini-2.5-flash", foreign()), 0), Value::Null);
+    assert_eq!(signature(&next_request(ProviderWire::Gemini, "gemini-2.5-flash", unsigned()), 0), Value::Null);
 }
 
 #[test]
-fn what_is_wrong_in_an_answer_is_told_apart() {
+fn errors_in_answers_have_remedies() {
     // MODEL-3
-    let fault = |wire: Wire, data: &str| wire.read(data.as_bytes(), &mut Heard::default()).unwrap_err();
-    for wire in [Wire::OpenAi, Wire::Gemini, Wire::Anthropic] {
-        assert_eq!(fault(wire, "{\"choices\":").remedy, Remedy::Again(None));
-        let overloaded = fault(wire, r#"{"type": "error", "error": {"message": "overloaded"}}"#);
-        assert!(overloaded.remedy == Remedy::Again(None) && overloaded.message.contains("overloaded"));
+    let error =
+        |wire: ProviderWire, data: &str| wire.read(data.as_bytes(), &mut ReplyAccumulator::default()).unwrap_err();
+    for wire in [ProviderWire::OpenAi, ProviderWire::Gemini, ProviderWire::Anthropic] {
+        assert_eq!(error(wire, "{\"choices\":").remedy, Remedy::Retry(None));
+        let overloaded = error(wire, r#"{"type": "error", "error": {"message": "overloaded"}}"#);
+        assert!(overloaded.remedy == Remedy::Retry(None) && overloaded.message.contains("overloaded"));
     }
-    let blocked = fault(Wire::Gemini, r#"{"promptFeedback": {"blockReason": "SAFETY"}}"#);
-    assert!(blocked.remedy == Remedy::Never && blocked.message.contains("SAFETY"), "{blocked:?}");
+    let blocked = error(ProviderWire::Gemini, r#"{"promptFeedback": {"blockReason": "SAFETY"}}"#);
+    assert!(blocked.remedy == Remedy::InvalidRequest && blocked.message.contains("SAFETY"), "{blocked:?}");
 }
 
 #[test]
-fn addresses_are_completed_and_keys_do_not_show() {
+fn urls_are_completed_and_keys_are_hidden() {
     // MODEL-2, AGENT-5
-    let choice = |provider: Provider, base: Option<&str>| Choice {
+    let config = |provider: ModelProvider, base: Option<&str>| ModelConfig {
         base_url: base.map(str::to_owned),
-        key: Some("plain-key-7f3a9c".into()),
+        api_key: Some("plain-key-7f3a9c".into()),
         headers: vec![("X-Team".to_owned(), "blue".into())],
-        ..Choice::new(provider, "m-1")
+        ..ModelConfig::new(provider, "m-1")
     };
     let cases = [
-        (Provider::OpenAi, None, "https://api.openai.com/v1/chat/completions"),
-        (Provider::OpenAiCompatible, Some("http://h/v1/?api-version=2"), "http://h/v1/chat/completions?api-version=2"),
-        (Provider::Anthropic, None, "https://api.anthropic.com/v1/messages"),
-        (Provider::Anthropic, Some("http://h/"), "http://h/v1/messages"),
-        (Provider::Anthropic, Some("http://h/gate/v1"), "http://h/gate/v1/messages"),
-        (Provider::Gemini, Some("http://h"), "http://h/v1beta/models/m-1:streamGenerateContent?alt=sse"),
-        (Provider::Gemini, Some("http://h/v1"), "http://h/v1/models/m-1:streamGenerateContent?alt=sse"),
+        (ModelProvider::OpenAi, None, "https://api.openai.com/v1/chat/completions"),
+        (
+            ModelProvider::OpenAiCompatible,
+            Some("http://h/v1/?api-version=2"),
+            "http://h/v1/chat/completions?api-version=2",
+        ),
+        (ModelProvider::Anthropic, None, "https://api.anthropic.com/v1/messages"),
+        (ModelProvider::Anthropic, Some("http://h/"), "http://h/v1/messages"),
+        (ModelProvider::Anthropic, Some("http://h/gate/v1"), "http://h/gate/v1/messages"),
+        (ModelProvider::Gemini, Some("http://h"), "http://h/v1beta/models/m-1:streamGenerateContent?alt=sse"),
+        (ModelProvider::Gemini, Some("http://h/v1"), "http://h/v1/models/m-1:streamGenerateContent?alt=sse"),
     ];
     for (provider, base, url) in cases {
-        let wire = Wire::of(provider).unwrap();
-        let choice = choice(provider, base);
-        assert_eq!(wire.url(&choice).unwrap().as_str(), url);
-        let headers = wire.headers(&choice).unwrap();
+        let wire = ProviderWire::for_provider(provider).unwrap();
+        let config = config(provider, base);
+        assert_eq!(wire.url(&config).unwrap().as_str(), url);
+        let headers = wire.headers(&config).unwrap();
         assert_eq!(headers["x-team"], "blue");
         assert!(!format!("{headers:?}").contains("plain-key"), "{headers:?}");
     }
-    let broken = Choice { key: Some("two\nlines".into()), ..Choice::new(Provider::Gemini, "m-1") };
-    let error = Wire::Gemini.headers(&broken).unwrap_err();
+    let broken = ModelConfig { api_key: Some("two\nlines".into()), ..ModelConfig::new(ModelProvider::Gemini, "m-1") };
+    let error = ProviderWire::Gemini.headers(&broken).unwrap_err();
     assert!(error.contains("x-goog-api-key") && !error.contains("lines"), "{error}");
 }

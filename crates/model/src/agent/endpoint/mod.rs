@@ -1,7 +1,7 @@
-//! How other programs reach an agent by the Agent2Agent protocol: by which transports, with which proof of who they are,
-//! how often, and for what (S2's A2AEndpoint, A2AAuth, A2ARateLimit and A2ACapabilities).
+//! The Agent2Agent endpoint of an agent: transports, authentication, rate limit and capabilities (S2's A2AEndpoint,
+//! A2AAuth, A2ARateLimit and A2ACapabilities).
 //!
-//! Every value has passed [`EndpointDraft::check`]. A token never stands here itself, only where it is found.
+//! Values are validated by [`EndpointDraft::check`]. Tokens are references, never the secrets themselves.
 
 pub(in crate::agent) mod check;
 mod draft;
@@ -16,36 +16,35 @@ use utoipa::ToSchema;
 pub use draft::EndpointDraft;
 
 use super::Agent;
-use crate::{UserId, words::words};
+use crate::{UserId, string_enum::schema_enum};
 
-/// The header of an API key where no other is named.
-pub const API_KEY: &str = "X-API-Key";
-/// The header of a bearer token where no other is named.
-pub const AUTHORIZATION: &str = "Authorization";
+/// The default header of an API key.
+pub const API_KEY_HEADER: &str = "X-API-Key";
+/// The default header of a bearer token.
+pub const AUTHORIZATION_HEADER: &str = "Authorization";
 
-/// How an agent is offered. One that says nothing about it is offered by every transport, to whoever the server itself
-/// knows.
+/// The Agent2Agent endpoint of an agent. By default it uses every transport and the authentication of the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 #[schema(as = A2AEndpoint)]
 pub struct Endpoint {
     pub enabled: bool,
-    pub transports: Vec<Transport>,
-    /// Without it, the server's own authentication.
+    pub transports: Vec<A2aTransport>,
+    /// The authentication of the server by default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub auth: Option<Auth>,
-    /// Without it, the server's own limit.
+    pub auth: Option<EndpointAuth>,
+    /// The rate limit of the server by default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
-    pub capabilities: Capabilities,
-    /// Without any, its card has one, made of its description.
+    pub rate: Option<EndpointRateLimit>,
+    pub capabilities: CapabilityLimits,
+    /// If empty, the agent card has one skill, made of the description of the agent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub skills: Vec<Skill>,
-    /// Of the agent, in its card.
+    pub skills: Vec<EndpointSkill>,
+    /// The version of the agent in its card.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider: Option<Provider>,
+    pub provider: Option<EndpointProvider>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub documentation_url: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,10 +55,10 @@ impl Default for Endpoint {
     fn default() -> Self {
         Self {
             enabled: true,
-            transports: Transport::ALL.to_vec(),
+            transports: A2aTransport::ALL.to_vec(),
             auth: None,
             rate: None,
-            capabilities: Capabilities::default(),
+            capabilities: CapabilityLimits::default(),
             skills: Vec::new(),
             version: None,
             provider: None,
@@ -69,10 +68,10 @@ impl Default for Endpoint {
     }
 }
 
-words! {
+schema_enum! {
     /// A binding of the protocol.
     #[schema(as = A2ATransport)]
-    pub enum Transport {
+    pub enum A2aTransport {
         #[serde(alias = "JSONRPC")]
         JsonRpc = "json_rpc",
         #[serde(alias = "HTTP+JSON")]
@@ -82,47 +81,48 @@ words! {
     }
 }
 
-words! {
-    /// What proves who calls: a token or a key of this agent's own, a token of the server's users, or nothing.
+schema_enum! {
+    /// The authentication of callers: a token or API key of this agent, a JWT of the server, or none.
     #[schema(as = A2AAuthType)]
-    pub enum AuthType { BearerToken = "bearer_token", ApiKey = "api_key", Jwt = "jwt", None = "none" }
+    pub enum EndpointAuthType { BearerToken = "bearer_token", ApiKey = "api_key", Jwt = "jwt", None = "none" }
 }
 
-/// Who may call.
+/// The authentication of callers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = A2AAuth)]
-pub struct Auth {
+pub struct EndpointAuth {
     #[serde(rename = "type")]
-    pub kind: AuthType,
+    pub kind: EndpointAuthType,
     /// `env:NAME` or `file:PATH`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// Where a caller sends it.
+    /// The header for the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header_name: Option<String>,
-    /// Whether nobody is let in without.
+    /// `true` if calls without credentials are rejected.
     pub required: bool,
-    /// Whom the token stands for.
+    /// The user that the token identifies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub user: Option<UserId>,
 }
 
-/// How often one caller may call.
+/// The rate limit of one caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = A2ARateLimit)]
-pub struct Rate {
+pub struct EndpointRateLimit {
     #[schema(value_type = u32, minimum = 1)]
     pub per_minute: NonZeroU32,
-    /// At once.
+    /// The number of calls that may arrive at once.
     #[schema(value_type = u32, minimum = 1)]
     pub burst: NonZeroU32,
 }
 
-words! {
-    /// An operation, as version 1.x calls it; those of 0.3 are understood too. The last two are of the envelope.
+schema_enum! {
+    /// An operation, by its name in version 1.x. The names of version 0.3 are accepted too. The last two belong to the
+    /// envelope.
     #[schema(as = A2AMethod)]
-    pub enum Method {
+    pub enum A2aMethod {
         #[serde(alias = "message/send")]
         Send = "SendMessage",
         #[serde(alias = "message/stream")]
@@ -150,26 +150,26 @@ words! {
     }
 }
 
-/// What an agent is restricted to; what is left out is not restricted further than the agent itself.
+/// Restrictions of the endpoint. Without a value, only the limits of the agent apply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 #[schema(as = A2ACapabilityLimits)]
-pub struct Capabilities {
+pub struct CapabilityLimits {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub supported_methods: Option<Vec<Method>>,
-    /// In bytes; no more than the agent's own.
+    pub supported_methods: Option<Vec<A2aMethod>>,
+    /// In bytes, at most the `max_input_size` of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_input_size: Option<u64>,
     pub streaming_support: bool,
-    /// What parts of messages may be: `text/plain`, `image/*`, `*/*`.
+    /// The accepted media types of message parts: `text/plain`, `image/*`, `*/*`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub supported_content_types: Option<Vec<String>>,
-    /// What its answers may be, for its card.
+    /// The media types of answers, for the agent card.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_content_types: Option<Vec<String>>,
 }
 
-impl Default for Capabilities {
+impl Default for CapabilityLimits {
     fn default() -> Self {
         Self {
             supported_methods: None,
@@ -181,9 +181,10 @@ impl Default for Capabilities {
     }
 }
 
+/// A skill in the agent card.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = A2ASkill)]
-pub struct Skill {
+pub struct EndpointSkill {
     pub id: String,
     pub name: String,
     pub description: String,
@@ -191,20 +192,20 @@ pub struct Skill {
     pub examples: Vec<String>,
 }
 
-/// Who offers the agent.
+/// The provider of the agent, in its card.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = A2AProvider)]
-pub struct Provider {
+pub struct EndpointProvider {
     pub organization: String,
     pub url: String,
 }
 
-/// What an agent can do by the protocol, as it is: S2's A2ACapabilities.
+/// The effective capabilities of an agent (S2's A2ACapabilities).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = A2ACapabilities)]
-pub struct Advertised {
-    pub supported_methods: Vec<Method>,
+pub struct AdvertisedCapabilities {
+    pub supported_methods: Vec<A2aMethod>,
     pub max_input_size: u64,
     pub max_output_size: u64,
     pub streaming_support: bool,
@@ -213,64 +214,74 @@ pub struct Advertised {
 }
 
 impl Endpoint {
-    pub fn offers(&self, transport: Transport) -> bool {
+    /// Returns `true` if the endpoint has this transport.
+    pub fn offers(&self, transport: A2aTransport) -> bool {
         self.transports.contains(&transport)
     }
 
-    /// Whether the operation may be asked for.
-    pub fn allows(&self, method: Method) -> bool {
-        let streams = matches!(method, Method::Stream | Method::Subscribe);
+    /// Returns `true` if the operation may be called. It must be one of `supported_methods`, if that is set. Streaming
+    /// operations also need `streaming_support`.
+    pub fn allows(&self, method: A2aMethod) -> bool {
+        let is_streaming = matches!(method, A2aMethod::Stream | A2aMethod::Subscribe);
         let listed = self.capabilities.supported_methods.as_ref().is_none_or(|listed| listed.contains(&method));
-        listed && (self.capabilities.streaming_support || !streams)
+        listed && (self.capabilities.streaming_support || !is_streaming)
     }
 
-    /// Whether a message may have parts of this media type.
-    pub fn takes(&self, media_type: &str) -> bool {
-        self.capabilities.supported_content_types.as_ref().is_none_or(|types| types.iter().any(|t| fits(t, media_type)))
+    /// Returns `true` if a message may have parts of this media type. All types are accepted if
+    /// `supported_content_types` is not set. Case and parameters are ignored.
+    pub fn accepts_media_type(&self, media_type: &str) -> bool {
+        self.capabilities
+            .supported_content_types
+            .as_ref()
+            .is_none_or(|types| types.iter().any(|t| matches_media_type(t, media_type)))
     }
 
-    /// In bytes, of the parts of one message.
+    /// Returns the maximum size of the parts of one message, in bytes: the smaller of the limits of the endpoint and
+    /// the agent.
     pub fn max_input_size(&self, agent: &Agent) -> u64 {
         self.capabilities.max_input_size.unwrap_or(u64::MAX).min(agent.max_input_size)
     }
 
-    /// What the agent can do, offered like this.
-    pub fn advertised(&self, agent: &Agent) -> Advertised {
-        Advertised {
-            supported_methods: Method::ALL.iter().copied().filter(|method| self.allows(*method)).collect(),
+    /// Returns the effective capabilities of the agent at this endpoint.
+    pub fn advertised_capabilities(&self, agent: &Agent) -> AdvertisedCapabilities {
+        AdvertisedCapabilities {
+            supported_methods: A2aMethod::ALL.iter().copied().filter(|method| self.allows(*method)).collect(),
             max_input_size: self.max_input_size(agent),
             max_output_size: agent.max_output_size,
-            streaming_support: self.allows(Method::Stream),
-            concurrent_execution: agent.places() > 1,
+            streaming_support: self.allows(A2aMethod::Stream),
+            concurrent_execution: agent.max_concurrency() > 1,
             supported_content_types: self.content_types(),
         }
     }
 
-    /// What parts of messages may be.
+    /// Returns the accepted media types of message parts. The default is `text/plain`, `application/json` and `*/*`.
     pub fn content_types(&self) -> Vec<String> {
         let all = || ["text/plain", "application/json", "*/*"].map(str::to_owned).to_vec();
         self.capabilities.supported_content_types.clone().unwrap_or_else(all)
     }
 }
 
-impl Auth {
-    /// Where a caller sends the token or the key; nothing where there is none.
+impl EndpointAuth {
+    /// Returns the header for the token or the API key, `None` if the type is `none`.
     pub fn header(&self) -> Option<&str> {
-        let usual = match self.kind {
-            AuthType::BearerToken | AuthType::Jwt => AUTHORIZATION,
-            AuthType::ApiKey => API_KEY,
-            AuthType::None => return None,
+        let default = match self.kind {
+            EndpointAuthType::BearerToken | EndpointAuthType::Jwt => AUTHORIZATION_HEADER,
+            EndpointAuthType::ApiKey => API_KEY_HEADER,
+            EndpointAuthType::None => return None,
         };
-        Some(self.header_name.as_deref().unwrap_or(usual))
+        Some(self.header_name.as_deref().unwrap_or(default))
     }
 }
 
-/// Whether a media type is one that a pattern stands for. Parameters of it do not count.
-fn fits(pattern: &str, media_type: &str) -> bool {
-    let plain = media_type.split(';').next().unwrap_or_default().trim();
-    let half = |pattern: &str, is: &str| pattern == "*" || pattern.eq_ignore_ascii_case(is);
-    match (pattern.split_once('/'), plain.split_once('/')) {
-        (Some((kind, sub)), Some((is_kind, is_sub))) => half(kind, is_kind) && half(sub, is_sub),
+/// Returns `true` if the media type matches the pattern, in which `*` matches every type or subtype. Case and
+/// parameters of the media type are ignored. Returns `false` if one of the two has no `/`.
+fn matches_media_type(pattern: &str, media_type: &str) -> bool {
+    let essence = media_type.split(';').next().unwrap_or_default().trim();
+    let matches = |pattern: &str, actual: &str| pattern == "*" || pattern.eq_ignore_ascii_case(actual);
+    match (pattern.split_once('/'), essence.split_once('/')) {
+        (Some((kind, subtype)), Some((actual_kind, actual_subtype))) => {
+            matches(kind, actual_kind) && matches(subtype, actual_subtype)
+        }
         _ => false,
     }
 }

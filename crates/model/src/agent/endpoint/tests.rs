@@ -1,43 +1,45 @@
-//! What is taken for an endpoint, and what is said about the rest.
+//! Tests of the validation of endpoints.
 
 use serde_json::{Value, json};
 
 use super::*;
 use crate::Invalid;
-use crate::agent::Draft;
+use crate::agent::AgentDraft;
 
 const USER: &str = "7d9f1a52-3c1e-4b7a-9d42-5f0e6f1c2b3a";
 
 fn agent(a2a: Value) -> Result<Agent, Invalid> {
-    crate::json::from_value::<Draft>(json!({"id": "codex", "executable_path": "x", "a2a": a2a}))?.check()
+    crate::json::from_value::<AgentDraft>(json!({"id": "codex", "executable_path": "x", "a2a": a2a}))?.check()
 }
 
 fn endpoint(a2a: Value) -> Endpoint {
     agent(a2a).unwrap().a2a
 }
 
-/// Which fields are wrong, and why.
-fn wrong(a2a: Value) -> Vec<String> {
+/// Returns the field and the rule of each violation.
+fn violated_rules(a2a: Value) -> Vec<String> {
     let violations = agent(a2a).unwrap_err().violations;
     violations.into_iter().map(|violation| format!("{} {}", violation.field, violation.rule)).collect()
 }
 
 #[test]
-fn an_agent_that_says_nothing_is_offered_with_the_servers_own_authentication() {
+fn an_endpoint_uses_the_authentication_of_the_server_by_default() {
     // A2A-1, A2A-2
-    let agent = Draft { id: Some("a".into()), executable_path: Some("x".into()), ..Draft::default() }.check().unwrap();
+    let agent = AgentDraft { id: Some("a".into()), executable_path: Some("x".into()), ..AgentDraft::default() }
+        .check()
+        .unwrap();
     assert_eq!(agent.a2a, Endpoint::default());
     assert!(agent.a2a.enabled && agent.a2a.auth.is_none() && agent.a2a.rate.is_none());
-    assert!(Transport::ALL.iter().all(|transport| agent.a2a.offers(*transport)));
-    assert!(Method::ALL.iter().all(|method| agent.a2a.allows(*method)));
-    // As it was kept before there was anything to say about it.
-    let mut kept = serde_json::to_value(&agent).unwrap();
-    kept.as_object_mut().unwrap().shift_remove("a2a");
-    assert_eq!(serde_json::from_value::<Agent>(kept).unwrap(), agent);
+    assert!(A2aTransport::ALL.iter().all(|transport| agent.a2a.offers(*transport)));
+    assert!(A2aMethod::ALL.iter().all(|method| agent.a2a.allows(*method)));
+    // Agents that were stored before the field existed are still readable.
+    let mut stored = serde_json::to_value(&agent).unwrap();
+    stored.as_object_mut().unwrap().shift_remove("a2a");
+    assert_eq!(serde_json::from_value::<Agent>(stored).unwrap(), agent);
 }
 
 #[test]
-fn what_is_kept_reads_back_and_can_be_sent_again() {
+fn an_endpoint_round_trips_through_json() {
     let whole = json!({
         "enabled": true, "transports": ["json_rpc", "grpc"],
         "auth": {"type": "api_key", "token": "env:KEY", "header_name": "X-Key", "user": USER},
@@ -52,7 +54,7 @@ fn what_is_kept_reads_back_and_can_be_sent_again() {
     });
     let first = endpoint(whole);
     assert_eq!(first.skills[0].id, "tidy-up");
-    assert_eq!(first.capabilities.supported_methods, Some(vec![Method::Send, Method::Get]));
+    assert_eq!(first.capabilities.supported_methods, Some(vec![A2aMethod::Send, A2aMethod::Get]));
     let shown = serde_json::to_value(&first).unwrap();
     assert_eq!(shown["capabilities"]["supported_content_types"], json!(["text/plain", "image/*"]));
     assert_eq!(endpoint(shown.clone()), first);
@@ -60,7 +62,7 @@ fn what_is_kept_reads_back_and_can_be_sent_again() {
 }
 
 #[test]
-fn the_longer_names_of_s2_mean_the_same() {
+fn the_field_names_of_s2_are_aliases() {
     // A2A-4
     let long = json!({
         "agent_id": "codex", "base_path": "/agents/codex/v1", "transport_protocols": ["http_json"],
@@ -72,9 +74,12 @@ fn the_longer_names_of_s2_mean_the_same() {
         "capabilities": {"supported_methods": ["execute-agent"], "supported_content_types": ["text/plain"]},
     });
     assert_eq!(endpoint(long), endpoint(short));
-    assert_eq!(wrong(json!({"agent_id": "other", "base_path": "/x"})), ["a2a.agent_id same", "a2a.base_path same"]);
+    assert_eq!(
+        violated_rules(json!({"agent_id": "other", "base_path": "/x"})),
+        ["a2a.agent_id same", "a2a.base_path same"]
+    );
     let twice = json!({"supported_methods": ["status"], "capabilities": {"supported_methods": ["status"]}});
-    assert_eq!(wrong(twice), ["a2a.supported_methods twice"]);
+    assert_eq!(violated_rules(twice), ["a2a.supported_methods twice"]);
 }
 
 #[test]
@@ -112,19 +117,19 @@ fn tokens_are_references_and_name_their_user() {
             vec!["a2a.auth.header_name header"],
         ),
     ] {
-        assert_eq!(wrong(auth(given.clone())), expected, "{given}");
+        assert_eq!(violated_rules(auth(given.clone())), expected, "{given}");
     }
-    let said = agent(auth(json!({"type": "api_key", "token": "hunter2", "user": USER}))).unwrap_err().to_string();
-    assert!(!said.contains("hunter2"), "{said}");
+    let message = agent(auth(json!({"type": "api_key", "token": "hunter2", "user": USER}))).unwrap_err().to_string();
+    assert!(!message.contains("hunter2"), "{message}");
 }
 
 #[test]
-fn every_mistake_is_named_by_its_field() {
+fn all_violations_are_reported_by_field() {
     // A2A-3, A2A-4
-    assert_eq!(wrong(json!({"transport": ["grpc"]})), ["a2a.transport unknown"]);
-    assert_eq!(wrong(json!({"transports": ["carrier_pigeon"]})), ["a2a.transports[0] type"]);
-    assert_eq!(wrong(json!({"supported_methods": ["Fly"]})), ["a2a.supported_methods[0] type"]);
-    let fields = wrong(json!({
+    assert_eq!(violated_rules(json!({"transport": ["grpc"]})), ["a2a.transport unknown"]);
+    assert_eq!(violated_rules(json!({"transports": ["carrier_pigeon"]})), ["a2a.transports[0] type"]);
+    assert_eq!(violated_rules(json!({"supported_methods": ["Fly"]})), ["a2a.supported_methods[0] type"]);
+    let fields = violated_rules(json!({
         "transports": [], "rate": {"per_minute": 0, "burst": 0}, "version": "", "icon_url": "javascript:alert(1)",
         "provider": {"organization": "", "url": "ours"}, "skills": [{"id": "a", "name": ""}, {"id": "a", "name": "b"}],
         "capabilities": {
@@ -156,23 +161,24 @@ fn every_mistake_is_named_by_its_field() {
 }
 
 #[test]
-fn what_is_advertised_is_what_is_so() {
+fn advertised_capabilities_are_the_effective_ones() {
     // A2A-4
     let agent = agent(json!({"capabilities": {"max_input_size": 100, "streaming_support": false}})).unwrap();
-    let is = agent.a2a.advertised(&agent);
-    assert_eq!((is.max_input_size, is.max_output_size), (100, 10 << 20));
-    assert!(!is.streaming_support && is.concurrent_execution);
-    assert!(!is.supported_methods.contains(&Method::Stream) && !is.supported_methods.contains(&Method::Subscribe));
-    assert_eq!(is.supported_methods.len(), Method::ALL.len() - 2);
+    let advertised = agent.a2a.advertised_capabilities(&agent);
+    assert_eq!((advertised.max_input_size, advertised.max_output_size), (100, 10 << 20));
+    assert!(!advertised.streaming_support && advertised.concurrent_execution);
+    let methods = &advertised.supported_methods;
+    assert!(!methods.contains(&A2aMethod::Stream) && !methods.contains(&A2aMethod::Subscribe));
+    assert_eq!(methods.len(), A2aMethod::ALL.len() - 2);
     let alone = Agent { access_type: crate::agent::AccessType::ReadWrite, ..agent };
-    assert!(!alone.a2a.advertised(&alone).concurrent_execution);
+    assert!(!alone.a2a.advertised_capabilities(&alone).concurrent_execution);
 }
 
 #[test]
-fn media_types_fit_by_their_halves() {
+fn media_types_match_by_type_and_subtype() {
     // A2A-4
-    let some = endpoint(json!({"supported_content_types": ["text/plain", "image/*"]}));
-    for (media_type, taken) in [
+    let restricted = endpoint(json!({"supported_content_types": ["text/plain", "image/*"]}));
+    for (media_type, is_accepted) in [
         ("text/plain", true),
         ("Text/Plain; charset=utf-8", true),
         ("image/png", true),
@@ -180,7 +186,7 @@ fn media_types_fit_by_their_halves() {
         ("imagery/png", false),
         ("", false),
     ] {
-        assert_eq!(some.takes(media_type), taken, "{media_type}");
+        assert_eq!(restricted.accepts_media_type(media_type), is_accepted, "{media_type}");
     }
-    assert!(Endpoint::default().takes("application/x-anything"));
+    assert!(Endpoint::default().accepts_media_type("application/x-anything"));
 }

@@ -1,49 +1,51 @@
-//! The envelope itself: what must be in one that comes, and what is in those that go back.
+//! Decodes envelopes of requests and encodes envelopes of replies.
 
-use ::a2a::{Error, Kind, Version};
+use ::a2a::{Error, ErrorKind, Version};
 use api::executions::ExecutionDraft;
 use jiff::Timestamp;
 use model::Invalid;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use supervisor::Draft;
+use supervisor::RunDraft;
 
-use super::fault;
+use super::error_json;
 use crate::{App, handlers};
 
 const PROTOCOL: &str = "a2a";
-/// Of which version answers are where nothing else was asked for.
-const VERSION: &str = "0.3.0";
-const EXECUTE: &str = "execute-agent";
-const STATUS: &str = "status";
-/// Of ids and names, in characters.
-const MAX_NAME: usize = 200;
+/// The version of replies if the request has none.
+const DEFAULT_VERSION: &str = "0.3.0";
+const EXECUTE_METHOD: &str = "execute-agent";
+const STATUS_METHOD: &str = "status";
+/// The maximum length of ids and names, in characters.
+const MAX_NAME_CHARS: usize = 200;
 
-/// What is wanted.
-pub(super) enum Wish {
-    Execute { draft: Box<Draft>, streams: bool },
+/// The command of an envelope.
+pub(super) enum EnvelopeCommand {
+    Execute { draft: Box<RunDraft>, is_streaming: bool },
     Status,
 }
 
+/// A request as received. Unknown fields are rejected.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Message {
+struct EnvelopeMessage {
     protocol: String,
     version: String,
     id: String,
     #[serde(rename = "type")]
     kind: String,
-    #[expect(dead_code, reason = "it only has to be one")]
+    #[expect(dead_code, reason = "only its form is checked")]
     timestamp: Option<Timestamp>,
-    #[expect(dead_code, reason = "a request answers nothing")]
+    #[expect(dead_code, reason = "not used in requests")]
     in_response_to: Option<String>,
-    context: Option<Context>,
-    payload: Payload,
+    context: Option<EnvelopeContext>,
+    payload: EnvelopePayload,
 }
 
+/// The sender, the recipient and the conversation of a message. All fields are optional.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Context {
+pub(super) struct EnvelopeContext {
     pub(super) from: Option<String>,
     to: Option<String>,
     pub(super) conversation_id: Option<String>,
@@ -52,73 +54,80 @@ pub(super) struct Context {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Payload {
+struct EnvelopePayload {
     method: String,
     params: Option<Map<String, Value>>,
-    #[expect(dead_code, reason = "a request has none yet")]
+    #[expect(dead_code, reason = "not used in requests")]
     result: Option<Value>,
-    #[expect(dead_code, reason = "a request has none yet")]
+    #[expect(dead_code, reason = "not used in requests")]
     error: Option<Value>,
 }
 
-/// An envelope that was understood.
-pub(super) struct Asked {
-    pub(super) wish: Wish,
+/// A valid request.
+pub(super) struct DecodedEnvelope {
+    pub(super) command: EnvelopeCommand,
 }
 
-/// What answers have in common.
+/// The common fields of all replies to a request.
 #[derive(Clone)]
-pub(super) struct Envelope {
+pub(super) struct ReplyEnvelope {
     app: App,
+    /// The id of the agent, which is the sender of the replies.
     agent: String,
     version: String,
-    /// Of the one that is answered, where it has one.
+    /// The id of the request, if it has one.
     pub(super) id: Option<String>,
-    pub(super) context: Context,
+    pub(super) context: EnvelopeContext,
     method: Option<String>,
 }
 
-impl Envelope {
-    /// Before anything is known of the request.
-    pub(super) fn begin(app: &App, agent: &str) -> Self {
+impl ReplyEnvelope {
+    /// Returns the reply fields before the request is decoded.
+    pub(super) fn new(app: &App, agent: &str) -> Self {
         let app = app.clone();
         let agent = agent.to_owned();
-        let version = VERSION.to_owned();
-        Self { app, agent, version, id: None, context: Context::default(), method: None }
+        let version = DEFAULT_VERSION.to_owned();
+        Self { app, agent, version, id: None, context: EnvelopeContext::default(), method: None }
     }
 
-    /// What is asked for, and what answers to it have in common.
-    pub(super) fn open(mut self, text: &str) -> (Self, Result<Asked, Error>) {
+    /// Decodes and validates a request. Returns the fields of its replies, and the request or the error to report. The
+    /// reply fields contain the parts of an invalid request that could be decoded, such as its id.
+    pub(super) fn decode(mut self, text: &str) -> (Self, Result<DecodedEnvelope, Error>) {
         let value: Value = match serde_json::from_str(text) {
             Ok(value) => value,
-            Err(error) => return (self, Err(Error::new(Kind::Parse, format!("the body is not JSON: {error}")))),
+            Err(error) => return (self, Err(Error::new(ErrorKind::Parse, format!("the body is not JSON: {error}")))),
         };
-        // Also where the rest is wrong, the answer says to what it is one.
-        self.id = value["id"].as_str().filter(|id| id.chars().count() <= MAX_NAME).map(str::to_owned);
+        // Errors of invalid requests also contain the id.
+        self.id = value["id"].as_str().filter(|id| id.chars().count() <= MAX_NAME_CHARS).map(str::to_owned);
         if !value.is_object() {
-            return (self, Err(Error::new(Kind::InvalidRequest, "the body must be one JSON object")));
+            return (self, Err(Error::new(ErrorKind::InvalidRequest, "the body must be one JSON object")));
         }
-        let message: Message = match model::json::from_value(value) {
+        let message: EnvelopeMessage = match model::json::from_value(value) {
             Ok(message) => message,
-            Err(invalid) => return (self, Err(named(Kind::InvalidRequest, invalid))),
+            Err(invalid) => return (self, Err(validation_error(ErrorKind::InvalidRequest, invalid))),
         };
-        let asked = self.understand(message);
-        (self, asked)
+        let decoded = self.validate(message);
+        (self, decoded)
     }
 
-    fn understand(&mut self, message: Message) -> Result<Asked, Error> {
-        let wrong = |field: &str, rule: &str, what: &str| named(Kind::InvalidRequest, Invalid::one(field, rule, what));
-        let Message { protocol, version, id, kind, timestamp: _, in_response_to: _, context, payload } = message;
+    /// Validates a request and copies its version, context and method to the reply fields. Fails with the first
+    /// violation: protocol, version, id, context, type, method, then the parameters.
+    fn validate(&mut self, message: EnvelopeMessage) -> Result<DecodedEnvelope, Error> {
+        let invalid = |field: &str, rule: &str, message: &str| {
+            validation_error(ErrorKind::InvalidRequest, Invalid::one(field, rule, message))
+        };
+        let EnvelopeMessage { protocol, version, id, kind, timestamp: _, in_response_to: _, context, payload } =
+            message;
         if protocol != PROTOCOL {
-            return Err(wrong("protocol", "one_of", "must be a2a"));
+            return Err(invalid("protocol", "one_of", "must be a2a"));
         }
-        Version::named(&version).and_then(|known| {
+        Version::parse(&version).and_then(|known| {
             let given = !version.is_empty();
             self.version = if given { version.clone() } else { known.as_str().to_owned() };
-            if given { Ok(()) } else { Err(wrong("version", "required", "must be given, such as 0.3.0")) }
+            if given { Ok(()) } else { Err(invalid("version", "required", "must be set, such as 0.3.0")) }
         })?;
-        if id.is_empty() || id.chars().count() > MAX_NAME {
-            return Err(wrong("id", "length", "must have 1 to 200 characters"));
+        if id.is_empty() || id.chars().count() > MAX_NAME_CHARS {
+            return Err(invalid("id", "length", "must have 1 to 200 characters"));
         }
         self.context = context.unwrap_or_default();
         for (field, text) in [
@@ -126,51 +135,65 @@ impl Envelope {
             ("context.conversation_id", &self.context.conversation_id),
             ("context.message_id", &self.context.message_id),
         ] {
-            if text.as_ref().is_some_and(|text| text.chars().count() > MAX_NAME) {
-                return Err(wrong(field, "max_length", "must have at most 200 characters"));
+            if text.as_ref().is_some_and(|text| text.chars().count() > MAX_NAME_CHARS) {
+                return Err(invalid(field, "max_length", "must have at most 200 characters"));
             }
         }
         if self.context.to.as_ref().is_some_and(|to| !to.is_empty() && *to != self.agent) {
-            return Err(wrong("context.to", "same", "must be the agent whose path this is, or be left out"));
+            return Err(invalid("context.to", "same", "must be the agent of the path, or be omitted"));
         }
-        let streams = match kind.as_str() {
+        let is_streaming = match kind.as_str() {
             "request" => false,
             "stream" => true,
-            _ => return Err(wrong("type", "one_of", "must be request or stream")),
+            _ => return Err(invalid("type", "one_of", "must be request or stream")),
         };
         let params = payload.params.unwrap_or_default();
-        let wish = match payload.method.as_str() {
-            EXECUTE => Wish::Execute { draft: Box::new(draft(params)?), streams },
-            STATUS if streams => return Err(Error::new(Kind::UnsupportedOperation, "status is no stream")),
-            STATUS => match params.keys().next() {
-                None => Wish::Status,
+        let command = match payload.method.as_str() {
+            EXECUTE_METHOD => EnvelopeCommand::Execute { draft: Box::new(draft(params)?), is_streaming },
+            STATUS_METHOD if is_streaming => {
+                return Err(Error::new(
+                    ErrorKind::UnsupportedOperation,
+                    "the status method does not support streaming",
+                ));
+            }
+            STATUS_METHOD => match params.keys().next() {
+                None => EnvelopeCommand::Status,
                 Some(name) => {
-                    let message = "is not known here: status takes no parameters";
-                    return Err(named(Kind::InvalidParams, Invalid::one(format!("params.{name}"), "unknown", message)));
+                    let message = "is unknown; status has no parameters";
+                    return Err(validation_error(
+                        ErrorKind::InvalidParams,
+                        Invalid::one(format!("params.{name}"), "unknown", message),
+                    ));
                 }
             },
             _ => {
-                let message = format!("there is no such method; there are {EXECUTE} and {STATUS}");
-                return Err(Error::new(Kind::MethodNotFound, message));
+                let message = format!("the method was not found; use {EXECUTE_METHOD} or {STATUS_METHOD}");
+                return Err(Error::new(ErrorKind::MethodNotFound, message));
             }
         };
         self.method = Some(payload.method);
-        Ok(Asked { wish })
+        Ok(DecodedEnvelope { command })
     }
 
+    /// Returns a reply of type `response`.
     pub(super) fn response(&self, result: Value) -> Value {
-        self.make("response", "result", result)
+        self.encode("response", "result", result)
     }
 
+    /// Returns a reply of type `stream`.
     pub(super) fn stream(&self, result: Value) -> Value {
-        self.make("stream", "result", result)
+        self.encode("stream", "result", result)
     }
 
+    /// Returns a reply of type `error`.
     pub(super) fn error(&self, error: &Error) -> Value {
-        self.make("error", "error", fault(error))
+        self.encode("error", "error", error_json(error))
     }
 
-    fn make(&self, kind: &str, key: &str, content: Value) -> Value {
+    /// Returns a reply of type `kind` with a new id and the current time. `key` is the field of the payload that
+    /// contains `content`. The sender of the request becomes the recipient. The method is omitted if the request is
+    /// invalid.
+    fn encode(&self, kind: &str, key: &str, content: Value) -> Value {
         let clock = self.app.clock();
         let mut payload = Map::new();
         if let Some(method) = &self.method {
@@ -195,26 +218,31 @@ impl Envelope {
     }
 }
 
-fn draft(params: Map<String, Value>) -> Result<Draft, Error> {
+/// Converts the parameters of `execute-agent` to a draft. Fails if `input` is missing, a field is invalid or unknown,
+/// or `wait` is set. Field names in errors start with `params.`.
+fn draft(params: Map<String, Value>) -> Result<RunDraft, Error> {
     if !params.contains_key("input") {
-        return Err(named(Kind::InvalidParams, Invalid::one("params.input", "required", "must be given")));
+        return Err(validation_error(
+            ErrorKind::InvalidParams,
+            Invalid::one("params.input", "required", "must be set"),
+        ));
     }
     let body: Result<ExecutionDraft, _> = model::json::from_value(Value::Object(params));
     let body = body.map_err(|mut invalid| {
         for violation in &mut invalid.violations {
             violation.field = format!("params.{}", violation.field);
         }
-        named(Kind::InvalidParams, invalid)
+        validation_error(ErrorKind::InvalidParams, invalid)
     })?;
     if body.wait.is_some() {
-        let message = "is not known here: an envelope is always answered at the end";
-        return Err(named(Kind::InvalidParams, Invalid::one("params.wait", "unknown", message)));
+        let message = "is unknown; an envelope is always answered at the end of the execution";
+        return Err(validation_error(ErrorKind::InvalidParams, Invalid::one("params.wait", "unknown", message)));
     }
-    Ok(handlers::executions::draft(body))
+    Ok(handlers::executions::run_draft(body))
 }
 
-/// What is wrong, by its fields.
-pub(super) fn named(kind: Kind, invalid: Invalid) -> Error {
+/// Returns an error with the violations of the input.
+pub(super) fn validation_error(kind: ErrorKind, invalid: Invalid) -> Error {
     let mut error = Error::new(kind, invalid.to_string());
     error.violations = invalid.violations.into_iter().map(|violation| (violation.field, violation.message)).collect();
     error

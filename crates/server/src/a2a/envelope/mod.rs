@@ -1,144 +1,153 @@
-//! `POST /agents/{agent}/v1/envelope`: S2's A2AMessage (A2A-5), beside the bindings of the specification.
+//! Handles `POST /agents/{agent}/v1/envelope`: A2AMessage of S2 (A2A-5), in addition to the bindings of the specification.
 //!
-//! Whoever may not call gets the status of HTTP that says so. Whoever may gets 200, always, and the envelope says the rest:
-//! `type` is `response` or `error`, with the codes of JSON-RPC and A2A; `type: "stream"` is answered by Server-Sent Events,
-//! an envelope each.
+//! Rejected callers get an HTTP error status. All other replies have status 200, and the `type` of the envelope is
+//! `response` or `error`, with the codes of JSON-RPC and A2A. A request of type `stream` is answered with server-sent
+//! events, one envelope each.
 
 mod message;
 mod run;
 
 use std::time::Duration;
 
-use ::a2a::{Binding, Call, Denied, Error, Kind, Version};
+use ::a2a::{Binding, CallContext, CallRejection, Error, ErrorKind, Version};
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use model::agent::Endpoint;
-use model::agent::endpoint::Method;
+use model::agent::endpoint::A2aMethod;
 use serde_json::{Value, json};
 
-use self::message::{Asked, Envelope, Wish};
-use super::admission::{self, Offered};
-use super::{A2a, terms};
+use self::message::{DecodedEnvelope, EnvelopeCommand, ReplyEnvelope};
+use super::authn::{self, OfferedAgent};
+use super::{AppHandler, policy};
 use crate::App;
-use ::a2a::Handler;
+use ::a2a::AgentHandler;
 
+/// Serves one envelope. The caller is authenticated before the body is read. `execute-agent` is answered at the end of
+/// the execution, or with a stream of its events. Errors after the authentication are reported in an envelope with
+/// status 200.
 pub(super) async fn handle(State(app): State<App>, Path(agent): Path<String>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let call = Call {
+    let call = CallContext {
         agent: Some(agent.clone()),
         binding: Binding::HttpJson,
         version: Version::V03,
         tenant: None,
-        extensions_wanted: Vec::new(),
+        requested_extensions: Vec::new(),
         headers: parts.headers,
         extensions: parts.extensions,
     };
-    let envelope = Envelope::begin(&app, &agent);
-    let caller = match admission::admit(&app, &call).await {
+    let envelope = ReplyEnvelope::new(&app, &agent);
+    let caller = match authn::authorize(&app, &call).await {
         Ok(caller) => caller,
-        Err(Denied::Refused(error)) => return respond(&envelope.error(&error)),
-        Err(denied) => return deny(&envelope, denied),
+        Err(CallRejection::NotOffered(error)) => return respond(&envelope.error(&error)),
+        Err(rejection) => return reject(&envelope, rejection),
     };
-    let text = match read(&app, &call.headers, body).await {
+    let text = match read_body(&app, &call.headers, body).await {
         Ok(text) => text,
         Err(error) => return respond(&envelope.error(&error)),
     };
-    let (envelope, asked) = envelope.open(&text);
-    let offered = Offered { entry: caller.entry.clone(), in_force: app.in_force() };
-    let wish = match asked.and_then(|asked| wish(offered.endpoint(), asked)) {
-        Ok(wish) => wish,
+    let (envelope, decoded) = envelope.decode(&text);
+    let offered = OfferedAgent { entry: caller.entry.clone(), config: app.active_config() };
+    let command = match decoded.and_then(|decoded| offered_command(offered.endpoint(), decoded)) {
+        Ok(command) => command,
         Err(error) => return respond(&envelope.error(&error)),
     };
-    let answer = match wish {
-        Wish::Status => run::status(&app, &offered).await.map(|status| respond(&envelope.response(status))),
-        Wish::Execute { draft, streams } => {
+    let response = match command {
+        EnvelopeCommand::Status => run::status(&app, &offered).await.map(|status| respond(&envelope.response(status))),
+        EnvelopeCommand::Execute { draft, is_streaming } => {
             let limit = offered.endpoint().max_input_size(&caller.entry.agent);
-            match run::begin(&app, &caller, *draft, limit, &envelope).await {
-                Ok(id) if streams => Ok(run::follow(app, caller, id, envelope.clone())),
-                Ok(id) => run::end(&app, &caller, id).await.map(|result| respond(&envelope.response(result))),
+            match run::enqueue(&app, &caller, *draft, limit, &envelope).await {
+                Ok(id) if is_streaming => Ok(run::stream_events(app, caller, id, envelope.clone())),
+                Ok(id) => {
+                    run::wait_for_result(&app, &caller, id).await.map(|result| respond(&envelope.response(result)))
+                }
                 Err(error) => Err(error),
             }
         }
     };
-    answer.unwrap_or_else(|error| respond(&envelope.error(&error)))
+    response.unwrap_or_else(|error| respond(&envelope.error(&error)))
 }
 
-/// What is wanted, if it is offered.
-fn wish(endpoint: &Endpoint, asked: Asked) -> Result<Wish, Error> {
-    let method = match &asked.wish {
-        Wish::Status => Method::Status,
-        Wish::Execute { streams: true, .. } if !endpoint.capabilities.streaming_support => {
-            return Err(Error::new(Kind::UnsupportedOperation, "this agent does not stream"));
+/// Returns the command of a request. Fails if the endpoint does not allow its method, or streaming.
+fn offered_command(endpoint: &Endpoint, decoded: DecodedEnvelope) -> Result<EnvelopeCommand, Error> {
+    let method = match &decoded.command {
+        EnvelopeCommand::Status => A2aMethod::Status,
+        EnvelopeCommand::Execute { is_streaming: true, .. } if !endpoint.capabilities.streaming_support => {
+            return Err(Error::new(ErrorKind::UnsupportedOperation, "this agent does not support streaming"));
         }
-        Wish::Execute { .. } => Method::Execute,
+        EnvelopeCommand::Execute { .. } => A2aMethod::Execute,
     };
-    if endpoint.allows(method) { Ok(asked.wish) } else { Err(terms::refused(method.as_str())) }
+    if endpoint.allows(method) { Ok(decoded.command) } else { Err(policy::not_offered(method.as_str())) }
 }
 
-/// The body, within its limits.
-async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<String, Error> {
+/// Reads the body as text. Fails if its content type is not JSON, or it is too large, late, incomplete or not UTF-8. A
+/// missing content type is accepted.
+async fn read_body(app: &App, headers: &HeaderMap, body: Body) -> Result<String, Error> {
     let kind = headers.get(header::CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or_default());
     let plain = kind.map(|kind| kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
     if plain.is_some_and(|kind| kind != "application/json" && !kind.ends_with("+json")) {
-        return Err(Error::new(Kind::ContentTypeNotSupported, "the body must be JSON: application/json"));
+        return Err(Error::new(
+            ErrorKind::ContentTypeNotSupported,
+            "the body must have the content type application/json",
+        ));
     }
-    let limit = A2a(app.clone()).max_request();
-    let patience = app.in_force().settings.request_timeout;
-    let collected = tokio::time::timeout(patience, Limited::new(body, limit).collect()).await;
-    let collected = collected.map_err(|_| Error::new(Kind::InvalidRequest, "the body did not arrive in time"))?;
+    let limit = AppHandler(app.clone()).max_request_bytes();
+    let read_timeout = app.active_config().settings.request_timeout;
+    let collected = tokio::time::timeout(read_timeout, Limited::new(body, limit).collect()).await;
+    let collected = collected.map_err(|_| Error::new(ErrorKind::InvalidRequest, "the body did not arrive in time"))?;
     let bytes = match collected {
         Ok(collected) => collected.to_bytes(),
         Err(error) if error.is::<LengthLimitError>() => {
-            return Err(Error::new(Kind::InvalidRequest, format!("the body must have at most {limit} bytes")));
+            return Err(Error::new(ErrorKind::InvalidRequest, format!("the body must have at most {limit} bytes")));
         }
-        Err(_) => return Err(Error::new(Kind::InvalidRequest, "the body must arrive completely")),
+        Err(_) => return Err(Error::new(ErrorKind::InvalidRequest, "the body is incomplete")),
     };
-    String::from_utf8(bytes.into()).map_err(|_| Error::new(Kind::Parse, "the body must be valid UTF-8"))
+    String::from_utf8(bytes.into()).map_err(|_| Error::new(ErrorKind::Parse, "the body must be valid UTF-8"))
 }
 
 fn respond(envelope: &Value) -> Response {
     ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], envelope.to_string()).into_response()
 }
 
-/// Who may not call is told so by HTTP, and in the envelope once more.
-fn deny(envelope: &Envelope, denied: Denied) -> Response {
-    let (status, message, more) = match denied {
-        Denied::NoAgent => (StatusCode::NOT_FOUND, "there is no such agent".to_owned(), None),
-        Denied::Unauthenticated { challenge } => {
+/// Returns the reply to a rejected caller: an HTTP error status with an error envelope.
+fn reject(envelope: &ReplyEnvelope, rejection: CallRejection) -> Response {
+    let (status, message, header) = match rejection {
+        CallRejection::UnknownAgent => (StatusCode::NOT_FOUND, "the agent was not found".to_owned(), None),
+        CallRejection::Unauthenticated { challenge } => {
             let challenge = HeaderValue::from_str(&challenge).unwrap_or(HeaderValue::from_static("Bearer"));
-            let more = (header::WWW_AUTHENTICATE, challenge);
-            (StatusCode::UNAUTHORIZED, "valid credentials are required".to_owned(), Some(more))
+            let header = (header::WWW_AUTHENTICATE, challenge);
+            (StatusCode::UNAUTHORIZED, "valid credentials are required".to_owned(), Some(header))
         }
-        Denied::TooMany { retry_after } => {
+        CallRejection::RateLimited { retry_after } => {
             let seconds = seconds(retry_after);
-            let more = (header::RETRY_AFTER, HeaderValue::from(seconds));
-            (StatusCode::TOO_MANY_REQUESTS, format!("too many requests; try again in {seconds} s"), Some(more))
+            let header = (header::RETRY_AFTER, HeaderValue::from(seconds));
+            (StatusCode::TOO_MANY_REQUESTS, format!("too many requests; try again in {seconds} s"), Some(header))
         }
-        Denied::Forbidden(why) => (StatusCode::FORBIDDEN, why, None),
-        Denied::Refused(error) => return respond(&envelope.error(&error)),
+        CallRejection::Forbidden(reason) => (StatusCode::FORBIDDEN, reason, None),
+        CallRejection::NotOffered(error) => return respond(&envelope.error(&error)),
     };
-    let mut response = respond(&envelope.error(&Error::new(Kind::InvalidRequest, message)));
+    let mut response = respond(&envelope.error(&Error::new(ErrorKind::InvalidRequest, message)));
     *response.status_mut() = status;
-    response.headers_mut().extend(more);
+    response.headers_mut().extend(header);
     response
 }
 
-/// Whole seconds, and not too few.
+/// Returns the duration in seconds, rounded up.
 fn seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
-/// An error as the envelope has it.
-fn fault(error: &Error) -> Value {
-    let mut fault = json!({"code": error.kind.code(), "message": error.message});
+/// Returns an error in the form of the envelope.
+fn error_json(error: &Error) -> Value {
+    let mut body = json!({"code": error.kind.json_rpc_code(), "message": error.message});
     if !error.violations.is_empty() {
         let fields = error.violations.iter().map(|(field, message)| json!({"field": field, "message": message}));
-        fault["data"] = json!({"reason": error.kind.reason(), "errors": fields.collect::<Vec<_>>()});
+        body["data"] = json!({"reason": error.kind.reason(), "errors": fields.collect::<Vec<_>>()});
     } else {
-        fault["data"] = json!({"reason": error.kind.reason()});
+        body["data"] = json!({"reason": error.kind.reason()});
     }
-    fault
+    body
 }

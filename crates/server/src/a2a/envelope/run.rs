@@ -1,154 +1,175 @@
-//! What is done about an envelope: the one path of every execution, as any other door takes it.
+//! Runs the commands of envelopes.
 
-use ::a2a::{Error, Kind};
+use ::a2a::{Error, ErrorKind};
 use axum::response::Response;
 use futures::StreamExt;
-use model::agent::ASSISTANT;
+use model::agent::ASSISTANT_ID;
 use model::conversation;
 use serde_json::{Value, json};
-use store::executions::{Kind as What, Whose};
-use supervisor::{Draft, Origin, Refused, Told};
+use store::executions::{ExecutionEventKind, OwnerScope};
+use supervisor::{FollowEvent, RunDraft, RunOrigin, SubmitError};
 use uuid::Uuid;
 
-use super::message::{Envelope, named};
+use super::message::{ReplyEnvelope, validation_error};
 use crate::App;
-use crate::a2a::admission::{Offered, made_of};
-use crate::a2a::caller::Caller;
-use crate::a2a::{faults, terms};
+use crate::a2a::authn::{OfferedAgent, derived_uuid};
+use crate::a2a::caller::A2aCaller;
+use crate::a2a::{errors, policy};
 use crate::event_stream;
 use crate::handlers;
 
-/// In which conversation the assistant is spoken to.
-const CONVERSATION: &str = "conversation_id";
+/// The parameter with the conversation of the assistant.
+const CONVERSATION_PARAMETER: &str = "conversation_id";
 
-/// S2's GetA2AStatus: how busy the agent is, and what it can do.
-pub(super) async fn status(app: &App, offered: &Offered) -> Result<Value, Error> {
+/// Returns the status and capabilities of the agent: GetA2AStatus of S2. Fails if the database fails.
+pub(super) async fn status(app: &App, offered: &OfferedAgent) -> Result<Value, Error> {
     let agent = &offered.entry.agent;
-    let status = handlers::agents::status_of(app, agent).await.map_err(from_store)?;
-    let mut status = serde_json::to_value(status).map_err(broken)?;
+    let status = handlers::agents::current_status(app, agent).await.map_err(from_store)?;
+    let mut status = serde_json::to_value(status).map_err(internal)?;
     status["protocol"] = json!("a2a");
     status["supported_versions"] = json!(["1.0", "0.3"]);
     status["transports"] = json!(offered.endpoint().transports);
-    status["capabilities"] = json!(offered.endpoint().advertised(agent));
+    status["capabilities"] = json!(offered.endpoint().advertised_capabilities(agent));
     Ok(status)
 }
 
-/// Puts a run into the queue.
-pub(super) async fn begin(
+/// Enqueues an execution and returns its id. `limit` is the maximum size of the input in bytes. Fails if the input is
+/// too large or invalid, or the queue is full.
+///
+/// For the assistant, the conversation of the envelope becomes the parameter `conversation_id`, unless the request sets
+/// that parameter. The origin contains the id and the sender of the envelope.
+pub(super) async fn enqueue(
     app: &App,
-    caller: &Caller,
-    mut draft: Draft,
+    caller: &A2aCaller,
+    mut draft: RunDraft,
     limit: u64,
-    envelope: &Envelope,
+    envelope: &ReplyEnvelope,
 ) -> Result<Uuid, Error> {
     if draft.input.len() as u64 > limit {
-        return Err(terms::too_large("params.input", limit));
+        return Err(policy::too_large("params.input", limit));
     }
-    if let Some(conversation) = envelope.context.conversation_id.as_ref().filter(|_| caller.entry.agent.id == ASSISTANT)
+    if let Some(conversation) =
+        envelope.context.conversation_id.as_ref().filter(|_| caller.entry.agent.id == ASSISTANT_ID)
     {
         let parameters = draft.parameters.get_or_insert_default();
-        parameters.entry(CONVERSATION).or_insert_with(|| json!(conversation_id(caller, conversation)));
+        parameters.entry(CONVERSATION_PARAMETER).or_insert_with(|| json!(conversation_id(caller, conversation)));
     }
-    let mut origin = Origin::default();
+    let mut origin = RunOrigin::default();
     origin.context.insert("a2a".to_owned(), json!({"message_id": envelope.id, "from": envelope.context.from}));
     let supervisor = app.supervisor();
-    let submission = supervisor.prepare_with(&caller.entry, &caller.user, draft, origin).map_err(from_refused)?;
+    let submission = supervisor.prepare_with(&caller.entry, &caller.user, draft, origin).map_err(from_submit_error)?;
     let supervisor = supervisor.clone();
     let queued = app.store().transaction(async move |tx| supervisor.enqueue(tx, submission).await);
     queued.await.map_err(from_store)
 }
 
-/// Callers name conversations as they like; ours have ids.
-fn conversation_id(caller: &Caller, named: &str) -> String {
-    match named.parse::<conversation::Id>() {
+/// Returns the id of a conversation. A name that is not a valid id is hashed together with the user id.
+fn conversation_id(caller: &A2aCaller, name: &str) -> String {
+    match name.parse::<conversation::ConversationId>() {
         Ok(id) => id.to_string(),
-        Err(_) => made_of(&format!("adjutant:a2a:conversation:{}:{named}", caller.user.id)).to_string(),
+        Err(_) => derived_uuid(&format!("adjutant:a2a:conversation:{}:{name}", caller.user.id)).to_string(),
     }
 }
 
-/// The result of a run, once it has ended.
-pub(super) async fn end(app: &App, caller: &Caller, id: Uuid) -> Result<Value, Error> {
-    let whose = Whose::Users(caller.user.id);
-    let ended = app.stopping().run_until_cancelled(app.supervisor().wait(whose, id)).await;
-    let stops = || Error::new(Kind::Busy, format!("the server stops; the execution {id} goes on: ask for it later"));
-    ended.ok_or_else(stops)?.map_err(from_store)?;
-    result(app, whose, id).await
+/// Waits for the end of an execution without a time limit and returns its result. Fails with `Busy` if the server stops
+/// before that. The execution is not cancelled.
+pub(super) async fn wait_for_result(app: &App, caller: &A2aCaller, id: Uuid) -> Result<Value, Error> {
+    let scope = OwnerScope::User(caller.user.id);
+    let ended = app.stopping().run_until_cancelled(app.supervisor().wait(scope, id)).await;
+    let stopping = || {
+        let message =
+            format!("the server is stopping; execution {id} continues after a restart, request its result later");
+        Error::new(ErrorKind::Busy, message)
+    };
+    ended.ok_or_else(stopping)?.map_err(from_store)?;
+    result(app, scope, id).await
 }
 
-async fn result(app: &App, whose: Whose, id: Uuid) -> Result<Value, Error> {
+/// Returns the result of an ended execution as JSON. Fails if the execution does not exist or has not ended.
+async fn result(app: &App, scope: OwnerScope, id: Uuid) -> Result<Value, Error> {
     let mut reader = app.store().reader().await.map_err(from_store)?;
-    let result = store::executions::result(&mut reader, whose, id).await.map_err(from_store)?;
-    serde_json::to_value(result).map_err(broken)
+    let result = store::executions::result(&mut reader, scope, id).await.map_err(from_store)?;
+    serde_json::to_value(result).map_err(internal)
 }
 
-/// What happens in a run, an envelope each, and its result in the last one.
-pub(super) fn follow(app: App, caller: Caller, id: Uuid, envelope: Envelope) -> Response {
-    let whose = Whose::Users(caller.user.id);
-    let follower = app.supervisor().follow(whose, id, 0);
+/// Returns a stream of the events of an execution, one envelope each. The last envelope contains the result, or an
+/// error if the result cannot be read. If the server stops, the stream ends without a result.
+pub(super) fn stream_events(app: App, caller: A2aCaller, id: Uuid, envelope: ReplyEnvelope) -> Response {
+    let scope = OwnerScope::User(caller.user.id);
+    let follower = app.supervisor().follow(scope, id, 0);
     let stopping = app.stopping().clone();
     let state = Some((app, follower, envelope));
     let events = futures::stream::unfold(state, move |state| async move {
         let (app, mut follower, envelope) = state?;
         let (next, is_last) = match follower.next().await {
-            Ok(Some(Told::End(_))) => match result(&app, whose, id).await {
+            Ok(Some(FollowEvent::End(_))) => match result(&app, scope, id).await {
                 Ok(result) => (envelope.response(result), true),
                 Err(error) => (envelope.error(&error), true),
             },
-            Ok(Some(told)) => (envelope.stream(event(told)), false),
+            Ok(Some(event)) => (envelope.stream(event_json(event)), false),
             Ok(None) => return None,
             Err(error) => (envelope.error(&from_store(error)), true),
         };
-        Some((block(&next), (!is_last).then_some((app, follower, envelope))))
+        Some((encode_event(&next), (!is_last).then_some((app, follower, envelope))))
     });
-    // The run goes on when the server stops, and its result is kept.
+    // If the server stops, the stream ends. The execution continues after a restart.
     event_stream::stream(events.take_until(stopping.cancelled_owned()))
 }
 
-fn block(envelope: &Value) -> String {
+fn encode_event(envelope: &Value) -> String {
     event_stream::encode(None, "", &envelope.to_string())
 }
 
-fn event(told: Told) -> Value {
-    match told {
-        Told::Event(told) if told.kind == What::State => json!({"event": "state", "state": told.text, "at": told.at}),
-        Told::Event(told) if told.kind == What::Gap => {
-            let missing: u64 = told.text.parse().unwrap_or_default();
-            json!({"event": "output", "stream": told.stream, "text": "", "missing_bytes": missing, "at": told.at})
+/// Returns the content of the envelope for an event. A gap is an output without text and with the number of missing
+/// bytes.
+fn event_json(event: FollowEvent) -> Value {
+    match event {
+        FollowEvent::Event(event) if event.kind == ExecutionEventKind::State => {
+            json!({"event": "state", "state": event.text, "at": event.at})
         }
-        Told::Event(told) if told.kind == What::Said => {
-            json!({"event": "said", "said": serde_json::from_str::<Value>(&told.text).unwrap_or_default(), "at": told.at})
+        FollowEvent::Event(event) if event.kind == ExecutionEventKind::Gap => {
+            let missing: u64 = event.text.parse().unwrap_or_default();
+            json!({"event": "output", "stream": event.stream, "text": "", "missing_bytes": missing, "at": event.at})
         }
-        Told::Event(told) => json!({"event": "output", "stream": told.stream, "text": told.text, "at": told.at}),
-        Told::Usage(usage) => json!({"event": "usage", "resource_usage": usage}),
-        // The last envelope says it.
-        Told::End(_) => Value::Null,
+        FollowEvent::Event(event) if event.kind == ExecutionEventKind::RichOutput => {
+            json!({"event": "said", "said": serde_json::from_str::<Value>(&event.text).unwrap_or_default(), "at": event.at})
+        }
+        FollowEvent::Event(event) => {
+            json!({"event": "output", "stream": event.stream, "text": event.text, "at": event.at})
+        }
+        FollowEvent::Usage(usage) => json!({"event": "usage", "resource_usage": usage}),
+        // The last envelope contains the result.
+        FollowEvent::End(_) => Value::Null,
     }
 }
 
-fn from_refused(refused: Refused) -> Error {
-    match refused {
-        Refused::NoAgent | Refused::Disabled(_) | Refused::Forbidden(_) | Refused::NotHere(_) => {
-            Error::new(Kind::UnsupportedOperation, refused.to_string())
-        }
-        Refused::TooLarge { limit } => terms::too_large("params.input", limit),
-        Refused::Invalid(mut invalid) => {
+/// Converts an error of a submission. Field names start with `params.`. A missing, disabled or forbidden agent is
+/// reported as an unsupported operation.
+fn from_submit_error(error: SubmitError) -> Error {
+    match error {
+        SubmitError::AgentNotFound
+        | SubmitError::AgentDisabled(_)
+        | SubmitError::Forbidden(_)
+        | SubmitError::NotOnThisNode(_) => Error::new(ErrorKind::UnsupportedOperation, error.to_string()),
+        SubmitError::InputTooLarge { limit } => policy::too_large("params.input", limit),
+        SubmitError::Invalid(mut invalid) => {
             for violation in &mut invalid.violations {
                 violation.field = format!("params.{}", violation.field);
             }
-            named(Kind::InvalidParams, invalid)
+            validation_error(ErrorKind::InvalidParams, invalid)
         }
-        Refused::Broken(cause) => faults::internal(&cause),
+        SubmitError::Internal(cause) => errors::internal(&cause),
     }
 }
 
-/// Of executions, not of tasks.
+/// Converts an error about an execution.
 fn from_store(error: store::Error) -> Error {
     match error {
-        store::Error::NotFound => Error::new(Kind::NotFound, "there is no such execution any more"),
-        other => faults::from_store(other, ""),
+        store::Error::NotFound => Error::new(ErrorKind::NotFound, "the execution was not found"),
+        other => errors::from_store(other, ""),
     }
 }
 
-fn broken(error: serde_json::Error) -> Error {
-    faults::internal(&error.to_string())
+fn internal(error: serde_json::Error) -> Error {
+    errors::internal(&error.to_string())
 }

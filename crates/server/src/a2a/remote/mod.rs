@@ -1,217 +1,244 @@
-//! Carries out agents that run elsewhere (A2A-1): a run of ours is a message to them, and what becomes of it there is what
-//! becomes of the run.
+//! Runs agents of other servers over A2A (A2A-1). An attempt sends a message and relays the updates of the remote task.
 //!
-//! A task goes on elsewhere while the connection is lost: it is asked for again until it can be heard, or is given up.
+//! A remote task continues while the connection is lost. The runner reconnects until the task ends or a timeout expires.
 
-mod memory;
-mod teller;
+mod links;
+mod relay;
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use ::a2a::client::{Auth, Client, Error, News, Options};
+use ::a2a::client::{A2aClient, ClientAuth, ClientOptions, Error, TaskUpdates};
 use ::a2a::types::{
     CancelTaskRequest, GetTaskRequest, Message, Part, Role, SendMessageConfiguration, SendMessageRequest,
     SendMessageResponse, StreamResponse, SubscribeToTaskRequest,
 };
 use axum::http::HeaderName;
-use background::backoff::{Backoff, Doubling};
+use background::backoff::{Backoff, BackoffPolicy};
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
-use model::agent::endpoint::AuthType;
+use model::agent::endpoint::EndpointAuthType;
 use model::agent::{Agent, CardAuth};
-use model::execution::{Category, Outcome};
+use model::execution::{ErrorCategory, ExecutionOutcome};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
-use supervisor::{Desk, Ended, Failure, Run, Runner, Stop};
+use supervisor::{AgentRun, RunFailure, RunRecorder, RunResult, Runner, StopReason};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use self::memory::Known;
-use self::teller::Teller;
+use self::links::RemoteLink;
+use self::relay::UpdateRelay;
 use crate::App;
-use crate::app::Fading;
+use crate::app::WeakApp;
 
-/// How long a card is believed.
-const FRESH: Duration = Duration::from_secs(60);
-/// How long an agent that shall stop a task has for its answer.
-const LAST_WORD: Duration = Duration::from_secs(5);
-/// How long an agent may be out of reach while it has a task of ours.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// How long until it is asked again, at first and at most.
-const DELAYS: Doubling = Doubling::new(Duration::from_millis(250), Duration::from_secs(5));
+/// The time for which a card is cached.
+const CARD_TTL: Duration = Duration::from_secs(60);
+/// The time limit for cancelling a remote task.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time after which an unreachable agent fails the attempt.
+const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(120);
+/// The delays between attempts to reconnect.
+const RECONNECT_BACKOFF: BackoffPolicy = BackoffPolicy::new(Duration::from_millis(250), Duration::from_secs(5));
 
-/// The runner of all agents elsewhere. Holds no more than a weak handle: the application holds it.
-pub(crate) struct Elsewhere {
-    app: Fading,
-    clients: Mutex<HashMap<String, Cached>>,
-    /// Tasks there that a try lost sight of, by our executions: the next try looks for them instead of asking twice.
-    lost: Mutex<HashMap<Uuid, String>>,
+/// The runner of all remote agents. It has a weak reference to the application, which owns it.
+pub(crate) struct RemoteAgentRunner {
+    app: WeakApp,
+    /// The clients by the ids of their agents.
+    clients: Mutex<HashMap<String, CachedClient>>,
+    /// The remote tasks of failed attempts, by execution. A retry continues them instead of sending the message again.
+    lost_tasks: Mutex<HashMap<Uuid, String>>,
 }
 
-/// A client, how it was made, and when.
-struct Cached {
-    client: Client,
+/// A client with the settings and the time of its creation.
+struct CachedClient {
+    client: A2aClient,
     card_url: String,
     auth: Option<CardAuth>,
     token: Option<SecretString>,
+    /// The timeout of the agent.
     timeout: Duration,
-    at: Instant,
+    created_at: Instant,
 }
 
-impl Runner for Elsewhere {
-    fn run<'a>(&'a self, run: &'a Run, desk: &'a Desk) -> BoxFuture<'a, Ended> {
+impl Runner for RemoteAgentRunner {
+    fn run<'a>(&'a self, run: &'a AgentRun, recorder: &'a RunRecorder) -> BoxFuture<'a, RunResult> {
         Box::pin(async move {
-            desk.started(None);
-            let Some(app) = self.app.upgrade() else { return Failure::system("the server has gone").into() };
-            match self.carry_out(&app, run, desk).await {
-                Ok(ended) => ended,
-                Err(failure) => Ended { stopped: desk.is_stopped().is_some(), ..failure.into() },
+            recorder.record_start(None);
+            let Some(app) = self.app.upgrade() else { return RunFailure::system("the server is stopping").into() };
+            match self.run_attempt(&app, run, recorder).await {
+                Ok(result) => result,
+                Err(failure) => RunResult { stopped: recorder.stop_reason().is_some(), ..failure.into() },
             }
         })
     }
 }
 
-impl Elsewhere {
-    pub(crate) fn of(app: &App) -> Self {
-        Self { app: app.downgrade(), clients: Mutex::default(), lost: Mutex::default() }
+impl RemoteAgentRunner {
+    /// Returns the runner of an application.
+    pub(crate) fn new(app: &App) -> Self {
+        Self { app: app.downgrade(), clients: Mutex::default(), lost_tasks: Mutex::default() }
     }
 
-    async fn carry_out(&self, app: &App, run: &Run, desk: &Desk) -> Result<Ended, Failure> {
-        let known = memory::recall(app, run).await.map_err(|error| Failure::system(error.to_string()))?;
+    /// Runs one attempt and saves the remote context and task for follow-ups. An error while saving is only logged.
+    ///
+    /// A failure removes the client from the cache. If the failure is transient and a retry follows, the retry
+    /// continues the remote task.
+    async fn run_attempt(&self, app: &App, run: &AgentRun, recorder: &RunRecorder) -> Result<RunResult, RunFailure> {
+        let link = links::load(app, run).await.map_err(|error| RunFailure::system(error.to_string()))?;
         let client = tokio::select! {
             client = self.client(app, run) => client?,
-            _ = desk.stopped() => return Ok(Ended { stopped: true, ..Ended::default() }),
+            _ = recorder.stop_requested() => return Ok(RunResult { stopped: true, ..RunResult::default() }),
         };
-        let lost = lock(&self.lost).remove(&run.id);
-        let mut teller = Teller::new(desk, lost);
-        let ended = talk(&client, run, desk, &known, &mut teller).await;
-        if let Err(failure) = &ended {
+        let lost_task = lock(&self.lost_tasks).remove(&run.id);
+        let mut relay = UpdateRelay::new(recorder, lost_task);
+        let result = exchange(&client, run, recorder, &link, &mut relay).await;
+        if let Err(failure) = &result {
             lock(&self.clients).remove(&run.agent.id);
-            let again = failure.category == Category::Transient && run.attempt <= i64::from(run.agent.max_retries);
-            if let (true, Some(task)) = (again, &teller.task) {
-                lock(&self.lost).insert(run.id, task.clone());
+            let will_retry =
+                failure.category == ErrorCategory::Transient && run.attempt <= i64::from(run.agent.max_retries);
+            if let (true, Some(task)) = (will_retry, &relay.task) {
+                lock(&self.lost_tasks).insert(run.id, task.clone());
             }
         }
-        let asks = ended.as_ref().is_ok_and(|ended| ended.outcome == Some(Outcome::Asks));
-        let asking = teller.task.take().filter(|_| asks);
-        let context = teller.context.take().or_else(|| known.context.clone());
-        if let Err(error) = memory::keep(app, run.owner, &run.agent.id, known, context, asking).await {
+        let awaits_input = result.as_ref().is_ok_and(|result| result.outcome == Some(ExecutionOutcome::InputRequired));
+        let awaiting_task = relay.task.take().filter(|_| awaits_input);
+        let context = relay.context.take().or_else(|| link.context.clone());
+        if let Err(error) = links::save(app, run.owner, &run.agent.id, link, context, awaiting_task).await {
             tracing::warn!(event = "context_not_kept", execution_id = %run.id, error = %error);
         }
-        ended
+        result
     }
 
-    /// The client for the agent, by a card that is not old.
-    async fn client(&self, app: &App, run: &Run) -> Result<Client, Failure> {
+    /// Returns a client for the agent. A cached client is used for one minute, unless the URL, the authentication, the
+    /// token or the timeout has changed. Fails if the token is missing or the card cannot be fetched.
+    async fn client(&self, app: &App, run: &AgentRun) -> Result<A2aClient, RunFailure> {
         let agent = &run.agent;
         let card_url = agent.card_url.clone().unwrap_or_default();
         let token = app.supervisor().token_for(agent)?.map(SecretString::from);
         let timeout = agent.timeout.duration();
-        let same = |cached: &Cached| {
+        let is_current = |cached: &CachedClient| {
             let plain = |token: &Option<SecretString>| token.as_ref().map(|token| token.expose_secret().to_owned());
             cached.card_url == card_url
                 && cached.auth == agent.card_auth
                 && plain(&cached.token) == plain(&token)
                 && cached.timeout == timeout
-                && cached.at.elapsed() < FRESH
+                && cached.created_at.elapsed() < CARD_TTL
         };
-        if let Some(cached) = lock(&self.clients).get(&agent.id).filter(|cached| same(cached)) {
+        if let Some(cached) = lock(&self.clients).get(&agent.id).filter(|cached| is_current(cached)) {
             return Ok(cached.client.clone());
         }
         let client = discover(agent, token.as_ref()).await?;
         let auth = agent.card_auth.clone();
-        let cached = Cached { client: client.clone(), card_url, auth, token, timeout, at: Instant::now() };
+        let created_at = Instant::now();
+        let cached = CachedClient { client: client.clone(), card_url, auth, token, timeout, created_at };
         lock(&self.clients).insert(agent.id.clone(), cached);
         Ok(client)
     }
 }
 
-/// Reads the card of an agent elsewhere, as a run would.
-pub async fn elsewhere(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Result<Client, Failure> {
-    let token = supervisor::check::token(agent, variables)?.map(SecretString::from);
+/// Fetches the card of a remote agent as an execution does and returns a client.
+///
+/// Fails if the token is missing or the card cannot be used.
+pub async fn discover_remote_agent(
+    agent: &Agent,
+    variables: &dyn Fn(&str) -> Option<String>,
+) -> Result<A2aClient, RunFailure> {
+    let token = supervisor::check::remote_token(agent, variables)?.map(SecretString::from);
     discover(agent, token.as_ref()).await
 }
 
-async fn discover(agent: &Agent, token: Option<&SecretString>) -> Result<Client, Failure> {
-    let mut options = options(agent.card_auth.as_ref().zip(token))?;
-    options.limits.send = agent.timeout.duration();
-    Client::discover(agent.card_url.as_deref().unwrap_or_default(), &options).await.map_err(|error| failed(&error))
+/// Fetches the card of an agent and returns a client. The timeout of the agent limits each send. Fails if the header
+/// name is invalid or the card cannot be used.
+async fn discover(agent: &Agent, token: Option<&SecretString>) -> Result<A2aClient, RunFailure> {
+    let mut options = client_options(agent.card_auth.as_ref().zip(token))?;
+    options.limits.send_timeout = agent.timeout.duration();
+    A2aClient::discover(agent.card_url.as_deref().unwrap_or_default(), &options)
+        .await
+        .map_err(|error| to_failure(&error))
 }
 
-/// How agents elsewhere are spoken to. Whoever configured the address may configure a private one.
-fn options(shown: Option<(&CardAuth, &SecretString)>) -> Result<Options, Failure> {
-    let auth = shown.map(|(auth, token)| match (auth.kind, &auth.header_name) {
-        (AuthType::BearerToken, None) => Ok(Auth::Bearer(token.clone())),
+/// Returns the client options for a remote agent. Private addresses are allowed, because the operator configured them.
+/// Fails if the name of the authentication header is invalid.
+fn client_options(credentials: Option<(&CardAuth, &SecretString)>) -> Result<ClientOptions, RunFailure> {
+    let auth = credentials.map(|(auth, token)| match (auth.kind, &auth.header_name) {
+        (EndpointAuthType::BearerToken, None) => Ok(ClientAuth::Bearer(token.clone())),
         _ => {
             let name = HeaderName::try_from(auth.header());
-            let name = name.map_err(|_| Failure::permanent("card_auth.header_name is not the name of a header"))?;
-            Ok::<_, Failure>(Auth::Header(name, SecretString::from(auth.value(token.expose_secret()))))
+            let name = name.map_err(|_| RunFailure::permanent("card_auth.header_name is not a valid header name"))?;
+            Ok::<_, RunFailure>(ClientAuth::Header(name, SecretString::from(auth.value(token.expose_secret()))))
         }
     });
     let user_agent = Some(format!("adjutant/{}", env!("CARGO_PKG_VERSION")));
-    Ok(Options { auth: auth.transpose()?, user_agent, ..Options::default() })
+    Ok(ClientOptions { auth: auth.transpose()?, user_agent, ..ClientOptions::default() })
 }
 
-/// Sends the message and hears what becomes of it, to the end.
-async fn talk(
-    client: &Client,
-    run: &Run,
-    desk: &Desk,
-    known: &Known,
-    teller: &mut Teller<'_>,
-) -> Result<Ended, Failure> {
-    let mut news = match &teller.task {
+/// Sends the message and relays the updates of the task until it ends or awaits input. If the relay already has a task,
+/// nothing is sent and that task continues. A lost connection is restored.
+///
+/// A stop request cancels the remote task and returns a stopped result. Fails if the agent fails, sends no response, or
+/// cannot be reached.
+async fn exchange(
+    client: &A2aClient,
+    run: &AgentRun,
+    recorder: &RunRecorder,
+    link: &RemoteLink,
+    relay: &mut UpdateRelay<'_>,
+) -> Result<RunResult, RunFailure> {
+    let mut updates = match &relay.task {
         Some(_) => stream::empty().boxed(),
-        None => match begin(client, message(run, known)?, desk, teller).await? {
-            Some(news) => news,
-            None => return Ok(Ended { stopped: true, ..Ended::default() }),
+        None => match send_message(client, build_message(run, link)?, recorder, relay).await? {
+            Some(updates) => updates,
+            None => return Ok(RunResult { stopped: true, ..RunResult::default() }),
         },
     };
-    let mut reach = Reach::default();
+    let mut connection = ConnectionState::default();
     loop {
         let update = tokio::select! {
-            update = news.next() => update,
-            why = desk.stopped() => return Ok(withdraw(client, teller, why).await),
+            update = updates.next() => update,
+            reason = recorder.stop_requested() => return Ok(cancel_remote_task(client, relay, reason).await),
         };
-        let why = match update {
+        let lost_reason = match update {
             Some(Ok(update)) => {
-                reach.heard();
-                let whole = matches!(update, StreamResponse::Task(_) | StreamResponse::Message(_));
-                let Some(ended) = teller.hear(update).await else { continue };
-                // What was told while nobody listened stands in the task.
-                if reach.was_lost && !whole {
-                    reconcile(client, teller).await;
+                connection.record_contact();
+                let is_complete = matches!(update, StreamResponse::Task(_) | StreamResponse::Message(_));
+                let Some(result) = relay.relay(update).await else { continue };
+                // Updates that were missed while the connection was lost are in the task.
+                if connection.was_lost && !is_complete {
+                    relay_missed_updates(client, relay).await;
                 }
-                return Ok(ended);
+                return Ok(result);
             }
-            Some(Err(error)) if !error.is_transient() => return Err(failed(&error)),
+            Some(Err(error)) if !error.is_transient() => return Err(to_failure(&error)),
             Some(Err(error)) => Some(error),
             None => None,
         };
-        let Some(task) = teller.task.clone() else {
-            return Err(why.map_or_else(|| Failure::agent("the agent said nothing"), |error| failed(&error)));
+        let Some(task) = relay.task.clone() else {
+            let no_response = || RunFailure::agent("the agent sent no response");
+            return Err(lost_reason.map_or_else(no_response, |error| to_failure(&error)));
         };
-        let looked = tokio::select! {
-            looked = look(client, &task, teller, &mut reach, why) => looked?,
-            why = desk.stopped() => return Ok(withdraw(client, teller, why).await),
+        let reconnected = tokio::select! {
+            reconnected = reconnect(client, &task, relay, &mut connection, lost_reason) => reconnected?,
+            reason = recorder.stop_requested() => return Ok(cancel_remote_task(client, relay, reason).await),
         };
-        match looked {
-            Looked::Ended(ended) => return Ok(*ended),
-            Looked::Listens(again) => news = again,
-            Looked::Works => news = stream::empty().boxed(),
+        match reconnected {
+            Reconnected::Ended(result) => return Ok(*result),
+            Reconnected::Streaming(stream) => updates = stream,
+            Reconnected::Running => updates = stream::empty().boxed(),
         }
     }
 }
 
-/// Sends the message. Nothing, where it was to be stopped before there was an answer.
-async fn begin(
-    client: &Client,
+/// Sends the message and returns its updates: a stream if the agent supports streaming, otherwise its single response.
+/// Returns `None` if the run was stopped before the response; then a task that starts within five seconds is cancelled.
+///
+/// Fails if the message cannot be sent.
+async fn send_message(
+    client: &A2aClient,
     request: SendMessageRequest,
-    desk: &Desk,
-    teller: &mut Teller<'_>,
-) -> Result<Option<News>, Failure> {
+    recorder: &RunRecorder,
+    relay: &mut UpdateRelay<'_>,
+) -> Result<Option<TaskUpdates>, RunFailure> {
     let streams = client.card().capabilities.streaming == Some(true);
     let sending = async {
         if streams {
@@ -224,133 +251,151 @@ async fn begin(
         Ok(stream::iter([Ok(update)]).boxed())
     };
     let mut sending = std::pin::pin!(sending);
-    let why = tokio::select! {
-        news = &mut sending => return news.map(Some).map_err(|error| failed(&error)),
-        why = desk.stopped() => why,
+    let stop_reason = tokio::select! {
+        updates = &mut sending => return updates.map(Some).map_err(|error| to_failure(&error)),
+        reason = recorder.stop_requested() => reason,
     };
-    // What has begun there can only be stopped once it has a name.
+    // The remote task can be cancelled only after its id is known.
     let first = async { sending.await.ok()?.next().await?.ok() };
-    if let Ok(Some(update)) = tokio::time::timeout(LAST_WORD, first).await
-        && teller.hear(update).await.is_none()
+    if let Ok(Some(update)) = tokio::time::timeout(CANCEL_TIMEOUT, first).await
+        && relay.relay(update).await.is_none()
     {
-        withdraw(client, teller, why).await;
+        cancel_remote_task(client, relay, stop_reason).await;
     }
     Ok(None)
 }
 
-/// Asks the agent to stop its task, for a moment. What somebody else has by now is left to them.
-async fn withdraw(client: &Client, teller: &Teller<'_>, why: Stop) -> Ended {
-    if let (Some(id), true) = (teller.task.clone(), why != Stop::Lost) {
+/// Cancels the remote task, within a time limit, and returns a stopped result. Failures are only logged. A task of a
+/// lost claim is not cancelled, because another node runs it. Without a known task nothing is sent.
+async fn cancel_remote_task(client: &A2aClient, relay: &UpdateRelay<'_>, reason: StopReason) -> RunResult {
+    if let (Some(id), true) = (relay.task.clone(), reason != StopReason::ClaimLost) {
         let request = CancelTaskRequest { id, metadata: None, tenant: None };
-        match tokio::time::timeout(LAST_WORD, client.cancel(request)).await {
+        match tokio::time::timeout(CANCEL_TIMEOUT, client.cancel(request)).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => tracing::warn!(event = "remote_task_not_cancelled", error = %error),
-            Err(_) => tracing::warn!(event = "remote_task_not_cancelled", error = "no answer"),
+            Err(_) => tracing::warn!(event = "remote_task_not_cancelled", error = "no response"),
         }
     }
-    Ended { stopped: true, ..Ended::default() }
+    RunResult { stopped: true, ..RunResult::default() }
 }
 
-/// How well the agent can be reached.
-struct Reach {
-    since: Instant,
+/// The state of the connection to the agent.
+struct ConnectionState {
+    /// The time of the last update or successful read.
+    last_contact: Instant,
     backoff: Backoff,
-    /// Whether something may have been missed.
+    /// True if updates may have been missed.
     was_lost: bool,
 }
 
-impl Default for Reach {
+impl Default for ConnectionState {
     fn default() -> Self {
-        Self { since: Instant::now(), backoff: DELAYS.start(), was_lost: false }
+        Self { last_contact: Instant::now(), backoff: RECONNECT_BACKOFF.start(), was_lost: false }
     }
 }
 
-impl Reach {
-    fn heard(&mut self) {
-        self.since = Instant::now();
+impl ConnectionState {
+    /// Records that the agent answered, and resets the backoff.
+    fn record_contact(&mut self) {
+        self.last_contact = Instant::now();
         self.backoff.reset();
     }
 
-    /// Waits a little longer every time.
+    /// Waits for the next delay of the backoff.
     async fn wait(&mut self) {
         tokio::time::sleep(self.backoff.next_delay()).await;
     }
 }
 
-/// What became of a task that is not heard of any more.
-enum Looked {
-    Ended(Box<Ended>),
-    Listens(News),
-    Works,
+/// The state of a remote task after an attempt to reconnect.
+enum Reconnected {
+    /// The task has ended or awaits input.
+    Ended(Box<RunResult>),
+    /// The subscription delivers updates.
+    Streaming(TaskUpdates),
+    /// The task is running, or the agent did not answer. The caller reconnects again.
+    Running,
 }
 
-/// Looks for the task, for a while after it was last heard of.
-async fn look(
-    client: &Client,
+/// Waits for the backoff, then subscribes to the task or, if that yields no update, reads the task. `lost_reason` is
+/// the error that ended the updates, or `None` if they ended without an error.
+///
+/// Fails if an error is permanent or the agent was unreachable for two minutes.
+async fn reconnect(
+    client: &A2aClient,
     id: &str,
-    teller: &mut Teller<'_>,
-    reach: &mut Reach,
-    why: Option<Error>,
-) -> Result<Looked, Failure> {
-    let lost = why.is_some();
-    reach.was_lost = true;
-    if let Some(error) = why.filter(|_| reach.since.elapsed() >= PATIENCE) {
-        return Err(failed(&error));
+    relay: &mut UpdateRelay<'_>,
+    connection: &mut ConnectionState,
+    lost_reason: Option<Error>,
+) -> Result<Reconnected, RunFailure> {
+    let is_lost = lost_reason.is_some();
+    connection.was_lost = true;
+    if let Some(error) = lost_reason.filter(|_| connection.last_contact.elapsed() >= UNREACHABLE_TIMEOUT) {
+        return Err(to_failure(&error));
     }
-    reach.wait().await;
+    connection.wait().await;
     let streams = client.card().capabilities.streaming == Some(true);
     if streams {
         let request = SubscribeToTaskRequest { id: id.to_owned(), tenant: None };
-        // Who cannot be heard this way, or says nothing at all, is asked the other.
-        if let Ok(mut news) = client.subscribe(request).await
-            && let Some(first) = news.next().await
+        // If the subscription fails or is empty, the task is read instead.
+        if let Ok(mut updates) = client.subscribe(request).await
+            && let Some(first) = updates.next().await
         {
-            return Ok(Looked::Listens(stream::iter([first]).chain(news).boxed()));
+            return Ok(Reconnected::Streaming(stream::iter([first]).chain(updates).boxed()));
         }
     }
-    match get(client, id).await {
+    match get_task(client, id).await {
         Ok(task) => {
-            let backoff = reach.backoff;
-            reach.heard();
-            // An agent that works without interruption is not asked more often.
-            if !lost {
-                reach.backoff = backoff;
+            let backoff = connection.backoff;
+            connection.record_contact();
+            // Without an interruption the poll interval of a running task keeps growing.
+            if !is_lost {
+                connection.backoff = backoff;
             }
-            Ok(teller.hear_task(task).await.map_or(Looked::Works, |ended| Looked::Ended(Box::new(ended))))
+            let result = relay.relay_task(task).await;
+            Ok(result.map_or(Reconnected::Running, |result| Reconnected::Ended(Box::new(result))))
         }
-        Err(error) if !error.is_transient() || reach.since.elapsed() >= PATIENCE => Err(failed(&error)),
-        Err(_) => Ok(Looked::Works),
+        Err(error) if !error.is_transient() || connection.last_contact.elapsed() >= UNREACHABLE_TIMEOUT => {
+            Err(to_failure(&error))
+        }
+        Err(_) => Ok(Reconnected::Running),
     }
 }
 
-async fn reconcile(client: &Client, teller: &mut Teller<'_>) {
-    if let Some(id) = teller.task.clone()
-        && let Ok(task) = get(client, &id).await
+/// Relays the current state of the task. Errors are ignored, because the result is already known.
+async fn relay_missed_updates(client: &A2aClient, relay: &mut UpdateRelay<'_>) {
+    if let Some(id) = relay.task.clone()
+        && let Ok(task) = get_task(client, &id).await
     {
-        teller.hear_task(task).await;
+        relay.relay_task(task).await;
     }
 }
 
-async fn get(client: &Client, id: &str) -> Result<::a2a::types::Task, Error> {
+/// Reads a task without its history.
+async fn get_task(client: &A2aClient, id: &str) -> Result<::a2a::types::Task, Error> {
     client.get(GetTaskRequest { id: id.to_owned(), history_length: Some(0), tenant: None }).await
 }
 
-/// What is sent: the message as it came, or the text; what a run is given besides travels as metadata.
-fn message(run: &Run, known: &Known) -> Result<SendMessageRequest, Failure> {
-    let unreadable = |error: serde_json::Error| Failure::permanent(format!("the message cannot be read: {error}"));
-    let given = run.request.message.as_ref();
-    let given = given.map(Message::deserialize).transpose().map_err(unreadable)?;
-    let (parts, metadata) = match given {
+/// Returns the request: the parts of the original message, or the input text if there are none. The metadata are those
+/// of the message, overridden by the parameters of the agent and then of the run. The agent is asked to respond
+/// immediately.
+///
+/// Fails if the stored message is invalid.
+fn build_message(run: &AgentRun, link: &RemoteLink) -> Result<SendMessageRequest, RunFailure> {
+    let invalid = |error: serde_json::Error| RunFailure::permanent(format!("the stored message is invalid: {error}"));
+    let original = run.request.message.as_ref();
+    let original = original.map(Message::deserialize).transpose().map_err(invalid)?;
+    let (parts, metadata) = match original {
         Some(message) if !message.parts.is_empty() => (message.parts, message.metadata.unwrap_or_default()),
         _ => (vec![Part::text(&run.request.input)], HashMap::new()),
     };
     let parameters = run.agent.parameters.clone().into_iter().chain(run.request.parameters.clone());
     let metadata: HashMap<_, _> = metadata.into_iter().chain(parameters).collect();
     let message = Message {
-        // The same for every try: an agent may know by it what it was asked already.
+        // The same id in every attempt, so that the agent can detect repetitions.
         message_id: run.id.to_string(),
-        context_id: known.context.clone(),
-        task_id: known.task.clone(),
+        context_id: link.context.clone(),
+        task_id: link.task.clone(),
         role: Role::User,
         parts,
         metadata: Some(metadata).filter(|metadata| !metadata.is_empty()),
@@ -366,15 +411,16 @@ fn message(run: &Run, known: &Known) -> Result<SendMessageRequest, Failure> {
     Ok(SendMessageRequest { message, configuration: Some(configuration), metadata: None, tenant: None })
 }
 
-/// What an error of the client means to a run.
-fn failed(error: &Error) -> Failure {
-    let words = error.to_string();
+/// Converts an error of the client to a failure of the attempt. A rejected credential, a missing endpoint, an invalid
+/// address and an unusable card are permanent. Other errors that are not transient are failures of the agent.
+fn to_failure(error: &Error) -> RunFailure {
+    let message = error.to_string();
     match error {
-        _ if error.is_transient() => Failure::transient(words),
+        _ if error.is_transient() => RunFailure::transient(message),
         Error::Refused { status: 401 | 403 | 404, .. } | Error::Address(_) | Error::Card(_) => {
-            Failure::permanent(words)
+            RunFailure::permanent(message)
         }
-        _ => Failure::agent(words),
+        _ => RunFailure::agent(message),
     }
 }
 

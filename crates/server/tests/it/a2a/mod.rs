@@ -1,4 +1,4 @@
-//! Tasks of A2A, over real sockets, with an agent that does what its message says.
+//! Tests of A2A tasks over real sockets, with an agent that executes the steps in its message.
 
 mod contexts;
 mod owners;
@@ -9,101 +9,98 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use assistant::ChatModel;
-use assistant::offline::Offline;
+use assistant::offline::OfflineModel;
 use futures::future::BoxFuture;
 use model::Clock;
-use model::agent::{Agent, Draft, Seconds};
-use model::execution::Outcome;
+use model::agent::{Agent, AgentDraft, Seconds};
+use model::execution::ExecutionOutcome;
 use serde_json::{Value, json};
-use server::Settings;
-use supervisor::{Desk, Ended, Failure, Run, Runner, Stream};
+use server::ServerSettings;
+use supervisor::{AgentRun, RunFailure, RunRecorder, RunResult, Runner, StreamName};
 use tokio::sync::Notify;
 
-use crate::Bench;
+use crate::TestServer;
 
-const AGENT: &str = "speaker";
+const AGENT_ID: &str = "speaker";
 
-/// Does what the text of a message says, where that is JSON; says anything else again.
-struct Speaker {
+/// Executes the steps in a JSON message. Repeats any other message.
+struct StepRunner {
     go: Arc<Notify>,
 }
 
-impl Runner for Speaker {
+impl Runner for StepRunner {
     fn answers_by_message(&self) -> bool {
         true
     }
 
-    fn run<'a>(&'a self, run: &'a Run, desk: &'a Desk) -> BoxFuture<'a, Ended> {
+    fn run<'a>(&'a self, run: &'a AgentRun, recorder: &'a RunRecorder) -> BoxFuture<'a, RunResult> {
         Box::pin(async move {
-            desk.started(None);
-            let Ok(order) = serde_json::from_str::<Value>(&run.request.input) else {
-                desk.output(Stream::Stdout, run.request.input.as_bytes()).await;
-                return Ended::default();
+            recorder.record_start(None);
+            let Ok(script) = serde_json::from_str::<Value>(&run.request.input) else {
+                recorder.output(StreamName::Stdout, run.request.input.as_bytes()).await;
+                return RunResult::default();
             };
-            for step in order["do"].as_array().into_iter().flatten() {
+            for step in script["do"].as_array().into_iter().flatten() {
                 if let Some(text) = step["print"].as_str() {
-                    desk.output(Stream::Stdout, text.as_bytes()).await;
+                    recorder.output(StreamName::Stdout, text.as_bytes()).await;
                 } else if step == "wait" {
                     tokio::select! {
                         () = self.go.notified() => {}
-                        _ = desk.stopped() => return Ended { stopped: true, ..Ended::default() },
+                        _ = recorder.stop_requested() => return RunResult { stopped: true, ..RunResult::default() },
                     }
                 } else if step == "fail once" && run.attempt == 1 {
-                    return Failure::transient("the first try fails").into();
+                    return RunFailure::transient("the first attempt fails").into();
                 } else if step == "message" {
                     let text = run.request.message.clone().unwrap_or_default().to_string();
-                    desk.output(Stream::Stdout, text.as_bytes()).await;
+                    recorder.output(StreamName::Stdout, text.as_bytes()).await;
                 } else if step.is_object() {
-                    desk.say(serde_json::from_value(step.clone()).unwrap()).await;
+                    recorder.rich_output(serde_json::from_value(step.clone()).unwrap()).await;
                 }
             }
-            let outcome = order["outcome"].as_str().map(|word| Outcome::parse("outcome", word).unwrap());
-            let failure = order["failure"].as_str().map(Failure::agent);
-            Ended { outcome, failure, ..Ended::default() }
+            let outcome = script["outcome"].as_str().map(|word| ExecutionOutcome::parse("outcome", word).unwrap());
+            let failure = script["failure"].as_str().map(RunFailure::agent);
+            RunResult { outcome, failure, ..RunResult::default() }
         })
     }
 }
 
 fn speaker() -> (Agent, Arc<dyn Runner>, Arc<Notify>) {
-    let draft = Draft {
-        id: Some(AGENT.into()),
+    let draft = AgentDraft {
+        id: Some(AGENT_ID.into()),
         name: Some("Speaker".into()),
         retry_delay: Some(Seconds::from_millis(1)),
         max_retries: Some(1),
         max_concurrent_executions: Some(4),
         queue_depth: Some(4),
         grace: Some(Seconds::from_millis(100)),
-        ..Draft::default()
+        ..AgentDraft::default()
     };
     let go = Arc::new(Notify::new());
-    (draft.built_in(), Arc::new(Speaker { go: go.clone() }), go)
+    (draft.into_built_in(), Arc::new(StepRunner { go: go.clone() }), go)
 }
 
-/// A server with the speaker, and what lets it go on.
-async fn started(settings: Settings) -> (Bench, Arc<Notify>) {
-    started_with(settings, Arc::new(Offline)).await
+/// Starts a server with the agent. Notifying the returned signal continues a step `wait`.
+async fn start_server(settings: ServerSettings) -> (TestServer, Arc<Notify>) {
+    start_server_with(settings, Arc::new(OfflineModel)).await
 }
 
-async fn started_with(settings: Settings, model: Arc<dyn ChatModel>) -> (Bench, Arc<Notify>) {
+async fn start_server_with(settings: ServerSettings, model: Arc<dyn ChatModel>) -> (TestServer, Arc<Notify>) {
     let (agent, runner, go) = speaker();
-    (Bench::with_agents(settings, Clock::system(), model, vec![(agent, runner)]).await, go)
+    (TestServer::with_agents(settings, Clock::system(), model, vec![(agent, runner)]).await, go)
 }
 
-/// One who calls an agent.
+/// A client of one agent.
 #[derive(Clone)]
-struct Client {
+struct RpcClient {
     http: reqwest::Client,
     url: String,
     version: &'static str,
     token: Option<String>,
 }
 
-impl Client {
-    fn of(bench: &Bench, agent: &str) -> Self {
-        Self::at(&bench.url, agent)
-    }
-
-    fn at(url: &str, agent: &str) -> Self {
+impl RpcClient {
+    fn new(server: &TestServer, agent: &str) -> Self {
+        let url = &server.url;
         let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().unwrap();
         Self { http, url: format!("{url}/agents/{agent}"), version: "1.0", token: None }
     }
@@ -117,22 +114,22 @@ impl Client {
         }
     }
 
-    /// The whole answer.
+    /// Returns the whole response.
     async fn call(&self, method: &str, params: Value) -> Value {
         self.request(method, params).send().await.unwrap().json().await.unwrap()
     }
 
     async fn ok(&self, method: &str, params: Value) -> Value {
-        let mut answer = self.call(method, params).await;
-        assert!(answer.get("result").is_some(), "{method}: {answer}");
-        answer["result"].take()
+        let mut response = self.call(method, params).await;
+        assert!(response.get("result").is_some(), "{method}: {response}");
+        response["result"].take()
     }
 
-    /// Its code and what it says.
+    /// Returns the code and the message of the error.
     async fn error(&self, method: &str, params: Value) -> (i64, String) {
-        let answer = self.call(method, params).await;
-        let error = &answer["error"];
-        assert!(error.is_object(), "{method}: {answer}");
+        let response = self.call(method, params).await;
+        let error = &response["error"];
+        assert!(error.is_object(), "{method}: {response}");
         (error["code"].as_i64().unwrap(), error["message"].as_str().unwrap().to_owned())
     }
 
@@ -140,8 +137,8 @@ impl Client {
         self.ok("SendMessage", json!({"message": message})).await["task"].take()
     }
 
-    /// Without waiting for what comes of it.
-    async fn begin(&self, message: Value) -> Value {
+    /// Sends a message and returns the task at once.
+    async fn start_task(&self, message: Value) -> Value {
         let params = json!({"message": message, "configuration": {"returnImmediately": true}});
         self.ok("SendMessage", params).await["task"].take()
     }
@@ -150,8 +147,8 @@ impl Client {
         self.ok("GetTask", json!({"id": id})).await
     }
 
-    /// Waits until a task is in that state.
-    async fn reaches(&self, id: &Value, state: &str) -> Value {
+    /// Waits until a task is in a state. Returns the task.
+    async fn wait_for_state(&self, id: &Value, state: &str) -> Value {
         for _ in 0..500 {
             let task = self.get(id).await;
             if state_of(&task) == state {
@@ -159,27 +156,27 @@ impl Client {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        panic!("never {state}: {}", self.get(id).await);
+        panic!("the task never becomes {state}: {}", self.get(id).await);
     }
 
-    async fn stream(&self, method: &str, params: Value) -> Events {
+    async fn stream(&self, method: &str, params: Value) -> EventStream {
         let response = self.request(method, params).send().await.unwrap();
         let kind = response.headers()["content-type"].to_str().unwrap().to_owned();
         if !kind.starts_with("text/event-stream") {
             panic!("{method}: {}", response.text().await.unwrap());
         }
-        Events { response, buffer: String::new() }
+        EventStream { response, buffer: String::new() }
     }
 }
 
-/// What comes of a stream.
-struct Events {
+/// The events of a stream.
+struct EventStream {
     response: reqwest::Response,
     buffer: String,
 }
 
-impl Events {
-    /// The next event; nothing at the end.
+impl EventStream {
+    /// Returns the next event, or `None` at the end.
     async fn next(&mut self) -> Option<Value> {
         loop {
             if let Some((block, rest)) = self.buffer.split_once("\n\n") {
@@ -210,13 +207,13 @@ fn text(text: &str) -> Value {
     json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": text}]})
 }
 
-/// A message that says what to do.
-fn order(order: Value) -> Value {
-    text(&order.to_string())
+/// Returns a message with steps for the agent.
+fn steps(script: Value) -> Value {
+    text(&script.to_string())
 }
 
-/// The same for a task.
-fn to(task: &Value, mut message: Value) -> Value {
+/// Addresses a message to a task.
+fn to_task(task: &Value, mut message: Value) -> Value {
     message["taskId"] = task["id"].clone();
     message
 }
@@ -226,8 +223,8 @@ fn state_of(task: &Value) -> &str {
     state.strip_prefix("TASK_STATE_").unwrap()
 }
 
-/// The state that an event tells of, if any.
-fn state_in(event: &Value) -> Option<&str> {
+/// Returns the state in an event, if it has one.
+fn event_state(event: &Value) -> Option<&str> {
     let status = event.get("task").or(event.get("statusUpdate"))?;
     Some(state_of(status))
 }

@@ -1,16 +1,16 @@
-//! Tasks that are followed: everything once, in order, to the end, whoever goes away.
+//! Tests of streams: every update arrives once and in order, and a disconnect stops nothing.
 
-use server::Settings;
+use server::ServerSettings;
 
 use super::*;
 
 #[tokio::test]
-async fn a_task_first_then_what_happens() {
+async fn a_stream_starts_with_the_task() {
     // A2A-1
-    let (bench, go) = started(Settings::default()).await;
-    let client = Client::of(&bench, AGENT);
+    let (server, go) = start_server(ServerSettings::default()).await;
+    let client = RpcClient::new(&server, AGENT_ID);
     let message =
-        order(json!({"do": [{"print": "one\n"}, "wait", {"print": "two\n"}, {"status": [{"text": "almost"}]}]}));
+        steps(json!({"do": [{"print": "one\n"}, "wait", {"print": "two\n"}, {"status": [{"text": "almost"}]}]}));
     let mut events = client.stream("SendStreamingMessage", json!({ "message": message })).await;
     let first = events.next().await.unwrap();
     let task = &first["task"];
@@ -22,50 +22,51 @@ async fn a_task_first_then_what_happens() {
     }
     go.notify_one();
     let rest = events.rest().await;
-    let pieces = rest.iter().filter_map(|event| event.get("artifactUpdate"));
-    let pieces: Vec<_> = pieces
+    let chunks = rest.iter().filter_map(|event| event.get("artifactUpdate"));
+    let chunks: Vec<_> = chunks
         .map(|update| {
             (update["artifact"]["parts"][0]["text"].as_str().unwrap(), &update["append"], &update["lastChunk"])
         })
         .collect();
-    assert_eq!(pieces, [("two\n", &json!(true), &json!(false)), ("", &json!(true), &json!(true))]);
-    let words = rest.iter().filter_map(|event| event["statusUpdate"]["status"]["message"]["parts"][0]["text"].as_str());
-    assert_eq!(words.collect::<Vec<_>>(), ["almost", "almost"]);
+    assert_eq!(chunks, [("two\n", &json!(true), &json!(false)), ("", &json!(true), &json!(true))]);
+    let messages =
+        rest.iter().filter_map(|event| event["statusUpdate"]["status"]["message"]["parts"][0]["text"].as_str());
+    assert_eq!(messages.collect::<Vec<_>>(), ["almost", "almost"]);
     let last = rest.last().unwrap();
-    assert_eq!(state_in(last), Some("COMPLETED"));
+    assert_eq!(event_state(last), Some("COMPLETED"));
     let done = client.get(&task["id"]).await;
-    assert_eq!(done["status"], last["statusUpdate"]["status"], "whoever asks later sees what was told");
+    assert_eq!(done["status"], last["statusUpdate"]["status"], "GetTask returns the streamed status");
     assert_eq!(done["artifacts"][0]["parts"], json!([{"text": "one\ntwo\n"}]));
 }
 
 #[tokio::test]
-async fn a_thousand_updates_are_told_once() {
-    // A2A-3
-    let (bench, _) = started(Settings::default()).await;
-    let client = Client::of(&bench, AGENT);
-    let piece =
+async fn a_thousand_updates_arrive_once() {
+    // A2A-1, A2A-3
+    let (server, _) = start_server(ServerSettings::default()).await;
+    let client = RpcClient::new(&server, AGENT_ID);
+    let chunk =
         |n: usize| json!({"artifact": {"artifact_id": "a", "parts": [{"text": n.to_string()}], "append": true}});
-    let message = order(json!({"do": (0..1000).map(piece).collect::<Vec<_>>()}));
+    let message = steps(json!({"do": (0..1000).map(chunk).collect::<Vec<_>>()}));
     let events = client.stream("SendStreamingMessage", json!({ "message": message })).await.rest().await;
-    let mut heard: Vec<String> = Vec::new();
+    let mut received: Vec<String> = Vec::new();
     for event in &events {
         let artifact = event["task"]["artifacts"].get(0).or(event["artifactUpdate"].get("artifact"));
         let parts = artifact.and_then(|artifact| artifact["parts"].as_array());
-        heard.extend(parts.into_iter().flatten().map(|part| part["text"].as_str().unwrap().to_owned()));
+        received.extend(parts.into_iter().flatten().map(|part| part["text"].as_str().unwrap().to_owned()));
     }
-    assert_eq!(heard, (0..1000).map(|n| n.to_string()).collect::<Vec<_>>());
-    assert_eq!(state_in(events.last().unwrap()), Some("COMPLETED"));
+    assert_eq!(received, (0..1000).map(|n| n.to_string()).collect::<Vec<_>>());
+    assert_eq!(event_state(events.last().unwrap()), Some("COMPLETED"));
 }
 
 #[tokio::test]
-async fn states_never_go_back() {
+async fn states_only_move_forward() {
     // A2A-1
-    let (bench, _) = started(Settings::default()).await;
-    let client = Client::of(&bench, AGENT);
-    let message = order(json!({"do": [{"print": "one\n"}, "fail once", {"print": "two\n"}]}));
+    let (server, _) = start_server(ServerSettings::default()).await;
+    let client = RpcClient::new(&server, AGENT_ID);
+    let message = steps(json!({"do": [{"print": "one\n"}, "fail once", {"print": "two\n"}]}));
     let events = client.stream("SendStreamingMessage", json!({ "message": message })).await.rest().await;
     let rank = |state: &str| ["SUBMITTED", "WORKING", "COMPLETED"].iter().position(|known| *known == state).unwrap();
-    let ranks: Vec<_> = events.iter().filter_map(state_in).map(rank).collect();
+    let ranks: Vec<_> = events.iter().filter_map(event_state).map(rank).collect();
     assert!(ranks.is_sorted() && ranks.last() == Some(&2), "{events:?}");
     let last = events.iter().filter_map(|event| event.get("artifactUpdate")).next_back();
     if let Some(update) = last {
@@ -75,93 +76,97 @@ async fn states_never_go_back() {
     assert_eq!(
         task["artifacts"],
         json!([{"artifactId": "output", "parts": [{"text": "one\ntwo\n"}]}]),
-        "of the last try"
+        "the output of the last attempt"
     );
 }
 
 #[tokio::test]
-async fn a_stream_ends_with_a_question() {
+async fn a_stream_ends_when_input_is_required() {
     // A2A-1
-    let (bench, _) = started(Settings::default()).await;
-    let client = Client::of(&bench, AGENT);
-    let asks = json!({"message": order(json!({"outcome": "asks", "do": [{"print": "sure?"}]}))});
+    let (server, _) = start_server(ServerSettings::default()).await;
+    let client = RpcClient::new(&server, AGENT_ID);
+    let asks = json!({"message": steps(json!({"outcome": "asks", "do": [{"print": "sure?"}]}))});
     let events = client.stream("SendStreamingMessage", asks).await.rest().await;
-    assert_eq!(state_in(events.last().unwrap()), Some("INPUT_REQUIRED"));
+    assert_eq!(event_state(events.last().unwrap()), Some("INPUT_REQUIRED"));
     let task = &events[0]["task"];
-    let more = client.stream("SendStreamingMessage", json!({"message": to(task, text("yes"))})).await.rest().await;
-    assert_eq!((&more[0]["task"]["id"], state_in(more.last().unwrap())), (&task["id"], Some("COMPLETED")));
-    assert_eq!(more[0]["task"]["artifacts"][0]["parts"], json!([{"text": "sure?"}]), "what was before is in the first");
+    let more = client.stream("SendStreamingMessage", json!({"message": to_task(task, text("yes"))})).await.rest().await;
+    assert_eq!((&more[0]["task"]["id"], event_state(more.last().unwrap())), (&task["id"], Some("COMPLETED")));
+    assert_eq!(
+        more[0]["task"]["artifacts"][0]["parts"],
+        json!([{"text": "sure?"}]),
+        "the first event contains the earlier artifacts"
+    );
     let later =
         more.iter().filter_map(|event| event.get("artifactUpdate")).map(|update| &update["artifact"]["artifactId"]);
     assert!(later.into_iter().all(|id| id == "output-2"), "{more:?}");
 }
 
 #[tokio::test]
-async fn whoever_goes_away_stops_nothing() {
-    // A2A-3
-    let (bench, go) = started(Settings::default()).await;
-    let client = Client::of(&bench, AGENT);
-    let params = json!({"message": order(json!({"do": ["wait", {"print": "done"}]}))});
+async fn a_disconnect_does_not_stop_a_task() {
+    // A2A-1, A2A-3
+    let (server, go) = start_server(ServerSettings::default()).await;
+    let client = RpcClient::new(&server, AGENT_ID);
+    let params = json!({"message": steps(json!({"do": ["wait", {"print": "done"}]}))});
     let mut events = client.stream("SendStreamingMessage", params.clone()).await;
     let id = events.next().await.unwrap()["task"]["id"].clone();
     drop(events);
-    // Nor does who waits for the answer and does not get it.
+    // A client timeout in SendMessage does not stop the task either.
     let sending = client.request("SendMessage", params).timeout(Duration::from_millis(300)).send().await;
     assert!(sending.unwrap_err().is_timeout());
     tokio::time::sleep(Duration::from_millis(200)).await;
     let list = client.ok("ListTasks", json!({"status": "TASK_STATE_WORKING"})).await;
     assert_eq!(list["totalSize"], 2, "{list}");
     go.notify_waiters();
-    assert_eq!(client.reaches(&id, "COMPLETED").await["artifacts"][0]["parts"], json!([{"text": "done"}]));
+    assert_eq!(client.wait_for_state(&id, "COMPLETED").await["artifacts"][0]["parts"], json!([{"text": "done"}]));
 }
 
 #[tokio::test]
-async fn all_who_subscribe_hear_the_same() {
+async fn all_subscribers_get_the_same_updates() {
     // A2A-1
-    let (bench, _) = started(Settings::default()).await;
-    let client = Client::of(&bench, AGENT);
-    let task = client.send(order(json!({"outcome": "asks"}))).await;
+    let (server, _) = start_server(ServerSettings::default()).await;
+    let client = RpcClient::new(&server, AGENT_ID);
+    let task = client.send(steps(json!({"outcome": "asks"}))).await;
     let params = json!({"id": task["id"]});
     let mut one = client.stream("SubscribeToTask", params.clone()).await;
     let mut other = client.stream("SubscribeToTask", params.clone()).await;
-    let gone = client.stream("SubscribeToTask", params.clone()).await;
+    let disconnected = client.stream("SubscribeToTask", params.clone()).await;
     let first = one.next().await.unwrap();
     assert_eq!((&first["task"], other.next().await.unwrap()), (&task, first.clone()));
-    drop(gone);
-    let piece = json!({"artifact": {"artifact_id": "a", "parts": [{"text": "x"}], "last": true}});
-    client.send(to(&task, order(json!({"do": [{"status": [{"text": "on it"}]}, piece]})))).await;
+    drop(disconnected);
+    let chunk = json!({"artifact": {"artifact_id": "a", "parts": [{"text": "x"}], "last": true}});
+    client.send(to_task(&task, steps(json!({"do": [{"status": [{"text": "on it"}]}, chunk]})))).await;
     let one = one.rest().await;
     let other = other.rest().await;
     assert_eq!(one, other);
     assert!(one.len() >= 3, "{one:?}");
-    assert_eq!((state_in(&one[0]), state_in(one.last().unwrap())), (Some("WORKING"), Some("COMPLETED")));
-    // Who comes too late is told so.
-    let (code, words) = client.error("SubscribeToTask", params.clone()).await;
-    assert_eq!(code, -32004, "{words}");
-    let old = Client { version: "0.3", ..client.clone() };
+    assert_eq!((event_state(&one[0]), event_state(one.last().unwrap())), (Some("WORKING"), Some("COMPLETED")));
+    // Subscribing to an ended task is an error.
+    let (code, message) = client.error("SubscribeToTask", params.clone()).await;
+    assert_eq!(code, -32004, "{message}");
+    let old = RpcClient { version: "0.3", ..client.clone() };
     let events = old.stream("tasks/resubscribe", params).await.rest().await;
     assert_eq!((events[0]["kind"].as_str(), events[0]["status"]["state"].as_str()), (Some("task"), Some("completed")));
 }
 
 #[tokio::test]
-async fn a_question_that_is_withdrawn_ends_the_stream() {
+async fn cancelling_a_task_that_requires_input_ends_the_stream() {
     // A2A-1
-    let (bench, _) = started(Settings::default()).await;
-    let client = Client::of(&bench, AGENT);
-    let task = client.send(order(json!({"outcome": "asks"}))).await;
+    let (server, _) = start_server(ServerSettings::default()).await;
+    let client = RpcClient::new(&server, AGENT_ID);
+    let task = client.send(steps(json!({"outcome": "asks"}))).await;
     let mut events = client.stream("SubscribeToTask", json!({"id": task["id"]})).await;
     events.next().await.unwrap();
     client.ok("CancelTask", json!({"id": task["id"]})).await;
     let rest = events.rest().await;
-    assert_eq!(rest.iter().map(state_in).collect::<Vec<_>>(), [Some("CANCELED")]);
+    assert_eq!(rest.iter().map(event_state).collect::<Vec<_>>(), [Some("CANCELED")]);
 }
 
 #[tokio::test]
-async fn subscribing_joins_in_the_middle() {
+async fn a_subscription_starts_with_the_current_task() {
     // A2A-1
-    let (bench, go) = started(Settings::default()).await;
-    let client = Client::of(&bench, AGENT);
-    let task = client.begin(order(json!({"do": [{"print": "one\n"}, "wait", {"print": "two\n"}]}))).await;
+    let (server, go) = start_server(ServerSettings::default()).await;
+    let client = RpcClient::new(&server, AGENT_ID);
+    let task = client.start_task(steps(json!({"do": [{"print": "one\n"}, "wait", {"print": "two\n"}]}))).await;
     while client.get(&task["id"]).await["artifacts"][0]["parts"][0]["text"] != "one\n" {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -172,22 +177,22 @@ async fn subscribing_joins_in_the_middle() {
     let rest = events.rest().await;
     let update = &rest[0]["artifactUpdate"];
     assert_eq!((&update["artifact"]["parts"][0]["text"], &update["append"]), (&json!("two\n"), &json!(true)));
-    assert_eq!(state_in(rest.last().unwrap()), Some("COMPLETED"));
+    assert_eq!(event_state(rest.last().unwrap()), Some("COMPLETED"));
 }
 
 #[tokio::test]
 async fn streams_end_when_the_server_stops() {
-    // A2A-3
-    let (bench, _) = started(Settings::default()).await;
-    let client = Client::of(&bench, AGENT);
-    let params = json!({"message": order(json!({"do": ["wait"]}))});
+    // A2A-1, A2A-3
+    let (server, _) = start_server(ServerSettings::default()).await;
+    let client = RpcClient::new(&server, AGENT_ID);
+    let params = json!({"message": steps(json!({"do": ["wait"]}))});
     let mut events = client.stream("SendStreamingMessage", params.clone()).await;
     events.next().await.unwrap();
     let sending = tokio::spawn(client.request("SendMessage", params).send());
     tokio::time::sleep(Duration::from_millis(200)).await;
-    bench.app.stopping().cancel();
+    server.app.stopping().cancel();
     let rest = tokio::time::timeout(Duration::from_secs(10), events.rest()).await.unwrap();
-    assert!(rest.iter().filter_map(state_in).all(|state| state == "WORKING"), "{rest:?}");
+    assert!(rest.iter().filter_map(event_state).all(|state| state == "WORKING"), "{rest:?}");
     let answer: Value = sending.await.unwrap().unwrap().json().await.unwrap();
     assert_eq!(state_of(&answer["result"]["task"]), "WORKING", "{answer}");
 }

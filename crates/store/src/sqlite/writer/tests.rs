@@ -1,4 +1,4 @@
-//! The writer with a disk that does what the test says.
+//! Tests of the writer with a simulated disk.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -8,52 +8,52 @@ use rusqlite::Connection;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::*;
-use crate::conn::{Conn, Inner, args};
+use crate::conn::{Conn, DriverConnection, args};
 
-/// A writer whose disk does what the test says.
-struct Bench {
+/// A writer with a simulated disk. The test decides the result of each sync.
+struct WriterBench {
     dir: tempfile::TempDir,
     jobs: mpsc::Sender<QueuedJob>,
-    /// Until it is started.
+    /// `None` once it is started.
     writer: Option<Writer>,
     failing: Arc<AtomicBool>,
-    /// Says that something is to be brought to disk.
-    asked: Receiver<()>,
-    disk: Sender<io::Result<()>>,
+    /// Receives a message when a sync starts.
+    sync_started: Receiver<()>,
+    sync_result: Sender<io::Result<()>>,
 }
 
-impl Bench {
+impl WriterBench {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let connection = Connection::open(dir.path().join("db")).unwrap();
         connection.pragma_update(None, "journal_mode", "wal").unwrap();
-        connection.execute_batch("CREATE TABLE said (text TEXT)").unwrap();
+        connection.execute_batch("CREATE TABLE entries (text TEXT)").unwrap();
         let (jobs, queue) = mpsc::channel(8);
-        let (asking, asked) = channel();
-        let (disk, says) = channel();
-        let says = Mutex::new(says);
+        let (sync_start, sync_started) = channel();
+        let (sync_result, sync_results) = channel();
+        let sync_results = Mutex::new(sync_results);
         let flush = Arc::new(move || {
-            asking.send(()).unwrap();
-            says.lock().unwrap().recv().unwrap()
+            sync_start.send(()).unwrap();
+            sync_results.lock().unwrap().recv().unwrap()
         });
         let failing = Arc::new(AtomicBool::new(false));
-        let tx = Transaction::new(Conn::new(Inner::Sqlite(connection)));
+        let tx = Transaction::new(Conn::new(DriverConnection::Sqlite(connection)));
         let writer = Writer::new(tx, queue, failing.clone(), Some(flush)).unwrap();
-        Self { dir, jobs, writer: Some(writer), failing, asked, disk }
+        Self { dir, jobs, writer: Some(writer), failing, sync_started, sync_result }
     }
 
-    /// What waits by then is one group.
+    /// Starts the writer. All jobs that are queued before are one group.
     fn start(&mut self) {
         let writer = self.writer.take().unwrap();
         std::thread::spawn(move || writer.run());
     }
 
-    /// Tells when it was carried out, and then when it was answered.
-    fn say(&self, text: &'static str, when: Acknowledge) -> (Receiver<()>, oneshot::Receiver<Result<()>>) {
-        self.put("INSERT INTO said VALUES ($1)", text, when)
+    /// Queues an insert. Returns a receiver for its execution and one for its answer.
+    fn insert(&self, text: &'static str, when: Acknowledge) -> (Receiver<()>, oneshot::Receiver<Result<()>>) {
+        self.queue_job("INSERT INTO entries VALUES ($1)", text, when)
     }
 
-    fn put(
+    fn queue_job(
         &self,
         sql: &'static str,
         text: &'static str,
@@ -63,23 +63,23 @@ impl Bench {
         let (answer, answered) = oneshot::channel();
         let job: QueuedJob = Box::new(move |conn| {
             Box::pin(async move {
-                let keep = conn.run((sql, args![text])).await.is_ok();
+                let is_kept = conn.run((sql, args![text])).await.is_ok();
                 let _ = ran.send(());
-                Verdict { keep, when, answer: Box::new(|committed| answer.send(committed).unwrap()) }
+                JobOutcome { is_kept, when, answer: Box::new(|committed| answer.send(committed).unwrap()) }
             })
         });
-        self.jobs.blocking_send(job).unwrap_or_else(|_| panic!("the writer has ended"));
+        self.jobs.blocking_send(job).unwrap_or_else(|_| panic!("the writer has stopped"));
         (has_run, answered)
     }
 
-    fn all(&self) -> Vec<String> {
+    fn rows(&self) -> Vec<String> {
         let connection = Connection::open(self.dir.path().join("db")).unwrap();
-        let mut select = connection.prepare("SELECT text FROM said ORDER BY rowid").unwrap();
+        let mut select = connection.prepare("SELECT text FROM entries ORDER BY rowid").unwrap();
         let rows = select.query_map([], |row| row.get(0)).unwrap();
         rows.collect::<rusqlite::Result<_>>().unwrap()
     }
 
-    fn log(&self) -> PathBuf {
+    fn wal_path(&self) -> PathBuf {
         self.dir.path().join("db-wal")
     }
 }
@@ -89,59 +89,59 @@ fn broken() -> io::Result<()> {
 }
 
 #[test]
-fn while_the_disk_is_busy_the_next_group_is_carried_out() {
-    let mut bench = Bench::new();
-    let (_, one) = bench.say("one", Acknowledge::Synced);
-    let (_, two) = bench.say("two", Acknowledge::Synced);
+fn the_next_group_runs_during_the_sync_of_the_previous_one() {
+    let mut bench = WriterBench::new();
+    let (_, one) = bench.insert("one", Acknowledge::Synced);
+    let (_, two) = bench.insert("two", Acknowledge::Synced);
     bench.start();
-    bench.asked.recv().unwrap();
-    let (ran, mut three) = bench.say("three", Acknowledge::Synced);
+    bench.sync_started.recv().unwrap();
+    let (ran, mut three) = bench.insert("three", Acknowledge::Synced);
     ran.recv().unwrap();
-    assert_eq!(bench.all(), ["one", "two"], "what is not committed cannot be read");
+    assert_eq!(bench.rows(), ["one", "two"], "an uncommitted row is not visible");
     assert!(matches!(three.try_recv(), Err(TryRecvError::Empty)));
-    bench.disk.send(Ok(())).unwrap();
+    bench.sync_result.send(Ok(())).unwrap();
     assert!(one.blocking_recv().unwrap().is_ok() && two.blocking_recv().unwrap().is_ok());
-    bench.asked.recv().unwrap();
-    assert!(matches!(three.try_recv(), Err(TryRecvError::Empty)), "it is not on disk yet");
-    bench.disk.send(Ok(())).unwrap();
+    bench.sync_started.recv().unwrap();
+    assert!(matches!(three.try_recv(), Err(TryRecvError::Empty)), "the sync is not finished");
+    bench.sync_result.send(Ok(())).unwrap();
     assert!(three.blocking_recv().unwrap().is_ok());
-    assert_eq!(bench.all(), ["one", "two", "three"]);
+    assert_eq!(bench.rows(), ["one", "two", "three"]);
 }
 
 #[test]
-fn what_the_disk_did_not_take_is_written_another_way_before_anything_else() {
-    let mut bench = Bench::new();
-    let (_, one) = bench.say("one", Acknowledge::Synced);
-    let (_, two) = bench.say("two", Acknowledge::Synced);
+fn a_group_is_checkpointed_after_a_failed_sync() {
+    let mut bench = WriterBench::new();
+    let (_, one) = bench.insert("one", Acknowledge::Synced);
+    let (_, two) = bench.insert("two", Acknowledge::Synced);
     bench.start();
-    bench.asked.recv().unwrap();
-    let (ran, three) = bench.say("three", Acknowledge::Synced);
+    bench.sync_started.recv().unwrap();
+    let (ran, three) = bench.insert("three", Acknowledge::Synced);
     ran.recv().unwrap();
-    let before = std::fs::metadata(bench.log()).unwrap().len();
-    bench.disk.send(broken()).unwrap();
-    assert!(matches!(three.blocking_recv().unwrap(), Err(Error::Unavailable(_))), "it can still be taken back");
+    let before = std::fs::metadata(bench.wal_path()).unwrap().len();
+    bench.sync_result.send(broken()).unwrap();
+    assert!(matches!(three.blocking_recv().unwrap(), Err(Error::Unavailable(_))), "the next group is rolled back");
     assert!(one.blocking_recv().unwrap().is_ok() && two.blocking_recv().unwrap().is_ok());
-    assert_eq!(bench.all(), ["one", "two"]);
-    assert_eq!((before > 0, std::fs::metadata(bench.log()).unwrap().len()), (true, 0), "it stands in the file");
+    assert_eq!(bench.rows(), ["one", "two"]);
+    assert_eq!((before > 0, std::fs::metadata(bench.wal_path()).unwrap().len()), (true, 0), "the WAL is truncated");
     assert!(!bench.failing.load(Ordering::Relaxed));
-    let (_, four) = bench.say("four", Acknowledge::Synced);
-    bench.asked.recv().unwrap();
-    bench.disk.send(Ok(())).unwrap();
+    let (_, four) = bench.insert("four", Acknowledge::Synced);
+    bench.sync_started.recv().unwrap();
+    bench.sync_result.send(Ok(())).unwrap();
     assert!(four.blocking_recv().unwrap().is_ok());
-    assert_eq!(bench.all(), ["one", "two", "four"]);
+    assert_eq!(bench.rows(), ["one", "two", "four"]);
 }
 
 #[test]
-fn nobody_is_answered_before_it_is_somewhere() {
-    let mut bench = Bench::new();
-    let (_, one) = bench.say("one", Acknowledge::Synced);
-    let (_, mut two) = bench.say("two", Acknowledge::Synced);
-    // The log cannot be written into the file while somebody reads from it.
+fn a_group_is_not_answered_until_the_checkpoint_succeeds() {
+    let mut bench = WriterBench::new();
+    let (_, one) = bench.insert("one", Acknowledge::Synced);
+    let (_, mut two) = bench.insert("two", Acknowledge::Synced);
+    // A reader of the WAL blocks the checkpoint.
     let reader = Connection::open(bench.dir.path().join("db")).unwrap();
     bench.start();
-    bench.asked.recv().unwrap();
-    reader.execute_batch("BEGIN; SELECT * FROM said").unwrap();
-    bench.disk.send(broken()).unwrap();
+    bench.sync_started.recv().unwrap();
+    reader.execute_batch("BEGIN; SELECT * FROM entries").unwrap();
+    bench.sync_result.send(broken()).unwrap();
     std::thread::sleep(Duration::from_millis(100));
     assert!(bench.failing.load(Ordering::Relaxed));
     assert!(matches!(two.try_recv(), Err(TryRecvError::Empty)));
@@ -151,29 +151,29 @@ fn nobody_is_answered_before_it_is_somewhere() {
 }
 
 #[test]
-fn nothing_of_one_who_waits_alone_is_lost_either() {
-    let mut bench = Bench::new();
+fn a_single_job_is_checkpointed_after_a_failed_sync() {
+    let mut bench = WriterBench::new();
     bench.start();
-    let (_, one) = bench.say("one", Acknowledge::Synced);
-    bench.asked.recv().unwrap();
-    bench.disk.send(broken()).unwrap();
+    let (_, one) = bench.insert("one", Acknowledge::Synced);
+    bench.sync_started.recv().unwrap();
+    bench.sync_result.send(broken()).unwrap();
     assert!(one.blocking_recv().unwrap().is_ok());
-    assert_eq!((bench.all(), std::fs::metadata(bench.log()).unwrap().len()), (vec!["one".to_owned()], 0));
+    assert_eq!((bench.rows(), std::fs::metadata(bench.wal_path()).unwrap().len()), (vec!["one".to_owned()], 0));
 }
 
 #[test]
-fn only_who_must_waits_for_the_disk() {
-    let mut bench = Bench::new();
-    let (_, now) = bench.say("now", Acknowledge::Committed);
-    let (_, mut then) = bench.say("then", Acknowledge::Synced);
+fn only_synced_jobs_wait_for_the_sync() {
+    let mut bench = WriterBench::new();
+    let (_, committed) = bench.insert("now", Acknowledge::Committed);
+    let (_, mut synced) = bench.insert("then", Acknowledge::Synced);
     bench.start();
-    assert!(now.blocking_recv().unwrap().is_ok());
-    bench.asked.recv().unwrap();
-    assert!(matches!(then.try_recv(), Err(TryRecvError::Empty)));
-    bench.disk.send(Ok(())).unwrap();
-    assert!(then.blocking_recv().unwrap().is_ok());
-    // What changes nothing has nothing to wait for: nobody asks the disk.
-    let (_, nothing) = bench.put("DELETE FROM said WHERE text = $1", "never said", Acknowledge::Synced);
+    assert!(committed.blocking_recv().unwrap().is_ok());
+    bench.sync_started.recv().unwrap();
+    assert!(matches!(synced.try_recv(), Err(TryRecvError::Empty)));
+    bench.sync_result.send(Ok(())).unwrap();
+    assert!(synced.blocking_recv().unwrap().is_ok());
+    // A job without changes needs no sync.
+    let (_, nothing) = bench.queue_job("DELETE FROM entries WHERE text = $1", "missing", Acknowledge::Synced);
     assert!(nothing.blocking_recv().unwrap().is_ok());
-    assert!(bench.asked.try_recv().is_err());
+    assert!(bench.sync_started.try_recv().is_err());
 }

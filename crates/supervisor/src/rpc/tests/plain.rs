@@ -1,22 +1,23 @@
-//! Plain JSON-RPC: one request after another, and what stands in the output of an agent that has ended.
+//! Tests of plain JSON-RPC: consecutive requests, and responses in the output of an ended agent.
 
 use std::future::ready;
 
 use super::*;
 
-async fn open(extra: Value) -> (Dialogue, Peer) {
+async fn open(extra: Value) -> (RpcConversation, TestPeer) {
     let ((reader, writer), peer) = pipe(256);
     let mut settings = json!({"protocol": "json-rpc", "rpc_method": "work"});
     settings.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
-    let dialogue = Dialogue::open(&agent(settings), Path::new("/"), reader, writer, &mut |_| {}).await.unwrap();
-    (dialogue, peer)
+    let conversation =
+        RpcConversation::open(&agent(settings), Path::new("/"), reader, writer, &mut |_| {}).await.unwrap();
+    (conversation, peer)
 }
 
 #[tokio::test]
-async fn a_request_is_answered_and_then_the_next() {
+async fn consecutive_requests_are_answered() {
     // SUP-2, SUP-3
-    let (mut dialogue, mut peer) = open(json!({})).await;
-    let speak = async {
+    let (mut conversation, mut peer) = open(json!({})).await;
+    let agent_side = async {
         let (id, params) = peer.expect("work").await;
         let execution_id = "00000000-0000-0000-0000-000000000007";
         assert_eq!(params, json!({"input": "one", "parameters": {"model": "large"}, "execution_id": execution_id}));
@@ -24,8 +25,8 @@ async fn a_request_is_answered_and_then_the_next() {
         peer.notify("output", json!({"text": "half "})).await;
         peer.notify("heartbeat", json!({"text": "not this"})).await;
         peer.notify("log", json!("looking")).await;
-        peer.answer(&json!(99), json!("of somebody else")).await;
-        let refused = peer.ask("fs/read", json!({})).await;
+        peer.answer(&json!(99), json!("another request")).await;
+        let refused = peer.call("fs/read", json!({})).await;
         assert_eq!(refused["error"]["code"], -32601);
         peer.answer(&id, json!({"output": "half done", "cost": 3})).await;
         for result in [json!("two"), json!(null), json!({"n": 1}), json!([1])] {
@@ -35,27 +36,30 @@ async fn a_request_is_answered_and_then_the_next() {
         }
         peer
     };
-    let listen = async {
-        let (answer, said) = prompt(&mut dialogue, "one").await;
-        assert_eq!(answer, Answer { only_now: true, ..completed("half done") });
+    let client_side = async {
+        let (result, outputs) = prompt(&mut conversation, "one").await;
+        assert_eq!(result, PromptResult { replaces_output: true, ..completed("half done") });
         let expected = [
-            Said::Plain("starting up".to_owned()),
-            Said::Output("half ".to_owned()),
-            Said::Progress("looking".to_owned()),
+            AgentOutput::Plain("starting up".to_owned()),
+            AgentOutput::Output("half ".to_owned()),
+            AgentOutput::Progress("looking".to_owned()),
         ];
-        assert_eq!(said, expected);
+        assert_eq!(outputs, expected);
         for text in ["two", "said", "{\"n\":1}", "[1]"] {
-            assert_eq!(prompt(&mut dialogue, "more").await.0, Answer { only_now: text != "said", ..completed(text) });
+            assert_eq!(
+                prompt(&mut conversation, "more").await.0,
+                PromptResult { replaces_output: text != "said", ..completed(text) }
+            );
         }
-        assert!(dialogue.is_usable());
+        assert!(conversation.is_usable());
     };
-    tokio::join!(speak, listen);
+    tokio::join!(agent_side, client_side);
 }
 
 #[tokio::test]
-async fn an_error_is_the_agents() {
-    let (mut dialogue, mut peer) = open(json!({})).await;
-    let speak = async {
+async fn errors_are_failures_of_the_agent() {
+    let (mut conversation, mut peer) = open(json!({})).await;
+    let agent_side = async {
         let (id, _) = peer.expect("work").await;
         peer.fail(&id, 17, "out of ideas").await;
         let (id, _) = peer.expect("work").await;
@@ -66,59 +70,62 @@ async fn an_error_is_the_agents() {
         peer.notify("output", json!({"text": "so far"})).await;
         drop(peer);
     };
-    let listen = async {
-        let first = failure(prompt(&mut dialogue, "x").await.0);
-        assert_eq!(first, Failure::agent("the agent answered with error 17: out of ideas"));
-        let second = failure(prompt(&mut dialogue, "x").await.0);
-        assert_eq!(second, Failure::permanent("the agent does not know work (rpc_method): Method not found"));
-        assert!(failure(prompt(&mut dialogue, "x").await.0).message.ends_with("Parse error"));
-        let (last, _) = prompt(&mut dialogue, "x").await;
+    let client_side = async {
+        let first = failure(prompt(&mut conversation, "x").await.0);
+        assert_eq!(first, RunFailure::agent("the agent answered with error 17: out of ideas"));
+        let second = failure(prompt(&mut conversation, "x").await.0);
+        assert_eq!(
+            second,
+            RunFailure::permanent("the agent does not support the method work (rpc_method): Method not found")
+        );
+        assert!(failure(prompt(&mut conversation, "x").await.0).message.ends_with("Parse error"));
+        let (last, _) = prompt(&mut conversation, "x").await;
         assert_eq!(last.output.text, "so far");
-        assert_eq!(failure(last).message, "the agent closed the connection before it had answered");
-        assert!(!dialogue.is_usable());
-        assert!(failure(prompt(&mut dialogue, "x").await.0).message.contains("not done with"));
+        assert_eq!(failure(last).message, "the agent closed the connection before it answered");
+        assert!(!conversation.is_usable());
+        assert!(failure(prompt(&mut conversation, "x").await.0).message.contains("has not finished"));
     };
-    tokio::join!(speak, listen);
+    tokio::join!(agent_side, client_side);
 }
 
 #[tokio::test]
-async fn an_agent_is_told_to_stop() {
-    let (mut dialogue, mut peer) = open(json!({})).await;
-    let speak = async {
-        let (asked, _) = peer.expect("work").await;
+async fn agents_are_requested_to_stop() {
+    let (mut conversation, mut peer) = open(json!({})).await;
+    let agent_side = async {
+        let (request, _) = peer.expect("work").await;
         let (_, params) = peer.expect("$/cancelRequest").await;
-        assert_eq!(params["id"], asked);
-        peer.fail(&asked, -32800, "cancelled").await;
+        assert_eq!(params["id"], request);
+        peer.fail(&request, -32800, "cancelled").await;
         peer.expect("work").await;
         peer.expect("$/cancelRequest").await;
         peer
     };
-    let listen = async {
-        let answer = dialogue.prompt(&ask("x"), &mut |_| {}, ready(())).await;
-        assert_eq!(answer.end, End::Cancelled);
-        assert!(dialogue.is_usable());
-        // This time it does not listen.
-        let answer = dialogue.prompt(&ask("x"), &mut |_| {}, ready(())).await;
-        assert_eq!(answer.end, End::Cancelled);
-        assert!(!dialogue.is_usable());
+    let client_side = async {
+        let result = conversation.prompt(&rpc_prompt("x"), &mut |_| {}, ready(())).await;
+        assert_eq!(result.end, PromptEnd::Cancelled);
+        assert!(conversation.is_usable());
+        // This time the agent does not answer.
+        let result = conversation.prompt(&rpc_prompt("x"), &mut |_| {}, ready(())).await;
+        assert_eq!(result.end, PromptEnd::Cancelled);
+        assert!(!conversation.is_usable());
     };
-    tokio::join!(speak, listen);
+    tokio::join!(agent_side, client_side);
 }
 
 #[tokio::test]
-async fn what_is_too_long_loses_its_middle() {
-    let (mut dialogue, mut peer) = open(json!({"max_output_size": 10})).await;
-    let speak = async {
+async fn long_answers_lose_their_middle() {
+    let (mut conversation, mut peer) = open(json!({"max_output_size": 10})).await;
+    let agent_side = async {
         let (id, _) = peer.expect("work").await;
         peer.answer(&id, json!("aaaa bbbb cccc dddd")).await;
         peer
     };
-    let (_peer, (answer, _)) = tokio::join!(speak, prompt(&mut dialogue, "x"));
-    assert_eq!(answer.output, Clipped { text: "aaaa\n[… 11 bytes left out …]\ndddd".to_owned(), truncated: true });
+    let (_peer, (result, _)) = tokio::join!(agent_side, prompt(&mut conversation, "x"));
+    assert_eq!(result.output, ClippedText { text: "aaaa\n[… 11 bytes left out …]\ndddd".to_owned(), truncated: true });
 }
 
 #[test]
-fn the_last_response_in_an_output_counts() {
+fn the_last_response_in_the_output_counts() {
     // SUP-2
     for (stdout, text) in [
         ("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"a\"}", "a"),
@@ -133,19 +140,19 @@ fn the_last_response_in_an_output_counts() {
         assert_eq!(response(stdout).unwrap(), text, "{stdout}");
     }
     let error = response("{\"id\":1,\"error\":{\"code\":5,\"message\":\"no\"}}").unwrap_err();
-    assert_eq!(error, Failure::agent("the agent answered with error 5: no"));
-    for nothing in ["", "hello", "{}", "{\"id\":1}", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}"] {
-        assert_eq!(response(nothing).unwrap_err().category, Category::AgentError, "{nothing}");
+    assert_eq!(error, RunFailure::agent("the agent answered with error 5: no"));
+    for stdout in ["", "hello", "{}", "{\"id\":1}", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}"] {
+        assert_eq!(response(stdout).unwrap_err().category, ErrorCategory::AgentError, "{stdout}");
     }
 }
 
 #[tokio::test]
-async fn a_dialogue_can_be_held_by_any_task() {
-    let (mut dialogue, peer) = open(json!({})).await;
+async fn conversations_can_move_between_tasks() {
+    let (mut conversation, peer) = open(json!({})).await;
     drop(peer);
-    let asked = tokio::spawn(async move {
-        let mut said = 0;
-        dialogue.prompt(&ask("x"), &mut |_| said += 1, pending()).await
+    let prompted = tokio::spawn(async move {
+        let mut outputs = 0;
+        conversation.prompt(&rpc_prompt("x"), &mut |_| outputs += 1, pending()).await
     });
-    assert!(matches!(asked.await.unwrap().end, End::Failed(_)));
+    assert!(matches!(prompted.await.unwrap().end, PromptEnd::Failed(_)));
 }

@@ -1,40 +1,45 @@
-//! When a repetition ends and which days it leaves out: "until March", "for two weeks", "5 times", "except Sundays".
+//! Parses the end of a repetition and excluded days: "until March", "for two weeks", "5 times", "except Sundays".
 
 use jiff::ToSpan;
 use jiff::civil::Date;
 
-use super::{Frequency, Limit, Repeat, week};
-use crate::dates::names::Unit;
-use crate::dates::{Parts, Scan, calendar, expression, offset};
+use super::{Repeat, RepeatFrequency, RepeatLimit, week};
+use crate::dates::names::TimeUnit;
+use crate::dates::{DateParts, DateScan, calendar, offset, parse_expression};
 use crate::lexicon;
 use crate::numbers;
-use crate::reading::When;
+use crate::parsed::DayOrTime;
 
-/// Takes what stands at `i` into the repetition; where it ends.
-pub(crate) fn read(scan: &Scan, i: usize, parts: &mut Parts) -> Option<usize> {
+/// Parses a limit or an exception at `i`, possibly after a comma, and adds it to the repetition of `parts`. Returns the
+/// next position. Returns `None` and changes nothing if `parts` has no repetition, if nothing matches, or if a second
+/// limit follows.
+pub(crate) fn parse(scan: &DateScan, i: usize, parts: &mut DateParts) -> Option<usize> {
     let at = i + usize::from(scan.at(i) == ",");
     let hours = parts.clock.is_some();
     let repeat = parts.repeat.as_mut()?;
-    if let Some(end) = except(scan, at, repeat) {
+    if let Some(end) = parse_except(scan, at, repeat) {
         return Some(end);
     }
     if repeat.limit.is_some() {
         return None;
     }
-    let (limit, end) =
-        until(scan, at, repeat, hours).or_else(|| lasting(scan, at, repeat)).or_else(|| times(scan, at))?;
+    let (limit, end) = parse_until(scan, at, repeat, hours)
+        .or_else(|| parse_duration(scan, at, repeat))
+        .or_else(|| parse_count(scan, at))?;
     repeat.limit = Some(limit);
     Some(end)
 }
 
-/// "except Sundays", "but not on weekends".
-fn except(scan: &Scan, i: usize, repeat: &mut Repeat) -> Option<usize> {
+/// Parses "except Sundays", "but not on weekends" and replaces the repetition by one on the remaining weekdays. Applies
+/// only to a repetition on every day or on several weekdays of every week. Returns `None` and changes nothing
+/// otherwise, or if no day remains.
+fn parse_except(scan: &DateScan, i: usize, repeat: &mut Repeat) -> Option<usize> {
     let len = scan.phrase(i, lexicon::repeats::EXCEPT)?;
-    let weekly = repeat.frequency == Frequency::Weekly && repeat.days.len() > 1;
-    if repeat.frequency != Frequency::Daily && !weekly || repeat.interval != 1 {
+    let weekly = repeat.frequency == RepeatFrequency::Weekly && repeat.days.len() > 1;
+    if repeat.frequency != RepeatFrequency::Daily && !weekly || repeat.interval != 1 {
         return None;
     }
-    let (mut rest, end) = week::except(scan, i + len)?;
+    let (mut rest, end) = week::parse_except(scan, i + len)?;
     rest.days.retain(|day| !weekly || repeat.days.contains(day));
     if rest.days.is_empty() {
         return None;
@@ -43,59 +48,65 @@ fn except(scan: &Scan, i: usize, repeat: &mut Repeat) -> Option<usize> {
     Some(end)
 }
 
-/// "until March 5", "through the end of May"; "until 5pm" for what repeats within a day.
-fn until(scan: &Scan, i: usize, repeat: &Repeat, timed: bool) -> Option<(Limit, usize)> {
+/// Parses "until March 5", "through the end of May". A time of day ("until 5pm") counts only for a repetition by
+/// minutes or hours. `timed` is true if the expression already has a clock time; then it does not count either. Returns
+/// `None` for a day before today.
+fn parse_until(scan: &DateScan, i: usize, repeat: &Repeat, timed: bool) -> Option<(RepeatLimit, usize)> {
     let len = scan.phrase(i, lexicon::repeats::UNTIL)?;
-    // "until" itself makes a month of "may".
+    // After "until", "may" is a month.
     let lead = usize::from(matches!(scan.before(i + len), "until" | "till" | "til" | "on" | "through" | "thru"));
-    let found = expression(scan, i + len - lead)?;
-    let within = matches!(repeat.frequency, Frequency::Minutely | Frequency::Hourly);
+    let found = parse_expression(scan, i + len - lead)?;
+    let within = matches!(repeat.frequency, RepeatFrequency::Minutely | RepeatFrequency::Hourly);
     if found.parts.repeat.is_some() || found.parts.is_clock_only() && (timed || !within) {
         return None;
     }
-    let limit = match found.when(scan.now)? {
-        When::Day(date) => until_day(scan, date)?,
-        When::Time(at) => Limit::Until(at.date(), scan.now.time_zone().to_timestamp(at).ok()?),
+    let limit = match found.resolve(scan.now)? {
+        DayOrTime::Day(date) => until_day(scan, date)?,
+        DayOrTime::Time(at) => RepeatLimit::Until(at.date(), scan.now.time_zone().to_timestamp(at).ok()?),
     };
     Some((limit, found.tokens.end))
 }
 
-fn until_day(scan: &Scan, date: Date) -> Option<Limit> {
+/// Returns the limit at the end of a day in the zone of the user, or `None` if the day is before today.
+fn until_day(scan: &DateScan, date: Date) -> Option<RepeatLimit> {
     let last = date.at(23, 59, 59, 0);
-    (date >= scan.today()).then_some(Limit::Until(date, scan.now.time_zone().to_timestamp(last).ok()?))
+    (date >= scan.today()).then_some(RepeatLimit::Until(date, scan.now.time_zone().to_timestamp(last).ok()?))
 }
 
-/// "for two weeks", "for the next 10 days": counted where each step of the repetition is one of these.
-fn lasting(scan: &Scan, i: usize, repeat: &Repeat) -> Option<(Limit, usize)> {
+/// Parses "for two weeks", "for the next 10 days". Returns a count if the repetition has an interval of 1 and the unit
+/// equals its step ("daily for 10 days"; weeks count as seven days), else the last day of the duration from today.
+/// Durations in hours or minutes do not match.
+fn parse_duration(scan: &DateScan, i: usize, repeat: &Repeat) -> Option<(RepeatLimit, usize)> {
     let at = i + scan.phrase(i, lexicon::repeats::LASTING)?;
-    let (distance, end) = offset::whole_days(scan, at)?;
+    let (distance, end) = offset::parse_whole_days(scan, at)?;
     let step = match repeat.frequency {
-        Frequency::Daily => Unit::Day,
-        Frequency::Weekly if repeat.days.len() < 2 => Unit::Week,
-        Frequency::Monthly => Unit::Month,
-        Frequency::Yearly => Unit::Year,
+        RepeatFrequency::Daily => TimeUnit::Day,
+        RepeatFrequency::Weekly if repeat.days.len() < 2 => TimeUnit::Week,
+        RepeatFrequency::Monthly => TimeUnit::Month,
+        RepeatFrequency::Yearly => TimeUnit::Year,
         _ => return until_after(scan, distance, end),
     };
-    let count = offset::steps(scan, at, step).filter(|_| repeat.interval == 1);
+    let count = offset::count_units(scan, at, step).filter(|_| repeat.interval == 1);
     match count {
-        Some(count) => Some((Limit::Count(count), end)),
+        Some(count) => Some((RepeatLimit::Count(count), end)),
         None => until_after(scan, distance, end),
     }
 }
 
-fn until_after(scan: &Scan, (months, days): (i64, i64), end: usize) -> Option<(Limit, usize)> {
+/// Returns the limit on the last day of a duration that begins today, and `end`.
+fn until_after(scan: &DateScan, (months, days): (i64, i64), end: usize) -> Option<(RepeatLimit, usize)> {
     let last = calendar::plus_days(calendar::plus_months(scan.today(), months)?, days)?;
     let last = last.checked_sub(1.day()).ok()?;
     Some((until_day(scan, last)?, end))
 }
 
-/// "5 times", "for 10 occurrences".
-fn times(scan: &Scan, i: usize) -> Option<(Limit, usize)> {
+/// Parses "5 times", "for 10 occurrences", up to 999. Returns `None` for a rate: "5 times a day".
+fn parse_count(scan: &DateScan, i: usize) -> Option<(RepeatLimit, usize)> {
     let at = i + usize::from(scan.at(i) == "for");
     let (n, len) = numbers::cardinal(scan.words, at).filter(|(n, _)| (1..=999).contains(n))?;
     let tail = scan.phrase(at + len, lexicon::repeats::COUNT)?;
     let end = at + len + tail;
-    // "5 times a day" says how often, not how long.
+    // "5 times a day" is a rate.
     let rate = matches!(scan.at(end), "a" | "per" | "each" | "every" | "an" | "daily" | "weekly");
-    (!rate).then_some((Limit::Count(n), end))
+    (!rate).then_some((RepeatLimit::Count(n), end))
 }

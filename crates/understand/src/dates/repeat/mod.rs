@@ -1,4 +1,4 @@
-//! Repetition: "every other Tuesday", "weekdays", "each month on the 1st", as a rule of RFC 5545.
+//! Parses repetitions into rules of RFC 5545: "every other Tuesday", "weekdays", "each month on the 1st".
 
 mod limit;
 mod month;
@@ -7,14 +7,15 @@ mod week;
 use jiff::Timestamp;
 use jiff::civil::{Date, Weekday};
 
-use super::names::{self, Unit};
-use super::{Day, Parts, Scan, day, holidays, offset, quarter};
+use super::names::{self, TimeUnit};
+use super::{DateParts, DateScan, Day, day, holidays, offset, quarter};
 use crate::lexicon;
 use crate::numbers;
-pub(super) use limit::read as limit;
+pub(super) use limit::parse as parse_limit;
 
+/// The frequency of a repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Frequency {
+pub(crate) enum RepeatFrequency {
     Minutely,
     Hourly,
     Daily,
@@ -23,39 +24,43 @@ pub(crate) enum Frequency {
     Yearly,
 }
 
-/// When a repetition ends.
+/// The end of a repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Limit {
-    /// On this day; the moment is the end of what was named.
+pub(crate) enum RepeatLimit {
+    /// The last day, and the last instant: the end of that day or the named time.
     Until(Date, Timestamp),
-    /// After so many times.
+    /// The number of occurrences.
     Count(i64),
 }
 
 /// A repetition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Repeat {
-    pub(crate) frequency: Frequency,
+    pub(crate) frequency: RepeatFrequency,
+    /// The number of units between two occurrences, 1 to 9999.
     pub(crate) interval: i64,
+    /// The weekdays. Empty if the repetition names none.
     pub(crate) days: Vec<Weekday>,
-    /// Which of these weekdays of the month: 1 is the first, -1 the last.
+    /// The positions of the weekdays in the month: 1 is the first, -1 the last.
     pub(crate) nth: Vec<i8>,
-    /// Whether `nth` counts all of these weekdays together: the last working day of the month.
+    /// True if `nth` counts all weekdays together, as in the last working day of the month.
     pub(crate) together: bool,
-    /// Days of the month; -1 is the last.
+    /// Days of the month. -1 is the last one.
     pub(crate) month_days: Vec<i8>,
+    /// Several months of a yearly repetition. Empty for a single month.
     months: Vec<i8>,
-    /// The part of the day it names itself ("every morning").
-    pub(crate) part: Option<names::Part>,
-    pub(crate) limit: Option<Limit>,
-    /// The day of the year it names itself ("every Christmas").
+    /// The part of the day in the repetition ("every morning").
+    pub(crate) part: Option<names::DayPart>,
+    pub(crate) limit: Option<RepeatLimit>,
+    /// The day of the year in the repetition ("every Christmas").
     pub(crate) day: Option<Day>,
-    /// Whether the day is left to the first date.
+    /// True if the first date determines the weekday. The RRULE then contains no BYDAY.
     anchored: bool,
 }
 
 impl Repeat {
-    fn new(frequency: Frequency, interval: i64) -> Self {
+    /// Returns a repetition without days, part and limit. The interval is limited to 1 to 9999.
+    fn new(frequency: RepeatFrequency, interval: i64) -> Self {
         Self {
             frequency,
             interval: interval.clamp(1, 9999),
@@ -71,18 +76,23 @@ impl Repeat {
         }
     }
 
+    /// Returns a repetition on these weekdays every `interval` weeks.
     fn weekly(days: Vec<Weekday>, interval: i64) -> Self {
-        Self { days, ..Self::new(Frequency::Weekly, interval) }
+        Self { days, ..Self::new(RepeatFrequency::Weekly, interval) }
     }
 
-    /// Takes over what a second repetition adds ("weekly … every Friday"); `false` if they do not go together.
-    pub(crate) fn join(&mut self, other: Self) -> bool {
-        let daily_part = other.frequency == Frequency::Daily && other.interval == 1;
-        if self.frequency != other.frequency && !daily_part && self.frequency != Frequency::Daily {
+    /// Merges a second repetition of the same expression ("weekly … every Friday"). Returns false and changes nothing
+    /// if the frequencies differ, unless the first one is daily or the other is plain "daily". A daily repetition is
+    /// replaced by one that is not plain "daily". Otherwise the first one keeps its days and days of the month, and
+    /// gets missing ones and the longer interval from the other. The part of the day and the limit are kept; missing
+    /// ones come from the other.
+    pub(crate) fn merge(&mut self, other: Self) -> bool {
+        let daily_part = other.frequency == RepeatFrequency::Daily && other.interval == 1;
+        if self.frequency != other.frequency && !daily_part && self.frequency != RepeatFrequency::Daily {
             return false;
         }
         let limit = self.limit.or(other.limit);
-        if self.frequency == Frequency::Daily && !daily_part {
+        if self.frequency == RepeatFrequency::Daily && !daily_part {
             let part = self.part;
             *self = other;
             self.part = self.part.or(part);
@@ -90,7 +100,7 @@ impl Repeat {
             return true;
         }
         if self.days.is_empty() && !other.days.is_empty() {
-            // "weekly, every Friday": the first date says the day.
+            // In "weekly, every Friday", the first date determines the weekday.
             self.anchored = other.days.len() == 1 && other.interval == 1 && self.interval == 1 && other.nth.is_empty();
             self.days = other.days;
             self.nth = other.nth;
@@ -105,59 +115,62 @@ impl Repeat {
         true
     }
 
-    /// The rule. A day of the month that stands beside a monthly repetition becomes part of it.
-    pub(crate) fn rule(&self, parts: &Parts) -> String {
+    /// Returns the RRULE. Includes the day of the month in `parts` if the repetition is monthly and names no days of
+    /// the month itself. The first date is not part of the rule.
+    pub(crate) fn to_rrule(&self, parts: &DateParts) -> String {
         let frequency = match self.frequency {
-            Frequency::Minutely => "MINUTELY",
-            Frequency::Hourly => "HOURLY",
-            Frequency::Daily => "DAILY",
-            Frequency::Weekly => "WEEKLY",
-            Frequency::Monthly => "MONTHLY",
-            Frequency::Yearly => "YEARLY",
+            RepeatFrequency::Minutely => "MINUTELY",
+            RepeatFrequency::Hourly => "HOURLY",
+            RepeatFrequency::Daily => "DAILY",
+            RepeatFrequency::Weekly => "WEEKLY",
+            RepeatFrequency::Monthly => "MONTHLY",
+            RepeatFrequency::Yearly => "YEARLY",
         };
         let mut rule = format!("FREQ={frequency}");
         if self.interval > 1 {
             rule.push_str(&format!(";INTERVAL={}", self.interval));
         }
         if !self.months.is_empty() {
-            rule.push_str(&format!(";BYMONTH={}", list(&self.months)));
+            rule.push_str(&format!(";BYMONTH={}", join_numbers(&self.months)));
         }
         if !self.days.is_empty() && !self.anchored {
             rule.push_str(&format!(";BYDAY={}", self.numbered_days().join(",")));
         }
         let beside = match parts.day {
-            Some(Day::Monthly(day)) if self.frequency == Frequency::Monthly => vec![day],
+            Some(Day::Monthly(day)) if self.frequency == RepeatFrequency::Monthly => vec![day],
             _ => Vec::new(),
         };
         let month_days = if self.month_days.is_empty() { &beside } else { &self.month_days };
         if !month_days.is_empty() {
-            rule.push_str(&format!(";BYMONTHDAY={}", list(month_days)));
+            rule.push_str(&format!(";BYMONTHDAY={}", join_numbers(month_days)));
         }
         if self.together {
-            rule.push_str(&format!(";BYSETPOS={}", list(&self.nth)));
+            rule.push_str(&format!(";BYSETPOS={}", join_numbers(&self.nth)));
         }
         match self.limit {
-            Some(Limit::Count(n)) => rule.push_str(&format!(";COUNT={n}")),
-            Some(Limit::Until(date, end)) => rule.push_str(&format!(";UNTIL={}", self.until(parts, date, end))),
+            Some(RepeatLimit::Count(n)) => rule.push_str(&format!(";COUNT={n}")),
+            Some(RepeatLimit::Until(date, end)) => rule.push_str(&format!(";UNTIL={}", self.until(parts, date, end))),
             None => {}
         }
         rule
     }
 
-    /// "MO", or with its places in the month "1MO", "3MO".
+    /// Returns the weekdays with their positions: "MO", or "1MO", "3MO". There are no positions if they count all
+    /// weekdays together.
     fn numbered_days(&self) -> Vec<String> {
-        let places = if self.together { &[] } else { self.nth.as_slice() };
-        let named = |day: &Weekday| match places {
-            [] => vec![short(*day).to_owned()],
-            places => places.iter().map(|n| format!("{n}{}", short(*day))).collect(),
+        let positions = if self.together { &[] } else { self.nth.as_slice() };
+        let named = |day: &Weekday| match positions {
+            [] => vec![weekday_code(*day).to_owned()],
+            positions => positions.iter().map(|n| format!("{n}{}", weekday_code(*day))).collect(),
         };
         self.days.iter().flat_map(named).collect()
     }
 
-    /// A day for what repeats on days, a moment in UTC for what repeats at a time (RFC 5545, 3.3.10).
-    fn until(&self, parts: &Parts, date: Date, end: Timestamp) -> String {
+    /// Returns the value of UNTIL: `date` for repetitions on days, `end` in UTC for repetitions with a time (RFC 5545,
+    /// 3.3.10).
+    fn until(&self, parts: &DateParts, date: Date, end: Timestamp) -> String {
         let timed = parts.clock.is_some() || parts.part.is_some() || self.part.is_some();
-        if timed || matches!(self.frequency, Frequency::Minutely | Frequency::Hourly) {
+        if timed || matches!(self.frequency, RepeatFrequency::Minutely | RepeatFrequency::Hourly) {
             end.strftime("%Y%m%dT%H%M%SZ").to_string()
         } else {
             date.strftime("%Y%m%d").to_string()
@@ -165,11 +178,12 @@ impl Repeat {
     }
 }
 
-fn list(numbers: &[i8]) -> String {
+fn join_numbers(numbers: &[i8]) -> String {
     numbers.iter().map(i8::to_string).collect::<Vec<_>>().join(",")
 }
 
-fn short(day: Weekday) -> &'static str {
+/// Returns the code of a weekday in an RRULE.
+fn weekday_code(day: Weekday) -> &'static str {
     match day {
         Weekday::Monday => "MO",
         Weekday::Tuesday => "TU",
@@ -181,50 +195,55 @@ fn short(day: Weekday) -> &'static str {
     }
 }
 
-type Read = Option<(Repeat, usize)>;
+/// A repetition and the position after it.
+type RepeatMatch = Option<(Repeat, usize)>;
 
-pub(crate) fn read(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
-    word(scan, i)
-        .or_else(|| every(scan, i))
-        .or_else(|| month::edge(scan, i))
-        .or_else(|| month::of_every(scan, i))
-        .or_else(|| month::beside(scan, i, parts))
-        .or_else(|| week::plural(scan, i))
-        .or_else(|| times_a(scan, i))
-        .or_else(|| plural_part(scan, i, own))
+/// Parses a repetition at `i`. `parts` matters only for days of the month after "monthly", `lead_start` only for plural
+/// parts of the day ("in the mornings").
+pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> RepeatMatch {
+    parse_word(scan, i)
+        .or_else(|| parse_every(scan, i))
+        .or_else(|| month::parse_edge(scan, i))
+        .or_else(|| month::parse_of_every(scan, i))
+        .or_else(|| month::parse_beside_monthly(scan, i, parts))
+        .or_else(|| week::parse_plural(scan, i))
+        .or_else(|| parse_rate(scan, i))
+        .or_else(|| parse_plural_part(scan, i, lead_start))
 }
 
-/// "daily", "weekly", "on alternate Fridays", "on a monthly basis", …
-fn word(scan: &Scan, i: usize) -> Read {
+/// Parses a repetition in one word or two: "daily", "weekly", "bi weekly", "weekdays", "alternate Fridays", "a monthly
+/// basis". "semiweekly" and "semimonthly" are treated as "weekly" and "monthly".
+fn parse_word(scan: &DateScan, i: usize) -> RepeatMatch {
     let repeat = match scan.at(i) {
-        "a" if scan.at(i + 2) == "basis" => return word(scan, i + 1),
-        "daily" | "everyday" | "nightly" | "everynight" => Repeat::new(Frequency::Daily, 1),
-        "hourly" => Repeat::new(Frequency::Hourly, 1),
-        "weekly" | "semiweekly" | "semi-weekly" => Repeat::new(Frequency::Weekly, 1),
-        "bi" if scan.at(i + 1) == "weekly" => return Some((Repeat::new(Frequency::Weekly, 2), i + 2)),
-        "biweekly" | "bi-weekly" | "fortnightly" => Repeat::new(Frequency::Weekly, 2),
-        "monthly" | "semimonthly" | "semi-monthly" => Repeat::new(Frequency::Monthly, 1),
-        "bimonthly" | "bi-monthly" => Repeat::new(Frequency::Monthly, 2),
-        "quarterly" => Repeat::new(Frequency::Monthly, 3),
+        "a" if scan.at(i + 2) == "basis" => return parse_word(scan, i + 1),
+        "daily" | "everyday" | "nightly" | "everynight" => Repeat::new(RepeatFrequency::Daily, 1),
+        "hourly" => Repeat::new(RepeatFrequency::Hourly, 1),
+        "weekly" | "semiweekly" | "semi-weekly" => Repeat::new(RepeatFrequency::Weekly, 1),
+        "bi" if scan.at(i + 1) == "weekly" => return Some((Repeat::new(RepeatFrequency::Weekly, 2), i + 2)),
+        "biweekly" | "bi-weekly" | "fortnightly" => Repeat::new(RepeatFrequency::Weekly, 2),
+        "monthly" | "semimonthly" | "semi-monthly" => Repeat::new(RepeatFrequency::Monthly, 1),
+        "bimonthly" | "bi-monthly" => Repeat::new(RepeatFrequency::Monthly, 2),
+        "quarterly" => Repeat::new(RepeatFrequency::Monthly, 3),
         "half-yearly" | "semiannually" | "semi-annually" | "semiannual" | "biannually" | "bi-annually" => {
-            Repeat::new(Frequency::Monthly, 6)
+            Repeat::new(RepeatFrequency::Monthly, 6)
         }
-        "yearly" | "annually" | "annual" => Repeat::new(Frequency::Yearly, 1),
-        "biennially" | "biennial" => Repeat::new(Frequency::Yearly, 2),
-        "weekdays" | "workdays" | "weekday" | "week" => return week::working(scan, i),
-        "weekend" => return week::weekend_parts(scan, i),
+        "yearly" | "annually" | "annual" => Repeat::new(RepeatFrequency::Yearly, 1),
+        "biennially" | "biennial" => Repeat::new(RepeatFrequency::Yearly, 2),
+        "weekdays" | "workdays" | "weekday" | "week" => return week::parse_workdays(scan, i),
+        "weekend" => return week::parse_weekend_parts(scan, i),
         "weekends" => Repeat::weekly(week::WEEKEND.to_vec(), 1),
-        "alternate" | "alternating" => return counted(scan, i + 1, 2),
+        "alternate" | "alternating" => return parse_counted(scan, i + 1, 2),
         _ => return None,
     };
-    let part = (scan.at(i) == "nightly").then_some(names::Part::Night);
+    let part = (scan.at(i) == "nightly").then_some(names::DayPart::Night);
     let end = i + 1;
     let end = if scan.phrase(end, lexicon::repeats::BASIS).is_some() { end + 1 } else { end };
     Some((Repeat { part, ..repeat }, end))
 }
 
-/// "every …", "each …".
-fn every(scan: &Scan, i: usize) -> Read {
+/// Parses "every …", "each …", "once every …". Tries dates of a year and days of a month before intervals: "every March
+/// 3" is yearly, "every first Monday" monthly, "every second Monday" every two weeks.
+fn parse_every(scan: &DateScan, i: usize) -> RepeatMatch {
     let i = i + scan.phrase(i, lexicon::repeats::EVERY_FILLERS).filter(|n| is_every(scan, i + n)).unwrap_or(0);
     if !is_every(scan, i) {
         return None;
@@ -232,106 +251,116 @@ fn every(scan: &Scan, i: usize) -> Read {
     let mut at = i + 1;
     at += usize::from(matches!(scan.at(at), "single" | "and" | "of" | "the"));
     if matches!(scan.at(at), "other" | "alternate" | "alternating") {
-        return counted(scan, at + 1, 2);
+        return parse_counted(scan, at + 1, 2);
     }
-    if let Some(named) = of_the_year(scan, at) {
+    if let Some(named) = parse_yearly(scan, at) {
         return Some(named);
     }
     if let Some((nth, len)) = numbers::ordinal(scan.words, at).filter(|(n, _)| *n <= 31) {
-        return month::nth(scan, at)
-            .or_else(|| month::first_weekday(scan, at))
-            .or_else(|| counted(scan, at + len, nth))
-            .or_else(|| month::days(scan, at));
+        return month::parse_nth(scan, at)
+            .or_else(|| month::parse_first_weekday(scan, at))
+            .or_else(|| parse_counted(scan, at + len, nth))
+            .or_else(|| month::parse_days(scan, at));
     }
     if matches!(scan.at(at), "last" | "end" | "month" | "month-end") {
-        let named = month::nth(scan, at).or_else(|| month::first_weekday(scan, at)).or_else(|| month::end(scan, at));
+        let named = month::parse_nth(scan, at)
+            .or_else(|| month::parse_first_weekday(scan, at))
+            .or_else(|| month::parse_month_end(scan, at));
         if named.is_some() || scan.at(at) == "last" {
             return named;
         }
     }
-    fraction(scan, at).or_else(|| several(scan, at)).or_else(|| counted(scan, at, 1))
+    parse_fraction(scan, at).or_else(|| parse_interval(scan, at)).or_else(|| parse_counted(scan, at, 1))
 }
 
-fn is_every(scan: &Scan, i: usize) -> bool {
+/// Returns true for "every", "each" and misspellings at `i`. "ever" counts only before a unit of time.
+fn is_every(scan: &DateScan, i: usize) -> bool {
     match scan.at(i) {
         "every" | "each" | "evry" | "evey" | "evrey" | "eveyr" => true,
-        "ever" => names::unit(scan.at(i + 1)).is_some(),
+        "ever" => names::time_unit(scan.at(i + 1)).is_some(),
         _ => false,
     }
 }
 
-/// "half hour", "hour and a half", "half year".
-fn fraction(scan: &Scan, at: usize) -> Read {
+/// Parses "half hour", "quarter of an hour", "hour and a half", "half year" after "every".
+fn parse_fraction(scan: &DateScan, at: usize) -> RepeatMatch {
     if let Some(len) = scan.phrase(at, lexicon::repeats::HALF_HOUR) {
-        return Some((Repeat::new(Frequency::Minutely, 30), at + len));
+        return Some((Repeat::new(RepeatFrequency::Minutely, 30), at + len));
     }
     if let Some(len) = scan.phrase(at, lexicon::repeats::QUARTER_HOUR) {
-        return Some((Repeat::new(Frequency::Minutely, 15), at + len));
+        return Some((Repeat::new(RepeatFrequency::Minutely, 15), at + len));
     }
     if let Some(len) = scan.phrase(at, lexicon::repeats::HOUR_AND_A_HALF) {
-        return Some((Repeat::new(Frequency::Minutely, 90), at + len));
+        return Some((Repeat::new(RepeatFrequency::Minutely, 90), at + len));
     }
     let len = scan.phrase(at, lexicon::repeats::HALF_YEAR)?;
-    Some((Repeat::new(Frequency::Monthly, 6), at + len))
+    Some((Repeat::new(RepeatFrequency::Monthly, 6), at + len))
 }
 
-/// "couple of days", "3 weeks", "15mins", "1.5 hours" after "every".
-fn several(scan: &Scan, at: usize) -> Read {
+/// Parses "couple of days", "3 weeks", "15mins", "1.5 hours" after "every". "few" is three. Hours with a fraction
+/// become minutes. Fractions of other units do not match.
+fn parse_interval(scan: &DateScan, at: usize) -> RepeatMatch {
     let couple = scan
         .phrase(at, lexicon::repeats::COUPLE)
         .map(|n| (2, n))
         .or_else(|| scan.phrase(at, lexicon::repeats::FEW).map(|n| (3, n)));
     if let Some((n, len)) = couple.or_else(|| numbers::cardinal(scan.words, at)) {
-        return counted(scan, at + len, n);
+        return parse_counted(scan, at + len, n);
     }
-    let (minutes, unit, end) = offset::compact(scan, at)?;
+    let (minutes, unit, end) = offset::parse_compact(scan, at)?;
     match unit {
-        Unit::Minute => Some((Repeat::new(Frequency::Minutely, minutes), end)),
-        Unit::Hour if minutes % 60 == 0 => Some((Repeat::new(Frequency::Hourly, minutes / 60), end)),
-        Unit::Hour => Some((Repeat::new(Frequency::Minutely, minutes), end)),
-        unit => Some((of_unit(unit, minutes)?, end)),
+        TimeUnit::Minute => Some((Repeat::new(RepeatFrequency::Minutely, minutes), end)),
+        TimeUnit::Hour if minutes % 60 == 0 => Some((Repeat::new(RepeatFrequency::Hourly, minutes / 60), end)),
+        TimeUnit::Hour => Some((Repeat::new(RepeatFrequency::Minutely, minutes), end)),
+        unit => Some((repeat_of_unit(unit, minutes)?, end)),
     }
 }
 
-fn of_unit(unit: Unit, interval: i64) -> Option<Repeat> {
+/// Returns a repetition with an interval of this many units. Fortnights, quarters and decades are converted. Returns
+/// `None` for seconds, which a rule cannot express here.
+fn repeat_of_unit(unit: TimeUnit, interval: i64) -> Option<Repeat> {
     Some(match unit {
-        Unit::Second => return None,
-        Unit::Minute => Repeat::new(Frequency::Minutely, interval),
-        Unit::Hour => Repeat::new(Frequency::Hourly, interval),
-        Unit::Day => Repeat::new(Frequency::Daily, interval),
-        Unit::Week => Repeat::new(Frequency::Weekly, interval),
-        Unit::Fortnight => Repeat::new(Frequency::Weekly, interval.saturating_mul(2)),
-        Unit::Month => Repeat::new(Frequency::Monthly, interval),
-        Unit::Quarter => Repeat::new(Frequency::Monthly, interval.saturating_mul(3)),
-        Unit::Year => Repeat::new(Frequency::Yearly, interval),
-        Unit::Decade => Repeat::new(Frequency::Yearly, interval.saturating_mul(10)),
+        TimeUnit::Second => return None,
+        TimeUnit::Minute => Repeat::new(RepeatFrequency::Minutely, interval),
+        TimeUnit::Hour => Repeat::new(RepeatFrequency::Hourly, interval),
+        TimeUnit::Day => Repeat::new(RepeatFrequency::Daily, interval),
+        TimeUnit::Week => Repeat::new(RepeatFrequency::Weekly, interval),
+        TimeUnit::Fortnight => Repeat::new(RepeatFrequency::Weekly, interval.saturating_mul(2)),
+        TimeUnit::Month => Repeat::new(RepeatFrequency::Monthly, interval),
+        TimeUnit::Quarter => Repeat::new(RepeatFrequency::Monthly, interval.saturating_mul(3)),
+        TimeUnit::Year => Repeat::new(RepeatFrequency::Yearly, interval),
+        TimeUnit::Decade => Repeat::new(RepeatFrequency::Yearly, interval.saturating_mul(10)),
     })
 }
 
-/// "3 weeks", "Tuesday", "morning" after "every", each `interval` times.
-fn counted(scan: &Scan, at: usize, interval: i64) -> Read {
+/// Parses "weeks", "Tuesday", "morning", "weekday" at `at`, after "every" or a number. `interval` is that number. For
+/// weekdays it counts weeks, for parts of the day it counts days. Returns `None` for seconds and other words.
+fn parse_counted(scan: &DateScan, at: usize, interval: i64) -> RepeatMatch {
     let word = scan.at(at);
-    if let Some((repeat, end)) = week::named(scan, at, interval) {
+    if let Some((repeat, end)) = week::parse_named(scan, at, interval) {
         return Some((repeat, end));
     }
-    if let Some((part, _)) = names::part(word) {
-        return Some((Repeat { part: Some(part), ..Repeat::new(Frequency::Daily, interval) }, at + 1));
+    if let Some((part, _)) = names::day_part(word) {
+        return Some((Repeat { part: Some(part), ..Repeat::new(RepeatFrequency::Daily, interval) }, at + 1));
     }
-    week::with_days(scan, at + 1, of_unit(names::unit(word)?, interval)?)
+    week::parse_with_days(scan, at + 1, repeat_of_unit(names::time_unit(word)?, interval)?)
 }
 
-/// "June 3rd", "3rd of June", "Christmas", "January and July" after "every".
-fn of_the_year(scan: &Scan, at: usize) -> Read {
-    let yearly = Repeat::new(Frequency::Yearly, 1);
-    if let Some((day @ Day::Annual { .. }, end)) = day::month_and_day(scan, at).or_else(|| day::day_and_month(scan, at))
+/// Parses "June 3rd", "3rd of June", "Christmas", "January and July", "summer" after "every" as a yearly repetition. A
+/// movable holiday repeats on the date of its next occurrence. A month without a day begins on its first. Returns
+/// `None` for a date with a year.
+fn parse_yearly(scan: &DateScan, at: usize) -> RepeatMatch {
+    let yearly = Repeat::new(RepeatFrequency::Yearly, 1);
+    if let Some((day @ Day::Annual { .. }, end)) =
+        day::parse_month_day(scan, at).or_else(|| day::parse_day_month(scan, at))
     {
         return Some((Repeat { day: Some(day), ..yearly }, end));
     }
-    if let Some((date, end)) = holidays::named(scan, at).filter(|(_, end)| scan.closes(*end)) {
+    if let Some((date, end)) = holidays::parse_named(scan, at).filter(|(_, end)| scan.can_end_at(*end)) {
         return Some((Repeat { day: Some(Day::Fixed(date)), ..yearly }, end));
     }
     if quarter::is_season(scan.at(at)) {
-        let (start, _, end) = quarter::read(scan, at, 1).filter(|(.., end)| scan.closes(*end))?;
+        let (start, _, end) = quarter::parse(scan, at, 1).filter(|(.., end)| scan.can_end_at(*end))?;
         return Some((Repeat { day: Some(Day::Fixed(start)), ..yearly }, end));
     }
     let (first, mut end) = names::month(scan.at(at)).map(|month| (month, at + 1))?;
@@ -342,24 +371,27 @@ fn of_the_year(scan: &Scan, at: usize) -> Read {
     }
     let start = Day::Annual { month: first, day: 1 };
     let months = if months.len() > 1 { months } else { Vec::new() };
-    (months.len() > 1 || scan.closes(end)).then_some((Repeat { months, day: Some(start), ..yearly }, end))
+    (months.len() > 1 || scan.can_end_at(end)).then_some((Repeat { months, day: Some(start), ..yearly }, end))
 }
 
-fn next_month(scan: &Scan, end: usize) -> Option<i8> {
+/// Returns the month after a comma, "and", "&" or a slash at `end`.
+fn next_month(scan: &DateScan, end: usize) -> Option<i8> {
     let linked = matches!(scan.at(end), "," | "and" | "&" | "/");
     names::month(scan.at(end + 1)).filter(|_| linked)
 }
 
-/// "mornings at 9", "in the evenings".
-fn plural_part(scan: &Scan, i: usize, own: usize) -> Read {
-    let (part, _) = names::part(scan.at(i)).filter(|(_, plural)| *plural)?;
-    let fits = i > own || scan.at(i + 1) == "at" || scan.is_whole(i, i + 1);
-    fits.then_some((Repeat { part: Some(part), ..Repeat::new(Frequency::Daily, 1) }, i + 1))
+/// Parses "mornings at 9", "in the evenings" as a daily repetition. The plural needs a preposition before it or "at"
+/// after it, or must be the whole text.
+fn parse_plural_part(scan: &DateScan, i: usize, lead_start: usize) -> RepeatMatch {
+    let (part, _) = names::day_part(scan.at(i)).filter(|(_, plural)| *plural)?;
+    let fits = i > lead_start || scan.at(i + 1) == "at" || scan.covers_all(i, i + 1);
+    fits.then_some((Repeat { part: Some(part), ..Repeat::new(RepeatFrequency::Daily, 1) }, i + 1))
 }
 
-/// "once a week", "three times a day", "twice daily", "3x a week", "2x/month".
-fn times_a(scan: &Scan, i: usize) -> Read {
-    let figure = |word: &str| word.strip_suffix('x').and_then(numbers::figures).is_some();
+/// Parses "once a week", "three times a day", "twice daily", "3x a week", "2x/month". The result has the frequency of
+/// the period; the number of times is ignored. "once in 3 weeks" is every three weeks.
+fn parse_rate(scan: &DateScan, i: usize) -> RepeatMatch {
+    let figure = |word: &str| word.strip_suffix('x').and_then(numbers::parse_digits).is_some();
     let (at, loose) = match scan.at(i) {
         "once" | "twice" => (i + 1, false),
         word if figure(word) => (i + 1, true),
@@ -368,14 +400,14 @@ fn times_a(scan: &Scan, i: usize) -> Read {
             (i + len + scan.phrase(i + len, lexicon::repeats::TIMES)?, false)
         }
     };
-    if let Some((repeat, end)) = word(scan, at).filter(|_| names::unit(scan.at(at)).is_none()) {
+    if let Some((repeat, end)) = parse_word(scan, at).filter(|_| names::time_unit(scan.at(at)).is_none()) {
         return Some((repeat, end));
     }
     if scan.at(at) == "in"
         && let Some((n, len)) = numbers::cardinal(scan.words, at + 1)
     {
-        return counted(scan, at + 1 + len, n);
+        return parse_counted(scan, at + 1 + len, n);
     }
     let per = scan.phrase(at, lexicon::repeats::PER).or(loose.then_some(0))?;
-    counted(scan, at + per, 1)
+    parse_counted(scan, at + per, 1)
 }

@@ -1,10 +1,10 @@
-//! Repetitions by days of the week: "every Tuesday", "weekdays", "Mon, Wed and Fri", "Monday to Friday".
+//! Parses repetitions on weekdays: "every Tuesday", "weekdays", "Mon, Wed and Fri", "Monday to Friday".
 
 use jiff::civil::Weekday;
 
-use super::{Frequency, Read, Repeat};
-use crate::dates::Scan;
-use crate::dates::names::{self, Form, Part};
+use super::{Repeat, RepeatFrequency, RepeatMatch};
+use crate::dates::DateScan;
+use crate::dates::names::{self, DayPart, WeekdayForm};
 use crate::lexicon;
 
 const WORKDAYS: [Weekday; 5] =
@@ -13,27 +13,28 @@ pub(super) const WEEKEND: [Weekday; 2] = [Weekday::Saturday, Weekday::Sunday];
 const SCHOOL_NIGHTS: [Weekday; 5] =
     [Weekday::Sunday, Weekday::Monday, Weekday::Tuesday, Weekday::Wednesday, Weekday::Thursday];
 
-/// "weekdays", "week days", "weekday mornings".
-pub(super) fn working(scan: &Scan, i: usize) -> Read {
+/// Parses "weekdays", "week days", "weekday mornings" at `i`: Monday to Friday. A bare "weekday" or "week" does not
+/// match.
+pub(super) fn parse_workdays(scan: &DateScan, i: usize) -> RepeatMatch {
     let end = i + 1 + usize::from(scan.at(i) == "week" && scan.at(i + 1) == "days");
     let repeat = Repeat::weekly(WORKDAYS.to_vec(), 1);
-    if let Some((part, true)) = names::part(scan.at(end)) {
+    if let Some((part, true)) = names::day_part(scan.at(end)) {
         return Some((Repeat { part: Some(part), ..repeat }, end + 1));
     }
     (end > i + 1 || matches!(scan.at(i), "weekdays" | "workdays")).then_some((repeat, end))
 }
 
-/// "weekend mornings".
-pub(super) fn weekend_parts(scan: &Scan, i: usize) -> Read {
-    let (part, _) = names::part(scan.at(i + 1)).filter(|(_, plural)| *plural)?;
+/// Parses "weekend mornings". The word at `i` is "weekend" and is not checked.
+pub(super) fn parse_weekend_parts(scan: &DateScan, i: usize) -> RepeatMatch {
+    let (part, _) = names::day_part(scan.at(i + 1)).filter(|(_, plural)| *plural)?;
     Some((Repeat { part: Some(part), ..Repeat::weekly(WEEKEND.to_vec(), 1) }, i + 2))
 }
 
-/// "weekday", "school night", "weekend", "Tuesday and Friday", each `interval` weeks.
-pub(super) fn named(scan: &Scan, at: usize, interval: i64) -> Read {
+/// Parses "weekday", "school night", "weekend", "Tuesday and Friday" after "every", repeated every `interval` weeks.
+pub(super) fn parse_named(scan: &DateScan, at: usize, interval: i64) -> RepeatMatch {
     if let Some(len) = scan.phrase(at, lexicon::repeats::SCHOOL_NIGHTS) {
         let nights = Repeat::weekly(SCHOOL_NIGHTS.to_vec(), interval);
-        return Some((Repeat { part: Some(Part::Night), ..nights }, at + len));
+        return Some((Repeat { part: Some(DayPart::Night), ..nights }, at + len));
     }
     if let Some(len) = scan.phrase(at, lexicon::repeats::WORKDAYS) {
         return Some((Repeat::weekly(WORKDAYS.to_vec(), interval), at + len));
@@ -41,15 +42,16 @@ pub(super) fn named(scan: &Scan, at: usize, interval: i64) -> Read {
     if matches!(scan.at(at), "weekend" | "weekends" | "wknd") {
         return Some((Repeat::weekly(WEEKEND.to_vec(), interval), at + 1));
     }
-    let (days, end) = day_list(scan, at, true)?;
+    let (days, end) = parse_day_list(scan, at, true)?;
     Some((Repeat::weekly(days, interval), end))
 }
 
-/// "week on Tuesdays and Fridays".
-pub(super) fn with_days(scan: &Scan, end: usize, mut repeat: Repeat) -> Read {
-    if repeat.frequency == Frequency::Weekly {
+/// Adds the weekdays after a weekly repetition: "week on Tuesdays and Fridays". `end` is the position after the unit.
+/// Returns the repetition unchanged if it is not weekly or if no weekday follows. Never returns `None`.
+pub(super) fn parse_with_days(scan: &DateScan, end: usize, mut repeat: Repeat) -> RepeatMatch {
+    if repeat.frequency == RepeatFrequency::Weekly {
         let at = end + usize::from(scan.at(end) == "on");
-        if let Some((days, end)) = day_list(scan, at, true) {
+        if let Some((days, end)) = parse_day_list(scan, at, true) {
             repeat.days = days;
             return Some((repeat, end));
         }
@@ -57,8 +59,10 @@ pub(super) fn with_days(scan: &Scan, end: usize, mut repeat: Repeat) -> Read {
     Some((repeat, end))
 }
 
-/// "Monday", "Monday and Thursday", "Mon, Wed and Fri", "mon/wed/fri", "Monday through Friday".
-fn day_list(scan: &Scan, start: usize, every: bool) -> Option<(Vec<Weekday>, usize)> {
+/// Parses "Monday", "Monday and Thursday", "Mon, Wed and Fri", "mon/wed/fri", "Monday through Friday". Returns each
+/// weekday once and the next position. `every` is true after "every": then a range may follow "from", and two short
+/// names suffice for a list without marks.
+fn parse_day_list(scan: &DateScan, start: usize, every: bool) -> Option<(Vec<Weekday>, usize)> {
     let (first, _) = names::weekday(scan.at(start))?;
     let mut days = vec![first];
     let mut end = start + 1;
@@ -66,14 +70,14 @@ fn day_list(scan: &Scan, start: usize, every: bool) -> Option<(Vec<Weekday>, usi
         && (every || scan.before(start) != "from")
         && let Some((last, _)) = names::weekday(scan.at(end + 1))
     {
-        return Some((from_to(first, last), end + 2));
+        return Some((days_between(first, last), end + 2));
     }
     for _ in 0..6 {
         let mut at = end;
         while matches!(scan.at(at), "," | "and" | "&" | "every" | "each" | "/") && at < end + 3 {
             at += 1;
         }
-        let bare = |form: Form| at > end || form == Form::Short && short_row(scan, start, every);
+        let bare = |form: WeekdayForm| at > end || form == WeekdayForm::Short && is_short_row(scan, start, every);
         let Some((day, _)) = names::weekday(scan.at(at)).filter(|(_, form)| bare(*form)) else { break };
         if !days.contains(&day) {
             days.push(day);
@@ -83,13 +87,15 @@ fn day_list(scan: &Scan, start: usize, every: bool) -> Option<(Vec<Weekday>, usi
     Some((days, end))
 }
 
-/// Whether short names stand in a row, as in "mon wed fri".
-fn short_row(scan: &Scan, start: usize, every: bool) -> bool {
-    let short = |i: usize| matches!(names::weekday(scan.at(i)), Some((_, Form::Short)));
+/// Returns true for a sequence of short names without marks at `start`: "mon wed fri". Two names suffice if `every` is
+/// true, else three.
+fn is_short_row(scan: &DateScan, start: usize, every: bool) -> bool {
+    let short = |i: usize| matches!(names::weekday(scan.at(i)), Some((_, WeekdayForm::Short)));
     short(start) && short(start + 1) && (every || short(start + 2))
 }
 
-fn from_to(first: Weekday, last: Weekday) -> Vec<Weekday> {
+/// Returns the weekdays from `first` to `last`, both included. Continues after Sunday with Monday.
+fn days_between(first: Weekday, last: Weekday) -> Vec<Weekday> {
     let mut days = vec![first];
     let mut day = first;
     while day != last {
@@ -99,8 +105,10 @@ fn from_to(first: Weekday, last: Weekday) -> Vec<Weekday> {
     days
 }
 
-/// "Mondays", "on Tuesdays and Thursdays", "tuesday afternoons", "tue/thu", "MWF".
-pub(super) fn plural(scan: &Scan, i: usize) -> Read {
+/// Parses weekdays that repeat without "every": "Mondays", "on Tuesdays and Thursdays", "tuesday afternoons",
+/// "tue/thu", "mon-fri", "MWF". Singular names match if there are more than two, or two with a slash, or if a plural
+/// part of the day follows.
+pub(super) fn parse_plural(scan: &DateScan, i: usize) -> RepeatMatch {
     if scan.at(i) == "mwf" {
         let days = vec![Weekday::Monday, Weekday::Wednesday, Weekday::Friday];
         return Some((Repeat::weekly(days, 1), i + 1));
@@ -108,28 +116,29 @@ pub(super) fn plural(scan: &Scan, i: usize) -> Read {
     if let Some((first, last)) = scan.at(i).split_once('-')
         && let (Some((first, _)), Some((last, _))) = (names::weekday(first), names::weekday(last))
     {
-        return Some((Repeat::weekly(from_to(first, last), 1), i + 1));
+        return Some((Repeat::weekly(days_between(first, last), 1), i + 1));
     }
-    let (days, end) = day_list(scan, i, false)?;
-    let plural = |at: usize| names::weekday(scan.at(at)).is_some_and(|(_, form)| form == Form::Plural);
+    let (days, end) = parse_day_list(scan, i, false)?;
+    let plural = |at: usize| names::weekday(scan.at(at)).is_some_and(|(_, form)| form == WeekdayForm::Plural);
     let several = days.len() > 2 || days.len() == 2 && scan.at(i + 1) == "/";
     if several || (i..end).any(plural) && !scan.at(i).ends_with("'s") {
         return Some((Repeat::weekly(days, 1), end));
     }
-    let (part, _) = names::part(scan.at(end)).filter(|(_, plural)| *plural)?;
+    let (part, _) = names::day_part(scan.at(end)).filter(|(_, plural)| *plural)?;
     Some((Repeat { part: Some(part), ..Repeat::weekly(days, 1) }, end + 1))
 }
 
-/// What is left of a week: "every day except Sundays".
-pub(super) fn except(scan: &Scan, at: usize) -> Read {
+/// Parses the excluded weekdays of "every day except Sundays" at `at`. Returns a weekly repetition on the remaining
+/// ones, or `None` if none remains.
+pub(super) fn parse_except(scan: &DateScan, at: usize) -> RepeatMatch {
     let at = at + usize::from(matches!(scan.at(at), "on" | "for" | "the"));
-    let (left_out, end) = named(scan, at, 1)?;
+    let (left_out, end) = parse_named(scan, at, 1)?;
     let days: Vec<Weekday> =
-        from_to(Weekday::Monday, Weekday::Sunday).into_iter().filter(|day| !left_out.days.contains(day)).collect();
+        days_between(Weekday::Monday, Weekday::Sunday).into_iter().filter(|day| !left_out.days.contains(day)).collect();
     (!days.is_empty()).then_some((Repeat::weekly(days, 1), end))
 }
 
-/// The working days as one set, of which the first or the last is meant.
+/// Returns a repetition on the `nth` day from Monday to Friday of each month. -1 is the last one.
 pub(super) fn workday_of_month(nth: i8) -> Repeat {
-    Repeat { nth: vec![nth], together: true, days: WORKDAYS.to_vec(), ..Repeat::new(Frequency::Monthly, 1) }
+    Repeat { nth: vec![nth], together: true, days: WORKDAYS.to_vec(), ..Repeat::new(RepeatFrequency::Monthly, 1) }
 }

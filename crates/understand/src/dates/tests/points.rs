@@ -1,10 +1,10 @@
-//! Days and times as people write them, said on Wednesday the 11th of March 2026 at half past nine.
+//! Days and times on Wednesday, 11 March 2026, at 9:30.
 
-use super::{WEDNESDAY, all_at};
+use super::{WEDNESDAY, assert_all_at};
 
 #[test]
 fn distances_from_now_and_from_days() {
-    all_at(
+    assert_all_at(
         WEDNESDAY,
         &[
             ("day after tomorrow", "2026-03-13"),
@@ -90,8 +90,8 @@ fn distances_from_now_and_from_days() {
 }
 
 #[test]
-fn weekdays_with_their_slips() {
-    all_at(
+fn weekdays_with_misspellings() {
+    assert_all_at(
         WEDNESDAY,
         &[
             ("Wednesday", "2026-03-18"),
@@ -172,7 +172,7 @@ fn weekdays_with_their_slips() {
 
 #[test]
 fn dates_months_and_their_parts() {
-    all_at(
+    assert_all_at(
         WEDNESDAY,
         &[
             ("March 15", "2026-03-15"),
@@ -321,8 +321,8 @@ fn dates_months_and_their_parts() {
 }
 
 #[test]
-fn feasts() {
-    all_at(
+fn holidays() {
+    assert_all_at(
         WEDNESDAY,
         &[
             ("on Christmas", "2026-12-25"),
@@ -403,7 +403,7 @@ fn feasts() {
 
 #[test]
 fn times_on_the_clock() {
-    all_at(
+    assert_all_at(
         WEDNESDAY,
         &[
             ("at 9", "2026-03-11T21:00"),
@@ -485,7 +485,7 @@ fn times_on_the_clock() {
 
 #[test]
 fn parts_of_the_day() {
-    all_at(
+    assert_all_at(
         WEDNESDAY,
         &[
             ("this evening", "2026-03-11T18:00"),

@@ -1,11 +1,11 @@
-//! Dates that are written out in many ways are read back, and nothing that is found lies outside of the text.
+//! Dates in many formats are parsed to the same date, and expressions stay inside of the text.
 
 use jiff::Zoned;
 use jiff::civil::{Date, DateTime};
 use proptest::prelude::*;
 
 use super::WEDNESDAY;
-use crate::{Expression, Order, Reader, When, expressions};
+use crate::{DateOrder, DayOrTime, TimeExpression, UtteranceParser, find_expressions};
 
 fn now() -> Zoned {
     WEDNESDAY.parse().unwrap()
@@ -25,10 +25,10 @@ fn ordinal(day: i8) -> String {
     format!("{day}{suffix}")
 }
 
-/// A date in the ways that people write it.
+/// Returns a date in many formats.
 fn written(date: Date) -> Vec<String> {
     let nth = ordinal(date.day());
-    let mut ways: Vec<String> = [
+    let mut formats: Vec<String> = [
         "%Y-%m-%d",
         "%Y/%m/%d",
         "%-m/%-d/%Y",
@@ -49,32 +49,32 @@ fn written(date: Date) -> Vec<String> {
     .collect();
     let month = date.strftime("%B");
     let year = date.year();
-    ways.extend([
+    formats.extend([
         format!("{month} {nth} {year}"),
         format!("the {nth} of {month}, {year}"),
         format!("{nth} {month} {year}"),
     ]);
-    ways
+    formats
 }
 
-/// A time of day in the ways that people write it.
-fn told(at: DateTime) -> Vec<String> {
-    let mut ways: Vec<String> =
+/// Returns a time of day in many formats.
+fn written_times(at: DateTime) -> Vec<String> {
+    let mut formats: Vec<String> =
         ["%H:%M", "%-I:%M %p", "%-I:%M%P", "%-I.%M%P"].iter().map(|format| at.strftime(format).to_string()).collect();
     let half = if at.hour() < 12 { "am" } else { "pm" };
     let hour = at.strftime("%-I");
     match at.minute() {
-        0 => ways.extend([format!("{hour}{half}"), format!("{hour} o'clock {half}")]),
-        15 => ways.push(format!("quarter past {hour} {half}")),
-        30 => ways.push(format!("half past {hour} {half}")),
+        0 => formats.extend([format!("{hour}{half}"), format!("{hour} o'clock {half}")]),
+        15 => formats.push(format!("quarter past {hour} {half}")),
+        30 => formats.push(format!("half past {hour} {half}")),
         _ => {}
     }
-    ways
+    formats
 }
 
 #[track_caller]
-fn only(reader: Reader, text: &str) -> Expression {
-    let mut found = reader.expressions(text, &now());
+fn only(parser: UtteranceParser, text: &str) -> TimeExpression {
+    let mut found = parser.find_expressions(text, &now());
     assert_eq!(found.len(), 1, "{text}: {found:?}");
     let one = found.remove(0);
     assert_eq!(one.text, text, "all of it");
@@ -85,41 +85,42 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_date_is_read_back(date in dates()) {
+    fn dates_round_trip(date in dates()) {
         for text in written(date) {
-            assert_eq!(only(Reader::default(), &text).start, Some(When::Day(date)), "{text}");
+            assert_eq!(only(UtteranceParser::default(), &text).start, Some(DayOrTime::Day(date)), "{text}");
         }
-        let day_first = Reader { numeric: Order::DayFirst };
+        let day_first = UtteranceParser { date_order: DateOrder::DayFirst };
         for format in ["%d/%m/%Y", "%-d.%-m.%Y", "%d-%m-%Y", "%Y-%m-%d"] {
             let text = date.strftime(format).to_string();
-            assert_eq!(only(day_first, &text).start, Some(When::Day(date)), "{text}");
+            assert_eq!(only(day_first, &text).start, Some(DayOrTime::Day(date)), "{text}");
         }
     }
 
     #[test]
-    fn a_date_with_a_time_is_read_back(
+    fn dates_with_times_round_trip(
         date in dates(),
         hour in 0_i8..24,
         minute in prop::sample::select(vec![0_i8, 5, 15, 30, 42, 59]),
-        way in 0_usize..17,
+        format_index in 0_usize..17,
     ) {
         let at = date.at(hour, minute, 0, 0);
-        let ways = written(date);
-        let day = &ways[way % ways.len()];
-        for time in told(at) {
+        let formats = written(date);
+        let day = &formats[format_index % formats.len()];
+        for time in written_times(at) {
             for text in [format!("{day} at {time}"), format!("{time} on {}", day.trim_start_matches("on "))] {
-                assert_eq!(only(Reader::default(), &text).start, Some(When::Time(at)), "{text}");
+                assert_eq!(only(UtteranceParser::default(), &text).start, Some(DayOrTime::Time(at)), "{text}");
             }
         }
     }
 
     #[test]
-    fn what_is_found_lies_in_the_text_and_in_order(text in "\\PC{0,120}") {
+    fn expressions_are_ordered_and_inside_the_text(text in "\\PC{0,120}") {
         check(&text);
     }
 
     #[test]
-    fn any_row_of_words_is_read(words in prop::collection::vec(prop::sample::select(WORDS.split(' ').collect::<Vec<_>>()), 0..14)) {
+    fn any_word_sequence_is_parsed(words in prop::collection::vec(prop::sample::select(WORDS.split(' ').collect::<Vec<_>>()), 0..14)) {
+        // AGENT-12
         check(&words.join(" "));
     }
 }
@@ -132,26 +133,26 @@ const WORDS: &str = "every other first last 3 31st 29 feb march may sun mon, tue
 
 fn check(text: &str) {
     let mut last = 0;
-    for found in expressions(text, &now()) {
+    for found in find_expressions(text, &now()) {
         assert!(found.span.start >= last && found.span.start < found.span.end, "{text:?}: {found:?}");
         assert_eq!(text.get(found.span.clone()), Some(found.text.as_str()), "{text:?}");
-        if let (Some(When::Day(start)), Some(When::Day(end))) = (found.start, found.end) {
+        if let (Some(DayOrTime::Day(start)), Some(DayOrTime::Day(end))) = (found.start, found.end) {
             assert!(start < end, "{text:?}: {found:?}");
         }
         if let Some(rule) = &found.recurrence {
-            assert!(model::recurrence::parse("recurrence", rule).is_ok(), "{text:?}: {rule}");
+            assert!(model::recurrence::normalize("recurrence", rule).is_ok(), "{text:?}: {rule}");
         }
         last = found.span.end;
     }
 }
 
 #[test]
-fn spans_count_bytes_whatever_the_letters() {
+fn spans_are_byte_offsets() {
     let text = "café 🎂 für Zoë — naïve plan, tomorrow at 5pm «not friday» and again on Friday ☕";
-    let found = expressions(text, &now());
+    let found = find_expressions(text, &now());
     let texts: Vec<_> = found.iter().map(|one| &text[one.span.clone()]).collect();
     assert_eq!(texts, ["tomorrow at 5pm", "on Friday"]);
     assert_eq!(found[0].span.start, text.find("tomorrow").unwrap());
     let text = "přijít 明日 every Monday";
-    assert_eq!(text[expressions(text, &now())[0].span.clone()], *"every Monday");
+    assert_eq!(text[find_expressions(text, &now())[0].span.clone()], *"every Monday");
 }

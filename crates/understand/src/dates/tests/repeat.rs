@@ -1,10 +1,10 @@
-//! Repetitions and their first day, said on Wednesday the 11th of March 2026 at half past nine; "-" where none is named.
+//! Repetitions and their first day on Wednesday, 11 March 2026, at 9:30. "-" is no first day.
 
-use super::{WEDNESDAY, rules_at};
+use super::{WEDNESDAY, assert_rules_at};
 
 #[test]
-fn by_the_day() {
-    rules_at(
+fn daily_repetitions() {
+    assert_rules_at(
         WEDNESDAY,
         &[
             ("each day", "FREQ=DAILY", "-"),
@@ -46,8 +46,8 @@ fn by_the_day() {
 }
 
 #[test]
-fn by_the_week() {
-    rules_at(
+fn weekly_repetitions() {
+    assert_rules_at(
         WEDNESDAY,
         &[
             ("every week", "FREQ=WEEKLY", "-"),
@@ -135,8 +135,8 @@ fn by_the_week() {
 }
 
 #[test]
-fn by_the_month() {
-    rules_at(
+fn monthly_repetitions() {
+    assert_rules_at(
         WEDNESDAY,
         &[
             ("every month", "FREQ=MONTHLY", "-"),
@@ -196,8 +196,8 @@ fn by_the_month() {
 }
 
 #[test]
-fn by_the_year() {
-    rules_at(
+fn yearly_repetitions() {
+    assert_rules_at(
         WEDNESDAY,
         &[
             ("twice a year", "FREQ=YEARLY", "-"),
@@ -226,8 +226,8 @@ fn by_the_year() {
 }
 
 #[test]
-fn within_a_day() {
-    rules_at(
+fn repetitions_within_a_day() {
+    assert_rules_at(
         WEDNESDAY,
         &[
             ("every hour", "FREQ=HOURLY", "-"),
@@ -252,8 +252,8 @@ fn within_a_day() {
 }
 
 #[test]
-fn limited() {
-    rules_at(
+fn limited_repetitions() {
+    assert_rules_at(
         WEDNESDAY,
         &[
             ("every day until March 20", "FREQ=DAILY;UNTIL=20260320", "-"),

@@ -1,0 +1,181 @@
+//! External and built-in tools with a scripted model: the offered tools, confirmation, and the settings for both.
+
+use serde_json::{Value, json};
+use testkit::llm::Reply;
+
+use super::{ExternalServer, Fixture, Library};
+
+const QUESTION: &str = "Do you want me to run send_note (to: Ann, text: Hello)? Reply 'yes run send_note' to confirm.";
+
+async fn start_fixture(config: &str, extra: &str) -> Fixture {
+    Fixture::with_scripted_model(ExternalServer::on_stdio(Library::FastMcp), config, extra).await
+}
+
+fn note() -> Reply {
+    Reply::call("send_note", json!({"to": "Ann", "text": "Hello"}))
+}
+
+#[tokio::test]
+async fn models_are_offered_built_in_and_external_tools() {
+    // AGENT-2, TASK-3
+    let fixture = start_fixture("", "").await;
+    fixture.send("hello").await;
+    let asked = fixture.llm().requests()[0].clone();
+    let tools = asked.tool_names();
+    for tool in ["add_task", "list_tasks", "create_todo", "list_todos", "send_note", "save_contact", "ponder"] {
+        assert!(tools.iter().any(|name| name == tool), "{tool}: {tools:?}");
+    }
+    let schema = asked.tool_schema("save_contact").unwrap();
+    let text = schema.to_string();
+    for word in ["$ref", "$defs", "anyOf", "null"] {
+        assert!(!text.contains(word), "{word}: {text}");
+    }
+    assert_eq!(schema["properties"]["contact"]["properties"]["home"]["properties"]["street"]["type"], "string");
+    let deletion = asked.tool_schema("delete_todo").unwrap();
+    assert!(!deletion.to_string().contains("confirmation"), "{deletion}");
+
+    fixture.llm().script([
+        Reply::call("save_contact", json!({"contact": {"name": "Ann", "home": {"street": "Elm"}, "work": null}})),
+        Reply::text("Shall I?"),
+    ]);
+    fixture.send("keep Ann's address").await;
+    let done = fixture.send("yes run save_contact").await;
+    assert_eq!(done.output(), "Done! Saved Ann of Elm");
+    let asked = &fixture.external.calls_of("save_contact")[0];
+    assert_eq!(asked["contact"]["home"], json!({"street": "Elm"}));
+}
+
+#[tokio::test]
+async fn models_cannot_choose_the_user() {
+    // AGENT-3, TASK-3
+    let fixture = Fixture::with_scripted_model(ExternalServer::on_stdio(Library::OldMcp), "", "").await;
+    fixture.llm().script([
+        Reply::call("todos__add_task", json!({"title": "milk", "user_id": crate::BOB})),
+        Reply::text("Added."),
+    ]);
+    let turn = fixture.send("add milk to the other list").await;
+    assert_eq!(turn.calls(), [("todos__add_task", "completed")]);
+    let shown: Vec<_> = turn.events_named("tool_call").map(|call| &call["arguments"]).collect();
+    assert_eq!(shown, [&json!({"title": "milk"}); 2]);
+    let schema = fixture.llm().requests()[0].tool_schema("todos__add_task").unwrap();
+    assert!(!schema.to_string().contains("user_id"), "{schema}");
+    let asked = &fixture.external.calls_of("add_task")[0];
+    assert_eq!(asked, &json!({"title": "milk", "user_id": super::offline_model::LOCAL_USER}));
+}
+
+#[tokio::test]
+async fn built_in_tools_keep_their_names() {
+    // AGENT-7, TASK-2, TASK-3
+    let fixture = start_fixture("[tasks]\ntool_names = \"todo\"\n", "").await;
+    fixture.send("hello").await;
+    let tools = fixture.llm().requests()[0].tool_names();
+    for tool in ["create_todo", "todos__create_todo", "delete_todo", "todos__delete_todo", "send_note"] {
+        assert!(tools.iter().any(|name| name == tool), "{tool}: {tools:?}");
+    }
+    fixture.llm().script([
+        Reply::call("todos__create_todo", json!({"title": "theirs"})),
+        Reply::call("create_todo", json!({"title": "ours"})),
+        Reply::text("Both are there."),
+    ]);
+    let turn = fixture.send("add theirs there and ours here").await;
+    assert_eq!(turn.calls(), [("todos__create_todo", "completed"), ("create_todo", "completed")]);
+    assert_eq!(fixture.external.tasks().len(), 1);
+    let ours: Value = fixture.server.get("/api/tasks?status=all").await.json().await.unwrap();
+    assert_eq!((&ours["tasks"][0]["title"], ours["tasks"].as_array().unwrap().len()), (&json!("ours"), 1));
+
+    let id = fixture.external.tasks()[0]["id"].clone();
+    fixture.llm().script([
+        Reply::call("todos__delete_todo", json!({"todo_id": id, "confirmation": true})),
+        Reply::text("Really?"),
+    ]);
+    let asked = fixture.send("delete theirs").await;
+    let question = "Do you really want to delete 'theirs'? Reply 'yes delete' to confirm.";
+    assert!(asked.output().ends_with(question), "{asked:?}");
+    assert!(fixture.external.calls_of("delete_todo").is_empty(), "a model cannot confirm");
+    assert_eq!(fixture.send("yes delete").await.output(), "I've removed 'theirs' from your tasks.");
+    assert_eq!(fixture.external.calls_of("delete_todo"), [json!({"todo_id": id, "confirmation": true})]);
+}
+
+#[tokio::test]
+async fn external_tools_require_confirmation() {
+    // AGENT-7
+    let fixture = start_fixture("", "").await;
+    fixture.llm().script([note(), Reply::text("I'd like to send it.")]);
+    let asked = fixture.send("send Ann a note").await;
+    assert!(asked.output().ends_with(QUESTION), "{asked:?}");
+    assert!(fixture.external.calls_of("send_note").is_empty() && asked.calls().is_empty(), "{asked:?}");
+
+    fixture.llm().script([Reply::text("All right.")]);
+    fixture.send("yes delete").await;
+    fixture.llm().script([Reply::text("Nothing to do.")]);
+    fixture.send("yes run send_note").await;
+    assert!(fixture.external.calls_of("send_note").is_empty(), "another message cancels the pending call");
+
+    fixture.llm().script([note(), Reply::text("I'd like to send it.")]);
+    fixture.send("send Ann a note").await;
+    let sent = fixture.send("Yes, run send_note.").await;
+    assert_eq!(sent.output(), "Done! Sent to Ann: Hello");
+    assert_eq!(sent.calls(), [("send_note", "completed")]);
+    assert_eq!(
+        fixture.external.calls_of("send_note"),
+        [json!({"to": "Ann", "text": "Hello"})],
+        "the confirmed call runs once"
+    );
+    fixture.llm().script([Reply::text("Nothing to do.")]);
+    fixture.send("yes run send_note").await;
+    assert_eq!(fixture.external.calls_of("send_note").len(), 1, "a confirmation is valid once");
+
+    // The hints of an untrusted server are ignored.
+    fixture.llm().script([Reply::call("count_todos", json!({})), Reply::text("Shall I count?")]);
+    let asked = fixture.send("how many todos are there?").await;
+    assert!(asked.output().contains("yes run count_todos"), "{asked:?}");
+    // A tool of S0 is recognized and needs no confirmation.
+    fixture.llm().script([Reply::call("create_todo", json!({"title": "milk"})), Reply::text("Added.")]);
+    let added = fixture.send("add milk").await;
+    assert_eq!(added.calls(), [("create_todo", "completed")]);
+}
+
+#[tokio::test]
+async fn settings_control_confirmation() {
+    // AGENT-7, OPS-6
+    let count = || Reply::call("count_todos", json!({}));
+    let add = || Reply::call("create_todo", json!({"title": "milk"}));
+    // The settings, the call, and `true` if it runs without confirmation.
+    let cases = [
+        ("", "trust = true\n", "count_todos", count(), true),
+        ("", "trust = true\n", "send_note", note(), false),
+        ("", "never_ask = [\"send_*\"]\n", "send_note", note(), true),
+        ("", "ask = [\"create_todo\"]\n", "create_todo", add(), false),
+        ("", "ask = [\"send_note\"]\nnever_ask = [\"send_note\"]\n", "send_note", note(), false),
+        ("[assistant]\nconfirm = \"never\"\n", "", "send_note", note(), true),
+        ("[assistant]\nconfirm = \"never\"\n", "ask = [\"send_note\"]\n", "send_note", note(), false),
+    ];
+    for (config, extra, tool, call, runs_immediately) in cases {
+        let fixture = start_fixture(config, extra).await;
+        fixture.llm().script([call, Reply::text("So be it.")]);
+        let turn = fixture.send("go ahead").await;
+        assert_eq!(
+            fixture.external.calls_of(tool).len(),
+            usize::from(runs_immediately),
+            "{config}{extra}{tool}: {turn:?}"
+        );
+        assert_eq!(
+            turn.output().contains(&format!("yes run {tool}")),
+            !runs_immediately,
+            "{config}{extra}{tool}: {turn:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn only_allowed_tools_are_offered() {
+    // TASK-3
+    let fixture = start_fixture("", "allow = [\"*_todos\", \"send_note\"]\ndeny = [\"list_*\"]\n").await;
+    assert_eq!(fixture.health().await["tools"], 2);
+    fixture.llm().script([Reply::call("list_todos", json!({})), Reply::text("I cannot.")]);
+    fixture.send("hello").await;
+    let tools = fixture.llm().requests()[0].tool_names();
+    let theirs: Vec<_> = tools.iter().filter(|name| name.contains("todo") || name.contains("note")).collect();
+    assert_eq!(theirs, ["count_todos", "send_note"], "{tools:?}");
+    assert!(fixture.external.calls_of("list_todos").is_empty(), "a tool that is not offered cannot be called");
+}

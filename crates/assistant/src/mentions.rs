@@ -1,0 +1,120 @@
+//! Finds the tasks that the conversation mentioned: the last list and the last single task.
+//!
+//! Uses the recorded tool results if the conversation has them, otherwise the texts of the replies.
+
+use model::conversation::{Message, MessageRole};
+use serde_json::Value;
+
+use crate::wording;
+
+/// A task that was mentioned. It has no id if only the text of a reply is known.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TaskMention {
+    pub(crate) id: Option<Value>,
+    pub(crate) title: String,
+    /// Status at the time of the mention.
+    pub(crate) completed: bool,
+    /// Due date at the time of the mention.
+    pub(crate) due: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) tags: Vec<String>,
+    /// Set if the fields are current, and not from an earlier point of the conversation.
+    pub(crate) current: bool,
+}
+
+impl TaskMention {
+    /// Reads a task from a tool result. Returns `None` if it has no title.
+    pub(crate) fn from_task(task: &Value) -> Option<Self> {
+        let title = task["title"].as_str()?.to_owned();
+        let id = Some(&task["id"]).filter(|id| id.is_string() || id.is_number()).cloned();
+        let due = task["due_date"].as_str().map(str::to_owned);
+        let description = task["description"].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let tags = task["tags"].as_array().into_iter().flatten().filter_map(|tag| tag.as_str().map(str::to_owned));
+        let completed = task["status"] == "completed";
+        Some(Self { id, title, completed, due, description, tags: tags.collect(), current: true })
+    }
+
+    /// Creates a mention with only a title.
+    fn titled(title: String) -> Self {
+        Self { id: None, title, completed: false, due: None, description: None, tags: Vec::new(), current: false }
+    }
+}
+
+/// Returns the tasks of the last list that was shown, in its order. They come from the last recorded tool result that
+/// is not shorter than the shown list. Without one, they have only titles. Returns an empty list if no list was shown.
+pub(crate) fn last_list(history: &[Message]) -> Vec<TaskMention> {
+    let answers = history.iter().rev().filter(|message| message.role == MessageRole::Assistant);
+    for message in answers {
+        let titles = wording::read_list(&message.content);
+        if titles.is_empty() {
+            continue;
+        }
+        let lists = message.tool_calls.iter().rev().filter_map(|call| call.result["tasks"].as_array());
+        for tasks in lists {
+            let tasks: Vec<_> = tasks.iter().filter_map(TaskMention::from_task).collect();
+            // The record may belong to a lookup. Its list is then shorter than the one shown.
+            if tasks.len() >= titles.len() {
+                return tasks;
+            }
+        }
+        return titles.into_iter().map(TaskMention::titled).collect();
+    }
+    Vec::new()
+}
+
+/// Returns the task that was mentioned last: in a held call, a tool result, a list with one task, or between quotes.
+/// The pronoun "it" refers to this task. Returns `None` if there is none, or if a list of several tasks comes first.
+pub(crate) fn last_task(history: &[Message]) -> Option<TaskMention> {
+    let answers = history.iter().rev().filter(|message| message.role == MessageRole::Assistant);
+    for message in answers {
+        let held = message.pending.as_ref().and_then(|pending| {
+            let target = pending["acts"].as_array()?.last()?["targets"].as_array()?.last()?;
+            TaskMention::from_task(target)
+        });
+        // After the completion of a recurring task, "it" refers to its next occurrence.
+        let mentioned =
+            |result: &Value| TaskMention::from_task(&result["next_task"]).or(TaskMention::from_task(&result["task"]));
+        let acted = || message.tool_calls.iter().rev().find_map(|call| mentioned(&call.result));
+        if let Some(mention) = held.or_else(acted) {
+            return Some(mention);
+        }
+        match last_list(std::slice::from_ref(message)).as_slice() {
+            [only] => return Some(only.clone()),
+            [] => {}
+            // The list has several tasks, so "it" is ambiguous.
+            _ => return None,
+        }
+        if let Some(title) = quoted_title(&message.content) {
+            return Some(TaskMention::titled(title));
+        }
+    }
+    None
+}
+
+/// Returns the first quoted title in the last line of a reply such as "Got it! Added 'buy milk' to your list." Returns
+/// `None` if the line has no quoted text.
+fn quoted_title(text: &str) -> Option<String> {
+    let line = text.lines().last()?;
+    // An apostrophe follows a letter. An opening quotation mark does not.
+    let opens = |at: usize| !line[..at].ends_with(char::is_alphanumeric);
+    let start = line.char_indices().find(|(at, c)| *c == '\'' && opens(*at))?.0;
+    let rest = &line[start + 1..];
+    // An apostrophe inside a title is followed by a letter. A closing quotation mark is not.
+    let end = rest.char_indices().filter(|(_, c)| *c == '\'').find(|(at, _)| {
+        let next = rest[at + 1..].chars().next();
+        next.is_none_or(|c| !c.is_alphanumeric())
+    })?;
+    Some(rest[..end.0].to_owned()).filter(|title| !title.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_titles_are_found_in_replies() {
+        assert_eq!(quoted_title("Got it! Added 'buy milk' to your list. Anything else?").as_deref(), Some("buy milk"));
+        assert_eq!(quoted_title("Great! I've marked 'don't panic' as complete.").as_deref(), Some("don't panic"));
+        assert_eq!(quoted_title("You don't have any tasks yet."), None);
+    }
+}

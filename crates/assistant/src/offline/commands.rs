@@ -1,0 +1,597 @@
+//! Runs each command of a message and returns the sentence about it.
+//!
+//! Commands take effect through tool calls. A function fails with the first call that has no result yet. The agent loop
+//! makes that call and runs all commands again.
+
+use jiff::civil::{Date, DateTime};
+use jiff::{ToSpan, Unit, Zoned};
+use model::due::DueDate;
+use model::task::TaskStatus;
+use redact::MARK;
+use serde_json::{Value, json};
+use tools::answer::NOT_FOUND;
+use tools::{ToolArguments, ToolKind, ToolSpec};
+use understand::{
+    ClearableField, CommandFilter, DateShift, DayOrTime, DueFilter, Intent, MissingSlot, ParsedCommand, StatusFilter,
+    TagOperation, TaskTarget,
+};
+
+use super::lookup::{LookupResult, StatusPreference, current, find};
+use super::{CallResult, OfflinePolicy, PendingCall, follow_up, limited_tools, small_talk};
+use crate::mentions::TaskMention;
+use crate::wording;
+
+/// The sentence about a command. `None` if the agent loop asks for a confirmation instead.
+type CommandReply = Result<Option<String>, PendingCall>;
+
+/// Runs a command. Fails with the next tool call if its result is not known yet.
+pub(super) fn run(policy: &mut OfflinePolicy<'_>, resolved: &follow_up::ResolvedCommand) -> CommandReply {
+    let follow_up::ResolvedCommand { command, pick, .. } = resolved;
+    if let Some(missing) = command.missing {
+        return Ok(Some(wording::missing(missing)));
+    }
+    match command.intent {
+        Intent::CreateTask => create(policy, command),
+        Intent::ListTasks => list(policy, command),
+        Intent::CompleteTask => complete(policy, command, *pick),
+        Intent::DeleteTask => delete(policy, command, *pick),
+        Intent::UpdateTask => update(policy, command, *pick),
+        Intent::ScheduleReminder => remind(policy, command, *pick),
+        Intent::Undo => undo(policy),
+        Intent::ClarificationNeeded => Ok(Some(wording::missing(MissingSlot::Target))),
+        Intent::Unknown => Ok(Some(small_talk::answer(&policy.prompt))),
+    }
+}
+
+/// Adds a task, with medium priority unless the command has one. Asks for the title if it is missing.
+fn create(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) -> CommandReply {
+    let Some(title) = &command.title else { return Ok(Some(wording::missing(MissingSlot::Title))) };
+    let Some(spec) = policy.spec(ToolKind::Add) else { return Ok(Some(wording::system_error().to_owned())) };
+    let (command, unsupported) = limited_tools::supported_command(spec, command);
+    let mut arguments = attributes(&command, &policy.prompt.request.now);
+    arguments.insert("title".to_owned(), title.as_str().into());
+    arguments.entry("priority").or_insert("medium".into());
+    Ok(match policy.call(spec, arguments)? {
+        CallResult::Done(data) => {
+            policy.last = TaskMention::from_task(task_of(data));
+            Some(wording::with_unsupported_fields(wording::created(title_of(data, title)), &unsupported))
+        }
+        other => refused(other, title),
+    })
+}
+
+/// Lists tasks, only open ones by default. The reply reports a filter that an external list does not support.
+fn list(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) -> CommandReply {
+    let Some(spec) = policy.spec(ToolKind::List) else { return Ok(Some(wording::system_error().to_owned())) };
+    let filter = match spec.is_built_in() {
+        true => command.filter.clone(),
+        false => limited_tools::supported_filter(spec, &command.filter, policy.prompt.request.now.date()),
+    };
+    let arguments = filters(spec, &filter);
+    let data = match policy.call(spec, arguments)? {
+        CallResult::Done(data) => data,
+        other => return Ok(refused(other, "")),
+    };
+    let status = filter.status.unwrap_or(StatusFilter::Pending);
+    let has_status = |task: &&Value| match status {
+        // The built-in tool has filtered already. An external list may ignore the status.
+        _ if spec.is_built_in() => true,
+        StatusFilter::All => true,
+        StatusFilter::Pending => task["status"] != "completed",
+        StatusFilter::Completed => task["status"] == "completed",
+    };
+    let tasks: Vec<&Value> = data["tasks"].as_array().into_iter().flatten().filter(has_status).collect();
+    let is_unfiltered = CommandFilter { status: None, ..filter.clone() } == CommandFilter::default();
+    if tasks.is_empty() && is_unfiltered && filter.status != Some(StatusFilter::Completed) {
+        return none_open(policy, spec, &filter);
+    }
+    let today = policy.prompt.request.now.date();
+    let lines: Vec<_> = tasks.iter().map(|task| line(task, today)).collect();
+    let total = data["total"].as_u64().and_then(|total| usize::try_from(total).ok()).filter(|_| spec.is_built_in());
+    let total = total.unwrap_or(tasks.len());
+    let described = if filter.unsupported { &filter } else { &command.filter };
+    let list = wording::list(&lines, total, described);
+    Ok(Some(if filter.unsupported { format!("{}\n{list}", wording::unfiltered()) } else { list }))
+}
+
+/// Distinguishes an empty list from a list without open tasks. This needs a second call.
+fn none_open(policy: &mut OfflinePolicy<'_>, spec: &ToolSpec, filter: &CommandFilter) -> CommandReply {
+    if filter.status == Some(StatusFilter::All) {
+        return Ok(Some(wording::no_tasks()));
+    }
+    let everything = ToolArguments::from_iter([("status".to_owned(), json!("all"))]);
+    let any = match policy.call(spec, everything)? {
+        CallResult::Done(data) => data["tasks"].as_array().is_some_and(|tasks| !tasks.is_empty()),
+        CallResult::Refused(..) | CallResult::Held => false,
+    };
+    Ok(Some(if any { wording::all_done() } else { wording::no_tasks() }))
+}
+
+/// Returns the completed flag, the title and the note of a list line. A completed task has no note.
+fn line(task: &Value, today: Date) -> (bool, &str, Option<String>) {
+    let done = task["status"] == "completed";
+    let due = task["due_date"].as_str().filter(|_| !done).and_then(|due| wording::due_words(due, today));
+    let extra = match (due, task["priority"] == "high" && !done) {
+        (Some(due), true) => Some(format!("due {due}, high priority")),
+        (Some(due), false) => Some(format!("due {due}")),
+        (None, true) => Some("high priority".to_owned()),
+        (None, false) => None,
+    };
+    (done, task["title"].as_str().unwrap_or_default(), extra)
+}
+
+/// Completes one task, or all tasks that match the filter if the command names none. Without a tool to complete a task,
+/// updates its status.
+fn complete(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand, pick: Option<usize>) -> CommandReply {
+    let target = command.target.as_ref();
+    if target == Some(&TaskTarget::All) || target.is_none() {
+        return several(policy, ToolKind::CompleteSeveral, command, None);
+    }
+    let found = match target {
+        Some(target) => find_stated(policy, target, pick)?,
+        None => LookupResult::NotNamed,
+    };
+    let mention = match single_task(found) {
+        Ok(mention) => mention,
+        Err(NoSingleTask::Several(mentions)) => {
+            return several(policy, ToolKind::CompleteSeveral, command, Some(mentions));
+        }
+        Err(NoSingleTask::Reply(text)) => return Ok(Some(text)),
+    };
+    if mention.completed {
+        return Ok(Some(wording::already_completed(&mention.title)));
+    }
+    let by_update = policy.spec(ToolKind::Update).filter(|spec| spec.has_argument("status"));
+    let outcome = match (policy.spec(ToolKind::Complete), by_update) {
+        (Some(spec), _) => policy.call(spec, task_argument(spec, &mention))?,
+        (None, Some(spec)) => {
+            let mut arguments = task_argument(spec, &mention);
+            arguments.insert("status".to_owned(), TaskStatus::Completed.as_str().into());
+            policy.call(spec, arguments)?
+        }
+        (None, None) => return Ok(Some(wording::system_error().to_owned())),
+    };
+    Ok(reply_about(policy, outcome, &mention, wording::completed, wording::already_completed))
+}
+
+/// Finds the task of a statement: "I paid the rent". If the whole name has no match, tries it without its first word.
+fn find_stated(
+    policy: &mut OfflinePolicy<'_>,
+    target: &TaskTarget,
+    pick: Option<usize>,
+) -> Result<LookupResult, PendingCall> {
+    let found = find(policy, target, StatusPreference::Open, pick)?;
+    let (TaskTarget::Named(words), LookupResult::NoMatch(_)) = (target, &found) else { return Ok(found) };
+    let Some((_, object)) = words.split_once(' ') else { return Ok(found) };
+    Ok(match find(policy, &TaskTarget::Named(object.to_owned()), StatusPreference::Open, pick)? {
+        LookupResult::NoMatch(_) => found,
+        other => other,
+    })
+}
+
+/// Deletes one task, or all tasks that match the filter if the command names none.
+fn delete(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand, pick: Option<usize>) -> CommandReply {
+    let target = command.target.as_ref();
+    if target == Some(&TaskTarget::All) || target.is_none() {
+        return several(policy, ToolKind::DeleteSeveral, command, None);
+    }
+    let found = match target {
+        Some(target) => find(policy, target, StatusPreference::OpenIfTied, pick)?,
+        None => LookupResult::NotNamed,
+    };
+    let mention = match single_task(found) {
+        Ok(mention) => mention,
+        Err(NoSingleTask::Several(mentions)) => {
+            return several(policy, ToolKind::DeleteSeveral, command, Some(mentions));
+        }
+        Err(NoSingleTask::Reply(text)) => return Ok(Some(text)),
+    };
+    let Some(spec) = policy.spec(ToolKind::Delete) else { return Ok(Some(wording::system_error().to_owned())) };
+    let outcome = policy.call(spec, task_argument(spec, &mention))?;
+    Ok(reply_about(policy, outcome, &mention, wording::deleted, wording::unchanged))
+}
+
+/// Completes or deletes several tasks: those in `named`, or all that match the filter. Rejects an unsupported filter.
+/// Without a filter, completes the open tasks or deletes all tasks.
+fn several(
+    policy: &mut OfflinePolicy<'_>,
+    kind: ToolKind,
+    command: &ParsedCommand,
+    named: Option<Vec<TaskMention>>,
+) -> CommandReply {
+    let Some(spec) = policy.spec(kind) else { return Ok(Some(wording::too_many_calls(&[]))) };
+    if command.filter.unsupported {
+        return Ok(Some(wording::unsupported_filter()));
+    }
+    let arguments = match &named {
+        Some(mentions) => {
+            let ids: Vec<_> = mentions.iter().filter_map(|mention| mention.id.clone()).collect();
+            let key = if spec.has_argument("todo_ids") { "todo_ids" } else { "task_ids" };
+            ToolArguments::from_iter([(key.to_owned(), json!(ids))])
+        }
+        None => {
+            let mut filter = command.filter.clone();
+            // "delete all my tasks" includes completed tasks.
+            if filter == CommandFilter::default() {
+                let all = kind == ToolKind::DeleteSeveral;
+                filter.status = Some(if all { StatusFilter::All } else { StatusFilter::Pending });
+            }
+            filters(spec, &filter)
+        }
+    };
+    Ok(match policy.call(spec, arguments)? {
+        CallResult::Done(data) => {
+            let count = data["count"].as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
+            let today = policy.prompt.request.now.date();
+            Some(match kind {
+                ToolKind::CompleteSeveral => wording::with_due_again(wording::completed_several(count), data, today),
+                _ => wording::deleted_several(count),
+            })
+        }
+        CallResult::Refused(NOT_FOUND, _) => Some(wording::list(&[], 0, &command.filter)),
+        other => refused(other, ""),
+    })
+}
+
+/// Changes one task. Several equally good matches lead to a question, unless `pick` selects one of them.
+fn update(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand, pick: Option<usize>) -> CommandReply {
+    let prefer = if command.status == Some(TaskStatus::Pending) {
+        StatusPreference::Completed
+    } else {
+        StatusPreference::OpenIfTied
+    };
+    let found = match &command.target {
+        Some(target) => find(policy, target, prefer, pick)?,
+        None => LookupResult::NotNamed,
+    };
+    let mention = match single_task(found) {
+        Ok(mention) => mention,
+        Err(NoSingleTask::Several(_)) => return Ok(Some(wording::one_at_a_time())),
+        Err(NoSingleTask::Reply(text)) => return Ok(Some(text)),
+    };
+    let Some(spec) = policy.spec(ToolKind::Update) else { return Ok(Some(wording::system_error().to_owned())) };
+    let (command, unsupported) = &limited_tools::supported_command(spec, command);
+    let mention = if needs_current_task(command) { current(policy, mention)? } else { mention };
+    let command =
+        &ParsedCommand { when: new_due_date(policy, command, mention.due.as_deref()), ..amended(command, &mention) };
+    let mut arguments = task_argument(spec, &mention);
+    arguments.extend(attributes(command, &policy.prompt.request.now));
+    if let Some(title) = &command.title {
+        arguments.insert("title".to_owned(), title.as_str().into());
+    }
+    if let Some(status) = command.status {
+        arguments.insert("status".to_owned(), status.as_str().into());
+    }
+    // The list is empty if the last tag was removed.
+    if command.tag_operation == TagOperation::Remove {
+        arguments.insert("tags".to_owned(), json!(command.tags));
+    }
+    for field in &command.cleared_fields {
+        let (name, empty) = match field {
+            ClearableField::Description => ("description", json!("")),
+            ClearableField::Due => ("due_date", json!("")),
+            ClearableField::Recurrence => ("recurrence", json!("")),
+            ClearableField::Tags => ("tags", json!([])),
+        };
+        arguments.insert(name.to_owned(), empty);
+    }
+    let changes = changes(policy, command);
+    if changes.is_empty() {
+        return Ok(Some(match unsupported.is_empty() {
+            true => wording::missing(MissingSlot::Change),
+            false => wording::unsupported_fields(unsupported),
+        }));
+    }
+    let outcome = policy.call(spec, arguments)?;
+    // Uses the title that the user knows, unless it was redacted.
+    let known_title = (!mention.title.contains(MARK)).then(|| mention.title.clone());
+    let updated = |title: &str| {
+        let sentence = wording::updated(known_title.as_deref().unwrap_or(title), &changes);
+        wording::with_unsupported_fields(sentence, unsupported)
+    };
+    Ok(reply_about(policy, outcome, &mention, updated, wording::unchanged))
+}
+
+/// Returns `true` if the new values depend on the current values of the task.
+fn needs_current_task(command: &ParsedCommand) -> bool {
+    command.shift.is_some()
+        || command.time_of_day.is_some()
+        || command.appends_description
+        || command.tag_operation != TagOperation::Set
+}
+
+/// Merges the current tags and description into a command that only adds or removes parts of them.
+fn amended(command: &ParsedCommand, mention: &TaskMention) -> ParsedCommand {
+    let mut command = command.clone();
+    let contains = |tags: &[String], tag: &str| tags.iter().any(|known| known.eq_ignore_ascii_case(tag));
+    match command.tag_operation {
+        TagOperation::Set => {}
+        TagOperation::Add => {
+            let new = std::mem::take(&mut command.tags);
+            let old = mention.tags.iter().filter(|tag| !contains(&new, tag)).cloned();
+            command.tags = old.chain(new.iter().cloned()).collect();
+        }
+        TagOperation::Remove => {
+            let removed = std::mem::take(&mut command.tags);
+            command.tags = mention.tags.iter().filter(|tag| !contains(&removed, tag)).cloned().collect();
+        }
+    }
+    if let (true, Some(old), Some(new)) = (command.appends_description, &mention.description, &command.description) {
+        command.description = Some(format!("{old}\n{new}"));
+    }
+    command
+}
+
+/// Returns the new due date. "two days later" and "at 5pm" refer to the current due date, or to now if the task has
+/// none. A new day keeps the time of day.
+fn new_due_date(policy: &OfflinePolicy<'_>, command: &ParsedCommand, due: Option<&str>) -> Option<DayOrTime> {
+    let zone = policy.prompt.request.now.time_zone();
+    let due = due.and_then(|due| DueDate::parse("due_date", due, zone).ok());
+    let from_now = command.when;
+    let (day, time) = match due {
+        None => return from_now,
+        Some(DueDate::Day(day)) => (day, None),
+        Some(DueDate::Moment { at, .. }) => {
+            let local = at.to_zoned(zone.clone()).datetime();
+            (local.date(), Some(local.time()))
+        }
+    };
+    if let Some(DateShift { months, days, minutes }) = command.shift {
+        let span = months.months().days(days);
+        return match time {
+            Some(time) => {
+                let moved = day.to_datetime(time).checked_add(span.minutes(minutes)).ok()?;
+                Some(DayOrTime::Time(moved))
+            }
+            // A date without a time cannot be shifted by minutes.
+            None if minutes != 0 => from_now,
+            None => day.checked_add(span).ok().map(DayOrTime::Day),
+        };
+    }
+    match (command.time_of_day, from_now, time) {
+        (Some(clock), ..) => Some(DayOrTime::Time(day.to_datetime(clock))),
+        (None, Some(DayOrTime::Day(new)), Some(time)) => Some(DayOrTime::Time(new.to_datetime(time))),
+        _ => from_now,
+    }
+}
+
+/// Returns descriptions of the changes to a task. The list is empty if the command changes nothing.
+fn changes(policy: &OfflinePolicy<'_>, command: &ParsedCommand) -> Vec<String> {
+    let today = policy.prompt.request.now.date();
+    let mut changes = Vec::new();
+    changes.extend(command.title.as_ref().map(|title| format!("the title '{title}'")));
+    changes.extend(command.description.as_ref().map(|_| "a new description".to_owned()));
+    changes.extend(command.when.map(|when| match when {
+        DayOrTime::Day(day) => format!("a due date {}", wording::date_words(day, None, today)),
+        DayOrTime::Time(time) => format!("a due date {}", wording::datetime_words(time, today)),
+    }));
+    changes.extend(command.recurrence.as_ref().map(|_| "a new repetition".to_owned()));
+    changes.extend(command.priority.map(wording::priority));
+    if command.tags.is_empty() && command.tag_operation == TagOperation::Remove {
+        changes.push("no tags".to_owned());
+    }
+    if !command.tags.is_empty() {
+        changes.push(format!(
+            "the {} {}",
+            if command.tags.len() == 1 { "tag" } else { "tags" },
+            wording::join_with_and(&command.tags)
+        ));
+    }
+    changes.extend(command.status.map(|status| match status {
+        TaskStatus::Pending => "an open status".to_owned(),
+        TaskStatus::Completed => "a completed status".to_owned(),
+    }));
+    changes.extend(command.cleared_fields.iter().map(|field| match field {
+        ClearableField::Description => "no description".to_owned(),
+        ClearableField::Due => "no due date".to_owned(),
+        ClearableField::Recurrence => "no repetition".to_owned(),
+        ClearableField::Tags => "no tags".to_owned(),
+    }));
+    changes
+}
+
+/// Schedules a reminder. Asks for the time if there is only a day. A repetition alone starts after one interval.
+fn remind(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand, pick: Option<usize>) -> CommandReply {
+    let found = match &command.target {
+        Some(target) => find(policy, target, StatusPreference::Open, pick)?,
+        None => LookupResult::NotNamed,
+    };
+    let mention = match single_task(found) {
+        Ok(mention) => mention,
+        Err(NoSingleTask::Several(_)) => return Ok(Some(wording::one_at_a_time())),
+        Err(NoSingleTask::Reply(text)) => return Ok(Some(text)),
+    };
+    let now = &policy.prompt.request.now;
+    let remind_at = match (command.when, command.repeat_interval_minutes) {
+        (Some(DayOrTime::Time(time)), _) => time,
+        // "Every half hour" starts in half an hour.
+        (None, Some(minutes)) => now.saturating_add(minutes.minutes()).datetime(),
+        _ => return Ok(Some(wording::missing(MissingSlot::Time))),
+    };
+    let remind_at = remind_at.round(Unit::Second).unwrap_or(remind_at);
+    let Some(spec) = policy.spec(ToolKind::Remind) else { return Ok(Some(wording::system_error().to_owned())) };
+    let mut arguments = task_argument(spec, &mention);
+    arguments.insert("remind_at".to_owned(), time_text(remind_at, now).into());
+    let numbers =
+        [("repeat_interval_minutes", command.repeat_interval_minutes), ("repeat_count", command.repeat_count)];
+    for (name, number) in numbers {
+        arguments.extend(number.map(|number| (name.to_owned(), number.into())));
+    }
+    let when = wording::datetime_words(remind_at, policy.prompt.request.now.date());
+    let repeats = wording::repeats(command.repeat_interval_minutes, command.repeat_count);
+    let outcome = policy.call(spec, arguments)?;
+    Ok(reply_about(
+        policy,
+        outcome,
+        &mention,
+        |title| wording::reminder_set(title, &when, repeats.as_deref()),
+        wording::unchanged,
+    ))
+}
+
+/// Undoes the last change. The reply reports that there is none, or that the tools do not support it.
+fn undo(policy: &mut OfflinePolicy<'_>) -> CommandReply {
+    let Some(spec) = policy.spec(ToolKind::Undo) else { return Ok(Some(wording::cannot_undo())) };
+    Ok(Some(match policy.call(spec, ToolArguments::new())? {
+        CallResult::Done(data) => {
+            let titles: Vec<_> =
+                data["tasks"].as_array().into_iter().flatten().map(|task| title_of(task, "")).collect();
+            wording::undone(data["undone"].as_str().unwrap_or_default(), &titles)
+        }
+        CallResult::Refused(NOT_FOUND, _) => wording::nothing_to_undo(),
+        CallResult::Refused(..) | CallResult::Held => wording::system_error().to_owned(),
+    }))
+}
+
+/// The reason why a lookup did not find exactly one task.
+enum NoSingleTask {
+    Several(Vec<TaskMention>),
+    /// The reply to the user.
+    Reply(String),
+}
+
+/// Returns the task that a lookup found. Fails with the tasks if it found several, else with the reply to the user.
+fn single_task(found: LookupResult) -> Result<TaskMention, NoSingleTask> {
+    match found {
+        LookupResult::One(mention) => Ok(mention),
+        LookupResult::Several(mentions) => Err(NoSingleTask::Several(mentions)),
+        LookupResult::Ambiguous(query, options) => {
+            let titles: Vec<_> = options.iter().map(|option| option.title.as_str()).collect();
+            Err(NoSingleTask::Reply(wording::ambiguous(&query, &titles)))
+        }
+        LookupResult::NoMatch(query) => Err(NoSingleTask::Reply(wording::not_found(&query))),
+        LookupResult::NotNamed => Err(NoSingleTask::Reply(wording::missing(MissingSlot::Target))),
+        LookupResult::Failed => Err(NoSingleTask::Reply(wording::system_error().to_owned())),
+    }
+}
+
+/// Returns the sentence about a call for a single task, or `None` if the call is held. `sentence` and `unchanged`
+/// format the title. Sets the task that "it" refers to.
+fn reply_about(
+    policy: &mut OfflinePolicy<'_>,
+    outcome: CallResult<'_>,
+    mention: &TaskMention,
+    sentence: impl Fn(&str) -> String,
+    unchanged: fn(&str) -> String,
+) -> Option<String> {
+    policy.last = Some(mention.clone());
+    match outcome {
+        CallResult::Done(data) => {
+            // After the completion of a recurring task, "it" refers to its next occurrence.
+            policy.last = TaskMention::from_task(&data["next_task"])
+                .or(TaskMention::from_task(task_of(data)))
+                .or(policy.last.take());
+            let title = title_of(data, &mention.title);
+            let text = if data["changed"] == false { unchanged(title) } else { sentence(title) };
+            Some(wording::with_due_again(text, data, policy.prompt.request.now.date()))
+        }
+        other => refused(other, &mention.title),
+    }
+}
+
+/// Returns the sentence about a refused call, or `None` if the call is held.
+fn refused(outcome: CallResult<'_>, name: &str) -> Option<String> {
+    match outcome {
+        CallResult::Held => None,
+        CallResult::Refused(NOT_FOUND, _) => Some(wording::not_found(name)),
+        CallResult::Refused(tools::answer::VALIDATION_ERROR, message) => Some(wording::refused(message)),
+        CallResult::Refused(..) | CallResult::Done(_) => Some(wording::system_error().to_owned()),
+    }
+}
+
+fn task_of(data: &Value) -> &Value {
+    data.get("task").unwrap_or(data)
+}
+
+fn title_of<'v>(data: &'v Value, fallback: &'v str) -> &'v str {
+    data["title"].as_str().or(data["task"]["title"].as_str()).unwrap_or(fallback)
+}
+
+/// Returns the argument that identifies a task.
+fn task_argument(spec: &ToolSpec, mention: &TaskMention) -> ToolArguments {
+    let id = mention.id.clone().unwrap_or_default();
+    ToolArguments::from_iter([(spec.task_id_argument().to_owned(), id)])
+}
+
+/// Returns the arguments for the slots of a command, except the title.
+fn attributes(command: &ParsedCommand, now: &Zoned) -> ToolArguments {
+    let mut arguments = ToolArguments::new();
+    let mut put = |name: &str, value: Option<Value>| arguments.extend(value.map(|value| (name.to_owned(), value)));
+    put("description", command.description.as_deref().map(Value::from));
+    put("due_date", command.when.map(|when| due_text(when, now).into()));
+    put("priority", command.priority.map(|priority| priority.as_str().into()));
+    put("recurrence", command.recurrence.as_deref().map(Value::from));
+    put("tags", Some(json!(command.tags)).filter(|_| !command.tags.is_empty()));
+    arguments
+}
+
+fn due_text(when: DayOrTime, now: &Zoned) -> String {
+    match when {
+        DayOrTime::Day(day) => day.to_string(),
+        DayOrTime::Time(time) => time_text(time, now),
+    }
+}
+
+/// Formats a local time. A local time that occurs twice (at the end of daylight saving time) means the one in the
+/// future.
+fn time_text(time: DateTime, now: &Zoned) -> String {
+    let ambiguous = now.time_zone().to_ambiguous_zoned(time);
+    let earlier = ambiguous.clone().earlier().ok();
+    let later = ambiguous.later().ok().filter(|later| later.datetime() == time && later > now);
+    match (earlier, later) {
+        (Some(earlier), Some(later)) if earlier <= *now => later.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+        _ => time.to_string(),
+    }
+}
+
+/// Returns the arguments for a filter.
+fn filters(spec: &ToolSpec, filter: &CommandFilter) -> ToolArguments {
+    let mut arguments = ToolArguments::new();
+    let mut put = |name: &str, value: Option<Value>| arguments.extend(value.map(|value| (name.to_owned(), value)));
+    put(
+        "status",
+        filter.status.map(|status| match status {
+            StatusFilter::Pending => "pending".into(),
+            StatusFilter::Completed => "completed".into(),
+            StatusFilter::All => "all".into(),
+        }),
+    );
+    put("priority", filter.priority.map(|priority| priority.as_str().into()));
+    put(
+        "due_date_filter",
+        filter.due.map(|due| match due {
+            DueFilter::Today => "today".into(),
+            DueFilter::Tomorrow => "tomorrow".into(),
+            DueFilter::ThisWeek => "this_week".into(),
+            DueFilter::Overdue => "overdue".into(),
+            DueFilter::Day(day) => day.to_string().into(),
+            DueFilter::Between(first, last) => DueFilter::format_range(first, last).into(),
+        }),
+    );
+    put("tags", Some(json!(filter.tags)).filter(|_| !filter.tags.is_empty()));
+    put("query", filter.text.as_deref().map(Value::from).filter(|_| spec.has_argument("query")));
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ambiguous_local_times_resolve_to_the_future() {
+        let formatted = |now: &str, time: &str| time_text(time.parse().unwrap(), &now.parse().unwrap());
+        // In New York, 1:00 follows half an hour after 1:30.
+        let first_pass = "2025-11-02T01:30:00-04:00[America/New_York]";
+        assert_eq!(formatted(first_pass, "2025-11-02T01:00:00"), "2025-11-02T01:00:00-05:00");
+        assert_eq!(formatted(first_pass, "2025-11-02T01:45:00"), "2025-11-02T01:45:00");
+        assert_eq!(
+            formatted("2025-11-01T12:00:00-04:00[America/New_York]", "2025-11-02T01:00:00"),
+            "2025-11-02T01:00:00"
+        );
+        // A local time that does not exist is passed on unchanged.
+        assert_eq!(
+            formatted("2026-03-08T01:30:00-05:00[America/New_York]", "2026-03-08T02:30:00"),
+            "2026-03-08T02:30:00"
+        );
+    }
+}

@@ -1,0 +1,202 @@
+//! Protects rmcp from a server: limits unsolicited messages and pending replies, drops notifications that rmcp does not
+//! need, and signals events to the owner of the connection.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::model::{JsonRpcMessage, ProgressToken, ServerNotification};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// The maximum number of unsent replies to requests of the server. A server that exceeds it does not read.
+const MAX_PENDING_REPLIES: usize = 64;
+/// The reason of a connection to a child that has exited.
+pub(super) const EXITED: &str = "exited";
+/// The reason of a connection that the server has closed.
+pub(super) const CONNECTION_CLOSED: &str = "closed the connection";
+
+/// The events of a connection, for its owner.
+#[derive(Default)]
+pub(super) struct ConnectionSignals {
+    lost: CancellationToken,
+    reason: OnceLock<String>,
+    /// The server has reported a change of its tools.
+    pub(super) tools_changed: Notify,
+    /// The server may be down and must be checked.
+    pub(super) check_needed: Notify,
+    /// The calls that wait for progress.
+    progress_waiters: Mutex<HashMap<ProgressToken, Arc<Notify>>>,
+}
+
+impl ConnectionSignals {
+    /// Ends the connection. Only the first reason is stored.
+    pub(super) fn close_with_reason(&self, reason: impl Into<String>) {
+        let _ = self.reason.set(reason.into());
+        self.lost.cancel();
+    }
+
+    /// Waits until the connection is lost.
+    pub(super) async fn lost(&self) {
+        self.lost.cancelled().await;
+    }
+
+    /// Returns the reason why the connection was lost.
+    pub(super) fn reason(&self) -> Option<&str> {
+        self.reason.get().map(String::as_str)
+    }
+
+    /// Subscribes to the progress of a request, until the subscription is dropped.
+    pub(super) fn progress(self: &Arc<Self>, token: ProgressToken) -> ProgressSubscription {
+        let notify = Arc::new(Notify::new());
+        self.progress_waiters().insert(token.clone(), notify.clone());
+        ProgressSubscription { signals: self.clone(), token, notify }
+    }
+
+    fn progress_waiters(&self) -> MutexGuard<'_, HashMap<ProgressToken, Arc<Notify>>> {
+        self.progress_waiters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Notifies a call of its progress.
+pub(super) struct ProgressSubscription {
+    signals: Arc<ConnectionSignals>,
+    token: ProgressToken,
+    pub(super) notify: Arc<Notify>,
+}
+
+impl Drop for ProgressSubscription {
+    fn drop(&mut self) {
+        self.signals.progress_waiters().remove(&self.token);
+    }
+}
+
+/// Limits the rate of unsolicited messages.
+pub(super) struct FloodLimiter {
+    window_start: Instant,
+    count: u32,
+}
+
+impl FloodLimiter {
+    const MAX_PER_SECOND: u32 = 5000;
+
+    pub(super) fn new() -> Self {
+        Self { window_start: Instant::now(), count: 0 }
+    }
+
+    /// Counts a message.
+    pub(super) fn record(&mut self) {
+        if self.window_start.elapsed() >= Duration::from_secs(1) {
+            *self = Self::new();
+        }
+        self.count += 1;
+    }
+
+    /// Waits for the end of the current second if it had too many messages. Cancel-safe.
+    pub(super) async fn throttle(&self) {
+        if self.count > Self::MAX_PER_SECOND {
+            tokio::time::sleep_until(self.window_start + Duration::from_secs(1)).await;
+        }
+    }
+}
+
+/// A transport that filters and limits the messages of a server.
+pub(super) struct GuardedTransport<T> {
+    inner: T,
+    signals: Arc<ConnectionSignals>,
+    flood: FloodLimiter,
+    /// One permit for each reply that may be unsent.
+    replies: Arc<Semaphore>,
+}
+
+impl<T> GuardedTransport<T> {
+    pub(super) fn new(inner: T, signals: Arc<ConnectionSignals>) -> Self {
+        Self { inner, signals, flood: FloodLimiter::new(), replies: Arc::new(Semaphore::new(MAX_PENDING_REPLIES)) }
+    }
+
+    /// Returns true if rmcp gets the message. Handles notifications of tools and progress, and drops all other
+    /// notifications that do not belong to a subscription. Counts unsolicited messages.
+    fn accepts(&mut self, message: &RxJsonRpcMessage<RoleClient>) -> bool {
+        match message {
+            JsonRpcMessage::Notification(notification) => match &notification.notification {
+                // These belong to a subscription.
+                ServerNotification::SubscriptionsAcknowledgedNotification(_)
+                | ServerNotification::CancelledNotification(_) => {
+                    self.flood.record();
+                    true
+                }
+                other => {
+                    self.flood.record();
+                    match other {
+                        ServerNotification::ToolListChangedNotification(_) => self.signals.tools_changed.notify_one(),
+                        ServerNotification::ProgressNotification(progress) => {
+                            if let Some(waiter) = self.signals.progress_waiters().get(&progress.params.progress_token) {
+                                waiter.notify_one();
+                            }
+                        }
+                        _ => {}
+                    }
+                    false
+                }
+            },
+            JsonRpcMessage::Request(_) => {
+                self.flood.record();
+                true
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => true,
+        }
+    }
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
+    type Error = T::Error;
+
+    /// Ends the connection if too many replies are unsent.
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let is_reply = matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
+        let permit = if is_reply { self.replies.clone().try_acquire_owned().ok() } else { None };
+        if is_reply && permit.is_none() {
+            self.signals.close_with_reason("sends requests without reading the replies");
+        }
+        let sent = self.inner.send(message);
+        async move {
+            let _permit = permit;
+            sent.await
+        }
+    }
+
+    /// Returns the next accepted message. Returns `None` if the connection is lost. A server that closes it counts as
+    /// lost.
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            let signals = self.signals.clone();
+            let message = tokio::select! {
+                biased;
+                () = signals.lost() => None,
+                message = async {
+                    self.flood.throttle().await;
+                    self.inner.receive().await
+                } => message,
+            };
+            match message {
+                Some(message) if self.accepts(&message) => return Some(message),
+                Some(_) => {}
+                None => {
+                    self.signals.close_with_reason(CONNECTION_CLOSED);
+                    return None;
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.inner.close().await
+    }
+}

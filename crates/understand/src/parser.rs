@@ -1,0 +1,63 @@
+//! The entry point of the engine and its settings.
+
+use jiff::Zoned;
+
+use crate::corrections;
+use crate::expression::{self, TimeExpression};
+use crate::parsed::ParsedUtterance;
+use crate::tokens::TokenizedText;
+use crate::utterance;
+
+/// The order of day and month in a numeric date such as 3/4. It has no effect on 25/12, where only one order is
+/// possible.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DateOrder {
+    #[default]
+    MonthFirst,
+    DayFirst,
+}
+
+/// Parses utterances with the settings of a user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UtteranceParser {
+    /// The order of day and month in numeric dates.
+    pub date_order: DateOrder,
+}
+
+impl UtteranceParser {
+    /// Returns the commands of an utterance in order, at least one. Applies corrections first ("at 5, no, 6"). Dates
+    /// are resolved in the time zone of `now`.
+    pub fn parse(self, text: &str, now: &Zoned) -> ParsedUtterance {
+        self.parse_with(text, now, false)
+    }
+
+    /// Returns the commands of an utterance and takes words of other domains for names of tasks.
+    ///
+    /// Used by callers that can look up tasks: "delete email Bob" then deletes a task called "email Bob".
+    pub fn parse_assuming_tasks(self, text: &str, now: &Zoned) -> ParsedUtterance {
+        self.parse_with(text, now, true)
+    }
+
+    /// Applies corrections and parses the result. `assume_tasks` takes words of other domains for names of tasks.
+    fn parse_with(self, text: &str, now: &Zoned, assume_tasks: bool) -> ParsedUtterance {
+        let mut words = self.tokenize(text);
+        let corrected = corrections::apply(&words);
+        if let Some(corrected) = &corrected {
+            words = self.tokenize(corrected);
+        }
+        words.assume_tasks = assume_tasks;
+        utterance::parse(&words, now)
+    }
+
+    /// Returns the dates, times and repetitions of a text in order. They never overlap. Corrections are not applied, so
+    /// that positions refer to `text`.
+    pub fn find_expressions(self, text: &str, now: &Zoned) -> Vec<TimeExpression> {
+        expression::find_expressions(&self.tokenize(text), now)
+    }
+
+    fn tokenize(self, text: &str) -> TokenizedText<'_> {
+        let mut words = TokenizedText::new(text);
+        words.date_order = self.date_order;
+        words
+    }
+}
