@@ -19,9 +19,10 @@ pub(crate) enum ConfirmationReply {
     NotConfirmed,
 }
 
-/// Returns the effect of `message` on the held calls of the conversation. If held calls are known, only their exact
-/// phrase releases them. Otherwise the last message counts, if the assistant wrote it and `message` is the phrase that
-/// it asked for. The task to delete is identified by its title only if the conversation is not in the store.
+/// Returns the effect of `message` on the held calls of the conversation. If held calls are known, only their phrase
+/// releases them. Otherwise, if the last message is from the assistant and `message` is the phrase that it asked for,
+/// returns the title of the task to delete, or [`ConfirmationReply::UnknownCalls`] if the conversation is in the store
+/// or the question was not about single deletions. Case, quotes, commas and end punctuation are ignored.
 pub(crate) fn read_confirmation(context: &AgentContext, message: &str) -> ConfirmationReply {
     if let Some(held) = &context.pending {
         return match held.is_confirmed_by(message) {

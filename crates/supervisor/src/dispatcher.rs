@@ -147,7 +147,9 @@ impl Supervisor {
 
     /// Inserts the execution and claims executions of its agent that can start now. Returns the claimed ones: the new
     /// one if the queue is empty and a slot is free, otherwise the first of the queue. Claims nothing for a message of
-    /// a session. Fails with [`store::Error::QueueFull`] if the queue is full.
+    /// a session, or if this node may not start executions of the agent. Fails with [`store::Error::QueueFull`] if the
+    /// queue is full. If the execution continues an A2A task, fails with [`store::Error::NotFound`] if the task does
+    /// not exist, and with [`store::Error::AlreadyEnded`] or [`store::Error::NotEnded`] if it has not requested input.
     pub(crate) async fn submit_and_claim(
         &self,
         tx: &mut Transaction,

@@ -327,7 +327,8 @@ impl StreamBuffer {
         std::mem::replace(&mut self.redacting, redactor.stream()).finish()
     }
 
-    /// Starts the tail because the head is full. Returns the rest of the head.
+    /// Ends the head at the bytes received so far and starts an empty tail. Returns the rest of the head, which the
+    /// redactor has held back.
     fn begin_tail(&mut self, redactor: &Redactor) -> String {
         let start = self.received;
         let limit = self.limit - self.head_limit;

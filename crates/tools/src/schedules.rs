@@ -183,8 +183,9 @@ async fn all_schedules(call: &BuiltInCall<'_>, conn: &mut Conn) -> Result<Vec<Sc
     Ok(store::schedules::list(conn, OwnerScope::AllUsers, &filter, None, MAX_SCHEDULES, now).await?.rows)
 }
 
-/// Finds a schedule by its id, its name or a unique part of its name, ignoring case. An exact match has priority. Fails
-/// if no schedule or several schedules match.
+/// Finds a schedule of any user by its id, its name or a unique part of its name, ignoring case. An exact match has
+/// priority. Searches only [`MAX_SCHEDULES`] schedules. Fails if no schedule or several schedules match, if there is no
+/// scheduler, or if the user is not an administrator.
 async fn find(call: &BuiltInCall<'_>, conn: &mut Conn, name: &str) -> Result<Schedule, Error> {
     let query = name.trim().to_lowercase();
     let known = all_schedules(call, conn).await?;

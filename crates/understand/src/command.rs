@@ -129,8 +129,9 @@ fn unknown_command(clause: &mut Clause) -> ParsedCommand {
 }
 
 /// Parses the target in `body..end` of a command that completes or deletes. A pronoun takes its name from the remark
-/// before the verb, if the remark names a task. Sets the missing slot if there is no target, or if the filter for all
-/// tasks is unsupported.
+/// before the verb, if the remark names a task. For a completion, a past tense before `body` becomes part of the name:
+/// "I already called mom" completes "call mom". If there is no target, or if the filter for all tasks is unsupported,
+/// sets the missing slot and limits the confidence to 0.8.
 fn parse_complete_or_delete(
     clause: &mut Clause,
     intent: Intent,

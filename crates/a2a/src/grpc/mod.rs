@@ -97,8 +97,8 @@ fn is_grpc(headers: &HeaderMap) -> bool {
 }
 
 impl<H: AgentHandler> GrpcService<H> {
-    /// Receives the request and lets tonic serve it. Fails if the method is unknown, or the request is too large, late
-    /// or incomplete.
+    /// Receives the request and lets tonic serve it. Fails if the method is unknown, the request is too large, late or
+    /// incomplete, or the memory limit for all requests is reached. Later errors are part of the response.
     async fn respond(
         self,
         version: Version,

@@ -175,9 +175,9 @@ pub async fn find(conn: &mut Conn, task_id: Uuid, id: &str, created_at: Timestam
     conn.first(select).await?.as_ref().map(read).transpose()
 }
 
-/// Returns up to `limit` configurations of all users that may need a notification, after `after`, ordered by task. None
-/// has a delivery in progress. The last delivery was given up, the task was deleted or has ended, or the client does
-/// not know that it is working.
+/// Returns up to `limit` configurations of all users that may need a notification, after `after`, ordered by task and
+/// id. None has a delivery in progress, and none is idle or given up (see [`mark_idle`] and [`give_up`]). The last
+/// delivery has failed for good, the task was deleted or has ended, or it has started and the client does not know it.
 pub async fn due_pushes(conn: &mut Conn, after: Option<&DuePush>, limit: i64) -> Result<Vec<DuePush>> {
     let mut select = Statement::default();
     select.push(

@@ -139,8 +139,8 @@ fn parse_numeric(scan: &DateScan, i: usize, lead_start: usize) -> DayMatch {
     Some((Day::Fixed(date?), i + 1))
 }
 
-/// Parses "2027-03-15T14:30". A time with an offset is converted to the zone of the user. A time without one is in the
-/// zone of the user.
+/// Parses "2027-03-15T14:30" at `i`. Returns the time in the zone of the user and the position after it. A time with an
+/// offset is converted to that zone, a time without one is in it. Returns `None` if there is no valid time with minutes.
 fn parse_iso(scan: &DateScan, i: usize) -> Option<(DateTime, usize)> {
     let word = scan.at(i);
     if word.len() < 15 || !word.is_char_boundary(10) || !word.get(10..)?.starts_with('t') {

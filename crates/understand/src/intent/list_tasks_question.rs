@@ -24,7 +24,7 @@ pub(super) fn recognise(clause: &Clause, i: usize) -> Guess {
 }
 
 /// Matches questions by tag: "what's in the home category", "stuff with the label music", "tag: admin". Requires a word
-/// or mark for a tag and the name of one.
+/// or mark for a tag and the name of one, except after "tag:" at `i`. Any words may follow the name.
 fn asks_for_tag(clause: &Clause, i: usize) -> Option<f64> {
     clause.phrase(i, lexicon::list_tasks::TAGGED_ASKS).filter(|_| clause.has(lexicon::tags::SIGNS))?;
     let tag = |k: usize| {

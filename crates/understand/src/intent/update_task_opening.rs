@@ -37,8 +37,9 @@ pub(super) fn recognise_filing(clause: &Clause, i: usize) -> Guess {
     (verb && super::is_activity(clause, i + 1)).then_some((CommandAction::Create(CreatePhrasing::Rest, i + 1), 0.86))
 }
 
-/// Recognises "deprioritize …", "untag …", "call it …", "… is due saturday", "the report is urgent", "the second as
-/// high priority". Returns `None` for questions with "what" and similar words.
+/// Recognises "deprioritize …", "untag …", "call it …" without a date, "… is due saturday", "the report is urgent", "the
+/// second as high priority". "is due" does not match in questions. "is urgent" does not match after "what" and similar
+/// words, "it" or "this", and in other domains and plans.
 pub(super) fn recognise_statement(clause: &Clause, i: usize) -> Guess {
     let end = clause.end;
     if matches!(clause.at(i), "deprioritize" | "deprioritise") {

@@ -152,7 +152,8 @@ fn recognise_to_date(clause: &Clause, i: usize) -> Guess {
 }
 
 /// Recognises "the vet is now on Friday", "the interview has been moved to …", "the laundry can wait until Sunday".
-/// Returns `None` for commands, questions except with "can" and "could", and other domains.
+/// Returns `None` for commands, questions except with "can" and "could", other domains, plans without a definite
+/// subject, and first words that name no task: "I", "they", "it's", "there", "tomorrow".
 fn recognise_stated(clause: &Clause, i: usize) -> Guess {
     if lexicon::update_task::NOT_STATEMENTS.contains(clause.at(i))
         || clause.is_question && !matches!(clause.words.before(i), "could" | "can")

@@ -67,8 +67,8 @@ pub(super) fn parse_removal(clause: &mut Clause, range: Range<usize>, command: &
     lead + clause.phrase(lead, lexicon::grammar::FROM_TASK).unwrap_or(1)..range.end
 }
 
-/// Returns the tag names in a range: "work and home", "#work", "the tags 'a' and 'b'". Skips marks and filler words.
-/// Empty if there are none.
+/// Returns the tag names in a range: "work and home", "#work", "the tags 'a' and 'b'". Every word is a name, except for
+/// filler words. Only a quoted name can have several words. Skips marks. Empty if there are none.
 pub(super) fn tag_names(clause: &Clause, range: Range<usize>) -> Vec<String> {
     let of =
         |i: usize| if clause.words.is_quoted(i) { clause.words.quoted_text(i) } else { clause.words.text(i..i + 1) };

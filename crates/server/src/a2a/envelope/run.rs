@@ -143,8 +143,8 @@ fn event_json(event: FollowEvent) -> Value {
     }
 }
 
-/// Converts an error of a submission. Field names start with `params.`. A missing, disabled or forbidden agent is
-/// reported as an unsupported operation.
+/// Converts an error of a submission. Field names start with `params.`. A missing, disabled or forbidden agent, and a
+/// request that this node cannot accept because it runs no agents, are reported as an unsupported operation.
 fn from_submit_error(error: SubmitError) -> Error {
     match error {
         SubmitError::AgentNotFound
