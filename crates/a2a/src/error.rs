@@ -61,7 +61,7 @@ pub enum GrpcCode {
 }
 
 impl GrpcCode {
-    /// Returns the name of the code, such as `NOT_FOUND`.
+    /// Returns the name of the code in upper case, such as `NOT_FOUND`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::InvalidArgument => "INVALID_ARGUMENT",
@@ -77,7 +77,8 @@ impl GrpcCode {
 }
 
 impl ErrorKind {
-    /// Returns the codes of the kind. `NotFound` shares its JSON-RPC code with `TaskNotFound`.
+    /// Returns the codes of the kind. `NotFound` shares its JSON-RPC code with `TaskNotFound`. All other JSON-RPC codes
+    /// and all reasons are unique.
     fn codes(self) -> ErrorCodes {
         use GrpcCode::{FailedPrecondition, Internal, InvalidArgument, NotFound, Unimplemented};
         match self {
@@ -124,7 +125,8 @@ impl ErrorKind {
         self.codes().3
     }
 
-    /// Returns the name of the error in the SDKs of 0.3. The message of a gRPC status starts with it.
+    /// Returns the name of the error in the SDKs of 0.3. The message of a gRPC status starts with it. `NotFound` shares
+    /// it with `TaskNotFound`, and `Busy` with `Internal`.
     pub fn v03_name(self) -> &'static str {
         match self {
             Self::TaskNotFound | Self::NotFound => "TaskNotFoundError",
@@ -174,7 +176,8 @@ impl ErrorKind {
         Self::ALL.into_iter().find(|kind| kind.json_rpc_code() == code)
     }
 
-    /// Returns the kind to report in this version. Kinds that 0.3 does not define become the closest one that it defines.
+    /// Returns the kind to report in this version. In 0.3 a required extension and an unsupported version become
+    /// `UnsupportedOperation`. All other kinds are unchanged.
     pub fn for_version(self, version: Version) -> Self {
         match (version, self) {
             (Version::V03, Self::ExtensionSupportRequired | Self::VersionNotSupported) => Self::UnsupportedOperation,
@@ -205,8 +208,9 @@ impl Error {
         error
     }
 
-    /// Returns the same error with every field name prefixed by `field`. An empty field name becomes `field` itself.
-    /// The message becomes that of the last violation. An error without violations is unchanged.
+    /// Returns the same error with every field name prefixed by `field` and a dot. A name that starts with `[` gets no
+    /// dot. An empty field name becomes `field` itself. The message becomes that of the last violation. An error
+    /// without violations is unchanged.
     pub fn nested_in(mut self, field: &str) -> Self {
         for (name, message) in &mut self.violations {
             let is_joined = name.is_empty() || name.starts_with('[');

@@ -11,8 +11,8 @@ const MAX_EXTENSIONS: usize = 50;
 const HEADER_NAMES: [HeaderName; 2] =
     [HeaderName::from_static("a2a-extensions"), HeaderName::from_static("x-a2a-extensions")];
 
-/// Returns the URIs of the requested extensions without duplicates, at most 50. Several headers and comma-separated
-/// lists are read. Values that are not text are ignored.
+/// Returns the URIs of the requested extensions without duplicates, in order, at most 50. Reads the headers of both
+/// versions, several headers and comma-separated lists. Values that are not text are ignored.
 pub fn requested(headers: &HeaderMap) -> Vec<String> {
     let mut requested = Vec::new();
     for name in &HEADER_NAMES {

@@ -1,6 +1,7 @@
 //! The Agent2Agent protocol, versions 0.3 and 1.x, over JSON-RPC, HTTP+JSON and gRPC.
 //!
-//! The server side serves any number of agents at one address. The [`client`] calls agents in every version and binding.
+//! The server side serves any number of agents at one address. The [`client`] calls agents in every version and
+//! binding.
 //!
 //! A binding decodes a request into an [`OperationRequest`], passes it to the [`AgentHandler`], and encodes the
 //! [`OperationResponse`]. Internally only version 1.x exists, in the types of the official crate. Pure conversions

@@ -7,8 +7,14 @@ use crate::{Error, OperationRequest};
 pub const MAX_PAGE_SIZE: i32 = 100;
 
 impl OperationRequest {
-    /// Checks that all required fields are present and in range. Fails with an error that names the first invalid
-    /// field. The id of a configuration to get may be empty, and the page size of configurations is not checked.
+    /// Checks that all required fields are present and in range. Fails with `InvalidParams` and the first invalid
+    /// field:
+    ///
+    /// - Messages: the message id, a role and at least one part. A push configuration needs a URL.
+    /// - Tasks: the id. Push configurations: the task id, a URL to create one, and an id to delete one.
+    /// - A history length must not be negative. The page size of tasks must be between 1 and 100.
+    ///
+    /// The id of a configuration to get may be empty, and the page size of configurations is not checked.
     pub fn validate(&self) -> Result<(), Error> {
         match self {
             Self::Send(request) | Self::Stream(request) => {
@@ -39,7 +45,7 @@ impl OperationRequest {
     }
 }
 
-/// Fails if the message id is empty, the role is unspecified, or there are no parts.
+/// Fails with `InvalidParams` if the message id is empty, the role is unspecified, or there are no parts.
 fn validate_message(message: &Message) -> Result<(), Error> {
     require("messageId", &message.message_id)?;
     if message.role == Role::Unspecified {

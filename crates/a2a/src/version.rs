@@ -23,10 +23,9 @@ impl Version {
         }
     }
 
-    /// Returns the version that the header or, if that is missing or empty, the query names. The default is 0.3, which
-    /// has no such header.
-    ///
-    /// Fails if the version is not supported.
+    /// Returns the version that the header names or, if that is missing or empty, the query parameter. Both names are
+    /// `A2A-Version`, in any case. The default is 0.3, which has no such header. Fails with `VersionNotSupported` if
+    /// the version is not supported or the header is not text.
     pub fn from_request(headers: &HeaderMap, query: Option<&str>) -> Result<Self, Error> {
         let header = headers.get(VERSION_HEADER).map(|value| value.to_str().unwrap_or("?").trim());
         let in_query = || {
@@ -37,9 +36,7 @@ impl Version {
     }
 
     /// Parses a version such as `1.0` or `1.0.1`. Only 1.0 and 0.3 are supported, with any patch number. An empty text
-    /// is 0.3.
-    ///
-    /// Fails if the version is not supported.
+    /// is 0.3. Fails with `VersionNotSupported` for any other text, which is cut to 20 characters in the message.
     pub fn parse(version: &str) -> Result<Self, Error> {
         let mut numbers = version.split('.');
         let fits = |patch: Option<&str>| patch.is_none_or(|patch| patch.parse::<u32>().is_ok());

@@ -86,8 +86,9 @@ impl EventStream {
         Self { body, decoder: sse::SseDecoder::new(EVENT_LIMIT), idle_timeout }
     }
 
-    /// Returns the next event with data, or none at the end of the stream. Cancel safe: no event is lost. Fails if the
-    /// connection breaks or is idle for too long.
+    /// Returns the next event with data, or none at the end of the stream. Events without data are skipped. Cancel
+    /// safe: no event is lost. Fails if the connection breaks, if no data arrives for `idle_timeout`, or if an event
+    /// exceeds [`EVENT_LIMIT`].
     pub(crate) async fn next(&mut self) -> anyhow::Result<Option<ServerEvent>> {
         loop {
             while self.decoder.advance()? {
@@ -148,8 +149,10 @@ pub(crate) fn with_query(path: &str, parameters: &impl Serialize) -> anyhow::Res
 
 impl Client {
     /// Connects to the server, or opens the data directory if none runs. In this process, requests have no timeout and
-    /// no model is called. Fails if `--server` is not a URL, if the configuration is invalid, or if the data directory
-    /// cannot be used. Sends no request to the server.
+    /// no model is called. Sends no request to the server.
+    ///
+    /// Fails if `--server` is not a URL, if the data directory or the database cannot be used, or, without a server, if
+    /// the configuration is invalid.
     pub(crate) async fn connect(global: &GlobalOptions) -> anyhow::Result<Self> {
         let transport = match find_target(global).await? {
             ConnectionTarget::Server { client, base } => ClientTransport::Http { client, base },
@@ -164,8 +167,9 @@ impl Client {
     }
 
     /// Like [`Client::connect`], for messages to the assistant. Without a server, this process calls models and MCP
-    /// servers, and waits up to [`MCP_START_TIMEOUT`] for the MCP servers to start. They are started once and kept in
-    /// `services`; the caller stops them.
+    /// servers, and the configured request timeout applies. Waits up to [`MCP_START_TIMEOUT`] for the MCP servers, and
+    /// continues without those that are not ready. They are started once and kept in `services`; the caller stops them,
+    /// also after a failure. Also fails if a model cannot be set up.
     pub(crate) async fn connect_with_models(
         global: &GlobalOptions,
         services: &mut Option<ExternalServices>,
@@ -248,8 +252,8 @@ impl Client {
         }
     }
 
-    /// Writes a response of any size to `out` and returns its length in bytes. Fails if the response is not a success
-    /// or is cut off; `out` may then contain a part of it.
+    /// Writes the response to a `GET`, of any size, to `out` and returns its length in bytes. Fails if the response is
+    /// not a success or is cut off, or if `out` cannot be written; `out` may then contain a part of it.
     pub(crate) async fn download(&self, path: &str, out: &mut (impl AsyncWrite + Unpin)) -> anyhow::Result<u64> {
         let mut answer = self.exchange(Method::GET, path, None).await?;
         let mut written = 0;
@@ -263,14 +267,18 @@ impl Client {
         Ok(written)
     }
 
-    /// Returns the body of the response. Fails with an [`ExitError`] if it is not a success; `--json` prints its body too.
+    /// Returns the body of the response. Fails with an [`ExitError`] if it is not a success; `--json` prints its body
+    /// too.
     async fn exchange(&self, method: Method, path: &str, body: Option<Body>) -> anyhow::Result<Body> {
         self.exchange_as(Request::builder().method(method), path, body).await
     }
 
-    /// Completes `request` with the token and the body, sends it and returns the body of the response. Fails with an
-    /// [`ExitError`] if the server cannot be reached or the response is not a success; `--json` prints the body of the
-    /// error too.
+    /// Completes `request` with the token and the body, sends it and returns the body of a 2xx response. Every body is
+    /// sent as `application/json`.
+    ///
+    /// Fails with [`ExitStatus::Unreachable`] if the server cannot be reached. Fails with the code of
+    /// [`ExitStatus::from_problem`] for any other status. The message is the detail of the problem, else the status.
+    /// With `--json`, the body of the error is also printed to standard output.
     async fn exchange_as(&self, mut request: Builder, path: &str, body: Option<Body>) -> anyhow::Result<Body> {
         if let Some(token) = &self.token {
             request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
@@ -327,9 +335,11 @@ pub(crate) enum ConnectionTarget {
     DataDir(DataDirLock),
 }
 
-/// Returns the server of `--server`, else the server that uses the data directory, else the data directory. Reads no
-/// configuration: a client does not need the secrets of the server. Fails if the data directory is in use by another
-/// command.
+/// Returns the server of `--server`, else the server that uses the data directory, else the locked data directory.
+/// Reads no configuration: a client does not need the secrets of the server. Connects to no server.
+///
+/// Fails if `--server` is not a URL, if another command holds the data directory for too long, or if the data directory
+/// cannot be locked.
 pub(crate) async fn find_target(global: &GlobalOptions) -> anyhow::Result<ConnectionTarget> {
     if let Some(url) = &global.server {
         return server_target(url);
@@ -341,7 +351,8 @@ pub(crate) async fn find_target(global: &GlobalOptions) -> anyhow::Result<Connec
     }
 }
 
-/// Returns a server at this URL, without a trailing slash. Fails if the URL is not HTTP or HTTPS. Does not connect.
+/// Returns a server at this URL, without trailing slashes. Its client has a timeout for connections only. Fails with a
+/// usage error if the URL does not start with `http://` or `https://`. Does not connect.
 fn server_target(url: &str) -> anyhow::Result<ConnectionTarget> {
     let base = url.trim_end_matches('/').to_owned();
     if !base.starts_with("http://") && !base.starts_with("https://") {
@@ -351,7 +362,8 @@ fn server_target(url: &str) -> anyhow::Result<ConnectionTarget> {
     Ok(ConnectionTarget::Server { client: http_client(&base).connect_timeout(CONNECT_TIMEOUT).build()?, base })
 }
 
-/// Returns a client builder for this URL. Requests to this machine bypass proxies, which must not see the token.
+/// Returns a client builder for this URL. If the host is `localhost` or a loopback address, requests bypass proxies,
+/// which must not see the token. A text that is not a URL does not fail here.
 pub(crate) fn http_client(url: &str) -> reqwest::ClientBuilder {
     let builder = reqwest::Client::builder();
     let is_local = reqwest::Url::parse(url).is_ok_and(|url| match url.host_str() {
@@ -362,8 +374,9 @@ pub(crate) fn http_client(url: &str) -> reqwest::ClientBuilder {
     if is_local { builder.no_proxy() } else { builder }
 }
 
-/// Returns the settings for requests in this process, without a rate limit and an import limit. A process that can read
-/// the data directory acts as the local user, or as the user of its token.
+/// Returns the settings for requests in this process: without a rate limit, an import limit and the check of the
+/// `Host`. Authentication is off without a token: a process that can read the data directory acts as the local user.
+/// With a token, it acts as the user of that token.
 fn local_settings(config: &Config, global: &GlobalOptions) -> server::ServerSettings {
     let mut settings = config.server.clone();
     settings.loopback_only = false;

@@ -21,9 +21,12 @@ pub(crate) enum ExitStatus {
 }
 
 impl ExitStatus {
-    /// Returns the exit code for an HTTP status and the type of the problem in its body. The type counts only for 409
-    /// and 429: it separates `Busy`, which can be retried, from `Refused`. A status without its own code is `Usage` if
-    /// it is 4xx, otherwise `Failed`.
+    /// Returns the exit code for an HTTP status and the type of the problem in its body.
+    ///
+    /// - 401 and 403 are `NotAuthorised`, 404 is `NotFound`, 413 is `Refused`, 504 is `Timeout`.
+    /// - 429 is `Busy` for the type `busy`, otherwise `Refused`.
+    /// - 409 is `Refused` for `configured`, `built-in`, `disabled`, `taken`, `state` and `not-kept`, otherwise `Busy`.
+    /// - Every other 4xx is `Usage`, and everything else is `Failed`.
     pub(crate) fn from_problem(status: u16, kind: &str) -> Self {
         match (status, kind) {
             (401 | 403, _) => Self::NotAuthorised,
@@ -67,8 +70,9 @@ impl fmt::Display for ExitError {
 
 impl std::error::Error for ExitError {}
 
-/// Returns the exit code for the error of a command: the code of an [`ExitError`], else the code for a known store
-/// error, else `Failed`.
+/// Returns the exit code for the error of a command: the code of an [`ExitError`], else the code for a store error,
+/// else `Failed`. Of the store errors, `InUse` is `Busy`, `InvalidUrl` is `Usage`, `Unavailable` is `Unreachable`,
+/// `NotFound` is `NotFound`, and every other one is `Failed`.
 pub(crate) fn exit_status(error: &anyhow::Error) -> ExitStatus {
     if let Some(exit) = error.downcast_ref::<ExitError>() {
         return exit.code;

@@ -37,8 +37,10 @@ impl LogHandle {
     }
 }
 
-/// Starts logging, and traces if `traces` is given. Returns the handle of the log level. If logging was started before,
-/// nothing changes and the handle has no effect.
+/// Starts logging in the configured format and level, and traces if `traces` is given. The format `auto` is text if
+/// standard error is a terminal, else JSON. Traces contain spans from the level INFO, of dependencies from WARN.
+///
+/// Returns the handle of the log level. If logging was started before, nothing changes and the handle has no effect.
 pub(crate) fn start(config: &Config, traces: Option<&telemetry::TraceExporter>) -> LogHandle {
     let text = match config.settings.log.format {
         LogFormat::Auto => std::io::stderr().is_terminal(),
@@ -82,6 +84,7 @@ struct LogLayer {
 }
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogLayer {
+    /// Stores the request, user and conversation ids among the fields of a new span.
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         if let Some(span) = context.span(id) {
             let mut request = RequestContext::default();
@@ -90,6 +93,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogLayer {
         }
     }
 
+    /// Updates the stored ids of a span with values that are recorded later.
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
         if let Some(span) = context.span(id)
             && let Some(request) = span.extensions_mut().get_mut::<RequestContext>()
@@ -98,7 +102,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogLayer {
         }
     }
 
-    /// Writes the event. Each id is taken from the innermost span that has it. Failures to write are ignored.
+    /// Writes the event as one redacted line. Each id is taken from the innermost span that has it. Failures to write
+    /// are ignored.
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         let mut fields = LogFields { text: self.text, ..LogFields::default() };
         event.record(&mut fields);
@@ -116,7 +121,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogLayer {
     }
 }
 
-/// Returns the name of a level in S0.
+/// Returns the name of a level in S0. WARN is `WARNING`, and TRACE is `DEBUG` like DEBUG.
 fn level_name(level: Level) -> &'static str {
     match level {
         Level::ERROR => "ERROR",
@@ -178,8 +183,8 @@ struct LogFields {
 }
 
 impl LogFields {
-    /// Returns the entry as one line of JSON. The event is `message` if the entry has none; absent ids and durations
-    /// are left out.
+    /// Returns the entry as one line of JSON with a line break, not redacted yet. The event is `message` if the entry
+    /// has none. Absent ids and durations are left out. `details` is always present and contains all other fields.
     fn json(&self, now: Timestamp, level: &str, request: &RequestContext) -> String {
         let mut line = Vec::with_capacity(self.details.len() + 320);
         // Writing to memory cannot fail.
@@ -196,7 +201,8 @@ impl LogFields {
         String::from_utf8(line).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }
 
-    /// Returns the entry as one line of text. Control characters are replaced.
+    /// Returns the entry as one line of text with a line break, not redacted yet: time, level, event, message, details
+    /// and `[request id]`. The duration, the user and the conversation are left out. Control characters become U+FFFD.
     fn line(&self, now: Timestamp, level: &str, request: &RequestContext) -> String {
         let mut line = format!("{now:.3} {level:7}");
         for part in [&self.event, &self.message].into_iter().flatten() {
@@ -224,8 +230,8 @@ impl LogFields {
         }
     }
 
-    /// Stores `event`, and `message` in plain text, separately, and appends every other field to the details. A `.json`
-    /// field with valid JSON on one line is embedded; otherwise it is a string.
+    /// Stores `event`, and `message` in plain text, separately, and appends every other field to the details. The name
+    /// of a `.json` field loses this ending. Valid JSON on one line is embedded; otherwise the value is a string.
     fn put_text(&mut self, field: &Field, text: &str) {
         match (field.name(), field.name().strip_suffix(".json")) {
             ("event", _) => self.event = Some(text.to_owned()),

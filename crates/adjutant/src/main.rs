@@ -21,7 +21,10 @@ use commands::serve::NodeRole;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Runs one command and prints its error. Exits with the code for that error.
+/// Runs one command and prints its error. Exits with the code for that error. Clap exits itself for `--help`,
+/// `--version` and an invalid command line. Started as a guardian, the process only does the work of the guardian.
+///
+/// Files that the process creates are readable by their owner only. Installs the TLS provider of the process.
 fn main() -> ExitCode {
     // Must come first: this executable is also the guardian process of its agents.
     if let Some(code) = supervisor::guardian::intercept() {
@@ -43,7 +46,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the command. Commands that handle signals or block start their own runtime.
+/// Runs the command. Commands that handle signals or block start their own runtime; the other ones run in
+/// [`wire::command_runtime`]. Fails if the command fails.
 fn run(cli: Cli) -> anyhow::Result<()> {
     let Cli { global, command } = cli;
     match command {

@@ -48,7 +48,8 @@ pub(crate) fn progress(text: &str) {
     let _ = if dim { writeln!(io::stderr(), "\x1b[2m· {text}\x1b[0m") } else { writeln!(io::stderr(), "· {text}") };
 }
 
-/// Prints an error to standard error.
+/// Prints `error:` and the message to standard error. `error:` is red on a terminal, unless `NO_COLOR` is set. Failures
+/// to write are ignored.
 pub(crate) fn print_error(message: &str) {
     let red = io::stderr().is_terminal() && use_colours();
     let _ = if red {
@@ -58,8 +59,9 @@ pub(crate) fn print_error(message: &str) {
     };
 }
 
-/// Prints aligned columns with a heading on a terminal. Otherwise prints tab-separated values without a heading, and
-/// nothing without rows.
+/// Prints aligned columns with a heading on a terminal, also without rows. Otherwise prints tab-separated values
+/// without a heading, and nothing without rows. Ends the process successfully if the reader has closed the pipe. Fails
+/// if standard output cannot be written.
 pub(crate) fn print_table(heading: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
     if !io::stdout().is_terminal() {
         let lines: Vec<_> = rows.iter().map(|row| row.join("\t")).collect();
@@ -81,8 +83,9 @@ fn use_colours() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Asks `question` on a terminal, unless `yes` is set. Fails with [`ExitStatus::ConfirmationNeeded`] for any reply but
-/// "y" or "yes", and without asking if standard input is not a terminal.
+/// Asks `question` on standard error and reads one line, unless `yes` is set. Fails with
+/// [`ExitStatus::ConfirmationNeeded`] for any reply but "y" or "yes" in any case, and without asking if standard input
+/// is not a terminal. Also fails if the terminal cannot be read or written.
 pub(crate) fn confirm(question: &str, yes: bool) -> anyhow::Result<()> {
     if yes {
         return Ok(());

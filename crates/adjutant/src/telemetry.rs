@@ -16,8 +16,8 @@ pub(crate) struct TraceExporter {
 }
 
 impl TraceExporter {
-    /// Starts the exporter. Returns none if no endpoint is configured. Must run inside the runtime that sends the spans.
-    /// Fails if the endpoint is not valid.
+    /// Starts the exporter. Returns none if no endpoint is configured. Must run inside the runtime that sends the
+    /// spans. Fails if the endpoint is not valid.
     pub(crate) fn start(config: &Config) -> anyhow::Result<Option<Self>> {
         let Some(WebOrigin(endpoint)) = &config.settings.telemetry.otlp_endpoint else { return Ok(None) };
         let exporter = SpanExporter::builder().with_tonic().with_endpoint(endpoint).build()?;

@@ -23,8 +23,8 @@ use crate::exit::ExitStatus;
 /// The time to wait for another short command.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Returns a runtime for short commands. Its thread ends the process on Ctrl-C, also while the command waits for a
-/// confirmation at the keyboard.
+/// Returns a runtime for short commands. On Ctrl-C it ends the process with [`ExitStatus::Interrupted`], also while the
+/// command waits for a confirmation at the keyboard. Fails if the runtime cannot start.
 pub(crate) fn command_runtime() -> anyhow::Result<Runtime> {
     let runtime = single_thread_runtime()?;
     runtime.spawn(async {
@@ -41,7 +41,8 @@ pub(crate) fn single_thread_runtime() -> anyhow::Result<Runtime> {
 }
 
 /// Locks the data directory. Waits up to [`LOCK_TIMEOUT`] for a process without a published address, such as a short
-/// command. Fails at once if a server with an address holds the lock, and after the wait if the process still holds it.
+/// command. Fails with `InUse` after the wait, or at once if a server with an address holds the lock. Fails at once if
+/// the directory cannot be locked for another reason.
 pub(crate) async fn lock_data_dir(dir: &Path) -> store::Result<DataDirLock> {
     let deadline = Instant::now() + LOCK_TIMEOUT;
     loop {
@@ -59,9 +60,9 @@ pub(crate) fn server_runtime() -> anyhow::Result<Runtime> {
     Builder::new_multi_thread().enable_all().build().context("failed to start the runtime")
 }
 
-/// Builds the application on the configured database and loads agents, channels and revoked tokens. The caller must
-/// hold the lock of the data directory. Agents do not run before the supervisor is started. Fails if the database
-/// cannot be opened or read.
+/// Builds the application on the configured database and loads agents, channels and revoked tokens. Schedules are not
+/// loaded. The caller must hold the lock of the data directory. Agents do not run before the supervisor is started.
+/// Fails if the database cannot be opened or read.
 pub(crate) async fn build_app(
     config: &Config,
     settings: server::ServerSettings,

@@ -1,4 +1,5 @@
-//! `/api/agents`.
+//! The types of `/api/agents`: agents, their load, and the parameters of requests. Operators see the whole
+//! configuration of an agent, other users a summary.
 
 use jiff::Timestamp;
 use model::agent::{self, AccessType, AgentMode, InputPattern, OutputPattern, Seconds};
@@ -89,6 +90,8 @@ impl Agent {
 
 /// Not derived, because a flattened struct cannot have maps with numeric keys.
 impl<'de> Deserialize<'de> for AgentConfiguration {
+    /// Deserializes the configuration and its origin from one object. Missing times are `None`, and unknown fields are
+    /// ignored. Fails if `source` or a required field of the agent is missing or invalid.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct AgentOrigin {
@@ -106,7 +109,8 @@ impl<'de> Deserialize<'de> for AgentConfiguration {
 }
 
 impl<'de> Deserialize<'de> for Agent {
-    /// Deserializes a configuration if `executable_path` is present, otherwise a summary.
+    /// Deserializes a configuration if `executable_path` is present, even as `null`, otherwise a summary. Fails if a
+    /// required field of that form is missing or invalid.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let fields = Value::deserialize(deserializer)?;
         // Only a configuration has this field.
@@ -119,7 +123,8 @@ impl<'de> Deserialize<'de> for Agent {
 }
 
 impl AgentSummary {
-    /// Returns the summary of an agent.
+    /// Returns the part of an agent that every user may see. `source` is the origin of its configuration, which the
+    /// agent itself does not contain.
     pub fn new(agent: &agent::Agent, source: AgentSource) -> Self {
         Self {
             id: agent.id.clone(),

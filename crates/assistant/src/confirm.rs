@@ -20,9 +20,9 @@ pub(crate) enum ConfirmationReply {
 }
 
 /// Returns the effect of `message` on the held calls of the conversation. If held calls are known, only their phrase
-/// releases them. Otherwise, if the last message is from the assistant and `message` is the phrase that it asked for,
-/// returns the title of the task to delete, or [`ConfirmationReply::UnknownCalls`] if the conversation is in the store
-/// or the question was not about single deletions. Case, quotes, commas and end punctuation are ignored.
+/// releases them. Otherwise the last message must be from the assistant and `message` the phrase that it asks for.
+/// Returns the title if that message asks to delete one task and the conversation is not in the store, else
+/// [`ConfirmationReply::UnknownCalls`]. Case, quotes, commas and end punctuation are ignored.
 pub(crate) fn read_confirmation(context: &AgentContext, message: &str) -> ConfirmationReply {
     if let Some(held) = &context.pending {
         return match held.is_confirmed_by(message) {

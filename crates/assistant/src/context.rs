@@ -35,8 +35,9 @@ impl AgentContext {
         Self { is_stored: true, ..Self::new(user, history) }
     }
 
-    /// Replaces the held calls by those that the caller sent. Ignores them if they are invalid or if the last message
-    /// does not ask to confirm them. Without a history, they are accepted.
+    /// Replaces the held calls by those that the caller sent. They must be valid. Without a history, they are accepted.
+    /// Otherwise the last message must be from the assistant and ask for their phrase. If they are not accepted, the
+    /// context has no held calls afterwards.
     pub fn set_pending(&mut self, pending: serde_json::Value) {
         let held = HeldCalls::from_untrusted(pending);
         let was_asked = |held: &HeldCalls| match self.history.last() {

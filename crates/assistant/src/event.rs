@@ -87,7 +87,7 @@ mod shared {
 }
 
 impl ErrorType {
-    /// Returns the name that interfaces use.
+    /// Returns the name that interfaces and logs use, such as `tool_execution_failed`. It equals the serialized name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Timeout => "timeout",

@@ -46,7 +46,8 @@ pub(crate) fn tool_rejected(model: &str, tool_name: &str, reason: &str) {
     tracing::warn!(event = "tool_set_aside", model, tool_name, reason = &*redact(reason));
 }
 
-/// Returns the names of the two log events of a provider: called and answered.
+/// Returns the names of the two log events of a provider: called and answered, such as `openai_api_called` and
+/// `openai_api_result`.
 fn event_names(provider: ModelProvider) -> (&'static str, &'static str) {
     match provider {
         ModelProvider::Gemini => ("gemini_api_called", "gemini_api_result"),

@@ -23,7 +23,9 @@ pub(crate) struct TaskMention {
 }
 
 impl TaskMention {
-    /// Reads a task from a tool result. Returns `None` if it has no title.
+    /// Reads a task from the JSON of a tool result and marks it as current. Returns `None` if it has no title. An id
+    /// must be a string or a number. An empty description and fields of another type are left out. The task is
+    /// completed only if its status is `completed`.
     pub(crate) fn from_task(task: &Value) -> Option<Self> {
         let title = task["title"].as_str()?.to_owned();
         let id = Some(&task["id"]).filter(|id| id.is_string() || id.is_number()).cloned();
@@ -40,8 +42,9 @@ impl TaskMention {
     }
 }
 
-/// Returns the tasks of the last list that was shown, in its order. They come from the last recorded tool result that
-/// is not shorter than the shown list. Without one, they have only titles. Returns an empty list if no list was shown.
+/// Returns the tasks of the last list that a message of the assistant shows. They come from the last tool result of
+/// that message with at least as many titled tasks as shown. It can have more tasks than shown. Without such a result,
+/// they have only titles. Returns an empty list if no list was shown. Results of messages without a list are ignored.
 pub(crate) fn last_list(history: &[Message]) -> Vec<TaskMention> {
     let answers = history.iter().rev().filter(|message| message.role == MessageRole::Assistant);
     for message in answers {
@@ -62,8 +65,10 @@ pub(crate) fn last_list(history: &[Message]) -> Vec<TaskMention> {
     Vec::new()
 }
 
-/// Returns the task that was mentioned last: in a held call, a tool result, a list with one task, or between quotes.
-/// The pronoun "it" refers to this task. Returns `None` if there is none, or if a list of several tasks comes first.
+/// Returns the task that the pronoun "it" refers to. Searches the messages of the assistant, the newest first. Each is
+/// searched in this order: the last target of its held calls, then the last tool result with a `next_task` or `task`.
+/// Then follow its list, and the quoted title in its last line. A list with several tasks ends the search. Returns
+/// `None` then, or if no message mentions a task.
 pub(crate) fn last_task(history: &[Message]) -> Option<TaskMention> {
     let answers = history.iter().rev().filter(|message| message.role == MessageRole::Assistant);
     for message in answers {
@@ -91,8 +96,8 @@ pub(crate) fn last_task(history: &[Message]) -> Option<TaskMention> {
     None
 }
 
-/// Returns the first quoted title in the last line of a reply such as "Got it! Added 'buy milk' to your list." Returns
-/// `None` if the line has no quoted text.
+/// Returns the first title between single quotes in the last line of a reply such as "Got it! Added 'buy milk' to your
+/// list." An apostrophe inside a word is not a quote. Returns `None` if the line has no quoted text, or if it is empty.
 fn quoted_title(text: &str) -> Option<String> {
     let line = text.lines().last()?;
     // An apostrophe follows a letter. An opening quotation mark does not.

@@ -16,8 +16,10 @@ pub struct AgentReport {
 }
 
 impl AgentReport {
-    /// Describes the end of an execution. `name` is the display name of the agent. A success contains the readable part
-    /// of the output, a failure that of the error. A timeout or a cancellation has only the title.
+    /// Describes the end of an execution. `name` is the display name of the agent. The text starts with the title. The
+    /// readable part of `output` follows a success, and that of `error` a failure. A note replaces unreadable text, or
+    /// the empty output of a success. A timeout, a cancellation and a failure without an error text have only the
+    /// title.
     pub fn new(name: &str, status: ExecutionStatus, output: &str, error: Option<&str>) -> Self {
         let title = wording::agent_ended(name, status);
         let output = match status {
@@ -49,7 +51,9 @@ enum ReadableOutput {
 }
 
 impl ReadableOutput {
-    /// Filters a text like a reply. A note about the removed characters follows a text that was truncated.
+    /// Filters a text like a reply: removes ids and machine output, and limits the length. Adds a note with the
+    /// approximate number of missing characters if lines were removed or the limit was reached. Returns `Empty` for
+    /// blank text, and `Unreadable` if the filter leaves nothing.
     fn extract(text: &str) -> Self {
         let text = text.trim();
         let mut filter = ResponseFilter::default();

@@ -53,8 +53,8 @@ impl ResponseFilter {
         self.release(false)
     }
 
-    /// Ends the reply. Returns the rest of the text and the number of removed list items, or `None` if there is
-    /// neither.
+    /// Ends the reply. Returns the text that was still buffered and a line "and N more" for list items that were left
+    /// out. Returns `None` if there is neither.
     pub(crate) fn finish(&mut self) -> Option<String> {
         let mut rest = self.release(true).unwrap_or_default();
         if self.hidden_lines > 0 {
@@ -97,8 +97,9 @@ impl ResponseFilter {
         open.then(|| self.add_line(""))
     }
 
-    /// Filters the buffered text and returns the part that has passed, or `None` if there is none. Without `end`, keeps
-    /// text that may still become an id, and the start of a line until its kind is known.
+    /// Filters the buffered text and returns the part that has passed, or `None` if there is none. Removes ids and
+    /// hidden lines. Without `end`, keeps text that may still become an id, and the start of a line until
+    /// [`LINE_KIND_CHARS`] or the line break have arrived. Stops at the length limit.
     fn release(&mut self, end: bool) -> Option<String> {
         let before = self.passed.len();
         while !self.buffered.is_empty() && !self.full {
@@ -130,8 +131,8 @@ impl ResponseFilter {
         Some(self.passed[before..].to_owned()).filter(|text| !text.is_empty())
     }
 
-    /// Sets the kind of the line at the start of the buffer. Counts list items, and hides those after
-    /// [`MAX_LIST_LINES`].
+    /// Sets the kind of the line at the start of the buffer: list item, machine output or prose. Counts list items, and
+    /// hides those after [`MAX_LIST_LINES`]. Hides machine output. Hidden lines mark the reply as truncated.
     fn begin_line(&mut self) {
         let line = self.buffered.lines().next().unwrap_or_default().trim_start();
         self.line = if is_item(line) {
@@ -167,8 +168,9 @@ impl ResponseFilter {
         }
     }
 
-    /// Adds prose until a length limit is reached. A very long word is cut 100 characters after the hard limit. White
-    /// space at the start of the reply is left out.
+    /// Adds prose until a length limit is reached. From [`SOFT_PROSE_LIMIT`] on, the reply ends after a sentence. From
+    /// [`HARD_PROSE_LIMIT`] on, it ends with "…" after a word, or within a word of more than 100 further characters.
+    /// The reply is then full. White space at the start of the reply is left out.
     fn pass_prose(&mut self, text: &str) {
         for c in text.chars() {
             if self.passed.is_empty() && c.is_whitespace() {
@@ -205,7 +207,8 @@ fn is_item(line: &str) -> bool {
     (digits > 0 && line[digits..].starts_with(". ")) || line.starts_with("- ") || line.starts_with("* ")
 }
 
-/// Recognizes lines of stack traces, JSON and markup.
+/// Recognizes lines of stack traces, JSON, code fences and markup by their start. Also recognizes the name of an
+/// exception at the start, such as "ValueError: …". The name has at least 10 bytes.
 fn is_machine_output(line: &str) -> bool {
     const PREFIXES: [&str; 19] = [
         "Traceback (most recent call",
@@ -235,7 +238,11 @@ fn is_machine_output(line: &str) -> bool {
     PREFIXES.iter().any(|prefix| line.starts_with(prefix)) || exception()
 }
 
-/// Returns the number of bytes at the end that could still become an id, including the bracket before it.
+/// Returns the number of bytes at the end that could still become an id. These are up to 36 hexadecimal digits and
+/// hyphens (the last 36 of a longer run), and the bracket and label before them. A bracket that is still open counts
+/// too if "id" and a colon, "#" or space follow it, with any text after that. It no longer counts once more than
+/// [`MAX_ID_LEN`] + 8 bytes follow the bracket. One space before all that is included, so a space at the end counts
+/// as 1. Case is ignored.
 fn possible_id_len(text: &str) -> usize {
     let run: usize =
         text.chars().rev().take_while(|c| c.is_ascii_hexdigit() || *c == '-').take(UUID_LEN).map(char::len_utf8).sum();
@@ -263,8 +270,9 @@ const ID_SEPARATORS: [char; 3] = [':', '#', ' '];
 /// The maximum length of an id of another server. Longer texts are not ids.
 const MAX_ID_LEN: usize = 64;
 
-/// Returns the byte range of the first "(ID: …)", for ids of any format up to [`MAX_ID_LEN`] bytes. Returns `None` if
-/// there is none.
+/// Returns the byte range of the first "(ID: …)", including the brackets. Case is ignored. At least one colon, "#" or
+/// space must follow the label. The id can have any format without white space, up to [`MAX_ID_LEN`] bytes. Returns
+/// `None` if there is none.
 fn find_labelled_id(text: &str) -> Option<(usize, usize)> {
     text.match_indices('(').find_map(|(at, _)| {
         let inside = &text[at + 1..at + 1 + text[at + 1..].find(')')?];
@@ -275,7 +283,8 @@ fn find_labelled_id(text: &str) -> Option<(usize, usize)> {
     })
 }
 
-/// Removes ids together with their brackets.
+/// Removes UUIDs and labelled ids of any format, with their brackets, their label and the white space before these. A
+/// UUID without a bracket is removed alone. Inserts a space where the texts on both sides would join.
 pub(crate) fn without_ids(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -309,7 +318,8 @@ pub(crate) fn without_ids(text: &str) -> String {
     out
 }
 
-/// Returns the byte range of the first UUID, or `None` if there is none.
+/// Returns the byte range of the first UUID with hyphens, or `None` if there is none. Upper and lower case match. A
+/// UUID inside a longer word is found too.
 fn find_uuid(text: &str) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
     (0..bytes.len().saturating_sub(UUID_LEN - 1)).find_map(|start| {

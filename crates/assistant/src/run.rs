@@ -97,7 +97,8 @@ impl AgentResult {
         Some(sum).filter(|sum| *sum != ModelUsage::default())
     }
 
-    /// Creates the result of a turn that could not run at all. `text` is the reply to the user.
+    /// Creates the result of a turn that could not run at all. `text` is both the reply to the user and the error. The
+    /// result has no calls, no model, and the intent `Unknown`.
     pub fn failed(error_type: ErrorType, text: &str) -> Self {
         Self {
             success: false,
@@ -117,9 +118,13 @@ impl AgentResult {
 }
 
 impl AgentRunner {
-    /// Runs the turn and reports events as they happen. A confirmation carries out the held calls without a model.
-    /// There is no deadline if the first model is immediate and all tools are built in. Fails only if the database
-    /// fails. All other failures are part of the result.
+    /// Runs the turn and reports events as they happen. A confirmation carries out the held calls without a model. If
+    /// these can no longer be identified, the reply asks the user to repeat the request. Any other message goes to the
+    /// models.
+    ///
+    /// The time limit applies unless the first model is immediate and all tools are built in. External tools must end
+    /// earlier, to leave time for a reply. Fails only if the database fails in a turn without a deadline. All other
+    /// failures are part of the result.
     pub(crate) async fn stream(
         &self,
         context: &AgentContext,
@@ -204,8 +209,10 @@ struct TurnFailure {
 }
 
 impl TurnLoop<'_, '_> {
-    /// Alternates between the model and the tools until the model requests no more calls. Falls back to the next model
-    /// if one is unavailable, but not to the built-in model after a change. Fails only if the database fails.
+    /// Alternates between the model and the tools until a reply requests no calls. Logs and reports the intent first,
+    /// and warns about unavailable servers. If a model is unavailable, the next one continues, but not the built-in one
+    /// after a change. The turn ends with a failure if no model is left, the time limit passes, or a call exceeds the
+    /// limit of calls. Earlier changes remain. Fails only as [`Self::call_tool`] does.
     async fn run_models(mut self, models: &ModelChain) -> store::Result<AgentResult> {
         let commands = &self.request.utterance.commands;
         let thought = wording::intent_thought(commands);
@@ -254,8 +261,14 @@ impl TurnLoop<'_, '_> {
         Ok(self.end())
     }
 
-    /// Calls one tool and records the call, unless it is held. Fails if the deadline passes, or if the database fails
-    /// in a turn without a deadline. All other failures become the answer of the tool.
+    /// Calls one tool, logs it, reports its status and records it. Arguments for events, records and logs have no
+    /// `user_id` and are redacted. A held call is only added to the held calls, once, and reports no status. Every call
+    /// counts.
+    ///
+    /// Invalid arguments and failures of the tool become its answer. So does a failure of the database in a turn with a
+    /// deadline. Without a deadline, fails with [`ToolCallError::Store`]. Reports `Failed` and fails with
+    /// [`ToolCallError::TimedOut`] after the deadline. A built-in or unknown tool has [`BUILT_IN_TOOL_GRACE`] more
+    /// time.
     async fn call_tool(&mut self, call: &RequestedCall, consent: Consent) -> Result<ToolOutcome, ToolCallError> {
         let name: String = call.name.chars().take(64).collect();
         let arguments = parse_arguments(&call.arguments);
@@ -323,8 +336,11 @@ impl TurnLoop<'_, '_> {
         Ok(outcome)
     }
 
-    /// Updates the state of the turn after a call, and reports a failure. `changes` is set for tools that change data.
-    /// `failed` has the code and the message of an error. A missing object is not a failure of the turn.
+    /// Updates the state of the turn after a call. `changes` is set for tools that change data, and counts only after a
+    /// success. `failed` has the code and the message of an error. An error becomes the failure of the turn and a
+    /// recoverable `Error` event. A success and `NOT_FOUND` clear the failure, without an event. The type is
+    /// `McpUnavailable` for `UNAVAILABLE`, otherwise `ToolExecutionFailed`. The user reads the message only of a
+    /// validation error. Any other text is the system error, but the event of `UNAVAILABLE` has its own sentence.
     fn update_failure(&mut self, changes: bool, failed: Option<(String, String)>) {
         self.changed |= failed.is_none() && changes;
         self.failure = failed.filter(|(code, _)| code != answer::NOT_FOUND).map(|(code, message)| {
@@ -384,8 +400,10 @@ impl TurnLoop<'_, '_> {
         self.end()
     }
 
-    /// Ends the turn: the text of the model, then the question about held calls. Without text, the reply lists the
-    /// changes or reports the failure. No text, no change and no failure count as a failure of the model.
+    /// Ends the turn: the text of the model, then the question about held calls. If a provider model sent no text, the
+    /// changes are listed before that question. Without text and held calls, the reply lists the changes, or reports
+    /// the failure of the last tool call. If there is neither, reports [`ErrorType::ModelUnavailable`] as an event and
+    /// as the failure.
     fn end(mut self) -> AgentResult {
         let rest = self.filter.finish();
         self.emit_delta(rest);
@@ -411,7 +429,8 @@ impl TurnLoop<'_, '_> {
         self.result(held)
     }
 
-    /// Ends the turn with a failure. Changes so far remain. Held calls are dropped.
+    /// Ends the turn with a failure: sends the buffered text, an `Error` event that is not recoverable, and the text of
+    /// the failure as the last line of the reply. Changes so far remain. Held calls are dropped.
     fn abort(mut self, failure: TurnFailure) -> AgentResult {
         let rest = self.filter.finish();
         self.emit_delta(rest);
@@ -433,8 +452,10 @@ impl TurnLoop<'_, '_> {
         self.emit_delta(Some(line));
     }
 
-    /// Creates the result from the state of the turn. Confirmed calls determine the intent, else the first command
-    /// does.
+    /// Creates the result from the state of the turn. After a confirmation, the intent is `CompleteTask` if a tool with
+    /// a name "complete…" was called, else `DeleteTask`. Otherwise the first command determines it, as
+    /// `ClarificationNeeded` if a slot is missing. Without commands it is `Unknown`. The turn is a success if it has no
+    /// failure.
     fn result(self, pending: Option<HeldCalls>) -> AgentResult {
         let command = self.request.utterance.commands.first();
         let bulk = |call: &ToolCall| call.tool_name.starts_with("complete");
@@ -484,8 +505,8 @@ async fn within<T>(deadline: Option<tokio::time::Instant>, work: impl Future<Out
     }
 }
 
-/// Parses the arguments of a call. Blank text means no arguments. Fails if the text exceeds [`MAX_ARGUMENT_BYTES`] or
-/// is not a JSON object.
+/// Parses the arguments of a call. Blank text means no arguments. Fails with `VALIDATION_ERROR` if the text exceeds
+/// [`MAX_ARGUMENT_BYTES`] or is not a JSON object.
 fn parse_arguments(arguments: &str) -> Result<ToolArguments, ToolFailure> {
     let failure = |message: &str| ToolFailure::new(answer::VALIDATION_ERROR, message);
     if arguments.len() > MAX_ARGUMENT_BYTES {

@@ -123,7 +123,9 @@ pub(crate) fn read_missing(text: &str) -> Option<MissingSlot> {
 
 const CONFIRM_DELETE: &str = "Do you really want to delete ";
 
-/// Asks the user to confirm held calls with the phrase. With a bulk call, the question names no tasks.
+/// Asks the user to confirm held calls with the phrase. With a bulk call, the question names neither tasks nor tools.
+/// With calls of external tools, it lists these with their arguments, then the tasks to delete. Otherwise it lists the
+/// tasks to delete.
 pub(crate) fn confirm(calls: &[HeldCall], phrase: &str) -> String {
     if calls.iter().any(|call| call.bulk) {
         return format!("That's a big action. Confirm with '{phrase}'.");
@@ -193,7 +195,8 @@ pub(crate) fn one_at_a_time() -> String {
     "I can change one task at a time. Which one do you mean?".to_owned()
 }
 
-/// Describes a repetition: "every 30 minutes, 3 times in all". Returns `None` if `interval` is `None`.
+/// Describes a repetition: "every 30 minutes, 3 times in all", or "every hour until it's done" without a count.
+/// `interval` is in minutes. Returns `None` if it is `None`.
 pub(crate) fn repeats(interval: Option<i64>, count: Option<i64>) -> Option<String> {
     let every = match interval? {
         1 => "every minute".to_owned(),
@@ -207,7 +210,8 @@ pub(crate) fn repeats(interval: Option<i64>, count: Option<i64>) -> Option<Strin
     })
 }
 
-/// Confirms an undo. `change` is the kind of the change that was undone.
+/// Confirms an undo. `change` is the kind of the change that was undone, such as `created`, `deleted`, `completed` or
+/// `reminded`. Any other kind is "as before". Names a single task by its title, and several by their number.
 pub(crate) fn undone(change: &str, titles: &[&str]) -> String {
     let (name, is) = match titles {
         [title] => (format!("'{title}'"), "is"),
@@ -232,8 +236,9 @@ pub(crate) fn nothing_to_undo() -> String {
     "There's nothing to undo.".to_owned()
 }
 
-/// Formats a numbered list with checkboxes. Each line has the completed flag, the title and an optional note. Shows at
-/// most [`MAX_LISTED`] lines. `total` is the number of all tasks.
+/// Formats a numbered list with checkboxes, under a heading with the total and the filter. Each line has the completed
+/// flag, the title and an optional note. Shows at most [`MAX_LISTED`] lines. `total` is the number of all tasks. If it
+/// is greater than [`MAX_LISTED`], adds "and N more". Returns "You have no … tasks." without lines.
 pub(crate) fn list(lines: &[(bool, &str, Option<String>)], total: usize, filter: &CommandFilter) -> String {
     let kind = filter_kind(filter);
     if lines.is_empty() {
@@ -262,7 +267,8 @@ pub(crate) fn all_done() -> String {
     "You have no open tasks. Everything is done!".to_owned()
 }
 
-/// Parses a text of [`list`]. Returns the titles of the last list in order, without their notes.
+/// Parses a text of [`list`]. Returns the titles in order, without notes that start with a due date or "high priority".
+/// Other lines are ignored. A line with number 1 starts a new list, so only the last list is returned.
 pub(crate) fn read_list(text: &str) -> Vec<String> {
     let mut titles = Vec::new();
     for line in text.lines() {
@@ -279,7 +285,8 @@ pub(crate) fn read_list(text: &str) -> Vec<String> {
     titles
 }
 
-/// Returns " completed", " high priority" and similar, or an empty string.
+/// Returns the status, the priority and "overdue", as far as the filter has them: " open high priority overdue". Each
+/// word follows a space. Returns an empty string if the filter has none.
 fn filter_kind(filter: &CommandFilter) -> String {
     let status = match filter.status {
         Some(StatusFilter::Completed) => " completed",
@@ -291,7 +298,8 @@ fn filter_kind(filter: &CommandFilter) -> String {
     format!("{status}{priority}{overdue}")
 }
 
-/// Returns " due today", " about 'milk'" and similar, or an empty string.
+/// Returns the due day or range, the tags and the text, as far as the filter has them: " due today tagged home about
+/// 'milk'". Returns an empty string if it has none. [`filter_kind`] describes the overdue tasks.
 fn filter_scope(filter: &CommandFilter) -> String {
     let mut scope = match filter.due {
         Some(DueFilter::Today) => " due today".to_owned(),
@@ -310,7 +318,8 @@ fn filter_scope(filter: &CommandFilter) -> String {
     scope
 }
 
-/// Returns " due from Monday, January 5 to Sunday, January 11" and similar.
+/// Returns " due from Monday, January 5 to Sunday, January 11", " due from … on" without a last day, or " due by …"
+/// without a first day. Returns an empty string without both.
 fn due_range(first: Option<Date>, last: Option<Date>) -> String {
     let day = |day: Date| day.strftime("%A, %B %-d").to_string();
     match (first, last) {
@@ -392,7 +401,8 @@ pub(crate) fn timed_out() -> &'static str {
     "This is taking longer than expected. Please try again."
 }
 
-/// Reports that the limit of tool calls was reached. `done` has the titles of the changes so far.
+/// Reports that the limit of tool calls was reached, and asks for smaller steps. `done` has the quoted titles of the
+/// changes so far. They are left out if there are none.
 pub(crate) fn too_many_calls(done: &[String]) -> String {
     let break_up = "Could you break it into smaller steps?";
     match done {
@@ -408,7 +418,10 @@ pub(crate) fn unchanged(title: &str) -> String {
     format!("'{title}' is like that already.")
 }
 
-/// Reports the result of a confirmed call.
+/// Reports the result of a confirmed call. A call of an external tool reports its result or its error message, at most
+/// [`MAX_RESULT_CHARS`]. An unavailable tool, and any other error of a built-in tool except `NOT_FOUND`, becomes the
+/// system error. A bulk call reports the number of completed or deleted tasks. A single call is always reported as a
+/// deletion.
 pub(crate) fn released(call: &HeldCall, answer: &ToolAnswer, today: Date) -> String {
     let held_title = call.targets.first().map(|target| target.title.as_str()).unwrap_or_default();
     // The task may have been renamed since.
@@ -432,7 +445,9 @@ pub(crate) fn released(call: &HeldCall, answer: &ToolAnswer, today: Date) -> Str
     }
 }
 
-/// Adds the next due dates of completed recurring tasks to a sentence. Returns the sentence itself if `data` has none.
+/// Adds the next due dates of completed recurring tasks to a sentence. A single task has `next_task` in `data`. Without
+/// a readable due date there, the text is "That was the last time." Several tasks have it in `tasks`, and those without
+/// a readable date are left out. Returns the sentence unchanged if there are none.
 pub(crate) fn with_due_again(sentence: String, data: &Value, today: Date) -> String {
     let when = |next: &Value| next["due_date"].as_str().and_then(|due| due_words(due, today));
     if let Some(next) = data.get("next_task") {
@@ -471,7 +486,9 @@ pub(crate) fn confirmed_thought() -> &'static str {
     "The user has confirmed what was asked about."
 }
 
-/// Describes one command as the continuation of "The user wants".
+/// Describes one command as the continuation of "The user wants": "to create a task 'milk', date 2026-01-05, priority
+/// high". Lists, undo and unclear intents have no details. Completions and deletions have only the target, reminders
+/// also the time.
 fn describe_intent(command: &ParsedCommand) -> String {
     let title = command.title.as_deref().map(|title| format!(" '{title}'")).unwrap_or_default();
     let target = match &command.target {
@@ -510,7 +527,8 @@ pub(crate) fn priority(priority: Priority) -> String {
     format!("{} priority", priority.as_str())
 }
 
-/// Formats a date relative to today: "tomorrow at 3pm", "on Friday", "on January 5 at 9:30am".
+/// Formats a date relative to today: "today", "tomorrow at 3pm", "on Friday" for 2 to 6 days ahead, "on Monday, January
+/// 5" in the same year, else "on January 5, 2027". Past days have the last two formats.
 pub(crate) fn date_words(day: Date, time: Option<Time>, today: Date) -> String {
     let days = today.until(day).map(|span| span.get_days()).unwrap_or_default();
     let day = match days {

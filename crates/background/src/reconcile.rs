@@ -15,16 +15,18 @@ pub const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// The minimum time between the end of a round and the start of the next one.
 const MIN_PAUSE: Duration = Duration::from_millis(1);
 
-/// Calls `work` until `shutdown` is cancelled.
+/// Calls `work` in rounds until `shutdown` is cancelled.
 ///
 /// `work` returns the time until its next work, or `None` if it is unknown. The loop waits for this time, but at most
-/// for `poll_interval`. After a failed round, it waits for [`RETRY_DELAY`].
+/// for `poll_interval` and at least for one millisecond. After a failed round it waits for [`RETRY_DELAY`], and
+/// wake-ups do not shorten that.
 ///
-/// `wake` is called before each round, and its future is awaited after the round. A wake-up during the round is not
-/// lost if the future is subscribed when it is created. The future may also delay the next round to collect wake-ups.
+/// `wake` is called before each round, and its future is awaited after the round. When it completes, the next round
+/// starts. A wake-up during the round is not lost if the future is subscribed when it is created. The future may also
+/// delay the next round to collect wake-ups.
 ///
-/// The first of several consecutive failures is logged as `failure_event`. A running round is finished before the loop
-/// ends.
+/// The first of several consecutive failures is logged as `failure_event`. Failures never end the loop. A cancellation
+/// ends a pause at once, but a running round is finished before the loop ends.
 pub async fn run<Wake, Work, Error>(
     failure_event: &'static str,
     poll_interval: Duration,

@@ -110,7 +110,7 @@ pub struct CallPermit {
 }
 
 impl Breaker {
-    /// Returns a closed breaker.
+    /// Returns a closed breaker without failures. `observer` is called on every change of the state.
     pub fn new(service: &str, config: BreakerConfig, clock: Clock, observer: BreakerObserver) -> Arc<Self> {
         let snapshot = BreakerSnapshot {
             state: BreakerState::Closed,
@@ -170,8 +170,9 @@ impl Breaker {
         since.is_negative() || since.unsigned_abs() >= self.config.recovery_time
     }
 
-    /// Counts the result of a call, where `None` is a success, and opens or closes the breaker if needed. Ignores calls
-    /// from an earlier period.
+    /// Counts the result of a call, where `None` is a success. Ignores calls from an earlier period. A failure opens a
+    /// half-open breaker, or a closed one that reaches the threshold; its error and time are stored. A success closes a
+    /// half-open breaker after `half_open_calls` of them. In a closed one it sets the number of failures to 0.
     fn record_result(&self, period: u64, failure: Option<&str>) {
         let mut inner = self.lock();
         if inner.period != period {

@@ -25,7 +25,8 @@ pub struct ConversationId(String);
 impl FromStr for ConversationId {
     type Err = Invalid;
 
-    /// Parses an id. A UUID must have hyphens and becomes lower case. The case of a `conv_` id does not change.
+    /// Parses an id. A UUID must have hyphens and becomes lower case. The other form is `conv_` and 1 to 64 ASCII
+    /// letters and digits, in unchanged case. Fails for everything else.
     fn from_str(id: &str) -> Result<Self, Invalid> {
         if id.len() == 36
             && let Ok(uuid) = Uuid::try_parse(id)
@@ -161,9 +162,9 @@ pub fn clean_message(field: &str, message: &str, max: usize) -> Result<String, I
     text::required(field, message, max)
 }
 
-/// Returns a title for a conversation: the first line of its first message as a cleaned line. If it has more than 80
-/// characters, it is cut at the last space before the limit, or at the limit, and ends with `…`. Empty for a blank
-/// message.
+/// Returns a title for a conversation: the first line of its first message as a cleaned line. A title of more than 80
+/// characters is cut and ends with `…`. The cut is at the last space within the first 80 characters, or after them if
+/// there is none. Empty for a blank message.
 pub fn title_from_message(first_message: &str) -> String {
     let line = text::clean_line(first_message.trim().lines().next().unwrap_or_default());
     match line.char_indices().nth(MAX_TITLE_CHARS) {

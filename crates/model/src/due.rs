@@ -22,10 +22,11 @@ pub enum DueDate {
 
 impl DueDate {
     /// Parses `YYYY-MM-DD`, RFC 3339, or a date and time without offset. A time without offset is in the zone of its
-    /// annotation (`[Europe/Berlin]`), or else in `zone`. Moments are truncated to the second.
+    /// annotation (`[Europe/Berlin]`), or else in `zone`. A numeric offset has priority over an annotation. Moments are
+    /// truncated to the second. Outer spaces are ignored.
     ///
-    /// Fails if the text is none of these, if a date without time has an offset or a zone, or if the year is not
-    /// between 1 and 9999.
+    /// Fails if the text is none of these, or if the year is not between 1 and 9999. Also fails if the zone is unknown,
+    /// or if a date without time has an offset or a zone.
     pub fn parse(field: &str, text: &str, zone: &TimeZone) -> Result<Self, Invalid> {
         let invalid = || {
             Invalid::one(field, "date", "must be a date such as 2026-01-31 or a time such as 2026-01-31T15:00:00+01:00")
@@ -101,8 +102,8 @@ impl DuePeriod {
     /// Parses a period in the user's calendar. Fails if the text is not a period.
     ///
     /// A period is `today`, `tomorrow`, `this_week` (Monday to Sunday), `overdue`, a date, or an inclusive range of
-    /// dates such as `2026-01-01..2026-01-31`. One end of a range may be omitted. Overdue are days before today and
-    /// moments before now. The case of words is ignored.
+    /// dates such as `2026-01-01..2026-01-31`. A date with a time is not accepted. One end of a range may be omitted.
+    /// Overdue are days before today and moments before now. The case of words and outer spaces are ignored.
     pub fn parse(field: &str, text: &str, now: Timestamp, zone: &TimeZone) -> Result<Self, Invalid> {
         let now = now.to_zoned(zone.clone());
         let today = now.date();

@@ -47,7 +47,8 @@ impl Checks {
         }
     }
 
-    /// Returns the value of `result`. On an error, adds its violations and returns `None`.
+    /// Returns the value of `result`. On an error, adds its violations and returns `None`. Drops the violations beyond
+    /// 100 in total.
     pub fn take<T>(&mut self, result: Result<T, Invalid>) -> Option<T> {
         match result {
             Ok(value) => Some(value),

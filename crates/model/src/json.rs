@@ -13,7 +13,8 @@ use crate::invalid::Violation;
 /// The maximum number of reported violations.
 const MAX_VIOLATIONS: usize = 100;
 
-/// Deserializes a JSON text. Fails with all violations, at most 100, or if the text is not exactly one JSON value.
+/// Deserializes a JSON text. Fails with all violations of the type, at most 100, or with one if the text is not JSON.
+/// Also fails if other text than white space follows the value.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Invalid> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
@@ -37,10 +38,11 @@ pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, Invalid> {
     }
 }
 
-/// Deserializes a value without its malformed fields, and returns a violation for each of them.
+/// Deserializes a value without its malformed and unknown fields, and returns a violation for each of them.
 ///
 /// Returns no `T` if a required field is missing or malformed, if the value as a whole has the wrong type, or after 100
 /// violations. A list counts as one field: only its first malformed entry is reported, and the whole list is left out.
+/// A field is reported once.
 pub fn from_value_lenient<T: DeserializeOwned>(mut value: Value) -> (Option<T>, Vec<Violation>) {
     let mut violations = Vec::new();
     loop {

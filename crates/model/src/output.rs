@@ -137,8 +137,9 @@ pub fn parts_to_text(parts: &[ContentPart]) -> String {
 
 /// Returns the text of the outputs: the last message, else the artifacts, else the last status message, else nothing.
 ///
-/// The artifacts are in the order of their first chunks, one per line. Artifacts without text are left out. A message
-/// without text still takes precedence.
+/// The artifacts are in the order of their first chunks, one per line. A later chunk of an artifact is appended without
+/// a separator, or replaces its text if `append` is false. Artifacts without text are left out. A message without text
+/// still takes precedence.
 pub fn output_to_text<'a>(outputs: impl IntoIterator<Item = &'a RichOutput>) -> String {
     let mut artifacts: Vec<(&str, String)> = Vec::new();
     let mut message = None;
@@ -167,8 +168,8 @@ pub fn parse_message_parts(message: &Value) -> serde_json::Result<Vec<ContentPar
     message.get("parts").map_or(Ok(Vec::new()), Vec::<ContentPart>::deserialize)
 }
 
-/// Redacts all strings of an A2A message in JSON. The `raw` content of a part is decoded first and redacted if it is
-/// UTF-8. A `raw` that is not valid base64 becomes `null`.
+/// Redacts all strings of an A2A message in JSON, in place. The `raw` content of a part is decoded first, redacted if
+/// it is UTF-8, and encoded again. A `raw` that is not a string of valid base64 becomes `null`.
 pub fn redact_message(redactor: &Redactor, message: &mut Value) {
     let parts = message.get_mut("parts").and_then(Value::as_array_mut);
     let mut raw = Vec::new();

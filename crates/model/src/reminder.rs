@@ -74,8 +74,9 @@ impl Reminder {
         if self.fired_count == 0 { self.remind_at } else { self.next_after(now).unwrap_or(self.remind_at) }
     }
 
-    /// Counts a firing and returns the time of the next one. Missed firings are skipped and not counted. Returns `None`
-    /// and sets the status to `Done` if the reminder has no interval, or if `repeat_count` is reached.
+    /// Counts a firing and returns the time of the next one, which is after `now`. Missed firings are skipped and not
+    /// counted. Returns `None` and sets the status to `Done` if the reminder has no interval, or if `repeat_count` is
+    /// reached.
     pub fn fire(&mut self, now: Timestamp) -> Option<Timestamp> {
         self.fired_count += 1;
         let is_last = self.repeat_count.is_some_and(|count| self.fired_count >= count);
@@ -112,8 +113,9 @@ pub struct ReminderDraft {
 }
 
 impl ReminderDraft {
-    /// Returns the new, scheduled reminder. Fails with all violations of the draft: `remind_at` must be in the future
-    /// and name a time of day, and a count above 1 requires an interval. Does not check that the task exists.
+    /// Returns the new, scheduled reminder. Fails with all violations of the draft. `task_id` must be a UUID; it is not
+    /// checked that the task exists. `remind_at` must be in the future and name a time of day. The interval has 1 to
+    /// [`MAX_INTERVAL_MINUTES`] minutes, the count is 1 to [`MAX_COUNT`], and a count above 1 requires an interval.
     pub fn check(self, clock: &Clock, user: &User) -> Result<Reminder, Invalid> {
         let mut checks = Checks::default();
         let task_id = Uuid::try_parse(&self.task_id).map_err(|_| Invalid::one("task_id", "uuid", "must be a UUID"));
@@ -138,7 +140,8 @@ impl ReminderDraft {
     }
 }
 
-/// Parses a future time. Fails if it has no time of day or is not in the future.
+/// Parses a time like [`DueDate::parse`]; without an offset it is in `zone`. Fails if it is malformed, has no time of
+/// day, or is not after `now`.
 fn remind_at(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, Invalid> {
     let Some(at) = DueDate::parse("remind_at", text, zone)?.timestamp() else {
         return Err(Invalid::one(

@@ -130,8 +130,9 @@ impl Default for TaskLimits {
 }
 
 impl Task {
-    /// Returns the imported task, cleaned. A completed task without `completed_at` gets its `updated_at`; a pending
-    /// task has none. Fails with all violations of the rules for new tasks.
+    /// Returns the imported task with cleaned texts. A completed task without `completed_at` gets its `updated_at`; a
+    /// pending task has none. Other fields stay unchanged. Fails with all violations of the rules for the title, the
+    /// description, the recurrence and the tags, which are those for new tasks.
     pub fn check(self, limits: TaskLimits) -> Result<Self, Invalid> {
         let mut checks = Checks::default();
         let title = checks.take(text::required_line("title", &self.title, limits.max_title_chars));
@@ -173,7 +174,10 @@ pub struct TaskDraft {
 }
 
 impl TaskDraft {
-    /// Returns the new, pending task. Fails with all violations of the draft.
+    /// Returns the new, pending task with cleaned texts and a new id. Its priority is medium by default. A due time
+    /// without an offset is in the time zone of the user; it may be in the past. Fails with all violations of the
+    /// draft: a missing or too long title, a too long description, an unknown priority, or an invalid due date,
+    /// recurrence or tag.
     pub fn check(self, limits: TaskLimits, clock: &Clock, user: &User) -> Result<Task, Invalid> {
         let mut checks = Checks::default();
         let title = checks.take(text::required_line("title", &self.title, limits.max_title_chars));
@@ -243,7 +247,9 @@ pub struct TaskChange {
 }
 
 impl TaskPatch {
-    /// Returns the validated change. Fails with all violations, or if the patch has no field.
+    /// Returns the validated change, with the rules for new tasks. `null` and a blank text remove the description;
+    /// `null` removes the due date and the recurrence. A due time without an offset is in the time zone of the user.
+    /// Fails with all violations, or if the patch has no field.
     pub fn check(self, limits: TaskLimits, user: &User) -> Result<TaskChange, Invalid> {
         let mut checks = Checks::default();
         if self.is_empty() {
@@ -284,7 +290,8 @@ impl TaskChange {
         Self { status: Some(TaskStatus::Completed), ..Self::default() }
     }
 
-    /// Returns the task after the change. Returns an equal task, including its times, if the change has no effect.
+    /// Returns the task after the change. A change of the status sets `completed_at` to `now`, or clears it. Any change
+    /// sets `updated_at`. Returns an equal task, including its times, if the change has no effect.
     pub fn apply(&self, task: &Task, now: Timestamp) -> Task {
         let mut next = task.clone();
         next.title = self.title.clone().unwrap_or(next.title);
@@ -331,8 +338,9 @@ pub struct TaskFilterDraft<'a> {
 }
 
 impl TaskFilterDraft<'_> {
-    /// Returns the filter. Fails with all violations. Only pending tasks are selected by default; `all` selects every
-    /// status.
+    /// Returns the filter. Only pending tasks are selected by default; `all` selects every status. `now` and the time
+    /// zone of the user determine the due period. Fails with all violations: an unknown status, priority or due period,
+    /// an invalid tag, or a text or reference that does not have 1 to [`MAX_TITLE_CHARS`] characters.
     pub fn check(&self, now: Timestamp, user: &User) -> Result<TaskFilter, Invalid> {
         let mut checks = Checks::default();
         let status = match self.status {
@@ -368,8 +376,9 @@ fn normalize_recurrence(rule: Option<&str>) -> Result<Option<String>, Invalid> {
     rule.map(|rule| recurrence::normalize("recurrence", rule)).transpose()
 }
 
-/// Returns the cleaned tags without a leading `#`. Duplicates are removed; case is ignored. Fails if there are more
-/// than [`MAX_TAGS`], or for each tag that does not have 1 to [`MAX_TAG_CHARS`] characters.
+/// Returns the cleaned tags without leading `#`. Of tags that differ only in case, the first is kept. Fails with one
+/// violation if `list` has more than [`MAX_TAGS`] entries. Otherwise fails with one for each tag that does not have 1
+/// to [`MAX_TAG_CHARS`] characters.
 fn tags(list: &[String]) -> Result<Vec<String>, Invalid> {
     let mut checks = Checks::default();
     let mut tags: Vec<String> = Vec::new();

@@ -23,6 +23,8 @@ impl std::error::Error for PrivateAddressError {}
 pub(crate) struct PublicResolver;
 
 impl Resolve for PublicResolver {
+    /// Resolves the name with the resolver of the system and keeps only its public addresses. Fails if the lookup
+    /// fails, or with [`PrivateAddressError`] if no public address remains. The port of the results is 0.
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
             let addresses = tokio::net::lookup_host((name.as_str(), 0)).await?;
@@ -43,8 +45,9 @@ pub(crate) fn is_public(ip: IpAddr) -> bool {
     }
 }
 
-/// Returns true unless the address is private, link-local, loopback, shared (carrier-grade NAT), multicast, reserved,
-/// or for documentation or benchmarks.
+/// Returns true unless the address is private, link-local, loopback, shared (`100.64.0.0/10`, carrier-grade NAT),
+/// multicast, reserved or broadcast. Also returns false for `0.0.0.0/8`, protocol assignments (`192.0.0.0/24`), former
+/// 6to4 relays (`192.88.99.0/24`), and the ranges for documentation and benchmarks.
 fn is_public_v4(ip: Ipv4Addr) -> bool {
     let [a, b, c, _] = ip.octets();
     let reserved = match (a, b, c) {
@@ -59,8 +62,9 @@ fn is_public_v4(ip: Ipv4Addr) -> bool {
     !(reserved || ip.is_private() || ip.is_link_local())
 }
 
-/// Returns true for global unicast addresses, except documentation addresses and tunnel addresses that embed another
-/// one. A mapped IPv4 address is checked as IPv4.
+/// Returns true only for global unicast addresses (`2000::/3`). Of these, 6to4 (`2002::/16`), protocol assignments such
+/// as Teredo (`2001::/23`) and documentation (`2001:db8::/32`, `3fff::/16`) are not public. A mapped IPv4 address
+/// (`::ffff:a.b.c.d`) is checked as IPv4.
 fn is_public_v6(ip: Ipv6Addr) -> bool {
     if let Some(v4) = ip.to_ipv4_mapped() {
         return is_public_v4(v4);

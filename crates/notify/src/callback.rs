@@ -89,8 +89,9 @@ pub fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-/// Reads the URL of a callback. Fails with a message if it is not an HTTP or HTTPS URL. Without `allow_private` it also
-/// fails for `localhost` and for IP addresses that are not public. Other names are checked when they are resolved.
+/// Reads the URL of a callback. Fails with a message for the user if it is invalid, has no host or is not HTTP or
+/// HTTPS. Without `allow_private` it also fails for `localhost`, names that end in `.localhost`, and IP addresses that
+/// are not public. Other names are checked when they are resolved.
 pub fn parse_url(url: &str, allow_private: bool) -> Result<Url, &'static str> {
     let url = post::parse_url(url).ok_or("must be a URL that starts with https:// or http://")?;
     let host = url.host_str().unwrap_or_default().trim_end_matches('.');
@@ -122,7 +123,8 @@ impl Callbacks {
         channel.strip_prefix(self.name).is_some_and(|rest| rest.starts_with(':'))
     }
 
-    /// Returns the circuit breaker of a host, created on first use. `channel` is the name from [`channel_name`].
+    /// Returns the circuit breaker of a host, created closed on first use. `channel` is the name from [`channel_name`].
+    /// At 64, 128 … hosts, a new one first removes all breakers that are neither open nor in use.
     pub(crate) fn breaker(&self, channel: &str) -> Arc<Breaker> {
         let mut breakers = lock(&self.breakers);
         if let Some(known) = breakers.get(channel) {
@@ -142,8 +144,13 @@ impl Callbacks {
         lock(&self.breakers).values().filter(|breaker| breaker.is_open()).count()
     }
 
-    /// Resolves the target and sends the delivery. Returns [`CallbackOutcome::Dropped`] if the target was removed.
-    /// Fails with the reason and the advice for a retry; an invalid URL or a private address fails permanently.
+    /// Resolves the target of the delivery and sends its payload by POST, with the headers of the target and
+    /// `X-Adjutant-Delivery`. Headers of the target replace the content type and the delivery id. Returns
+    /// [`CallbackOutcome::Dropped`] without a request if the target was removed.
+    ///
+    /// Fails permanently if the URL is invalid or its host is an IP address that is not allowed. Fails transiently, or
+    /// for this node only, as the resolver reports, and transiently if the HTTP client cannot be created. Otherwise
+    /// fails like [`post::send`]. `now` is used for `Retry-After`.
     pub(crate) async fn deliver(
         &self,
         delivery: &ClaimedDelivery,
@@ -179,7 +186,8 @@ impl Callbacks {
     }
 }
 
-/// Logs a state change of the breaker of a host.
+/// Logs a state change of the breaker of a host. Level: warning with the last error if it opens, debug if it is half
+/// open, info if it closes.
 fn log_change(change: &BreakerChange) {
     let host = &*change.service;
     match change.new {

@@ -81,7 +81,8 @@ impl Channel {
     }
 
     /// Checks the channel without sending a notification: the host name of a webhook, the file of a command, or the
-    /// login at the mail server. Returns a description of the result. Fails with the reason if the check fails.
+    /// connection and login at the mail server. Returns a description of the result. Fails with the reason if the check
+    /// fails.
     pub async fn check(&self) -> Result<String, String> {
         match &self.transport {
             ChannelTransport::Webhook(webhook) => webhook.check().await,
@@ -90,7 +91,8 @@ impl Channel {
         }
     }
 
-    /// Returns the timeout of a delivery.
+    /// Returns the timeout of a delivery: ten seconds for a webhook, 30 for an e-mail, the configured one for a
+    /// command.
     pub(crate) fn timeout(&self) -> Duration {
         match &self.transport {
             ChannelTransport::Webhook(_) => crate::post::REQUEST_TIMEOUT,
@@ -99,7 +101,8 @@ impl Channel {
         }
     }
 
-    /// Sends a delivery. Fails with the reason and the advice for a retry.
+    /// Sends a delivery with the transport of the channel. `now` is the time in signatures and e-mails. Fails with the
+    /// reason and the advice for a retry. Commands always fail transiently.
     pub(crate) async fn deliver(
         &self,
         delivery: &ClaimedDelivery,

@@ -50,8 +50,9 @@ impl CommandTransport {
         Self { command: command.to_owned(), args, timeout: DEFAULT_TIMEOUT }
     }
 
-    /// Checks that the program file exists, without checking that it is executable. A name without a slash is searched
-    /// in `PATH`. Fails with a message if no file is found.
+    /// Checks that the program is a file, without checking that it is executable. A name with a slash is a path.
+    /// Another name is searched in the `PATH` of adjutant. Returns a description. Fails with a message if no file is
+    /// found.
     pub(crate) fn check(&self) -> Result<String, String> {
         let exists = |path: std::path::PathBuf| path.is_file();
         let found = if self.command.contains('/') {
@@ -66,9 +67,13 @@ impl CommandTransport {
         }
     }
 
-    /// Runs the program. Fails transiently if it cannot be started, exceeds the timeout or ends with an error; the
-    /// message contains the end of its standard error. At the timeout, or if the future is dropped, the program and its
-    /// children are killed.
+    /// Runs the program in its own process group, with the payload on standard input, and waits for its end. Standard
+    /// output is discarded. Input that the program does not read is ignored. After a success, remaining children are
+    /// left running.
+    ///
+    /// All failures are transient: the program cannot be started, exceeds the timeout, ends with an error, or its
+    /// status is unknown. After an error status, the message contains the redacted end of standard error, if any. At
+    /// the timeout, or if the future is dropped, the program and its children are killed.
     pub(crate) async fn deliver(&self, delivery: &ClaimedDelivery) -> Result<(), DeliveryFailure> {
         let mut command = Command::new(&self.command);
         command
@@ -113,7 +118,8 @@ impl CommandTransport {
     }
 }
 
-/// Reads standard error to its end. Returns the last [`MAX_STDERR_BYTES`] bytes as one line, with whitespace collapsed.
+/// Reads standard error to its end or to the first read error. Returns the last [`MAX_STDERR_BYTES`] bytes as one line,
+/// with whitespace collapsed and invalid UTF-8 replaced. Returns an empty text without `stderr`.
 async fn read_tail(stderr: Option<ChildStderr>) -> String {
     let Some(mut stderr) = stderr else { return String::new() };
     let mut tail = Vec::new();
@@ -133,8 +139,9 @@ fn inherited_variables() -> impl Iterator<Item = (std::ffi::OsString, std::ffi::
     std::env::vars_os().filter(move |(name, _)| name.to_str().is_some_and(is_inherited))
 }
 
-/// Returns the environment variables with the notification. Missing ids are empty, and NUL characters become spaces. If
-/// the payload is not a notification, returns only the id of the delivery.
+/// Returns the environment variables `ADJUTANT_DELIVERY_ID` and `ADJUTANT_NOTIFICATION_…`: id, kind, title, text,
+/// creation time, and the ids of task, execution and schedule. Missing ids are empty. NUL characters in title and text
+/// become spaces. If the payload is not a notification, returns only the id of the delivery.
 fn notification_variables(delivery: &ClaimedDelivery) -> Vec<(&'static str, String)> {
     let mut variables = vec![("ADJUTANT_DELIVERY_ID", delivery.id.to_string())];
     if let Ok(notification) = serde_json::from_str::<Notification>(&delivery.payload) {

@@ -35,9 +35,13 @@ const POLL_INTERVAL_SHARED: Duration = Duration::from_secs(1);
 /// The longest time between two rounds otherwise.
 const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Sends deliveries until the token is cancelled. With a single node, first releases the claims of the previous
-/// process. At shutdown, deliveries in progress get [`SHUTDOWN_TIMEOUT`] to finish. The rest is aborted and repeated
-/// later.
+/// Sends deliveries until the token is cancelled. A round starts at the next due time, after a wake-up, or after a
+/// commit on this node. It also starts after the end of a delivery and after the poll interval. Errors of a round are
+/// logged and retried.
+///
+/// With a single node, first releases the claims of the previous process; a failure of that is only logged. At
+/// shutdown, deliveries in progress get [`SHUTDOWN_TIMEOUT`] to finish. The rest is aborted and repeated after its
+/// claim expires.
 pub(crate) async fn run(notifier: &Notifier, shutdown: &CancellationToken) {
     let store = &notifier.0.store;
     if !store.is_shared()
@@ -67,7 +71,9 @@ pub(crate) async fn run(notifier: &Notifier, shutdown: &CancellationToken) {
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, last).await;
 }
 
-/// Releases the claims of the previous process. Only for a database with a single node.
+/// Makes all pending deliveries claimable now, also those that wait for a retry. Writes nothing if the outbox is empty.
+/// Fails if the database fails. Only for a database with a single node, because it also releases the claims of other
+/// nodes.
 async fn release_claims(notifier: &Notifier) -> store::Result<()> {
     let store = &notifier.0.store;
     let now = notifier.0.clock.now();
@@ -93,8 +99,8 @@ impl InProgress {
         self.callbacks += usize::from(lane.is_callback());
     }
 
-    /// Removes a finished delivery from the counts. `channel` is `None` if its task has panicked. All counts are reset
-    /// then.
+    /// Removes a finished delivery from the counts. `channel` is `None` if its task has panicked. Then all counts are
+    /// reset to zero, although other deliveries may be in progress.
     fn remove(&mut self, notifier: &Notifier, channel: Option<String>) {
         let Some(channel) = channel else {
             // The channel of the task is unknown.
@@ -112,7 +118,9 @@ impl InProgress {
         }
     }
 
-    /// Returns the number of deliveries of the lane that may start now. Callbacks of all hosts also share a limit.
+    /// Returns the number of deliveries of the lane that may start now: four for each lane, minus those in progress.
+    /// All callback lanes together also share the limit [`callback::MAX_CONCURRENT_CALLBACKS`]. Ignores the circuit
+    /// breaker.
     fn free(&self, lane: &Lane) -> usize {
         let free =
             MAX_CONCURRENT_PER_CHANNEL.saturating_sub(self.by_channel.get(&lane.name).copied().unwrap_or_default());
@@ -142,7 +150,8 @@ enum LaneTarget {
 }
 
 impl Lane {
-    /// Returns the lane of a channel, or `None` if this node does not know the channel.
+    /// Returns the lane of a channel name. A name of the registered callbacks comes before a configured channel.
+    /// Returns `None` if the name is neither. Creates the circuit breaker if it is new.
     fn new(notifier: &Notifier, settings: &NotifySettings, name: &str) -> Option<Self> {
         if let Some(callbacks) = notifier.callbacks().filter(|callbacks| callbacks.owns(name)) {
             let breaker = callbacks.breaker(name);
@@ -180,8 +189,9 @@ impl Lane {
         }
     }
 
-    /// Reports a failure to the breaker. For a channel, only deliveries that were given up count. For a host, only
-    /// failures of the host count, because one host may serve many URLs.
+    /// Consumes the permit and may report a failure to the breaker. For a channel, only deliveries that were given up
+    /// count. For a callback host, only failures of the host count, because one host may serve many URLs. Other
+    /// failures leave the breaker unchanged, and a trial call is returned to it.
     fn report_failure(&self, permit: CallPermit, failure: &DeliveryFailure, given_up: bool) {
         let counts = if self.is_callback() { failure.is_host_failure } else { given_up };
         if counts {
@@ -190,8 +200,11 @@ impl Lane {
     }
 }
 
-/// Starts all deliveries that can start, and skips channels that this node does not know. Returns the earliest time at
-/// which another one is due, or `None`. Lanes that are full or suspended do not count.
+/// Claims and starts all due deliveries that the limits permit, the lane with the earliest due time first. Does not
+/// wait for their end. Skips channels that this node does not know, full lanes and lanes with an open breaker.
+///
+/// Returns the earliest future time at which a delivery can be claimed, or `None`. Skipped lanes do not count, nor do
+/// lanes in which nothing could be claimed. Fails if the database fails. Deliveries that were started before continue.
 async fn round(notifier: &Notifier, in_progress: &mut InProgress) -> store::Result<Option<Timestamp>> {
     let store = &notifier.0.store;
     let clock = &notifier.0.clock;
@@ -221,8 +234,12 @@ async fn round(notifier: &Notifier, in_progress: &mut InProgress) -> store::Resu
     Ok(next)
 }
 
-/// Claims and starts as many due deliveries of a lane as its limit and its breaker permit. Returns their number, which
-/// is 0 if the breaker rejects calls or other nodes have claimed them.
+/// Claims due deliveries of a lane and starts each in a task of `in_progress`. Their number is limited by the free
+/// slots of the lane and the permits of its breaker. A half-open breaker permits only one. The claim is valid for the
+/// timeout of the lane plus [`LEASE_MARGIN`].
+///
+/// Returns the number of started deliveries. It is 0 if the breaker gives no permit, none is due, or other nodes have
+/// claimed them. Fails if the database fails.
 async fn start_deliveries(notifier: &Notifier, in_progress: &mut InProgress, lane: &Lane) -> store::Result<usize> {
     // A half-open breaker permits only one delivery.
     let permits: Vec<_> = std::iter::from_fn(|| lane.breaker.try_acquire()).take(in_progress.free(lane)).collect();
@@ -248,9 +265,14 @@ async fn start_deliveries(notifier: &Notifier, in_progress: &mut InProgress, lan
     Ok(count)
 }
 
-/// Sends one delivery and records its outcome: delivered, retried later, returned to the other nodes, or given up. A
-/// delivery with a removed target is recorded as delivered, but not counted. A failure of the database is only logged;
-/// the delivery is repeated when the claim expires.
+/// Sends one delivery and records its outcome in the outbox, the counters, the log and the breaker:
+///
+/// - Success: marked as delivered and reported to the breaker. With a removed target it is only marked as delivered.
+/// - Retry: counted as failed and scheduled after [`retry_delay`].
+/// - Other node, with a shared database: the claim is returned. The attempt does not count, and nothing is logged.
+/// - No retry: counted as failed and dead, and given up.
+///
+/// Never fails. An error of the database is logged, and the delivery is repeated when its claim expires.
 async fn deliver(notifier: &Notifier, lane: &Lane, delivery: ClaimedDelivery, permit: CallPermit) {
     let store = &notifier.0.store;
     let clock = &notifier.0.clock;
@@ -316,9 +338,13 @@ async fn deliver(notifier: &Notifier, lane: &Lane, delivery: ClaimedDelivery, pe
     }
 }
 
-/// Returns the delay before the next attempt, or `None` if the delivery is given up: no retry can succeed, or `attempt`
-/// has reached [`MAX_ATTEMPTS`]. With a shared database, a delivery for another node is never given up. A delay that
-/// the receiver has requested is a lower limit.
+/// Returns the delay before the next attempt, or `None` if the delivery is given up. `attempt` is the number of
+/// attempts so far, from 1.
+///
+/// - Permanent failures are given up at once.
+/// - With a shared database, a delivery for another node waits five seconds and is never given up.
+/// - All other failures are given up after [`MAX_ATTEMPTS`]. Before that, the delay is the backoff, or the delay that
+///   the receiver has requested if that is longer.
 fn retry_delay(failure: &DeliveryFailure, attempt: i64, shared: bool) -> Option<Duration> {
     match failure.retry {
         RetryAdvice::Never => None,
@@ -334,7 +360,8 @@ fn backoff_delay(attempts: i64) -> Duration {
     RETRY_BACKOFF.delay(u64::try_from(attempts.saturating_sub(1)).unwrap_or_default())
 }
 
-/// Logs a state change of the breaker of a channel.
+/// Logs a state change of the breaker of a channel: as an error with the number of failures and the last error if it
+/// opens, otherwise as information.
 pub(crate) fn log_change(change: &BreakerChange) {
     let channel = &*change.service;
     match change.new {

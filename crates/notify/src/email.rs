@@ -34,8 +34,9 @@ impl fmt::Debug for SmtpServer {
 
 impl SmtpServer {
     /// Creates a server. `url` is `smtps://user@host`, `smtp://user@host:587?tls=required` or, without encryption,
-    /// `smtp://host:25`. `user` and `password` replace the credentials of the URL if both are given. Does not connect.
-    /// Fails with the name of the invalid field and a message.
+    /// `smtp://host:25`. `user` and `password` replace the credentials of the URL only if both are given. Does not
+    /// connect. Fails with a pair of field and message if `from` is not an address (`from`) or the URL is invalid
+    /// (`url`).
     pub fn new(
         url: &str,
         user: Option<String>,
@@ -77,7 +78,8 @@ impl EmailTransport {
         self.to.iter().map(|to| to.email.to_string()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Connects to the server and authenticates. Returns a description. Fails with a message without e-mail addresses.
+    /// Connects to the server and authenticates, if credentials are set. Returns a description. Fails with a redacted
+    /// message if the server cannot be reached, rejects the login, or does not respond as expected.
     pub(crate) async fn check(&self) -> Result<String, String> {
         match self.smtp.transport.test_connection().await {
             Ok(true) => Ok("the server responds; nothing was sent".to_owned()),
@@ -86,8 +88,9 @@ impl EmailTransport {
         }
     }
 
-    /// Sends an e-mail. Fails permanently if the payload is not a notification or the server rejects the e-mail, and
-    /// transiently otherwise, also at the timeout.
+    /// Sends an e-mail to all recipients in one message. `now` is its date. Fails permanently if the payload is not a
+    /// notification, the e-mail cannot be built, or the server rejects it permanently. Fails transiently otherwise,
+    /// also after [`SEND_TIMEOUT`]. Messages of the server are redacted.
     pub(crate) async fn deliver(&self, delivery: &ClaimedDelivery, now: Timestamp) -> Result<(), DeliveryFailure> {
         let message = self.message(delivery, now).map_err(DeliveryFailure::permanent)?;
         let sent = tokio::time::timeout(SEND_TIMEOUT, self.smtp.transport.send(message)).await;
@@ -104,8 +107,9 @@ impl EmailTransport {
         }
     }
 
-    /// Builds the e-mail. An empty text is replaced by the title. Fails with a message if the payload is not a
-    /// notification or the e-mail cannot be built.
+    /// Builds the e-mail as plain text: the title is the subject, the text is the body. An empty text is replaced by
+    /// the title. The message id consists of the delivery id and the domain of the sender. Fails with a message if the
+    /// payload is not a notification or the e-mail cannot be built.
     fn message(&self, delivery: &ClaimedDelivery, now: Timestamp) -> Result<Message, String> {
         let unreadable = |error: serde_json::Error| format!("the payload is not a notification: {error}");
         let notification: Notification = serde_json::from_str(&delivery.payload).map_err(unreadable)?;

@@ -41,8 +41,9 @@ impl Notifier {
 }
 
 impl NotificationFollower {
-    /// Waits for the next notification and returns it. Reads the table after each wake-up, and at least every ten
-    /// seconds. Fails if the database fails; the next call continues. The method is cancel safe.
+    /// Waits for the next notification of the user and returns it, in order of the numbers. Existing ones come first.
+    /// Reads the table after each wake-up, and at least every ten seconds. Never ends by itself. Fails if the database
+    /// fails; a later call continues after the last returned notification. The method is cancel safe.
     pub async fn next(&mut self) -> store::Result<NumberedNotification> {
         loop {
             if let Some(next) = self.ready.pop_front() {
@@ -58,7 +59,8 @@ impl NotificationFollower {
         }
     }
 
-    /// Waits for a wake-up of this user. Also returns if wake-ups were missed.
+    /// Waits for a wake-up of this user; those of other users are ignored. Also returns if wake-ups were missed or the
+    /// sender is gone.
     async fn woken(&mut self) {
         while let Ok(owner) = self.wake_ups.recv().await {
             if owner == self.owner {
@@ -68,7 +70,8 @@ impl NotificationFollower {
     }
 }
 
-/// Wakes followers until the token is cancelled. While there are no followers, the table is not read.
+/// Wakes followers until the token is cancelled: after each commit on this node and, with a shared database, every half
+/// second. While there are no followers, the table is not read. Errors are logged, and the round is repeated.
 pub(crate) async fn run(notifier: &Notifier, shutdown: &CancellationToken) {
     let known = Mutex::new(HashMap::new());
     let poll_interval = if notifier.0.store.is_shared() { POLL_INTERVAL_SHARED } else { Duration::MAX };
@@ -84,8 +87,9 @@ pub(crate) async fn run(notifier: &Notifier, shutdown: &CancellationToken) {
     reconcile::run("followers_not_woken", poll_interval, shutdown, wake, work).await;
 }
 
-/// Wakes the followers of users with a new notification. `known` contains the newest numbers of the last round and is
-/// replaced. Only notifications of the last [`LOOKBACK`] are considered.
+/// Wakes the followers of all users with a different newest number than in `known`, which contains those of the last
+/// round. Replaces `known`. Only notifications of the last [`LOOKBACK`] are considered. Fails if the database fails;
+/// then `known` is unchanged and no follower is woken.
 async fn wake_followers(notifier: &Notifier, known: &mut HashMap<UserId, i64>) -> store::Result<()> {
     let since = notifier.0.clock.now() - LOOKBACK;
     let latest = notifications::latest_since(&mut notifier.0.store.reader().await?, since).await?;

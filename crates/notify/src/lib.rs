@@ -112,8 +112,8 @@ pub struct ChannelState {
 }
 
 impl Notifier {
-    /// Creates a notifier without channels. Call [`Notifier::reload`] to set channels and [`Notifier::run`] to start
-    /// the loops.
+    /// Creates a notifier without channels and callbacks. Call [`Notifier::reload`] to set channels and
+    /// [`Notifier::run`] to start the loops.
     pub fn new(store: Store, clock: Clock) -> Self {
         Self(Arc::new(NotifierShared {
             store,
@@ -146,8 +146,10 @@ impl Notifier {
         self.0.callbacks.get().map(Callbacks::suspended_hosts).unwrap_or_default()
     }
 
-    /// Stores a notification and a delivery for every channel that accepts it, in the transaction of the caller.
-    /// Returns false if the owner already has a notification with this id. Fails if the database fails.
+    /// Stores a notification and one pending delivery for every channel that accepts it. Uses the transaction of the
+    /// caller. Returns true if it was stored. Returns false and adds nothing if the owner already has a notification
+    /// with this id. Nothing is sent here; the loops wake after the commit. Fails if the database fails or the
+    /// notification cannot be encoded.
     pub async fn notify(&self, conn: &mut Conn, owner: UserId, notification: &Notification) -> store::Result<bool> {
         if !notifications::add(conn, owner, notification).await? {
             return Ok(false);
@@ -179,7 +181,8 @@ impl Notifier {
         self.0.deliver.notify_one();
     }
 
-    /// Returns the states of the configured channels.
+    /// Returns the states of the configured channels, in the order of the settings. Callback hosts are not included.
+    /// The error and the end of the suspension are set only while the breaker is open. Creates missing breakers.
     pub fn channel_states(&self) -> Vec<ChannelState> {
         let settings = self.settings();
         let states = settings.channels.iter().map(|channel| {
@@ -232,7 +235,8 @@ impl Notifier {
         Duration::from_millis(if self.0.store.is_shared() { 100 } else { 20 })
     }
 
-    /// Returns a future that completes shortly after the next commit on this node.
+    /// Returns a future that completes after the next commit on this node and the delay of [`Self::debounce`]. It
+    /// subscribes at this call, so a commit before the first poll is not lost.
     fn committed(&self) -> impl Future<Output = ()> + use<> {
         let mut commits = self.0.store.commits();
         let debounce = self.debounce();
@@ -242,7 +246,7 @@ impl Notifier {
         }
     }
 
-    /// Returns a future that completes when `wake` is notified or shortly after the next commit on this node.
+    /// Returns a future that completes when `wake` is notified, or when [`Self::committed`] completes.
     fn woken<'a>(&self, wake: &'a Notify) -> impl Future<Output = ()> + use<'a> {
         let notified = wake.notified();
         let committed = self.committed();

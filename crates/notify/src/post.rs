@@ -22,9 +22,10 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 3600);
 
 const USER_AGENT: &str = concat!("adjutant/", env!("CARGO_PKG_VERSION"));
 
-/// Returns an HTTP client with timeouts and without redirects. With `allow_private` it may reach this machine and
-/// private networks. Otherwise it resolves names to public addresses only and uses no proxy. Fails if TLS cannot be set
-/// up.
+/// Returns an HTTP client that follows no redirects. A request may take ten seconds, and its connection five. With
+/// `allow_private` it may reach this machine and private networks. Otherwise it resolves names to public addresses only
+/// and uses no proxy. IP addresses in URLs are not checked here, see [`is_private`]. Fails if the client cannot be
+/// built.
 pub(crate) fn client(allow_private: bool) -> reqwest::Result<Client> {
     let client = Client::builder()
         .redirect(Policy::none())
@@ -48,8 +49,13 @@ pub(crate) fn is_private(url: &Url) -> bool {
     ip.is_ok_and(|ip| !is_public(ip))
 }
 
-/// Sends a request. Fails if the response is not a success: permanently after a redirect or 410, otherwise transiently
-/// with the delay of `Retry-After`. A server error or a missing response counts as a failure of the host.
+/// Sends a request and discards the body of the response. Returns `Ok` for every 2xx status. Failures by status:
+///
+/// - 3xx and 410: permanent.
+/// - 5xx: transient, with the delay of `Retry-After` if present. Counts as a failure of the host.
+/// - Any other status, such as 4xx: transient, with the delay of `Retry-After`. Not a failure of the host.
+///
+/// Without a response, fails like [`request_failure`]. `now` is the reference for dates in `Retry-After`.
 pub(crate) async fn send(request: RequestBuilder, now: Timestamp) -> Result<(), DeliveryFailure> {
     let response = request.send().await.map_err(request_failure)?;
     match response.status() {
@@ -67,8 +73,8 @@ pub(crate) async fn send(request: RequestBuilder, now: Timestamp) -> Result<(), 
     }
 }
 
-/// Returns the delay of the `Retry-After` header, which contains seconds or a date, but at most [`MAX_RETRY_AFTER`].
-/// Returns `None` if the header is missing or invalid, or if the date has passed.
+/// Returns the delay of the `Retry-After` header, but at most [`MAX_RETRY_AFTER`]. The header contains seconds, or a
+/// date that is compared with `now`. Returns `None` if the header is missing or invalid, or if the date has passed.
 fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let requested = match value.parse::<u64>() {
@@ -81,8 +87,9 @@ fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     Some(requested.min(MAX_RETRY_AFTER))
 }
 
-/// Returns the failure of a request without a response. A private address or an invalid request is permanent. Anything
-/// else is transient and counts as a failure of the host. The message does not contain the URL.
+/// Returns the failure of a request without a response. A private address or an invalid request is permanent and does
+/// not count for the host. A timeout or any other error is transient and a failure of the host. The message contains
+/// the innermost cause, but never the URL.
 fn request_failure(error: reqwest::Error) -> DeliveryFailure {
     let error = error.without_url();
     let mut source = error.source();

@@ -24,7 +24,8 @@ const POLL_INTERVAL_SHARED: Duration = Duration::from_secs(1);
 /// suspended.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Fires reminders until the token is cancelled.
+/// Fires reminders and due tasks until the token is cancelled. A round starts at the next due time, and after a
+/// wake-up, a commit on this node or the poll interval. Errors are logged, and the round is repeated.
 pub(crate) async fn run(notifier: &Notifier, shutdown: &CancellationToken) {
     let poll_interval = if notifier.0.store.is_shared() { POLL_INTERVAL_SHARED } else { POLL_INTERVAL };
     let wake = || notifier.woken(&notifier.0.remind);
@@ -38,8 +39,9 @@ enum DueItem {
     Task(due::DueTask),
 }
 
-/// Fires all due reminders and tasks. Returns the time of the next one, or `None` if there is none. If some of them
-/// fail, the rest of the batch is fired, and the first error is returned.
+/// Fires all due reminders and tasks in batches, the items of a batch concurrently. Returns the time of the next one,
+/// or `None` if there is none. If an item fails, the rest of its batch is fired. Then the first error is returned,
+/// without further batches. Also fails if the database cannot be read.
 pub(crate) async fn round(notifier: &Notifier) -> store::Result<Option<Timestamp>> {
     loop {
         let mut reader = notifier.0.store.reader().await?;
@@ -66,7 +68,8 @@ pub(crate) async fn round(notifier: &Notifier) -> store::Result<Option<Timestamp
     }
 }
 
-/// Fires one item in a transaction and counts the notification.
+/// Fires one item in its own transaction. Counts it as fired if the owner was notified; [`fire_reminder`] and
+/// [`notify_due`] list the other cases. Fails if the database fails; then nothing has changed.
 async fn fire(notifier: &Notifier, item: DueItem, now: Timestamp) -> store::Result<()> {
     let handle = notifier.clone();
     let is_notified = notifier
@@ -83,8 +86,9 @@ async fn fire(notifier: &Notifier, item: DueItem, now: Timestamp) -> store::Resu
     Ok(())
 }
 
-/// Claims one firing of a reminder and notifies its owner. Returns false if another node has claimed it, or if the
-/// reminder has changed or its task no longer exists.
+/// Claims one firing of a reminder, logs it, and notifies its owner in the transaction of the caller. Returns true if
+/// the notification was stored. Returns false if another node has claimed it, the reminder was moved, deleted or
+/// dropped, or its task no longer exists. A delayed firing mentions the planned time. Fails if the database fails.
 async fn fire_reminder(
     notifier: &Notifier,
     conn: &mut Conn,
@@ -101,8 +105,14 @@ async fn fire_reminder(
     notifier.notify(conn, due.owner, &notification).await
 }
 
-/// Claims a due task and notifies its owner. Returns false if [`store::due::claim`] returns no task, if the owner was
-/// notified before, or if `notify_due` is off. The due time counts as handled in the last case, too.
+/// Claims a due task, logs it, and notifies its owner in the transaction of the caller. The id of the notification is
+/// derived from the due time, so that it is stored once. Returns true if it was stored. Returns false in these cases:
+///
+/// - Another node has claimed the task, it was moved or completed, or a reminder has the same time.
+/// - The setting `notify_due` is off. The due time counts as handled all the same, and nothing is logged.
+/// - The owner already has this notification.
+///
+/// Fails if the database fails.
 async fn notify_due(notifier: &Notifier, conn: &mut Conn, due: &due::DueTask, now: Timestamp) -> store::Result<bool> {
     let Some(task) = due::claim(conn, due).await? else { return Ok(false) };
     if !notifier.settings().notify_due {

@@ -1,4 +1,4 @@
-//! The webhook transport: a signed POST request with the notification as JSON.
+//! The webhook transport: a POST request with the notification as JSON, signed if a secret is configured.
 
 use std::fmt;
 
@@ -31,9 +31,10 @@ impl fmt::Debug for Webhook {
 }
 
 impl Webhook {
-    /// Creates a webhook. Without `secret`, requests are not signed. With `allow_private` the URL may be on this
-    /// machine or in a private network. Otherwise IP addresses are checked here and names when they are resolved. Fails
-    /// with a message if the URL is invalid or not allowed.
+    /// Creates a webhook, without a connection. Without `secret`, requests are not signed. With `allow_private` the URL
+    /// may be on this machine or in a private network. Otherwise IP addresses are checked here and names when they are
+    /// resolved. Fails with a message if the URL is not HTTP or HTTPS, or its address is not allowed. Also fails if the
+    /// client cannot be built.
     pub fn new(url: &str, secret: Option<SecretString>, allow_private: bool) -> Result<Self, String> {
         let url = post::parse_url(url).ok_or("must be a URL such as https://hooks.example/adjutant")?;
         if !allow_private && post::is_private(&url) {
@@ -50,7 +51,7 @@ impl Webhook {
     }
 
     /// Resolves the name of the host, without a request. Returns a description. Fails with a message if the name cannot
-    /// be resolved or has no allowed address.
+    /// be resolved. Without `allow_private` it also fails if none of the addresses is public.
     pub(crate) async fn check(&self) -> Result<String, String> {
         let host = self.url.host_str().unwrap_or_default();
         let port = self.url.port_or_known_default().unwrap_or(443);
@@ -63,7 +64,8 @@ impl Webhook {
         }
     }
 
-    /// Sends a delivery, signed if a secret is set. Fails like [`post::send`].
+    /// Sends the payload as JSON, with the delivery id and the time in `X-Adjutant-…` headers. With a secret, also
+    /// sends `X-Adjutant-Signature`, see [`signature`]. `now` is the signed time in seconds. Fails like [`post::send`].
     pub(crate) async fn deliver(&self, delivery: &ClaimedDelivery, now: Timestamp) -> Result<(), DeliveryFailure> {
         let timestamp = now.as_second().to_string();
         let mut request = self
@@ -79,7 +81,8 @@ impl Webhook {
     }
 }
 
-/// Returns `sha256=` and the HMAC of the timestamp, a dot and the body. The timestamp lets the receiver reject replays.
+/// Returns `sha256=` and the HMAC-SHA-256, in hexadecimal, of the timestamp, a dot and the body. The timestamp lets the
+/// receiver reject replays.
 fn signature(secret: &SecretString, timestamp: &str, body: &str) -> String {
     // HMAC accepts keys of any length, so this never fails.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.expose_secret().as_bytes()) else { return String::new() };

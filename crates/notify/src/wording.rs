@@ -19,8 +19,13 @@ pub(crate) fn due_title(task: &Task) -> String {
     format!("Due now: {}", task.title)
 }
 
-/// Returns the text of a reminder that was due at `at`: the description, the due date, the delay if it is more than a
-/// minute, and the repetition. Empty if none applies. `reminder` is its state after this firing. The delay uses `zone`.
+/// Returns the text of a reminder that was due at `at`, one line each. Empty if no line applies. `reminder` is its
+/// state after this firing. The lines are:
+///
+/// - the trimmed description of the task, if any, and its due date, if any;
+/// - the planned time in `zone`, if `now` is more than a minute later;
+/// - "Reminder 2 of 3", if it fires a fixed number of times, more than once;
+/// - a note that it repeats until the task is done, if it has no count and is still scheduled.
 pub(crate) fn reminder_text(
     task: &Task,
     reminder: &Reminder,
@@ -43,7 +48,8 @@ pub(crate) fn reminder_text(
     lines.join("\n")
 }
 
-/// Returns the text for a due task: the description, if any, and the due date.
+/// Returns the text for a due task: the trimmed description and the due date, one line each. Empty if the task has
+/// neither.
 pub(crate) fn due_text(task: &Task) -> String {
     let mut lines = description_lines(task);
     if let Some(due) = &task.due_date {

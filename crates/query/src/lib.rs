@@ -37,10 +37,11 @@ pub enum Reason {
     Invalid(String),
 }
 
-/// Deserializes a struct from a query string.
+/// Deserializes a struct from a query string, which has no `?`. Values are decoded as by [`pairs`].
 ///
-/// Fails if a parameter is repeated, missing or malformed. Also fails for an unknown parameter if the struct has
-/// `deny_unknown_fields`.
+/// Fails with the first rejected pair or repeated name. Otherwise fails if a required parameter is missing or a value
+/// does not have the type of its field. An unknown parameter fails if the struct has `deny_unknown_fields`, otherwise
+/// it is ignored.
 pub fn parse<T: DeserializeOwned>(query: &str) -> Result<T, Error> {
     let mut parameters: Vec<(Cow<'_, str>, Cow<'_, str>)> = Vec::new();
     for pair in pairs(query) {
@@ -54,7 +55,10 @@ pub fn parse<T: DeserializeOwned>(query: &str) -> Result<T, Error> {
 }
 
 /// Returns the decoded names and values in order. `+` is a space, a name without `=` has an empty value, and empty
-/// pairs are skipped. Yields an error for each rejected pair and continues after it.
+/// pairs are skipped. Repeated names are returned each time.
+///
+/// Yields an error for each name or value that is not valid UTF-8 or contains NUL, and continues after it. The error
+/// names the parameter, or `query` if the name itself is invalid.
 pub fn pairs(query: &str) -> impl Iterator<Item = Result<(Cow<'_, str>, Cow<'_, str>), Error>> {
     query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
         let (name, value) = form_urlencoded::parse(pair.as_bytes()).next().unwrap_or_default();

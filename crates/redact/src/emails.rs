@@ -10,7 +10,8 @@ const MAX_LOCAL_BYTES: usize = 64;
 const MAX_DOMAIN_BYTES: usize = 253;
 const SYSTEMD_UNITS: [&[u8]; 7] = [b"service", b"socket", b"timer", b"target", b"slice", b"scope", b"mount"];
 
-/// Hides the address around the `@` at `at`. Does nothing if the `@` belongs to a URL or is not part of an address.
+/// Hides the address around the `@` at `at`. Has no effect if the `@` belongs to a URL, or if the local part or the
+/// domain is not valid. A login such as `git@host` or `user@host:some/path` is not hidden either.
 pub(super) fn hide(scan: &mut SecretScan, at: usize) {
     if at < scan.state.url_end {
         return;
@@ -45,8 +46,12 @@ fn local_start(scan: &SecretScan, at: usize) -> Option<usize> {
     (length <= MAX_LOCAL_BYTES && local.last() != Some(&b'.')).then_some(start + skipped)
 }
 
-/// Returns the length of the domain at the start of these bytes, up to its last label that is a possible top-level
-/// domain. Returns `None` if there is none, and for a version, an image scale, a systemd unit and a call.
+/// Returns the length of the domain at the start of these bytes, at most [`MAX_DOMAIN_BYTES`]. It ends with the last
+/// label that can be a top-level domain. A `-` and the text after it are not part of that label. An empty label ends
+/// the domain.
+///
+/// Returns `None` if no label after the first can be a top-level domain. Also returns `None` for a version (`1.2`), an
+/// image scale (`2x.png`), a systemd unit (`tty1.service`) and a call (`host.name(`).
 fn domain_length(bytes: TrackedBytes) -> Option<usize> {
     let domain = &bytes[..run_end(bytes, 0, MAX_DOMAIN_BYTES, |b| in_label(b) || b == b'.')];
     let mut labels = domain.split(|b| *b == b'.');
@@ -77,8 +82,8 @@ fn is_top_level(label: &[u8]) -> bool {
     (2..=24).contains(&label.len()) && one_case
 }
 
-/// Returns `true` for an account on a host: `git@host…`, `user@host:some/path`. `local` is the text before the `@`,
-/// `after` the text after the domain.
+/// Returns `true` for an account on a host: `git@host…`, or `user@host:` before a directory of up to 128 bytes and a
+/// `/` or the mark. `local` is the text before the `@`, `after` the text after the domain.
 fn is_login(local: &[u8], after: TrackedBytes) -> bool {
     if local == b"git" || after.first() != Some(b':') {
         return local == b"git";

@@ -10,8 +10,12 @@ pub(super) const START: &str = "eyJ";
 const ALGORITHM: &[u8] = b"eyJhbGciOi";
 const MIN_PART_BYTES: usize = 10;
 
-/// Hides the token that starts at `start`, if it is one. Dots after the token remain visible. If it is not a token,
-/// later starts in the same run are not checked again.
+/// Hides the token that starts at `start`, if it is one. It must start a word with `eyJ` in this case, and have a dot
+/// after the header. A header of at least 10 bytes needs a second part of at least 10 bytes that starts with `eyJ` too.
+/// After a header that starts with [`ALGORITHM`], any second part is accepted, also an empty one before another dot.
+///
+/// Hides all parts. Dots after the token remain visible. If it is not a token, later starts in the same run are not
+/// checked again.
 pub(super) fn hide(scan: &mut SecretScan, start: usize) {
     if start < scan.state.no_jwt || !scan.from(start).starts_with(START.as_bytes()) || !scan.word_starts(start) {
         return;

@@ -62,8 +62,8 @@ impl KnownValues {
         Cow::Owned(out)
     }
 
-    /// Writes the settled part of the text to `out`, redacted, and returns its length in `text`. The rest may be the
-    /// start of a known value.
+    /// Appends the settled part of the text to `out`, redacted, and returns its length in `text`. The rest may be the
+    /// start of a known value. Of several values at one position, the longest is replaced.
     ///
     /// The rest is shorter than the longest value, and empty if `last` is set. `after_slash` is `true` if a backslash
     /// precedes the text: the rest of an escape at the start of a value remains visible.

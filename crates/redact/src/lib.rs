@@ -88,7 +88,10 @@ enum Trigger {
 }
 
 impl Redactor {
-    /// Returns a redactor without known values.
+    /// Returns a redactor without known values. It finds literals without regard to ASCII case.
+    ///
+    /// With `emails` only, URLs are searched too, because `user@host` in a URL is not an address. Without both options,
+    /// only known values are replaced. Building the automaton is expensive: share the redactor.
     pub fn new(options: RedactOptions) -> Redactor {
         let mut literals: Vec<(Cow<'static, str>, Trigger)> = Vec::new();
         if options.secrets {
@@ -158,8 +161,12 @@ impl Redactor {
         self.redact_value(value, false);
     }
 
-    /// Redacts the strings in the value. `secret` is `true` if its key or the flag before it is secret: strings are
-    /// then replaced as a whole. A list passes this to its items, an object does not.
+    /// Redacts the strings in the value in place. If `secret` is `true`, a string becomes the mark as a whole, unless
+    /// it is a placeholder. Other strings are redacted like text.
+    ///
+    /// A list passes `secret` to its items. An item after a flag with a secret name is secret too, unless it starts
+    /// with `-`. An object ignores `secret`: the names of its fields decide. Names and flags count only with the option
+    /// `secrets`. Numbers, booleans and null do not change.
     fn redact_value(&self, value: &mut Value, secret: bool) {
         match value {
             Value::String(text) if secret && !values::is_placeholder(text) => MARK.clone_into(text),
@@ -196,8 +203,9 @@ impl Redactor {
         scan::replace_hidden(text, &scan.finish())
     }
 
-    /// Hides the secret that the literal indicates, if it is one. Skips literals in hidden text, except for private
-    /// keys.
+    /// Hides the secret that the literal indicates, if it is one. First hides a deferred secret that starts at or
+    /// before the literal. Skips literals in hidden text, except for private keys. Without the option `secrets`, a URL
+    /// only marks its `@`.
     fn inspect(&self, scan: &mut SecretScan, hit: Match) {
         let trigger = self.triggers[hit.pattern()];
         if scan.advance_to(hit.start()) || matches!(trigger, Trigger::Pem) {
@@ -215,6 +223,10 @@ impl Redactor {
 
     /// Returns the earliest possible start of the secret that the literal indicates, for every continuation of the
     /// text.
+    ///
+    /// - For `Bearer `, for URLs and for prefixes that stay visible, it is the end of the literal.
+    /// - For other keys, JSON web tokens and private keys, it is the start of the literal.
+    /// - For a name it is the start of the value, and for an `@` the start of the local part.
     fn earliest_start(&self, scan: &SecretScan, hit: Match) -> usize {
         match self.triggers[hit.pattern()] {
             Trigger::Shape(KeyShape { rule: KeyRule::After, .. }) | Trigger::Bearer | Trigger::Url => hit.end(),

@@ -23,7 +23,8 @@ const HARMLESS_BEFORE_TOKEN: [&str; 25] = [
     "special", "first", "last", "max", "min", "per", "prompt", "completion", "input", "output", "image",
 ];
 
-/// Returns the endings of secret names, in lower case.
+/// Returns the endings of secret names, in lower case: the secret words, `key` after a word of [`BEFORE_KEY`], and
+/// `pass` after a word of [`BEFORE_PASS`]. The two words are adjacent, or joined by `_`, `-` or, before `key`, a space.
 pub(super) fn endings() -> impl Iterator<Item = String> {
     let joined = |before: &'static [&'static str], glue: &'static [&'static str], last: &'static str| {
         before.iter().flat_map(move |before| glue.iter().map(move |glue| format!("{before}{glue}{last}")))
@@ -36,7 +37,8 @@ pub(super) fn endings() -> impl Iterator<Item = String> {
 }
 
 /// Returns `true` if the name has one of the endings. Case, a plural `s` and a number (`api_keys`, `PASSWORD_2`) are
-/// ignored. Returns `false` for `tokens`, and for `token` after a word of [`HARMLESS_BEFORE_TOKEN`].
+/// ignored. Returns `false` for names that end with `tokens`, and for `token` after a word of
+/// [`HARMLESS_BEFORE_TOKEN`], also with `_`, `-`, `.` or a space between them.
 pub(super) fn is_secret(name: &str) -> bool {
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['_', '-']);
     if let Some(before) = strip_end(name, "token") {

@@ -27,8 +27,9 @@ pub(super) fn hide(scan: &mut SecretScan, hit: Range<usize>) {
     }
 }
 
-/// Returns the earliest possible start of the value, for every continuation of the text. Returns the end of the hit if
-/// it is not a secret name.
+/// Returns the earliest possible start of the value, for every continuation of the text. Stars before the value count
+/// as part of it. Returns the end of the name if no separator follows yet, and the end of the hit if it is not a secret
+/// name.
 pub(super) fn earliest_start(scan: &SecretScan, hit: Range<usize>) -> usize {
     let Some(name) = find_name(scan, hit.clone()) else { return hit.end };
     let mut start = name.separator(scan.bytes).map_or(name.end, |(_, start)| start);
@@ -39,8 +40,9 @@ pub(super) fn earliest_start(scan: &SecretScan, hit: Range<usize>) -> usize {
     start
 }
 
-/// Hides the token after `Bearer `, unless it has fewer than 6 bytes or is a word (`bearer of bad news`). A token of
-/// more than [`MAX_HARMLESS_BYTES`] is always hidden.
+/// Hides the token after `Bearer `. Has no effect if `Bearer` is in the middle of a word, or if the token has fewer
+/// than 6 bytes. A word or a name made of words is not hidden (`bearer of bad news`). Only the text before a `=` is
+/// classified, as in `Bearer realm="…"`. A token of more than [`MAX_HARMLESS_BYTES`] is always hidden.
 pub(super) fn hide_bearer(scan: &mut SecretScan, hit: Range<usize>) {
     if !scan.word_starts(hit.start) {
         return;
@@ -67,8 +69,9 @@ struct SecretName<'t> {
     end: usize,
 }
 
-/// Returns the secret name that ends with the hit and an optional plural `s` and number. Returns `None` if the name
-/// continues after that, or if it is not secret.
+/// Returns the secret name that ends with the hit, an optional plural `s` (not for `token`) and up to four digits or
+/// `_`. The name includes up to [`MAX_NAME_BYTES`] letters, digits, `_`, `-` and `.` before the hit. Its end includes a
+/// quote after it. Returns `None` if the name continues after that, or if it is not secret.
 fn find_name<'t>(scan: &SecretScan<'t>, hit: Range<usize>) -> Option<SecretName<'t>> {
     let bytes = scan.bytes;
     let in_name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
@@ -88,9 +91,16 @@ fn find_name<'t>(scan: &SecretScan<'t>, hit: Range<usize>) -> Option<SecretName<
 }
 
 impl SecretName<'_> {
-    /// Returns the range of the value to hide. Returns `None` if no value follows the name, or if the value is a number
-    /// in JSON, an expression in brackets, a placeholder, prose or code. After a declared type (`key: str = "…"`), the
-    /// value is the literal.
+    /// Returns the range of the value to hide. Returns `None` if no value follows the name, or if the value is a
+    /// placeholder, prose or code. Other rules:
+    ///
+    /// - A literal may follow `[` or a prefix as in `b"…"`. It is no value if a `:` follows it in a list or after a
+    ///   flag.
+    /// - After a quoted name, a number and an unquoted argument of a flag are no values.
+    /// - A value that starts with `(`, `{` or `[`, a hint such as `<password>`, and `-` after a flag are no values.
+    /// - The scheme of an authorization is left out. The value of a `Cookie:` header is the rest of the line.
+    /// - An unquoted value of more than [`MAX_HARMLESS_BYTES`] is always hidden.
+    /// - After a declared type (`key: str = "…"`), the value is the literal.
     fn value(&self, scan: &SecretScan) -> Option<Range<usize>> {
         let bytes = scan.bytes;
         let (separator, start) = self.separator(bytes)?;
@@ -121,8 +131,15 @@ impl SecretName<'_> {
         self.quoted_value(scan, open)
     }
 
-    /// Returns the separator and the start of the value. Returns `None` if no value follows the name, as in
-    /// `token::new`, `token == x` or `token://`.
+    /// Returns the separator and the start of the value, after blanks and `**`. Blanks, `**`, `?` and the `]` of
+    /// `["name"] = …` may precede the separator.
+    ///
+    /// - `:` is `Colon`. `:=`, `=>` and a `=` with a blank before or after it are `Spaced`. Any other `=` is `Tight`.
+    /// - A blank after `--name`, or a comma after `"--name"`, is `Flag`.
+    /// - Returns `None` for `::`, `:-`, `:+`, `:?`, `://`, `:\/`, `==`, `=~`, for `=>` after a path (`Kind::Token =>`),
+    ///   and for everything else.
+    ///
+    /// Sets the flag of `bytes` if more text could change the result.
     fn separator(&self, bytes: TrackedBytes) -> Option<(Separator, usize)> {
         let mut at = blank_end(bytes, emphasis_end(bytes, self.end));
         let is_apart = at > self.end;
@@ -155,8 +172,9 @@ impl SecretName<'_> {
         Some((separator, blank_end(bytes, emphasis_end(bytes, at + width))))
     }
 
-    /// Returns the value that this quote opens, without the scheme of an authorization. If the name has another quote,
-    /// the quote may instead close the string around the name. Returns `None` in that case, and for a placeholder.
+    /// Returns the value that this quote opens, without the scheme of an authorization. Returns `None` for a
+    /// placeholder, and if the quote does not open a value. If the name has a quote with the same mark, both must have
+    /// the same depth. Otherwise, the quote must not close the string around the name.
     fn quoted_value(&self, scan: &SecretScan, open: Quote) -> Option<Range<usize>> {
         let opens = match self.quote {
             Some(quote) if quote.mark == open.mark => quote.depth == open.depth,
@@ -167,9 +185,15 @@ impl SecretName<'_> {
         (!values::is_placeholder(&scan.text[start..end])).then_some(start..end)
     }
 
-    /// Returns `true` if an unquoted value is not a secret: a placeholder, a few digits, a path after `pwd`, the next
-    /// assignment, prose or code. With `header`, the value belongs to an HTTP header and is never taken for prose or
-    /// code.
+    /// Returns `true` if an unquoted value is not a secret:
+    ///
+    /// - A placeholder, or a value before the mark.
+    /// - Up to 5 digits. Only 3 after a tight `=`, and 1 for names with `pass`, unless `,` or `;` follows after a
+    ///   spaced `=`.
+    /// - After `pwd`, a path that starts with `/`, `~` or `.`.
+    /// - For a `Cookie:` header, a value without `=` in its first word.
+    /// - After a spaced `=`, the next assignment: in `A= B=1`, the value of A is empty.
+    /// - Prose or code. With `header`, the value belongs to an HTTP header and is never taken for prose or code.
     fn is_harmless(&self, scan: &SecretScan, value: Range<usize>, separator: Separator, header: bool) -> bool {
         let after = scan.from(value.end);
         let value = &scan.text[value];

@@ -35,8 +35,13 @@ pub(super) struct KeyEnd {
     pub(super) searched: usize,
 }
 
-/// Searches for the end of a key with a body that starts at `body`. The search starts at `from`. The key ends after its
-/// END, or before the quote that closes its literal, or else at the end of the text.
+/// Searches for the end of a key with a body that starts at `body`. The search starts at `from`. The key ends at the
+/// first of these:
+///
+/// - After its END with the label and the dashes. Any label counts.
+/// - Before the quote that closes its literal, unless another literal is joined to it. A last line that cannot be part
+///   of a key is then excluded.
+/// - At the end of the text. Sets the flag of `bytes` then.
 pub(super) fn find_end(bytes: TrackedBytes, body: usize, from: usize) -> KeyEnd {
     let mut at = from;
     let mut undecided = None;

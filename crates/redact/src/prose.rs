@@ -35,12 +35,15 @@ pub(super) enum Separator {
 const MAX_WORD_BYTES: usize = 14;
 
 /// Returns `true` if an unquoted value is not a secret. `name` is the secret name before the value, `after` the text
-/// after the value.
+/// after the value. The rules depend on the [`ValueKind`] and the separator:
 ///
-/// Harmless values are code (a call, a path, a type), and one word of at most 14 letters after a colon. A name made of
-/// words is harmless if more code or prose follows on its line, or if it repeats the name before it. After a tight `=`,
-/// only a call or an argument with a secret name (`f(token=token)`) is harmless. After a flag, only code and words such
-/// as `is` are harmless. A declared type (`token: u9x = …`) is harmless too.
+/// - Code is harmless. After a tight `=`, one of `()],"'\` must follow it.
+/// - After a flag, only code and words such as `is` are harmless.
+/// - After a tight `=`, a path or a secret name is harmless if `,` or `)` follows: `f(token=token)`.
+/// - After `:` or a spaced `=`, a path is harmless. After `:`, a word is harmless too.
+/// - Other words and names after `:` or a spaced `=` are harmless in three cases. The value repeats the end of `name`,
+///   `name` starts with `self.` or `this.`, or the line continues after the value.
+/// - A value of the kind `Secret` is harmless only as a declared type: `token: u9x = …`.
 pub(super) fn is_harmless(value: &str, name: &str, separator: Separator, after: TrackedBytes) -> bool {
     let argument = || matches!(after.first(), Some(b',' | b')'));
     match (classify(value), separator) {
@@ -59,8 +62,13 @@ pub(super) fn is_harmless(value: &str, name: &str, separator: Separator, after: 
     }
 }
 
-/// Returns the kind of an unquoted value. Leading `*`, `!` and `@` and trailing punctuation are ignored. A value with
-/// other than ASCII characters is a word if it has no digits and no punctuation, otherwise a secret.
+/// Returns the kind of an unquoted value. Leading `*`, `!` and `@` and trailing `.`, `?`, `!` and `:` are ignored.
+///
+/// - With non-ASCII characters, it is a word if it has no digits and no ASCII punctuation, otherwise a secret.
+/// - A path of names before `(`, `[`, `<`, `::`, `!(`, `![` or `?.` is code.
+/// - With a dot, it is a path if all parts are names or if it ends with a secret name, otherwise a secret.
+/// - A number type such as `u8` is a word. A name with `_`, `-` or a capital after its first letter is a name.
+/// - Any other name is a word. Everything else is a secret, also an empty value.
 pub(super) fn classify(value: &str) -> ValueKind {
     let value = value.trim_start_matches(['*', '!', '@']).trim_end_matches(['.', '?', '!', ':']);
     if !value.is_ascii() {
@@ -80,9 +88,11 @@ pub(super) fn classify(value: &str) -> ValueKind {
     }
 }
 
-/// Returns `true` for words of the length and sound of English, joined by `_`, by one `-` or by capitals. Returns
-/// `false` if a word has more than [`MAX_WORD_BYTES`], if more than five consonants follow each other, or if too many
-/// capitals occur.
+/// Returns `true` for words of the length and sound of English, joined by `_`, by one `-` or by capitals.
+///
+/// Returns `false` for other characters than ASCII letters, `_` and `-`, or if there is no letter. Also returns `false`
+/// if a word has more than [`MAX_WORD_BYTES`], or if more than five consonants follow each other (`y` is a vowel).
+/// Capitals after a lower-case letter must not be more than a quarter of the name.
 fn is_name(name: &str) -> bool {
     let mut word = 0;
     let mut consonants = 0;

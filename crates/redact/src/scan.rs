@@ -35,7 +35,8 @@ pub(super) struct ScanState {
 }
 
 impl ScanState {
-    /// Returns the state after `by` bytes were removed from the start of the text.
+    /// Returns the state after `by` bytes were removed from the start of the text. Positions in the removed text become
+    /// 0.
     pub(super) fn shifted(self, by: usize) -> ScanState {
         let back = |at: usize| at.saturating_sub(by);
         ScanState {
@@ -78,7 +79,8 @@ impl<'t> SecretScan<'t> {
         self.hidden.push(secret);
     }
 
-    /// Hides `start..end`. If `start` is already hidden, extends the last hidden range to `end`.
+    /// Hides `start..end`. If `start` is already hidden, extends the last hidden range to `end`. If an earlier pass hid
+    /// it, only records in `hidden_until` that the text is hidden. Has no effect if everything up to `end` is settled.
     pub(super) fn extend_hidden(&mut self, start: usize, end: usize) {
         if self.settled() <= start {
             self.hide(start..end);
@@ -103,7 +105,8 @@ impl<'t> SecretScan<'t> {
         self.state.deferred.is_some()
     }
 
-    /// Hides the deferred range if it starts at or before `at`. Returns `true` if the text at `at` is not settled yet.
+    /// Hides the deferred range if it starts at or before `at`, without the part that is settled. Returns `true` if the
+    /// text at `at` is not settled yet.
     pub(super) fn advance_to(&mut self, at: usize) -> bool {
         if let Some(secret) = self.state.deferred.take_if(|deferred| deferred.start <= at) {
             let start = secret.start.max(self.settled());
@@ -130,8 +133,8 @@ impl<'t> SecretScan<'t> {
         self.bytes.from(at)
     }
 
-    /// Returns `true` if a word may start here. The last letter of an escape (`\n`, `\u0026`, `%3D`, `ESC[1m`) is not
-    /// part of a word.
+    /// Returns `true` if a word may start here: at the start of the visible text, or after a byte that is no ASCII
+    /// letter or digit. The last letter of an escape (`\n`, `\x1b`, `\u0026`, `%3D`, `ESC[1m`) is not part of a word.
     pub(super) fn word_starts(&self, at: usize) -> bool {
         match self.before(at) {
             [] | [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,
@@ -245,7 +248,8 @@ pub(super) fn escape_length(bytes: &[u8]) -> usize {
     }
 }
 
-/// Returns the end of the run of accepted bytes that starts at `from`. The run has at most `max` bytes.
+/// Returns the end of the run of accepted bytes that starts at `from`. The run has at most `max` bytes. Sets the flag
+/// of `bytes` if the run ends with the text and could be longer. Returns `from` if it is after the end.
 pub(super) fn run_end(bytes: TrackedBytes, from: usize, max: usize, accepts: impl Fn(u8) -> bool) -> usize {
     let until = bytes.len().min(from.saturating_add(max));
     (from..until).find(|&i| !accepts(bytes[i])).unwrap_or_else(|| {

@@ -85,9 +85,12 @@ pub(super) static SHAPES: &[KeyShape] = &[
     shape("X-Amz-Signature=", Hex, 32, After),
 ];
 
-/// Hides the key that starts at `start`. The prefix was found without regard to case, so its case is checked here. Does
-/// nothing if the prefix is in the middle of a word, or if the body does not satisfy the rule. A `.` or `:` at the end
-/// remains visible.
+/// Hides the key that starts at `start`, or only its body for [`KeyRule::After`]. The prefix was found without regard
+/// to case, so its case is checked here. Has no effect if the prefix is in the middle of a word, or if the body does
+/// not satisfy the rule. A prefix such as `?sig=` needs no start of a word. With [`KeyRule::Exact`], no letter or digit
+/// may follow.
+///
+/// The rule examines at most 64 bytes of the body. The whole body is hidden, except for `.` and `:` at its end.
 pub(super) fn hide(scan: &mut SecretScan, shape: &KeyShape, start: usize) {
     let body = start + shape.prefix.len();
     let is_word = shape.prefix.as_bytes()[0].is_ascii_alphanumeric();

@@ -107,7 +107,7 @@ impl RedactStream {
     }
 
     /// Adds a chunk and returns the redacted text of the lines that are complete and settled. The text is empty if
-    /// there are none.
+    /// there are none. Invalid UTF-8 and NUL become U+FFFD. Text of more than 64 KiB is returned without a line break.
     pub fn push(&mut self, bytes: &[u8]) -> &str {
         self.out.clear();
         for chunk in bytes.chunks(BUFFER_LIMIT) {
@@ -119,9 +119,11 @@ impl RedactStream {
     }
 
     /// Returns the settled part of the unfinished line, such as a prompt. Call it when no chunk has arrived for a
-    /// while.
+    /// while. The text is empty inside a private key, and while the text may be the middle of one.
     ///
-    /// The cost is one scan of the buffer, or nothing if no chunk has arrived since the last pause.
+    /// A stream from the middle changes to ordinary text if the unfinished line cannot be part of a key or its END. It
+    /// does not if lines were discarded. The cost is one scan of the buffer, or nothing if no chunk has arrived since
+    /// the last pause.
     pub fn pause(&mut self) -> &str {
         self.out.clear();
         if let StreamMode::Middle { line, dropped: false } = self.mode {
@@ -147,7 +149,8 @@ impl RedactStream {
         self.out
     }
 
-    /// Decodes a chunk, replaces the known values and adds the settled part to the buffer.
+    /// Decodes a chunk, replaces the known values and adds the settled part to the buffer. The end of the text that may
+    /// be the start of a known value stays in `maybe_known`.
     fn decode(&mut self, bytes: &[u8]) {
         let known = &self.redactor.known;
         if known.is_empty() {
@@ -161,7 +164,8 @@ impl RedactStream {
         }
     }
 
-    /// Processes the buffer. Everything from position `new` is new. `last` is `true` at the end of the stream.
+    /// Processes the buffer and appends the settled text to `out`. Everything from position `new` is new. `last` is
+    /// `true` at the end of the stream. Continues while the mode changes.
     fn advance(&mut self, new: usize, last: bool) {
         let mut new = Some(new);
         while let Some(from) = new {
@@ -176,6 +180,10 @@ impl RedactStream {
 
     /// Processes ordinary text. Like the other `advance_…` methods, returns the position to continue at after a change
     /// of the mode, otherwise `None`.
+    ///
+    /// Scans up to the last new line break, or the whole buffer if `last` is set. Has no effect without a line break,
+    /// or if the line before awaits text and only white space arrived. A buffer above [`BUFFER_LIMIT`] is scanned
+    /// without a line break. If more than half of the limit remains undecided, the rest of the line is hidden.
     fn advance_text(&mut self, new: usize, last: bool) -> Option<usize> {
         let arrived = &self.buffer[new..];
         self.progress.awaits_text &= arrived.trim_ascii().is_empty();
@@ -194,8 +202,13 @@ impl RedactStream {
         (!matches!(self.mode, StreamMode::Text)).then_some(0)
     }
 
-    /// Scans the buffer up to `end`, returns the settled text and discards the text that is not needed for lookback.
-    /// Changes the mode if the text ends inside a private key.
+    /// Scans the buffer up to `end`, appends the settled text to `out` and discards the text that is not needed for
+    /// lookback.
+    ///
+    /// A literal that depends on the text after `end` stops the scan, unless `kind` is `Last`. The text from the
+    /// earliest start of its secret then stays in the buffer: with `Line` its whole line, unless a private key starts
+    /// there. With `Open`, the last word stays too, and a deferred secret always does. If the literal is the BEGIN of a
+    /// private key, appends one mark and changes to [`StreamMode::Key`].
     fn scan_to(&mut self, end: usize, kind: TextEnd) {
         let text = &self.buffer[..end];
         let end_reached = Cell::new(false);
@@ -258,8 +271,9 @@ impl RedactStream {
         self.buffer.drain(..discarded);
     }
 
-    /// Reduces an undecided text that is too long. If it ends with much white space that was returned, shortens the
-    /// white space and returns `None`. Otherwise writes a mark and hides the rest of the line.
+    /// Reduces an undecided text that is too long. If all text was returned and it is mostly white space at its end,
+    /// shortens that to one line break or blank and returns `None`. The text before it must be less than a quarter of
+    /// [`BUFFER_LIMIT`]. Otherwise appends a mark, changes to [`StreamMode::HiddenLine`] and returns the position 0.
     fn hide_rest_of_line(&mut self) -> Option<usize> {
         let (text, blank) = self.buffer.split_at(self.buffer.trim_ascii_end().len());
         if self.progress.returned == self.buffer.len() && text.len() < BUFFER_LIMIT / 4 {
@@ -275,7 +289,8 @@ impl RedactStream {
         Some(0)
     }
 
-    /// Discards the hidden rest of a line. Changes the mode at the end of the line, or at the BEGIN of a private key.
+    /// Discards the hidden rest of a line. Changes to text at the line break, which is kept, or to a key at the BEGIN
+    /// of a private key. Otherwise keeps the last [`LOOKBACK_BYTES`] and returns `None`.
     fn advance_hidden_line(&mut self) -> Option<usize> {
         let line = self.buffer.find('\n').unwrap_or(self.buffer.len());
         let begin = self.buffer[..line].find(pem::BEGIN);
@@ -295,8 +310,10 @@ impl RedactStream {
         Some(0)
     }
 
-    /// Discards the body of a private key. Changes to text after its END, at the end of the stream, or after
-    /// [`MAX_KEY_BYTES`] before a line that cannot be part of a key. See [`StreamMode::Key`] for the parameters.
+    /// Discards the body of a private key. Changes to text after its END, before the quote that closes its literal, or
+    /// at the end of the stream. After [`MAX_KEY_BYTES`], also changes before a line that cannot be part of a key.
+    /// Otherwise discards the complete lines, or more if the buffer exceeds [`BUFFER_LIMIT`], and returns `None`. See
+    /// [`StreamMode::Key`] for the parameters.
     fn advance_key(&mut self, searched: usize, dropped: usize, last: bool) -> Option<usize> {
         let end_reached = Cell::new(false);
         let end = pem::find_end(TrackedBytes::new(self.buffer.as_bytes(), &end_reached), 0, searched);
@@ -318,8 +335,13 @@ impl RedactStream {
         None
     }
 
-    /// Processes lines that may belong to a private key without a BEGIN. At an END, replaces them with one mark. At a
-    /// line that cannot be part of a key, changes to text. See [`StreamMode::Middle`] for the parameters.
+    /// Processes lines that may belong to a private key without a BEGIN. See [`StreamMode::Middle`] for the parameters.
+    ///
+    /// - At an END, replaces them with one mark and changes to text.
+    /// - At a line that cannot be part of a key, and at the end of the stream, changes to text. The lines in the buffer
+    ///   are visible, and discarded lines become one mark.
+    /// - Above [`MAX_KEY_BYTES`], changes to text too if one line is that long or too many lines are short. Otherwise
+    ///   discards the lines and returns `None`.
     fn advance_middle(&mut self, new: usize, mut line: usize, mut dropped: bool, last: bool) -> Option<usize> {
         let mut searched = new.max(line);
         loop {

@@ -9,10 +9,11 @@ use super::{MARK, values};
 const MAX_TOKEN_BYTES: usize = 512;
 const MIN_TOKEN_BYTES: usize = 16;
 
-/// Hides the password of the URL with a `://` that ends at `start`, and a user name that looks like a token.
+/// Hides the password of the URL with a `://` that ends at `start`, and a user name that looks like a token. The
+/// password is the text from the first `:` to the last `@` before the end of the host. A placeholder is not hidden.
 ///
-/// Marks the text up to the `@` as part of a URL, so that it is not taken for an e-mail address. Hides nothing if
-/// `secrets` is `false`, or if a part was already redacted.
+/// Has no effect without an `@`. Otherwise marks the text up to the `@` as part of a URL, so that it is not taken for
+/// an e-mail address. Hides nothing if `secrets` is `false`, or if the user, password or host contains the mark.
 pub(super) fn hide(scan: &mut SecretScan, start: usize, secrets: bool) {
     let end = run_end(scan.bytes, start, usize::MAX, |b| !ends_host(b));
     let address = &scan.text[start..end];

@@ -29,8 +29,11 @@ impl Quote {
         (backslashes(depth) == slash_end - start).then_some(Quote { mark, depth, end: slash_end + 1 })
     }
 
-    /// Returns the end of the value that this quote opens: before the closing quote, before a `"` that closes the JSON
-    /// string around the value, or at the end of the line or the text.
+    /// Returns the end of the value that this quote opens. The value ends before the first of these:
+    ///
+    /// - A quote with the same mark and at most the same depth, with its backslashes.
+    /// - For `'` and backticks, a `"` that closes the JSON string around the value, with its backslashes.
+    /// - A line break or the end of the text. At the end of the text, sets the flag of `bytes`.
     pub(super) fn value_end(self, bytes: TrackedBytes) -> usize {
         let mut escapes = 0;
         for (i, &b) in bytes.iter().enumerate().skip(self.end) {
@@ -56,8 +59,9 @@ impl Quote {
     }
 }
 
-/// Returns the end of the unquoted value that starts at `start`: before white space, a quote, one of `,;&)]}`, the
-/// mark, or an escaped quote or white space such as `\n`.
+/// Returns the end of the unquoted value that starts at `start`. It ends before white space, a control character, a
+/// quote, one of `,;&)]}`, the mark or the end of the text. Backslashes also end it before a quote, `n`, `r`, `t` or
+/// the end of the text. Other backslashes are part of the value.
 pub(super) fn bare_end(bytes: TrackedBytes, start: usize) -> usize {
     let mut end = start;
     while let Some(b) = bytes.get(end) {
@@ -85,9 +89,14 @@ pub(super) fn line_end(bytes: TrackedBytes, start: usize) -> usize {
     run_end(bytes, start, usize::MAX, |b| !ends(b))
 }
 
-/// Returns `true` if the value is empty, masked (`***`), a word such as `null`, a format string, already redacted, or a
-/// reference to the secret (`${NAME}`, `env:NAME`, `<password>`). A value of more than [`MAX_HARMLESS_BYTES`] is a
-/// placeholder only if it contains the mark.
+/// Returns `true` if the value is not a secret. White space around it is ignored. These are placeholders:
+///
+/// - A value that contains the mark. Any other value of more than [`MAX_HARMLESS_BYTES`] is none.
+/// - A mask: three or more bytes of `*xX.-_•`, or up to five bytes without letters and digits, such as an empty value.
+/// - `null`, `none`, `nil`, `undefined`, `true`, `false` and `redacted`, in any case.
+/// - A reference: `<…>`, `${…}`, `%NAME%`, `$(…`, `$NAME`, `env:NAME`, `file:PATH` without white space, and `{…}`
+///   without quotes and commas.
+/// - A format string without digits, such as `Basic %s`.
 pub(super) fn is_placeholder(value: &str) -> bool {
     let value = value.trim();
     if value.len() > MAX_HARMLESS_BYTES || value.contains(MARK) {

@@ -14,10 +14,12 @@ use crate::manage::rule_of;
 use crate::occurrences::{OccurrenceRule, apply_jitter};
 
 impl Scheduler {
-    /// Explains the last occurrence at or before `at`, a manual run between it and the occurrence after it, and the
-    /// next run. `due_at` is `None` if no occurrence lies between the creation of the schedule and `at`. `decision` is
-    /// `None` if none is stored for it. Fails if the schedule does not exist in the scope, or if its stored settings
-    /// are invalid.
+    /// Explains the last occurrence at or before `at`, a manual run, and the next run. `due_at` is `None` if no
+    /// occurrence lies between the creation of the schedule and `at`. `decision` is `None` if none is stored for it.
+    /// `by_hand` is a manual run between this occurrence and the first one after `at`. It is found only if it is the
+    /// last decision up to `at` or the first one after it. If `at` is before the creation, the text gives the time of
+    /// the creation instead of an occurrence. Fails with [`store::Error::NotFound`] if the schedule does not exist in
+    /// the scope, and with [`store::Error::Corrupt`] if its stored settings are invalid.
     pub async fn explain(
         &self,
         conn: &mut Conn,
@@ -74,8 +76,9 @@ impl ExplanationWriter<'_> {
         time.to_zoned(self.zone.clone()).strftime("%Y-%m-%d %H:%M:%S %Z").to_string()
     }
 
-    /// Returns the sentence about an occurrence with a decision. `due` may be later than the time of the decision if it
-    /// covers a series.
+    /// Returns the sentence about an occurrence with a decision, one wording for each kind. `Run` reads like `Fired`.
+    /// The reason is included, except for `CaughtUp` and `Queued`. `due` may be later than the time of the decision if
+    /// it covers a series.
     fn decided(&self, decision: &Decision, due: Timestamp) -> String {
         let due = self.time(due);
         let reason = decision.reason.as_deref().map_or(String::new(), |reason| format!(": {reason}"));
@@ -98,8 +101,9 @@ impl ExplanationWriter<'_> {
         }
     }
 
-    /// Returns the sentence about an occurrence without a decision. Distinguishes, in this order: paused, not due yet
-    /// or delayed by jitter, not processed, before the last change of the schedule, and no longer stored.
+    /// Returns the sentence about an occurrence without a decision. Distinguishes, in this order: the schedule was
+    /// paused at or before `due`; the occurrence is not due yet or delayed by jitter; the next run is overdue, so no
+    /// scheduler is running; it is before the last change of the schedule; the decision is no longer stored.
     fn undecided(&self, due: Timestamp, now: Timestamp) -> String {
         let runs_at = apply_jitter(self.schedule.id, due, self.schedule.settings.jitter);
         let shown = self.time(due);
@@ -121,7 +125,9 @@ impl ExplanationWriter<'_> {
         format!("It was due at {shown}. The decision is no longer stored.")
     }
 
-    /// Returns the sentence about the pause and its reason, or about the next run, or that no occurrence is left.
+    /// Returns the sentence about the pause with its time and reason, if the schedule is paused. Otherwise gives the
+    /// time of the next run: the stored one, or else the next occurrence after `now`. Without one, no occurrence is
+    /// left.
     fn outlook(&self, rule: &OccurrenceRule, now: Timestamp) -> String {
         if !self.schedule.enabled {
             let reason = self.schedule.paused_reason.as_deref().unwrap_or("no reason is recorded");

@@ -25,9 +25,10 @@ pub struct FiringReport {
 }
 
 impl Scheduler {
-    /// Fires all schedules that are due now, in batches. Stops after a batch that is not full, or in which this node
-    /// fired none. A failed transaction does not stop the other schedules of its batch. Fails at the end with one of
-    /// the errors, and at once if the due schedules cannot be read.
+    /// Fires all schedules that are due now, in batches of 128. The schedules of a batch fire concurrently. Stops after
+    /// a batch that is not full, or in which this node fired none. A schedule that is read in two batches counts twice
+    /// in `due`. A failed transaction does not stop the other schedules. Fails at the end with an error of the last
+    /// batch that had one, and at once if the due schedules cannot be read.
     pub async fn fire_due(&self) -> store::Result<FiringReport> {
         let mut report = FiringReport::default();
         let mut failed = None;
@@ -47,8 +48,12 @@ impl Scheduler {
         }
     }
 
-    /// Fires one schedule. `row` is an error if the stored row is invalid. Such a schedule is paused, which counts as
-    /// fired. Returns `false` if another node was faster or the schedule has changed since it was read.
+    /// Fires one schedule in one transaction: replaces its next occurrence, decides on each due one in order, and
+    /// pauses it if it is finished. Returns `false` without a change if another node was faster or the schedule has
+    /// changed since it was read. Calls the crash hook at each step. Fails if the database fails.
+    ///
+    /// `row` is an error if the stored row is invalid. Such a schedule is paused, which counts as fired. The same
+    /// applies if its settings are invalid or the time of its next occurrence is missing.
     async fn fire(&self, id: Uuid, row: store::Result<ScheduleRow>, now: Timestamp) -> store::Result<bool> {
         self.reach(CrashPoint::Due);
         let planned = row.map_err(|error| error.to_string()).and_then(|row| {
@@ -88,9 +93,9 @@ impl Scheduler {
         Ok(fired)
     }
 
-    /// Prepares the executions that may start, in the order of the occurrences: all of them if runs may overlap, only
-    /// the last if it cancels the previous run, otherwise only the first. Keeps the error of an agent that cannot
-    /// accept one.
+    /// Prepares the executions that may start, in the order of the occurrences. Considers only occurrences that the
+    /// plan runs. Prepares all of them if runs may overlap, only the last if it cancels the previous run, and otherwise
+    /// only the first. An execution that cannot be prepared becomes an error in the list.
     fn prepare_all(&self, row: &ScheduleRow, plan: &FiringPlan) -> Submissions {
         let to_run =
             plan.occurrences.iter().filter(|occurrence| occurrence.verdict.is_ok()).map(|occurrence| occurrence.due);
@@ -103,8 +108,9 @@ impl Scheduler {
         to_run.into_iter().map(|due| self.prepare(&row.schedule, row.owner, Some(due))).collect()
     }
 
-    /// Pauses a schedule that cannot be read, so that it is not read again in every round. Logs the reason `why`.
-    /// Returns `true`, also if the schedule was removed meanwhile.
+    /// Pauses a schedule that cannot be read, so that it is not read again in every round. Logs `why` as an error and
+    /// stores it in the reason of the pause. Returns `true`, also if the schedule was removed meanwhile. Fails if the
+    /// database fails.
     async fn pause_unreadable(&self, id: Uuid, why: String, now: Timestamp) -> store::Result<bool> {
         tracing::error!(event = "schedule_unreadable", schedule_id = %id, error = why);
         let reason = format!("the stored schedule is invalid: {why}");

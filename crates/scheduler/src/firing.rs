@@ -36,8 +36,10 @@ struct OccurrenceContext<'a> {
 }
 
 impl Scheduler {
-    /// Prepares an execution of the schedule. `due` is its occurrence, `None` for a manual run. Fails if the agent does
-    /// not exist, its owner may not run it, or the request is invalid.
+    /// Prepares an execution of the schedule for its owner, as an administrator in UTC. `due` is its occurrence, `None`
+    /// for a manual run. The name of the schedule and `due` become the field `schedule` in the context of the
+    /// execution. Fails if the agent does not exist, is disabled or is not allowed for the owner. Also fails if the
+    /// request is invalid or too large, or if its secrets cannot be stored on this node.
     pub(crate) fn prepare(
         &self,
         schedule: &Schedule,
@@ -80,9 +82,10 @@ impl<'a> Firing<'a> {
         Self { scheduler, tx, row, now, submissions, refusal: None, paused: false }
     }
 
-    /// Decides on one occurrence and records the decision. Does nothing if it has one. `is_last` marks the last
-    /// occurrence that is to run; with the overlap policy `Cancel` only this one starts. A refused occurrence counts as
-    /// a failure of the schedule.
+    /// Decides on one occurrence, records the decision, and counts it after the commit. Does nothing if it has one. An
+    /// occurrence that the plan does not run is `Missed` with the reason of the plan. `is_last` marks the last
+    /// occurrence that is to run. With the overlap policy `Cancel`, all earlier ones are `Skipped`. The rest is passed
+    /// to [`Firing::start`]. A refused occurrence counts as a failure of the schedule, which may pause it.
     pub(crate) async fn decide(&mut self, occurrence: &PlannedOccurrence, is_last: bool) -> store::Result<()> {
         let id = self.row.schedule.id;
         if schedules::is_decided(self.tx, id, occurrence.due).await? {
@@ -113,10 +116,16 @@ impl<'a> Firing<'a> {
         Ok(())
     }
 
-    /// Enqueues an execution for an occurrence. Returns `decision` with the execution. Returns it with another kind and
-    /// a reason if the schedule was paused in this transaction, the overlap policy skips or queues the occurrence, or
-    /// the execution is refused. The overlap policy `Cancel` first replaces queued occurrences and cancels running
-    /// executions.
+    /// Enqueues an execution for an occurrence and returns `decision` with its id. Otherwise returns `decision` with
+    /// another kind and a reason. A run counts as in progress until its execution has ended, also while it is queued.
+    /// - `Paused`: a failure in this transaction has paused the schedule.
+    /// - `Skipped`: a run is in progress with the policy `Skip`, or an occurrence is queued already with `QueueOne`.
+    /// - `Queued`: a run is in progress with `QueueOne` or `QueueAll`, or an occurrence is queued with `QueueAll`.
+    /// - `Refused`: [`MAX_QUEUED`] occurrences are queued with `QueueAll`, or [`Firing::enqueue`] refuses the
+    ///   execution.
+    ///
+    /// `Cancel` first changes queued occurrences to `Skipped` and cancels the runs in progress. If one of them has not
+    /// ended then, the occurrence is `Queued`. `Allow` always enqueues.
     async fn start(&mut self, mut decision: Decision) -> store::Result<Decision> {
         let id = self.row.schedule.id;
         if self.paused {
@@ -171,8 +180,9 @@ impl<'a> Firing<'a> {
         Ok(decision)
     }
 
-    /// Starts the first queued occurrence. Does nothing if no submission is prepared, the schedule is paused, or an
-    /// execution is running. A refused occurrence counts as a failure of the schedule.
+    /// Starts the first queued occurrence: its decision becomes `Fired`, or `Refused` with a reason, and is counted
+    /// after the commit. Does nothing if no submission is prepared, the schedule is paused, an execution has not ended,
+    /// or none is queued. A refused occurrence counts as a failure of the schedule, which may pause it.
     pub(crate) async fn start_queued(&mut self) -> store::Result<()> {
         let id = self.row.schedule.id;
         let enabled = self.row.schedule.enabled;
@@ -197,9 +207,9 @@ impl<'a> Firing<'a> {
         }
     }
 
-    /// Enqueues the next submission and records the start. Returns the id of the execution, or the reason why it was
-    /// refused: the agent cannot accept it, or its queue is full. Without a further submission, repeats the last
-    /// reason.
+    /// Removes the next submission, enqueues it and records the start. Returns the id of the execution, or the reason
+    /// why it was refused: the agent cannot accept it, or its queue is full. Without a further submission, returns the
+    /// last reason again, or an empty one. Fails with any other error of the supervisor.
     async fn enqueue(&mut self) -> store::Result<Result<Uuid, String>> {
         let refusal = match self.submissions.pop_front() {
             Some(Ok(submission)) => match self.scheduler.0.supervisor.enqueue(self.tx, submission).await {
@@ -228,8 +238,9 @@ impl<'a> Firing<'a> {
         Ok(())
     }
 
-    /// Records the end of an execution of the schedule. A success resets the failures and is notified if there were
-    /// some. A cancellation leaves them unchanged. Anything else counts as a failure. Returns `false` if the end was
+    /// Records the end of an execution of the schedule, marks its follow-up as done and reads the schedule again. A
+    /// success resets the failures, and the owner is notified if there were some. A cancellation leaves them unchanged.
+    /// Anything else counts as a failure, which may pause the schedule. Returns `false` without a change if the end was
     /// recorded before.
     pub(crate) async fn record_end(&mut self, execution: &Execution) -> store::Result<bool> {
         let id = execution.id;
@@ -261,8 +272,10 @@ impl<'a> Firing<'a> {
         Ok(true)
     }
 
-    /// Counts a failure. Pauses an enabled schedule if the limit is reached. Notifies the owner of the pause, or of the
-    /// first failure of a series. `status` is `None` if no execution has run; then the last status is kept.
+    /// Counts a failure. Pauses an enabled schedule if `pause_after_failures` is reached; later occurrences of this
+    /// transaction do not start then. Notifies the owner of the pause, or otherwise of the first failure of a series.
+    /// `why` is part of the notice and of the reason of the pause. `status` is `None` if no execution has run; then the
+    /// last status is kept. Reads the schedule again first.
     async fn record_failure(
         &mut self,
         status: Option<ExecutionStatus>,
@@ -296,7 +309,8 @@ impl<'a> Firing<'a> {
         self.scheduler.0.notices.send(self.tx, &notice).await
     }
 
-    /// Pauses the schedule if it has no future occurrence, none is queued and no execution is running.
+    /// Reads the schedule again. Pauses it with [`FINISHED_REASON`] if it is enabled, has no future occurrence, none is
+    /// queued, and none of its executions is queued or running.
     pub(crate) async fn finish(&mut self) -> store::Result<()> {
         self.reload().await?;
         let id = self.row.schedule.id;

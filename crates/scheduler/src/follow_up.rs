@@ -18,9 +18,10 @@ use crate::firing::{Firing, Submissions};
 const BATCH_SIZE: i64 = 128;
 
 impl Scheduler {
-    /// Handles every ended execution of a schedule. Then starts queued occurrences of schedules without a running
-    /// execution, for up to 128 schedules. Returns the number of ended executions. Fails if the database fails; the
-    /// other schedules of the batch are handled first.
+    /// Handles every ended execution of a schedule, in batches. The ends of one schedule are handled in order,
+    /// different schedules concurrently. Then starts queued occurrences of schedules without a running execution, for
+    /// up to 128 schedules. Returns the number of ended executions. Fails after a batch with a failure and leaves the
+    /// rest to the next call. Also fails at the first queued occurrence that cannot be started.
     pub async fn follow_up(&self) -> store::Result<usize> {
         let mut total = 0;
         loop {
@@ -57,7 +58,8 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Handles one ended execution. If its schedule was removed or cannot be read, only marks the follow-up as done.
+    /// Handles one ended execution. If it has no schedule, or its schedule was removed or cannot be read, only marks
+    /// the follow-up as done. Fails if the database fails.
     async fn handle_end(&self, stored: &ExecutionRow) -> store::Result<()> {
         let id = stored.execution.id;
         let now = self.clock().now();
@@ -82,7 +84,8 @@ impl Scheduler {
     }
 
     /// Reads the schedule and prepares an execution for its next queued occurrence. The submissions are empty if none
-    /// is queued. Returns `None` if the schedule does not exist or cannot be read.
+    /// is queued, and contain an error if the execution cannot be prepared. Returns `None` if the schedule does not
+    /// exist or its row is invalid; the latter is logged. Fails if the database fails.
     async fn load(&self, schedule: Uuid, now: Timestamp) -> store::Result<Option<(ScheduleRow, Submissions)>> {
         let mut reader = self.store().reader().await?;
         let row = match schedules::get_row(&mut reader, OwnerScope::AllUsers, schedule, now).await {
@@ -102,9 +105,9 @@ impl Scheduler {
     }
 
     /// Records the end of an execution, if there is one, starts the next queued occurrence, and pauses a finished
-    /// schedule. Does nothing if the end was recorded before or the schedule was removed. Starts nothing if the
-    /// schedule has changed since `seen` was read. The schedule is locked before anything else. Every transaction on
-    /// schedules uses this order.
+    /// schedule, in one transaction. Does nothing if the end was recorded before or the schedule was removed. Starts
+    /// nothing if the schedule has changed since `seen` was read. Fails if the database fails. The schedule is locked
+    /// before anything else. Every transaction on schedules uses this order.
     async fn act_on_end(
         &self,
         seen: ScheduleRow,

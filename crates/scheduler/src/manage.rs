@@ -29,8 +29,9 @@ pub struct CheckedSchedule {
     pub enabled: Option<bool>,
 }
 
-/// Validates a schedule without access to the agents and the clock. Used directly for schedules of the configuration
-/// file. `zone` is the time zone of the user. Fails with all violations.
+/// Validates a schedule without access to the agents and the clock, including its cron expression. Used directly for
+/// schedules of the configuration file. `zone` applies if the draft has no time zone. `enabled` is returned as it is.
+/// Fails with all violations.
 pub fn check_draft(draft: ScheduleDraft, zone: &TimeZone) -> Result<CheckedSchedule, Invalid> {
     let mut checks = Checks::default();
     let enabled = draft.enabled;
@@ -61,9 +62,10 @@ impl Scheduler {
         self.check_against(user, patch.apply_to(schedule.settings.clone())?, Some(schedule))
     }
 
-    /// Validates a draft. `before` is the schedule that it changes, `None` for a new one. The agent is checked only if
-    /// it differs from `before`. A future occurrence is required only if the timing differs and the draft is valid
-    /// otherwise.
+    /// Validates a draft. `before` is the schedule that it changes, `None` for a new one. If the agent differs from
+    /// that of `before`, it must be enabled and allowed for the user. If the timing differs and the draft has no
+    /// violation of [`check_draft`], a future occurrence is required. Fails with all violations. An agent that the user
+    /// may not run is reported as not existing.
     fn check_against(
         &self,
         user: &User,
@@ -94,8 +96,9 @@ impl Scheduler {
         checks.finish(checked)
     }
 
-    /// Creates a schedule from the result of [`Scheduler::check`]. Returns the new schedule. Fails with
-    /// [`Error::AlreadyExists`] if the name is in use.
+    /// Creates a schedule from the result of [`Scheduler::check`]. It starts paused if `enabled` is false or it has no
+    /// future occurrence. Wakes the firing loop after the commit. Returns the new schedule. Fails with
+    /// [`Error::AlreadyExists`] if a schedule of any user has the name, ignoring case.
     pub async fn create(
         &self,
         tx: &mut Transaction,
@@ -107,8 +110,9 @@ impl Scheduler {
     }
 
     /// Stores a schedule with its first occurrence after now, and wakes the firing loop after the commit. It starts
-    /// paused if `paused_reason` is given, or with [`FINISHED_REASON`] if it has no future occurrence. Fails with
-    /// [`Error::AlreadyExists`] if the name is in use.
+    /// paused if `paused_reason` is given, or with [`FINISHED_REASON`] if it has no future occurrence. Returns the
+    /// schedule. Fails with [`Error::AlreadyExists`] if a schedule of any user has the name, ignoring case, and with
+    /// [`Error::Corrupt`] if the settings are invalid.
     pub(crate) async fn insert(
         &self,
         tx: &mut Transaction,
@@ -128,8 +132,11 @@ impl Scheduler {
     }
 
     /// Changes a schedule to the result of [`Scheduler::check_change`], and pauses or resumes it if `enabled` is set.
-    /// If its timing changes, the next occurrence is computed from now. Returns the changed schedule. Fails if it does
-    /// not exist in the scope, belongs to the configuration file, has a name in use, or cannot be resumed.
+    /// If its timing changes, the next occurrence is computed from now. Returns the changed schedule. Fails with:
+    /// - [`Error::NotFound`] if it does not exist in the scope.
+    /// - [`Error::DefinedInConfig`] if it belongs to the configuration file.
+    /// - [`Error::AlreadyExists`] if the name is in use.
+    /// - [`Error::AlreadyEnded`] if it has to be resumed and has no future occurrence.
     pub async fn change(
         &self,
         tx: &mut Transaction,
@@ -144,9 +151,11 @@ impl Scheduler {
         self.apply(tx, row, checked).await
     }
 
-    /// Changes a locked schedule, also one of the configuration file. Without new timing it keeps its next occurrence.
-    /// If `enabled` is `None`, only a finished schedule is resumed, when new timing gives it a future occurrence. Wakes
-    /// the firing loop after the commit. Fails if the name is in use, or like [`Scheduler::resume`].
+    /// Changes a locked schedule, also one of the configuration file. New timing moves the next occurrence to the first
+    /// one after now; otherwise it stays. `enabled` pauses or resumes the schedule. If it is `None`, only a finished
+    /// schedule is resumed, when new timing gives it a future occurrence. Does not pause a schedule that loses its
+    /// future occurrences. Wakes the firing loop after the commit. Returns the schedule. Fails if the name is in use,
+    /// if the settings are invalid, or like [`Scheduler::resume`].
     pub(crate) async fn apply(
         &self,
         tx: &mut Transaction,
@@ -177,8 +186,9 @@ impl Scheduler {
         }
     }
 
-    /// Pauses a schedule and discards its queued occurrences. Running executions continue. An empty reason counts as
-    /// none. A schedule that is already paused stays unchanged, with its first reason. Returns the schedule. Fails if
+    /// Pauses a schedule, also one of the configuration file, and discards its queued occurrences. Running executions
+    /// continue. Spaces around the reason are removed; without a reason, a default one is stored. A schedule that is
+    /// already paused stays unchanged, with its first reason. Returns the schedule. Fails with [`Error::NotFound`] if
     /// it does not exist in the scope.
     pub async fn pause(
         &self,
@@ -196,10 +206,10 @@ impl Scheduler {
         schedules::pause(tx, &row, reason, now).await
     }
 
-    /// Resumes a schedule with its next occurrence from now, and resets its failures. Occurrences during the pause are
-    /// recorded and not caught up. A schedule that is not paused stays unchanged. Returns the schedule. Fails with
-    /// [`Error::AlreadyEnded`] if it has no future occurrence, and with [`Error::NotFound`] if it does not exist in the
-    /// scope.
+    /// Resumes a schedule with its first occurrence after now, resets its failures, and wakes the firing loop after the
+    /// commit. Occurrences during the pause get decisions and are not caught up. A schedule that is not paused stays
+    /// unchanged. Returns the schedule. Fails with [`Error::AlreadyEnded`] if it has no future occurrence, with
+    /// [`Error::NotFound`] if it does not exist in the scope, and with [`Error::Corrupt`] if its settings are invalid.
     pub async fn resume(&self, tx: &mut Transaction, scope: OwnerScope, id: Uuid) -> store::Result<Schedule> {
         let now = self.clock().now();
         let row = schedules::lock_row(tx, scope, id, now).await?;
@@ -215,8 +225,10 @@ impl Scheduler {
         schedules::resume(tx, &row, upcoming, now).await
     }
 
-    /// Records a decision for each occurrence during the pause, with the reason of the pause. Occurrences that have a
-    /// decision are skipped. Does nothing if the stored next occurrence is after `now`.
+    /// Records a `Paused` decision for each occurrence from the stored next one to `now`, with the reason of the pause.
+    /// The ones after the first thousand share a decision, except for the last. Occurrences that have a decision are
+    /// skipped. Decisions are counted after the commit. Does nothing if the stored next occurrence is missing or after
+    /// `now`. Fails if the settings are invalid.
     async fn record_paused_occurrences(
         &self,
         tx: &mut Transaction,
@@ -255,9 +267,10 @@ impl Scheduler {
         self.prepare(&row.schedule, row.owner, None)
     }
 
-    /// Runs a schedule now, even if it is paused or already running. Records the start and a manual decision. Its next
-    /// occurrence does not change. Returns the id of the execution. Fails if the schedule does not exist in the scope
-    /// or the queue of its agent is full.
+    /// Runs a schedule now, even if it is paused or already running. `submission` comes from
+    /// [`Scheduler::prepare_run`]. Records the start and a manual decision, which is moved by microseconds if its time
+    /// is taken. The next occurrence does not change. Returns the id of the execution. Fails with [`Error::NotFound`]
+    /// if the schedule does not exist in the scope, and with [`Error::QueueFull`] if the queue of its agent is full.
     pub async fn run_now(
         &self,
         tx: &mut Transaction,
@@ -300,8 +313,9 @@ pub(crate) fn rule_of(settings: &ScheduleSettings, created_at: Timestamp) -> sto
     OccurrenceRule::new(settings, created_at).map_err(|invalid| Error::Corrupt(invalid.to_string()))
 }
 
-/// Returns the first occurrence after `now` with its firing time, or `None` if there is none. Intervals are counted
-/// from `created_at`. Fails with [`Error::Corrupt`] if the settings are invalid.
+/// Returns the first occurrence after `now` with its firing time, jitter included, or `None` if there is none.
+/// Intervals are counted from `created_at`, or from the start of the schedule. Fails with [`Error::Corrupt`] if the
+/// settings are invalid.
 fn next_occurrence(
     id: Uuid,
     settings: &ScheduleSettings,
@@ -312,8 +326,8 @@ fn next_occurrence(
     Ok(due.map(|due_at| NextOccurrence { due_at, fire_at: apply_jitter(id, due_at, settings.jitter) }))
 }
 
-/// Fails if the settings have no occurrence after `now`. The violation names `at`, else `end_at`, else
-/// `cron_expression`.
+/// Fails if the settings have no occurrence after `now`. The violation names `at` if it is set, else `end_at` if it is
+/// set, else `cron_expression`. Also fails if the cron expression or the time zone is invalid.
 fn check_has_future_occurrence(
     settings: &ScheduleSettings,
     created_at: Timestamp,

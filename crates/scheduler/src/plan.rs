@@ -31,9 +31,9 @@ pub(crate) struct PlannedOccurrence {
     pub(crate) verdict: Result<DecisionKind, String>,
 }
 
-/// Returns the occurrences from `first` to `until`, both included. `first` is always returned. The ones after the first
-/// thousand are combined into a series, except for the last. The second value is the end of the series, `None` for a
-/// single occurrence.
+/// Returns the occurrences from `first` to `until`, both included. `first` is always returned. The second value is the
+/// end of a series, `None` for a single occurrence. The first thousand occurrences and the last one are single. The
+/// ones between them are combined into one series, or into a single occurrence if there is only one.
 pub(crate) fn due_occurrences(
     rule: &OccurrenceRule,
     first: Timestamp,
@@ -56,8 +56,11 @@ pub(crate) fn due_occurrences(
     times
 }
 
-/// Plans the firing of a schedule. `due` is its first due occurrence and always part of the plan. An occurrence that
-/// jitter delays beyond `now` becomes the next one. The occurrences of a series never run.
+/// Plans the firing of a schedule. `due` is its first due occurrence and always part of the plan, even if it is after
+/// `now`. Later occurrences are part of it if their time with jitter has passed. The first one that jitter delays
+/// beyond `now` becomes the next one. If more than a thousand were missed, the ones after the first thousand form a
+/// series, which never runs. Only the newest ones stay single. At most 2000 entries are planned; the occurrence after
+/// them is the next one. All other verdicts come from [`verdict`], with the delay since the time with jitter.
 pub(crate) fn plan(row: &ScheduleRow, rule: &OccurrenceRule, due: Timestamp, now: Timestamp) -> FiringPlan {
     let id = row.schedule.id;
     let settings = &row.schedule.settings;
@@ -86,8 +89,9 @@ pub(crate) fn plan(row: &ScheduleRow, rule: &OccurrenceRule, due: Timestamp, now
     FiringPlan { occurrences, next: next.map(|due_at| NextOccurrence { due_at, fire_at: runs_at(due_at) }) }
 }
 
-/// Returns the kind of run for an occurrence that is `delay` late, or the reason why it does not run. Only the newest
-/// one can be on time. The rest counts as missed, and runs only if `missed` allows it and `delay` is at most `window`.
+/// Returns the kind of run for an occurrence that is `delay` late, or the reason why it does not run. The newest one is
+/// `Fired` if it is at most [`MAX_DELAY_ON_TIME`] late. Any other counts as missed. It does not run if `missed` is
+/// `None`, if `delay` exceeds `window`, or if `missed` is `Once` and it is not the newest. Otherwise it is `CaughtUp`.
 fn verdict(
     missed: MissedPolicy,
     window: TimeSpan,

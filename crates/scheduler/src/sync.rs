@@ -34,9 +34,14 @@ impl Scheduler {
         self.store().transaction(async move |tx| scheduler.sync_in(tx, &file).await).await
     }
 
-    /// Synchronizes in a transaction. Schedules are matched by name, ignoring case. `enabled = false` pauses a
-    /// schedule, and removing it resumes only a schedule that was paused for this reason and has a future occurrence.
-    /// Other pauses stay. A schedule counts as changed if its settings or its enabled state differ.
+    /// Synchronizes in a transaction. Schedules of the file are matched by name, ignoring case. New ones are added for
+    /// the local user, and those that are no longer in the file are removed. A name that a schedule of the API has, or
+    /// that occurs twice in the file, is a conflict and not added.
+    ///
+    /// `enabled = false` pauses a schedule. Without it, a schedule that was paused for this reason is resumed if it has
+    /// a future occurrence. Other pauses stay, except that new timing resumes a finished schedule. A schedule counts as
+    /// changed if its settings or its enabled state differ. Fails if the database fails or a stored schedule is
+    /// invalid.
     async fn sync_in(&self, tx: &mut Transaction, file: &[CheckedSchedule]) -> store::Result<SyncReport> {
         // Nodes that start at the same time synchronize one after another.
         schedules::lock_names(tx).await?;

@@ -87,8 +87,8 @@ impl From<ModelChain> for Backends {
 }
 
 impl ActiveConfig {
-    /// Returns the configuration with empty rate limiters. The verifier reuses the fetched keys of `previous`, if the
-    /// URL is the same.
+    /// Returns the configuration, active from now, with full rate limiters. Fills in the default media types of the
+    /// assistant's endpoint. The verifier reuses the fetched keys of `previous`, if the URL is the same.
     fn new(mut settings: ServerSettings, backends: Backends, scheduler: &Scheduler, previous: Option<&Self>) -> Self {
         let Backends { models, servers } = backends;
         a2a::fill_assistant_defaults(&mut settings.a2a.assistant);
@@ -110,8 +110,9 @@ impl ActiveConfig {
 }
 
 impl App {
-    /// Creates the shared state with the store and the clock of the supervisor. Registers the assistant, the runner of
-    /// remote agents and the push notifications. No background loop is started.
+    /// Creates the shared state with the store and the clock of the supervisor. Registers the assistant and the runner
+    /// of remote agents with the supervisor, and push notifications with the notifier. The MCP service signs
+    /// confirmations with the shared secret of `[auth]`, if there is one. No background loop is started.
     pub fn new(supervisor: Supervisor, settings: ServerSettings, backends: impl Into<Backends>) -> Self {
         let notifier = Notifier::new(supervisor.store().clone(), supervisor.clock().clone());
         let notices = Arc::new(ScheduleNotifier { notifier: notifier.clone(), clock: supervisor.clock().clone() });

@@ -27,7 +27,8 @@ const API_DESCRIPTION: &str = "Runs AI agents in one program: tasks and reminder
                                response has an `X-Request-ID`. Requests that change data accept an \
                                `Idempotency-Key`.";
 
-/// Returns the description without the handlers: title, license, shared schemas and authentication.
+/// Returns the description without the handlers: title, version, license, shared schemas and authentication. Operations
+/// accept a bearer token or no token, because authentication is optional.
 pub(crate) fn base_description() -> OpenApi {
     let license = LicenseBuilder::new().name("Apache-2.0").identifier(Some("Apache-2.0")).build();
     let info = InfoBuilder::new()
@@ -49,8 +50,9 @@ pub(crate) fn base_description() -> OpenApi {
         .build()
 }
 
-/// Adds the common errors, the idempotency keys and the paths of the protocols to the description. Returns the routes
-/// of `/openapi.json` and `/docs`.
+/// Adds the common errors, the idempotency keys and the paths of the protocols to the description. The paths of the
+/// protocols get no common errors. All changes except a restore get an idempotency key. Returns the routes of
+/// `/openapi.json` and `/docs`. The JSON is encoded once and is empty if that fails.
 pub(crate) fn pages(mut description: OpenApi) -> Router<App> {
     for (path, item) in &mut description.paths.paths {
         for operation in [&mut item.put, &mut item.post, &mut item.patch, &mut item.delete].into_iter().flatten() {
@@ -70,7 +72,8 @@ pub(crate) fn pages(mut description: OpenApi) -> Router<App> {
         .route("/openapi.json", get(|| async move { (json, description) }))
 }
 
-/// Adds the header `Idempotency-Key`. Every change accepts it, except a restore.
+/// Adds the optional header `Idempotency-Key` and the response 409 for a key in use. A 409 that the handler describes
+/// is kept.
 fn add_idempotency_key(operation: &mut Operation) {
     let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[!-~]{1,255}$")).build();
     let parameter = ParameterBuilder::new()
@@ -84,7 +87,9 @@ fn add_idempotency_key(operation: &mut Operation) {
     add_problem(operation, 409, "The first request with this Idempotency-Key is still running");
 }
 
-/// Adds the errors that every operation may respond with.
+/// Adds the errors that every operation may respond with: 403, 500, 504, and 413 and 415 if it has a body. An operation
+/// that needs a user also gets 401, 422, 429 and 503. Statuses that the handler describes keep their text and get the
+/// body of a problem.
 fn add_problems(operation: &mut Operation) {
     add_problem_bodies(operation);
     let common = [
@@ -107,7 +112,8 @@ fn add_problems(operation: &mut Operation) {
     sets.into_iter().flatten().for_each(|(status, text)| add_problem(operation, *status, text));
 }
 
-/// Adds the body to the errors that a handler describes.
+/// Adds the body of a problem to the 4xx and 5xx responses that a handler describes without a body. References to
+/// shared responses are left unchanged.
 fn add_problem_bodies(operation: &mut Operation) {
     for (status, response) in &mut operation.responses.responses {
         let RefOr::T(response) = response else { continue };

@@ -12,8 +12,8 @@ use model::Invalid;
 /// A comment is sent after this time without an event, so that proxies and clients keep the stream open.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Encodes one event. An empty name is left out. Names and ids must not contain line breaks; an event with one is logged
-/// and encoded as nothing.
+/// Encodes one event. An empty name is left out. Names and ids must not contain line breaks; an event with one is
+/// logged and encoded as nothing.
 pub(crate) fn encode(id: Option<&str>, name: &str, data: &str) -> String {
     let mut bytes = Vec::with_capacity(data.len() + 64);
     if let Err(error) = (sse::SseEvent { id, name, data: data.as_bytes() }).encode(&mut bytes) {
@@ -30,7 +30,8 @@ pub(crate) fn last_event_id<T: TryFrom<u64>>(headers: &HeaderMap) -> Result<Opti
     id.map(Some).ok_or_else(|| Invalid::one("Last-Event-ID", "number", "must be the id of an event"))
 }
 
-/// Returns a response that sends encoded events as they arrive, and comments in between.
+/// Returns a response that sends encoded events as they arrive, and a comment after every 15 seconds without an event.
+/// The body ends when `events` ends.
 pub(crate) fn stream(events: impl Stream<Item = String> + Send + 'static) -> Response {
     let body = futures::stream::unfold(Box::pin(events), |mut events| async move {
         let text = match tokio::time::timeout(KEEP_ALIVE_INTERVAL, events.next()).await {
@@ -42,7 +43,8 @@ pub(crate) fn stream(events: impl Stream<Item = String> + Send + 'static) -> Res
     respond(Body::from_stream(body))
 }
 
-/// Returns a response with encoded events as its body.
+/// Returns a response with encoded events as its body. Its headers ask clients not to cache and proxies not to buffer
+/// it.
 pub(crate) fn respond(body: Body) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),

@@ -52,7 +52,8 @@ pub async fn run(app: App) {
     run_with_crash_hook(app, Arc::new(|_| ())).await;
 }
 
-/// Like [`run`], with a hook for crash tests.
+/// Like [`run`], with a hook for crash tests. A round starts at most 50 ms after the end of an execution on this node,
+/// and at least every two seconds. A failed round is logged and repeated.
 pub async fn run_with_crash_hook(app: App, crash_hook: FollowUpCrashHook) {
     let wake = || {
         let ended = app.supervisor().next_end();
@@ -65,8 +66,8 @@ pub async fn run_with_crash_hook(app: App, crash_hook: FollowUpCrashHook) {
     reconcile::run("results_not_told", POLL_INTERVAL, app.stopping(), wake, work).await;
 }
 
-/// Reports all pending ends, in batches. Executions with a running turn in their conversation stay pending until the
-/// next round. Stops at the first error.
+/// Reports all pending ends, in batches of 100. Executions with a running turn in their conversation stay pending until
+/// the next round. If none of a batch can be reported, the following ones stay pending too. Stops at the first error.
 async fn report_all(app: &App, crash_hook: &FollowUpCrashHook) -> store::Result<()> {
     loop {
         let ended = pending_follow_ups(&mut app.store().reader().await?, FollowUp::Chat, BATCH_SIZE).await?;
@@ -83,8 +84,9 @@ async fn report_all(app: &App, crash_hook: &FollowUpCrashHook) -> store::Result<
 }
 
 /// Reports the end of one execution. Returns `false` if a turn is running in its conversation; then nothing was done.
-/// Returns `true` without a report if the execution was deleted or is already reported. An execution without a
-/// conversation causes only a notification.
+/// Returns `true` without a report if the execution was deleted or is already reported. An execution without a valid
+/// conversation id causes only a notification. The report has the name of the agent, or its id if the agent was
+/// removed. Fails if the database fails.
 async fn report(app: &App, row: ExecutionRow, crash_hook: &FollowUpCrashHook) -> store::Result<bool> {
     crash_hook(FollowUpCrashPoint::Found);
     let execution = row.execution;
@@ -138,7 +140,8 @@ struct EndReport {
 
 impl EndReport {
     /// Writes the report, if no other node has written it. Returns `false` if a different node runs a turn in the
-    /// conversation. Then nothing was done.
+    /// conversation. Then nothing was done. Otherwise returns `true`, also for a report that was already written.
+    /// `crash_hook` is called after each step. Fails if the database fails.
     async fn write(self, conn: &mut Conn) -> store::Result<bool> {
         let now = self.clock.now();
         let holder = self.clock.id();
@@ -163,7 +166,7 @@ impl EndReport {
         Ok(true)
     }
 
-    /// Notifies the owner, who may not have the conversation open.
+    /// Notifies the owner, because the conversation may not be open. Fails if the database fails.
     async fn notify(&self, conn: &mut Conn) -> store::Result<()> {
         let mut notification =
             Notification::new(&self.clock, NotificationKind::Execution, &self.report.title, &self.report.text);
@@ -172,7 +175,8 @@ impl EndReport {
     }
 
     /// Adds the message to the conversation, unless the conversation was deleted. If the last message has a pending
-    /// confirmation, the new message repeats its question and keeps it pending.
+    /// confirmation that can be renewed, the new message repeats its question and keeps it pending. Fails if the
+    /// database fails.
     async fn add_message(&self, conn: &mut Conn, id: &ConversationId) -> store::Result<()> {
         let last = match conversations::read_history(conn, self.owner, id, 1).await {
             Ok(messages) => messages.into_iter().next_back(),

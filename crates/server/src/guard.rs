@@ -19,9 +19,9 @@ pub(crate) async fn check(State(app): State<App>, request: Request, next: Next) 
     }
 }
 
-/// Fails if the host or the origin of the request is not allowed. With `loopback_only` the host must be a loopback name
-/// or that of the public URL. An origin must be that of the host, the public URL or a listed one. Requests without an
-/// origin pass.
+/// Fails with 403 if the host or the origin of the request is not allowed. With `loopback_only` the host must be a
+/// loopback name or that of the public URL, otherwise any host is allowed. An origin must have the host and port of the
+/// request, or be the public URL or a listed one. Requests without an origin pass.
 fn check_origin(request: &Request, settings: &ServerSettings) -> Result<(), Problem> {
     // HTTP/2 sends the host as `:authority` instead of a header.
     let header = request.headers().get(header::HOST).map(|host| host.to_str().unwrap_or_default());
@@ -60,7 +60,9 @@ fn is_loopback(host: &str) -> bool {
     name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
 }
 
-/// Returns the layer that answers preflight requests of the origins in `server.cors_origins`.
+/// Returns the layer that answers preflight requests of the origins in `server.cors_origins`. A reload of the
+/// configuration applies at once. Pages of these origins may send the listed headers, and may read the ids of request
+/// and MCP session, the A2A extensions and `Retry-After`. Credentials of the browser are not allowed.
 pub(crate) fn cors(app: App) -> CorsLayer {
     CorsLayer::new()
         .allow_origin(AllowOrigin::predicate(move |origin: &HeaderValue, _| {

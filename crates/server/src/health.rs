@@ -1,4 +1,5 @@
-//! The health endpoints: the state of the process, its readiness and its dependencies.
+//! The health endpoints: the state of the process, its readiness and its dependencies. They respond with 503 if the
+//! database does not answer within two seconds or the server is stopping. Other dependencies never change the status.
 
 use std::time::{Duration, Instant};
 
@@ -52,7 +53,8 @@ pub(crate) async fn health(State(app): State<App>) -> (StatusCode, Json<Health>)
     (status_code(status), Json(health))
 }
 
-/// Returns the health of the configured models. A model is unavailable while its circuit breaker is open.
+/// Returns the health of the configured models, in the order in which they are tried. A model is unavailable while its
+/// circuit breaker is open. The offline model has no circuit breaker.
 fn models(app: &App) -> Vec<LanguageModelHealth> {
     let config = app.active_config();
     let models = config.models.iter().map(|model| {
@@ -70,7 +72,7 @@ fn models(app: &App) -> Vec<LanguageModelHealth> {
 }
 
 /// Returns the health of the external MCP servers. A server is available if it is ready and its circuit breaker is not
-/// open. The last error is shown only while it is not ready.
+/// open. The last error is shown only while it is not ready. The list is empty if none is configured.
 fn mcp_servers(app: &App) -> Vec<McpServerHealth> {
     let states = app.active_config().tools.servers.as_ref().map(McpServers::states).unwrap_or_default();
     let servers = states.into_iter().map(|server| McpServerHealth {
@@ -95,7 +97,8 @@ fn mcp_servers(app: &App) -> Vec<McpServerHealth> {
     servers.collect()
 }
 
-/// Returns the health of the channels. A channel is unavailable while its deliveries are suspended.
+/// Returns the health of the configured notification channels. A channel is unavailable while its deliveries are
+/// suspended. Only then it has a last error.
 fn channels(app: &App) -> Vec<ChannelHealth> {
     let channels = app.notifier().channel_states().into_iter().map(|channel| ChannelHealth {
         name: channel.name,
@@ -116,6 +119,7 @@ fn phase_name(phase: McpServerPhase) -> &'static str {
     }
 }
 
+/// Converts the state of a circuit breaker to the form of the interface.
 fn breaker_state(snapshot: BreakerSnapshot) -> CircuitBreaker {
     CircuitBreaker {
         state: snapshot.state.as_str().into(),

@@ -16,7 +16,8 @@ pub async fn run(app: App) {
     let _ = revocations.await;
 }
 
-/// Removes expired rows and idle state, then sleeps for an hour. Failures are only logged.
+/// Removes expired rows, full buckets of the rate limits and expired blocks of addresses. Then sleeps for an hour.
+/// Removed rows and failures are logged; a failure does not end the round.
 async fn round(app: &App) {
     let config = app.active_config();
     match sweep(app.store(), config.settings.retention, app.clock().now()).await {

@@ -37,6 +37,9 @@ pub(crate) struct IdempotentRequest<T> {
 impl<T: RequestBody> FromRequest<App> for IdempotentRequest<T> {
     type Rejection = Problem;
 
+    /// Reads a request with its body. Fails with 422 if it has query parameters, its body is incomplete or invalid, or
+    /// its idempotency key is malformed. Fails with 413 if the body is too large, and with 504 if it does not arrive in
+    /// time. Fails with 415 if a JSON body has another content type, and with 401 without a user.
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
         input::parse_query::<input::NoParameters>(parts.uri.query())?;
@@ -126,7 +129,8 @@ impl<T> IdempotentRequest<T> {
         self.run_transaction_or(Problem::from_store(noun), work).await
     }
 
-    /// Like [`IdempotentRequest::run_transaction`], for work with its own error type. `problem` converts its errors.
+    /// Like [`IdempotentRequest::run_transaction`], for work with its own error type. `problem` converts its errors,
+    /// and also those of the idempotency key and the database.
     pub(crate) async fn run_transaction_or<A, E, W>(
         self,
         problem: impl Fn(E) -> Problem,
@@ -148,7 +152,8 @@ impl<T> IdempotentRequest<T> {
     }
 }
 
-/// Returns the reply to store: the status with the body as JSON. Fails if the body cannot be encoded.
+/// Returns the reply to store: status 200, 201 or 204 with the value as JSON, which is empty for 204. Fails if the
+/// value cannot be encoded.
 fn encode_reply<A: Serialize>(success: Success<A>) -> store::Result<StoredReply> {
     let json = |value: &A| serde_json::to_string(value).map_err(|error| store::Error::Corrupt(error.to_string()));
     Ok(match success {
@@ -158,7 +163,8 @@ fn encode_reply<A: Serialize>(success: Success<A>) -> store::Result<StoredReply>
     })
 }
 
-/// Returns the response for a stored reply. `is_replay` adds the header [`REPLAYED`].
+/// Returns the response for a stored reply. A body is sent as JSON; an empty one has no content type. `is_replay` adds
+/// the header [`REPLAYED`]. An invalid status becomes 200.
 pub(crate) fn respond(reply: StoredReply, is_replay: bool) -> Response {
     let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
     let mut response = status.into_response();
@@ -172,7 +178,7 @@ pub(crate) fn respond(reply: StoredReply, is_replay: bool) -> Response {
     response
 }
 
-/// Reads a whole body. Fails if it is larger than `limit` bytes or ends early.
+/// Reads a whole body. Fails with 413 if it is larger than `limit` bytes, and with 422 if it ends early.
 pub(crate) async fn read_body(body: Body, limit: usize) -> Result<Vec<u8>, Problem> {
     let limited = http_body_util::Limited::new(body, limit);
     match limited.collect().await {
@@ -184,8 +190,9 @@ pub(crate) async fn read_body(body: Body, limit: usize) -> Result<Vec<u8>, Probl
     }
 }
 
-/// Returns the key of a request with a digest of its method, path and body, or `None` without the header. Fails if the
-/// key is empty, longer than 255 bytes, or has a character that is not visible ASCII.
+/// Returns the key of a request with a digest of its method, path and body, or `None` without the header. The query is
+/// not part of the digest. Fails if the key is empty, longer than 255 bytes, or has a character that is not visible
+/// ASCII.
 fn idempotency_key(parts: &Parts, body: &[u8]) -> Result<Option<IdempotencyKey>, Invalid> {
     let Some(value) = parts.headers.get(KEY_HEADER) else { return Ok(None) };
     let bytes = value.as_bytes();

@@ -16,8 +16,8 @@ use uuid::Uuid;
 
 use crate::Problem;
 
-/// Parses a JSON body. Fails if its content type is not JSON, or it is not UTF-8, is an array or does not fit `T`. `T`
-/// must reject unknown fields itself.
+/// Parses a JSON body. Fails with 415 if its content type is not JSON; a missing one is accepted. Fails with 422 if the
+/// body is not UTF-8, is an array or does not fit `T`. `T` must reject unknown fields itself.
 pub(crate) fn parse_json<T: DeserializeOwned>(parts: &Parts, body: &[u8]) -> Result<T, Problem> {
     require_json(parts)?;
     let text = std::str::from_utf8(body).map_err(|_| Invalid::one("body", "utf8", "must be valid UTF-8"))?;
@@ -28,7 +28,8 @@ pub(crate) fn parse_json<T: DeserializeOwned>(parts: &Parts, body: &[u8]) -> Res
     Ok(model::json::parse(text)?)
 }
 
-/// Fails if the content type is not JSON. A missing content type is accepted.
+/// Fails with 415 if the content type is neither `application/json` nor ends with `+json`. Parameters of the type are
+/// ignored. A missing content type is accepted.
 fn require_json(parts: &Parts) -> Result<(), Problem> {
     let Some(kind) = parts.headers.get(header::CONTENT_TYPE) else { return Ok(()) };
     let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
@@ -74,7 +75,8 @@ pub(crate) fn check_limit(limit: Option<i64>, default: i64) -> Result<i64, Inval
     }
 }
 
-/// Returns the violation for a parameter and the rule that it breaks.
+/// Returns the violation for a parameter, with the rule that it breaks: `utf8`, `characters` for NUL, `once`,
+/// `unknown`, `required` or `type`.
 fn invalid_parameter(error: query::Error) -> Invalid {
     let rule = match error.reason {
         Reason::NotUtf8 => "utf8",

@@ -45,7 +45,8 @@ pub fn assistant_agent() -> model::agent::Agent {
     chat::AssistantRunner::agent()
 }
 
-/// Returns the routes of a node that serves no users: only `/health` and below.
+/// Returns the routes of a node that serves no users: only `/health` and below. They are public. Other paths respond
+/// with 404. Requests are logged, limited in time and checked by their host and origin.
 pub fn health_router(app: App) -> Router {
     Router::new()
         .route("/health", get(health::health))
@@ -58,7 +59,8 @@ pub fn health_router(app: App) -> Router {
 }
 
 /// Returns all routes. `/api`, chat and MCP require a user; A2A has its own authentication; health, metrics and
-/// documentation are public.
+/// documentation are public. `/` redirects to the documentation. Unknown paths respond with 404, other methods with
+/// 405. Requests are logged, limited in time and checked by their host and origin.
 pub fn router(app: App) -> Router {
     let (api, api_docs) = handlers::routes().split_for_parts();
     let (open, mut description) = OpenApiRouter::with_openapi(docs::base_description())

@@ -1,7 +1,7 @@
 //! `/mcp`: the tools of the current user for MCP clients.
 //!
-//! The time limit of requests ends when the response starts. So it does not cut off open streams, nor calls that wait for
-//! an answer of the client's user.
+//! The time limit of requests ends when the response starts. So it does not cut off open streams, nor calls that wait
+//! for an answer of the client's user.
 
 use axum::Router;
 use axum::body::Body;
@@ -19,8 +19,8 @@ pub(crate) fn routes() -> Router<App> {
     Router::new().route("/mcp", post(handle).get(handle).delete(handle))
 }
 
-/// Reads the body and passes the request to the MCP service with the tools of the user. Fails if the body is too large
-/// or incomplete.
+/// Reads the body and passes the request to the MCP service with the tools of the user. Errors of the protocol are in
+/// its response. Fails with 413 if the body is larger than the configured maximum, and with 422 if it is incomplete.
 async fn handle(State(app): State<App>, CurrentUser(user): CurrentUser, request: Request) -> Result<Response, Problem> {
     let limit = app.active_config().settings.max_body_bytes;
     let (parts, body) = request.into_parts();

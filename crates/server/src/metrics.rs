@@ -1,9 +1,12 @@
-//! Metrics for Prometheus. Labels are routes and outcomes, never users or their data.
+//! Metrics for Prometheus. Labels are routes and outcomes, never users or their data. Each node counts on its own.
+//! Requests are counted when their response starts, turns when they end. All other values are read from their
+//! components for each request of `/metrics`.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use assistant::ModelCallRecord;
+use assistant::turn::TurnOutcome;
 use axum::extract::{MatchedPath, State};
 use axum::http::{Method, header};
 use axum::response::IntoResponse;
@@ -19,7 +22,6 @@ use prometheus_client::registry::{Registry, Unit};
 use tools::ToolNames;
 use tools::mcp_client::{McpServerPhase, McpServers};
 
-use crate::request::TurnSummary;
 use crate::{App, Problem};
 
 /// The upper bounds of the histogram, in seconds.
@@ -113,6 +115,7 @@ trait LabelText {
 }
 
 impl LabelText for Method {
+    /// Returns the name of a standard method except CONNECT and TRACE, otherwise `other`.
     fn label_text(&self) -> &str {
         // Clients can send any method. A counter for each would grow without bound.
         match *self {
@@ -151,6 +154,8 @@ impl<T: LabelText> EncodeLabelValue for Label<T> {
 }
 
 impl Default for Metrics {
+    /// Creates all metrics and registers them with the prefix `adjutant`. Families have no values until they are used
+    /// first.
     fn default() -> Self {
         let mut registry = Registry::with_prefix("adjutant");
         let requests = Family::<RequestLabels, Counter>::default();
@@ -225,10 +230,10 @@ impl Metrics {
         self.requests.get_or_create(&RequestLabels { method: Label(method), route, status }).inc();
     }
 
-    /// Counts a turn that has ended, with its tool calls and its model calls. A deferred turn is not counted. Tools
-    /// that are not built in count as `other`.
-    pub(crate) fn count_turn(&self, summary: &TurnSummary, names: ToolNames) {
-        let TurnSummary::Ended(outcome) = summary else { return };
+    /// Counts a turn that has ended, with its tool calls, its model calls and their tokens. Tools that are not built in
+    /// count as `other`. `names` is the configured naming scheme; a built-in tool under another name counts as `other`
+    /// too. Kinds of tokens without a token are left out.
+    pub(crate) fn count_turn(&self, outcome: &TurnOutcome, names: ToolNames) {
         let result = &outcome.result;
         self.turns.get_or_create(&TurnLabels { success: result.success }).inc();
         let built_in = tools::catalog::built_in(names, tools::ToolSet::Schedules);

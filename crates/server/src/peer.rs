@@ -1,7 +1,7 @@
 //! Determines the address of the client of a request.
 //!
-//! It is the peer of the connection. If the peer is a trusted proxy, it is the last address in `X-Forwarded-For` that is
-//! not a trusted proxy. The header is ignored in requests of any other peer.
+//! It is the peer of the connection. If the peer is a trusted proxy, it is the last address in `X-Forwarded-For` that
+//! is not a trusted proxy. The header is ignored in requests of any other peer.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

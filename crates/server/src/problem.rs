@@ -35,7 +35,8 @@ impl Problem {
         Self { status, kind, detail: detail.into(), errors: Vec::new(), retry_after: None, cause: None }
     }
 
-    /// Returns the body for the request of this id.
+    /// Returns the body for the request of this id. The title is the reason phrase of the status. The internal cause is
+    /// left out.
     pub(crate) fn body<'a>(&'a self, request_id: &'a str) -> api::Problem<'a> {
         api::Problem {
             kind: format!("{PROBLEM_TYPE_PREFIX}{}", self.kind).into(),
@@ -118,6 +119,8 @@ impl From<Invalid> for Problem {
 }
 
 impl From<supervisor::SubmitError> for Problem {
+    /// Converts an error of a submission. A missing agent is 404, a disabled one or a request that this node cannot
+    /// accept 409, a forbidden one 403. A too large input is 413, violations are 422, and an internal error is 500.
     fn from(error: supervisor::SubmitError) -> Self {
         use supervisor::SubmitError;
         match error {
@@ -139,6 +142,10 @@ impl From<supervisor::SubmitError> for Problem {
 const BUSY_RETRY_SECONDS: u64 = 5;
 
 impl From<store::Error> for Problem {
+    /// Converts an error of the store. A missing object is 404. A used idempotency key, an unusable backup and one of a
+    /// newer version are 422. A busy key, too many objects, an existing name, a configured object and a wrong state are
+    /// 409. A full queue and missing slots are 429, an unavailable database is 503, both with `Retry-After`. All other
+    /// errors are 500.
     fn from(error: store::Error) -> Self {
         match error {
             store::Error::NotFound => Self::not_found("object"),
@@ -172,6 +179,9 @@ impl From<store::Error> for Problem {
 }
 
 impl IntoResponse for Problem {
+    /// Returns a response with the status and headers of the problem but without a body, which `request` writes later.
+    /// 401 has `WWW-Authenticate: Bearer`. A server error has a [`LoggedFailure`] with the internal cause, or else the
+    /// detail; only 500 counts as not recoverable.
     fn into_response(self) -> Response {
         let status = self.status;
         let mut response = status.into_response();

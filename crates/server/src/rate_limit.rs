@@ -1,5 +1,5 @@
-//! Rate limits by key, such as a user or a network. Each key has a token bucket that refills steadily. Each node counts on
-//! its own.
+//! Rate limits by key, such as a user or a network. Each key has a token bucket that refills steadily. Each node counts
+//! on its own.
 
 use std::hash::Hash;
 use std::num::NonZeroU32;
@@ -17,8 +17,8 @@ pub(crate) struct KeyedRateLimiter<K: Clone + Eq + Hash> {
 }
 
 impl<K: Clone + Eq + Hash> KeyedRateLimiter<K> {
-    /// Creates a limiter. Each bucket holds `rate.burst` requests and refills with `rate.per_minute` requests per
-    /// minute.
+    /// Creates a limiter without buckets. Each bucket starts full, holds `rate.burst` requests and refills with
+    /// `rate.per_minute` requests per minute.
     pub(crate) fn new(rate: EndpointRateLimit) -> Self {
         let refill_period = Duration::from_secs(60) / u32::from(rate.per_minute);
         let quota =

@@ -26,7 +26,8 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub(crate) struct RequestId(HeaderValue);
 
 impl RequestId {
-    /// Returns the id in the header `X-Request-ID` if it is valid, otherwise a new id: `req_` and 12 random digits.
+    /// Returns the id in the header `X-Request-ID` if it is valid, otherwise a new id: `req_` and 12 random hexadecimal
+    /// digits.
     fn from_request(request: &Request, app: &App) -> Self {
         let sent = request.headers().get(REQUEST_ID).filter(|id| is_valid(id.as_bytes())).cloned();
         Self(sent.unwrap_or_else(|| {
@@ -62,7 +63,10 @@ fn is_valid(id: &[u8]) -> bool {
 }
 
 /// Handles a request: assigns its id, logs and counts it, limits the time until the response starts, and writes the
-/// bodies of problems. The response has the header `X-Request-ID`.
+/// bodies of problems. The path is redacted in the log. The response has the header `X-Request-ID`.
+///
+/// A handler that panics yields 500, one that takes too long 504. If the client disconnects before the response, the
+/// end is logged as a failure, and the request is not counted.
 pub(crate) async fn handle(State(app): State<App>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let id = RequestId::from_request(&request, &app);
@@ -94,9 +98,6 @@ pub(crate) async fn handle(State(app): State<App>, request: Request, next: Next)
         let response = run_handler(request, next, limit).await;
         std::mem::forget(abandoned);
         log_outcome(&response, started);
-        if let Some(summary) = response.extensions().get::<TurnSummary>() {
-            app.metrics().count_turn(summary, app.active_config().settings.tool_names);
-        }
         response
     }
     .instrument(span.clone())
@@ -107,7 +108,8 @@ pub(crate) async fn handle(State(app): State<App>, request: Request, next: Next)
     with_problem_body(response, &id)
 }
 
-/// Runs the handler within the limit. A panic or a timeout becomes a problem.
+/// Runs the handler within the limit. Responds with 500 if it panics, and with 504 if the response does not start in
+/// time. The message of the panic is only logged.
 async fn run_handler(request: Request, next: Next, limit: Duration) -> Response {
     let handler = AssertUnwindSafe(next.run(request)).catch_unwind();
     match tokio::time::timeout(limit, handler).await {
@@ -121,8 +123,8 @@ async fn run_handler(request: Request, next: Next, limit: Duration) -> Response 
     }
 }
 
-/// Logs a server error, if there is one, and the end of the request. For a turn that is still running, the end is
-/// logged later.
+/// Logs a server error, if there is one, redacted, and the end of the request. It is a success if the status is below
+/// 400 and its turn, if any, succeeded. For a turn that is still running, the end is logged later.
 fn log_outcome(response: &Response, started: Instant) {
     if let Some(LoggedFailure { kind, message, recoverable }) = response.extensions().get::<LoggedFailure>() {
         let error_message = &*redact(message);
@@ -165,7 +167,7 @@ impl TurnSummary {
     }
 }
 
-/// Logs the end of a request with its duration and the names of the called tools.
+/// Logs the end of a request with its duration in milliseconds, its success and the names of the called tools.
 fn log_completed(success: bool, tools: &[&str], started: Instant) {
     let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     tracing::info!(

@@ -15,6 +15,8 @@ pub(crate) struct ScheduleNotifier {
 }
 
 impl ScheduleNoticeSink for ScheduleNotifier {
+    /// Adds a notification for the owner of the schedule to the transaction. It has the time and the text of the
+    /// notice, and the ids of the schedule and of the execution, if any. Fails if the database fails.
     fn send<'a>(&'a self, tx: &'a mut Transaction, notice: &'a ScheduleNotice) -> BoxFuture<'a, store::Result<()>> {
         Box::pin(async move {
             let notification = Notification {
@@ -28,7 +30,7 @@ impl ScheduleNoticeSink for ScheduleNotifier {
     }
 }
 
-/// Returns the title of the notification: the name of the schedule and the event.
+/// Returns the title of the notification: the name of the schedule, and that it failed, was paused or has recovered.
 fn title(notice: &ScheduleNotice) -> String {
     let name = &notice.schedule.settings.name;
     match notice.event {

@@ -2,8 +2,8 @@
 //! webhooks of A2A clients.
 //!
 //! The key is derived from the secret of `[auth]`, which all nodes share. Without one it comes from a file in the data
-//! directory, and only this node has it. The sealed text contains the id of its key, so that a node with a different key
-//! can report [`UnsealError::UnknownKey`]. The text can be opened only in the context for which it was sealed.
+//! directory, and only this node has it. The sealed text contains the id of its key, so that a node with a different
+//! key can report [`UnsealError::UnknownKey`]. The text can be opened only in the context for which it was sealed.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -60,7 +60,8 @@ impl Sealer {
     }
 
     /// Returns `plain`, sealed for one context, with the shared secret or else with the key file, which is created on
-    /// first use. Fails if the key file cannot be read or created, or no random numbers are available.
+    /// first use. Equal texts yield different results. Fails if the key file cannot be read or created or has the wrong
+    /// length, or no random numbers are available.
     pub(crate) fn seal(&self, plain: &[u8], context: &str) -> io::Result<String> {
         let SealingKey { id, key } = match &self.secret {
             Some(secret) => SealingKey::derive(secret.expose_secret().as_bytes())?,
@@ -75,8 +76,9 @@ impl Sealer {
         Ok(format!("{FORMAT_VERSION}:{id}:{}{}", hex(&nonce), hex(&sealed)))
     }
 
-    /// Returns the plain text that was sealed for this context. Fails with [`UnsealError::UnknownKey`] if this node
-    /// does not have the key, otherwise with [`UnsealError::Corrupt`].
+    /// Returns the plain text that was sealed for this context. Fails with [`UnsealError::UnknownKey`] if neither the
+    /// secret nor the key file yields the key. Fails with [`UnsealError::Corrupt`] if the text is malformed or damaged,
+    /// or was sealed for another context.
     pub(crate) fn open(&self, sealed: &str, context: &str) -> Result<Vec<u8>, UnsealError> {
         let mut parts = sealed.split(':');
         let (Some(FORMAT_VERSION), Some(id), Some(content), None) =
@@ -130,7 +132,8 @@ impl Sealer {
 }
 
 impl SealingKey {
-    /// Derives the key and its id from a secret, by HKDF.
+    /// Derives the key and its id from a secret, by HKDF. Equal secrets yield equal keys and ids. Fails only if HKDF
+    /// fails.
     fn derive(secret: &[u8]) -> io::Result<Self> {
         let derived = Salt::new(HKDF_SHA256, b"adjutant: seals").extract(secret);
         let key = derived.expand(&[b"key"], &CHACHA20_POLY1305).map_err(|_| crypto_error())?;

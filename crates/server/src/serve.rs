@@ -49,8 +49,9 @@ pub async fn run_background(app: App) {
     let _ = tokio::join!(housekeeping, follow_up, pushes);
 }
 
-/// Accepts connections until the server stops. Then requests and afterwards background tasks have ten seconds each to
-/// finish. Work that takes longer is cut off and logged.
+/// Accepts connections until the server stops, at most 10,000 at a time. A failed accept is logged and repeated after
+/// 50 ms. Then the listener and the MCP service are closed. Requests and afterwards background tasks have ten seconds
+/// each to finish. Work that takes longer is cut off and logged.
 async fn accept_connections(app: &App, listener: TcpListener, router: Router) {
     let connections = GracefulShutdown::new();
     let mut builder = auto::Builder::new(TokioExecutor::new());
@@ -92,8 +93,9 @@ struct ConnectionSettings {
     router: Router,
 }
 
-/// Serves one connection in a new task. `slot` is released at its end. A client that sends nothing in time is
-/// disconnected.
+/// Serves one connection in a new task. `slot` is released at its end. `peer` is attached to every request. A client
+/// that does not start a request within ten seconds is disconnected. Errors of the connection are logged at debug
+/// level.
 fn handle_connection(
     stream: TcpStream,
     peer: PeerAddress,
@@ -122,8 +124,8 @@ fn handle_connection(
     });
 }
 
-/// Waits until the client has sent enough to distinguish HTTP/1 and HTTP/2. Nothing is consumed. Returns `false` if the
-/// client disconnected.
+/// Waits without a time limit until the client has sent enough to distinguish HTTP/1 and HTTP/2. Nothing is consumed.
+/// Returns `false` if the client disconnected or the connection failed.
 async fn wait_for_protocol(stream: &TcpStream) -> bool {
     const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     let mut start = [0; PREFACE.len()];

@@ -74,6 +74,8 @@ pub struct AuthSettings {
 }
 
 impl Default for ServerSettings {
+    /// Returns the settings of a local server: only loopback hosts, no authentication, no rate limit, and UTC. A
+    /// request may take 30 seconds and have 1 MiB, an import 64 MiB. A turn may have ten tool calls.
     fn default() -> Self {
         Self {
             request_timeout: Duration::from_secs(30),

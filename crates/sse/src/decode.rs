@@ -70,7 +70,8 @@ struct EventFields {
 }
 
 impl SseDecoder {
-    /// Returns a decoder for a new stream.
+    /// Returns a decoder for a new stream. It has read no bytes. A byte order mark at the start of the stream is
+    /// skipped.
     pub fn new(limits: SseLimits) -> Self {
         Self {
             limits,
@@ -84,7 +85,8 @@ impl SseDecoder {
         }
     }
 
-    /// Adds the next chunk after the rest of the previous one. Fails if the stream is larger than its limit.
+    /// Adds the next chunk after the unread rest of the previous one. Fails if all chunks so far, with this one, exceed
+    /// the limit of the stream. Then the chunk is not added.
     pub fn push(&mut self, chunk: Bytes) -> Result<(), TooLarge> {
         self.received = self.received.saturating_add(chunk.len());
         if self.received > self.limits.total {
@@ -94,8 +96,11 @@ impl SseDecoder {
         Ok(())
     }
 
-    /// Reads up to the end of the next event. Returns `false` if more bytes are needed. Fails if the event is larger
-    /// than its limit.
+    /// Reads up to the end of the next event. Returns `true` if an event is complete, and `false` if all bytes are read
+    /// and more are needed. Lines end with `\n`, `\r` or `\r\n`. Blocks without data are skipped.
+    ///
+    /// Fails if the data of the event plus the current line exceed the limit of an event. The line counts with its
+    /// field name, and also if it is a comment or incomplete.
     pub fn advance(&mut self) -> Result<bool, TooLarge> {
         while let Some(first) = self.chunk.first() {
             if std::mem::take(&mut self.after_return) && *first == b'\n' {
@@ -167,7 +172,10 @@ impl SseDecoder {
     }
 
     /// Reads one line without its end. Returns `true` if it completes an event: an empty line after data. An empty line
-    /// also sets the last id, even without data.
+    /// also sets the last id, if the block has one, even without data.
+    ///
+    /// The first line after an empty line starts a new event and clears the fields of the previous one. A byte order
+    /// mark is removed from the first line of the stream.
     fn end_line(&mut self, line: &[u8]) -> bool {
         let is_first = !std::mem::replace(&mut self.started, true);
         let line = if is_first { line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line) } else { line };
@@ -195,8 +203,12 @@ impl EventFields {
         self.has_data = false;
     }
 
-    /// Reads a line with a field. Comments, an `id` with NUL and a malformed `retry` have no effect. Lines with an
-    /// unknown field are stored up to [`IGNORED_LIMIT`].
+    /// Reads a line with a field. One space after the colon is removed. A line without a colon is a field with an empty
+    /// value. Each `data` adds a line; `event`, `id` and `retry` (milliseconds) replace the earlier value. Invalid
+    /// UTF-8 in names and ids is replaced.
+    ///
+    /// Comments, an `id` with NUL and a `retry` that is not a number have no effect. Lines with an unknown field are
+    /// stored, together at most [`IGNORED_LIMIT`] bytes.
     fn read(&mut self, line: &[u8]) {
         let colon = memchr(b':', line).unwrap_or(line.len());
         let value = line.get(colon + 1..).unwrap_or_default();

@@ -13,9 +13,11 @@ pub const KEEP_ALIVE: &str = ": keep-alive\n\n";
 pub struct InvalidField(&'static str);
 
 impl SseEvent<'_> {
-    /// Appends the event to `out`. Fails without a change if the id or the name contains a line break or NUL.
+    /// Appends the event to `out`: id, name, data, empty line. Fails without a change if the id or the name contains a
+    /// line break or NUL.
     ///
-    /// Each line of the data becomes one `data` field, so the decoder gets `\n` for each `\r\n`, `\r` and `\n`.
+    /// A missing id and an empty name are omitted. Each line of the data becomes one `data` field, and empty data one
+    /// empty field. So the decoder gets `\n` for each `\r\n`, `\r` and `\n`.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), InvalidField> {
         let id = self.id.map(|id| single_line("id", id)).transpose()?;
         let name = single_line("name", self.name)?;
@@ -41,7 +43,8 @@ fn single_line<'a>(field: &'static str, value: &'a str) -> Result<&'a str, Inval
     if value.contains(['\r', '\n', '\0']) { Err(InvalidField(field)) } else { Ok(value) }
 }
 
-/// Appends the line of one field. An empty value has no space after the colon.
+/// Appends one field as the line `name: value`. An empty value has no space after the colon. The value must not contain
+/// line breaks.
 fn field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(name.as_bytes());
     out.push(b':');
@@ -52,7 +55,8 @@ fn field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.push(b'\n');
 }
 
-/// Calls `each` with every line of `text`, including an empty last line.
+/// Calls `each` with every line of `text`, without its end: `\n`, `\r` or `\r\n`. The text after the last line end is a
+/// line too, even if it is empty. So an empty text has one empty line.
 fn for_each_line(text: &[u8], mut each: impl FnMut(&[u8])) {
     let mut start = 0;
     for end in memchr2_iter(b'\r', b'\n', text) {

@@ -21,7 +21,9 @@ pub async fn all(conn: &mut Conn) -> Result<Vec<AgentRow>> {
     conn.all((sql, [])).await?.iter().map(read).collect()
 }
 
-/// Adds an agent and returns it. Fails with [`Error::AlreadyExists`] if its id or its name, ignoring case, is in use.
+/// Adds an agent, returns it, and sends [`Hint::Agents`] after the commit. Fails with [`Error::AlreadyExists`] for `id`
+/// or `name` if a stored agent has this id, or this name ignoring case. Does not check agents of the configuration
+/// file.
 pub async fn add(conn: &mut Conn, agent: &Agent, now: Timestamp) -> Result<AgentRow> {
     lock_agents(conn).await?;
     let sql = "INSERT INTO agents (id, name_key, settings, created_at, updated_at) VALUES ($1, $2, $3, $4, $4) \
@@ -34,8 +36,9 @@ pub async fn add(conn: &mut Conn, agent: &Agent, now: Timestamp) -> Result<Agent
     Ok(AgentRow { agent: agent.clone(), created_at: now, updated_at: now })
 }
 
-/// Replaces the agent with the same id and returns it. Its creation time stays. Fails with [`Error::NotFound`] if it
-/// does not exist, and with [`Error::AlreadyExists`] if another agent has the name, ignoring case.
+/// Replaces the agent with the same id, returns it, and sends [`Hint::Agents`] after the commit. Its creation time
+/// stays. Fails with [`Error::AlreadyExists`] if another stored agent has the name, ignoring case, and with
+/// [`Error::NotFound`] if the agent does not exist.
 pub async fn replace(conn: &mut Conn, agent: &Agent, now: Timestamp) -> Result<AgentRow> {
     lock_agents(conn).await?;
     let other = "SELECT id FROM agents WHERE name_key = $1 AND id <> $2";

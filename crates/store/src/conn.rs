@@ -52,7 +52,9 @@ impl Conn {
         matches!(self.0, DriverConnection::PostgresTx(_))
     }
 
-    /// Returns all rows of a query. A SQLite reader runs it without blocking other tasks of the thread.
+    /// Runs a statement and returns all its rows, in their order. On a multi-threaded runtime, a SQLite reader lets the
+    /// other tasks of the thread continue on another thread. Other SQLite connections block the thread. Fails if the
+    /// arguments do not match the statement.
     pub(crate) async fn all(&mut self, statement: impl Into<Statement<'_>>) -> Result<Vec<DbRow>> {
         let statement = statement.into();
         let rows = match &mut self.0 {
@@ -76,7 +78,8 @@ impl Conn {
         }
     }
 
-    /// Returns the first row of a query, or `None` if it has no rows.
+    /// Runs a query and returns its first row, or `None` if it has no rows. SQLite runs it inline and does not compute
+    /// further rows. Fails if the arguments do not match the statement.
     pub(crate) async fn first(&mut self, statement: impl Into<Statement<'_>>) -> Result<Option<DbRow>> {
         let statement = statement.into();
         let row = match &mut self.0 {
@@ -92,7 +95,8 @@ impl Conn {
         Ok(row?.map(DbRow::Postgres))
     }
 
-    /// Runs a statement and returns the number of affected rows.
+    /// Runs a statement without a result, such as an UPDATE, and returns the number of affected rows. Fails if the
+    /// arguments do not match the statement, and on SQLite if the statement returns rows.
     pub(crate) async fn run(&mut self, statement: impl Into<Statement<'_>>) -> Result<u64> {
         let statement = statement.into();
         let done = match &mut self.0 {
@@ -104,7 +108,8 @@ impl Conn {
         Ok(done?.rows_affected())
     }
 
-    /// Runs several statements that have no arguments and return no rows.
+    /// Runs several statements, separated by semicolons, without arguments. Rows are discarded. Stops at the first
+    /// failure. Does not open a transaction.
     pub(crate) async fn batch(&mut self, sql: impl Into<Cow<'static, str>>) -> Result<()> {
         let sql = sql.into();
         let done = match &mut self.0 {
@@ -176,7 +181,8 @@ impl<'a> Statement<'a> {
         self
     }
 
-    /// Runs the statement and returns all rows. The prepared statement is cached.
+    /// Runs the statement on the calling thread and returns all rows. The prepared statement is cached. Fails like
+    /// [`Statement::bind_to`], or if SQLite fails.
     fn all_on_sqlite(&self, connection: &rusqlite::Connection) -> Result<Vec<DbRow>> {
         let mut prepared = connection.prepare_cached(&self.sql)?;
         let columns = prepared.column_count();
@@ -205,8 +211,9 @@ impl<'a> Statement<'a> {
     }
 
     /// Binds the arguments by number. SQLite treats `$2` as a name and numbers names in order of appearance, but `$2`
-    /// has to mean the second argument, as in PostgreSQL. Fails with [`Error::Database`] if the statement has
-    /// parameters and their number differs from that of the arguments.
+    /// has to mean the second argument, as in PostgreSQL. A statement without parameters ignores all arguments.
+    /// Otherwise fails with [`Error::Database`] if the numbers of parameters and arguments differ, or if a parameter is
+    /// not `$` and a valid number.
     fn bind_to(&self, prepared: &mut rusqlite::Statement<'_>) -> Result<()> {
         let count = prepared.parameter_count();
         for index in 1..=count {
@@ -344,7 +351,8 @@ pub(crate) enum DbRow {
 }
 
 impl DbRow {
-    /// Returns a text column, or `None` if it is NULL.
+    /// Returns a text column by its index, or `None` if it is NULL. If the column has another type or does not exist,
+    /// fails with [`Error::Corrupt`] on SQLite and with [`Error::Database`] on PostgreSQL.
     pub(crate) fn maybe_text(&self, column: usize) -> Result<Option<String>> {
         match self {
             Self::Sqlite(row) => match row.get(column) {
@@ -356,7 +364,8 @@ impl DbRow {
         }
     }
 
-    /// Returns an integer column, or `None` if it is NULL.
+    /// Returns an integer column by its index, or `None` if it is NULL. If the column has another type or does not
+    /// exist, fails with [`Error::Corrupt`] on SQLite and with [`Error::Database`] on PostgreSQL.
     pub(crate) fn maybe_int(&self, column: usize) -> Result<Option<i64>> {
         match self {
             Self::Sqlite(row) => match row.get(column) {

@@ -12,8 +12,9 @@ use crate::{Error, Result};
 
 const COLUMNS: &str = "id, title, created_at, updated_at, message_count";
 
-/// Appends messages and creates the conversation if it does not exist. A new conversation gets its title from the first
-/// message. Returns the conversation. Fails with [`Error::NotFound`] if the id belongs to another user.
+/// Appends messages and sets the time of the last use to `now`. Creates the conversation if it does not exist. A new
+/// conversation gets its title from the first message, or an empty title without messages. Returns the conversation.
+/// Fails with [`Error::NotFound`] if the id belongs to another user.
 pub async fn append(
     conn: &mut Conn,
     owner: UserId,
@@ -61,7 +62,7 @@ pub async fn get(conn: &mut Conn, owner: UserId, id: &ConversationId) -> Result<
     read(&conn.first((sql, args![owner, id])).await?.ok_or(Error::NotFound)?)
 }
 
-/// Returns the last `limit` messages of a conversation, oldest first, or none if it does not exist. Inside a
+/// Returns the last `limit` messages of a conversation, oldest first, or none if it does not exist. Inside a PostgreSQL
 /// transaction, locks the conversation until the transaction ends. Fails with [`Error::NotFound`] if the id belongs to
 /// another user.
 pub async fn read_history(conn: &mut Conn, owner: UserId, id: &ConversationId, limit: i64) -> Result<Vec<Message>> {
@@ -109,7 +110,7 @@ pub async fn list(
     Ok(Page::from_rows(conversations, limit, |c| Cursor { sort: c.updated_at.as_microsecond(), id: c.id.to_string() }))
 }
 
-/// Returns one page of messages, oldest first. Empty if the user has no such conversation.
+/// Returns one page of messages in the order in which they were appended. Empty if the user has no such conversation.
 pub async fn messages(
     conn: &mut Conn,
     owner: UserId,
@@ -136,7 +137,8 @@ pub async fn delete(conn: &mut Conn, owner: UserId, id: &ConversationId) -> Resu
     conn.run((sql, args![owner, id])).await.map(drop)
 }
 
-/// Adds a conversation with its messages and original times. Returns false if any user has a conversation with this id.
+/// Adds a conversation with its messages and original times. Its message count is that of `messages`. Returns false and
+/// adds nothing if any user has a conversation with this id.
 pub(crate) async fn add_if_new(
     conn: &mut Conn,
     owner: UserId,
@@ -157,7 +159,9 @@ pub(crate) async fn add_if_new(
     Ok(true)
 }
 
-/// Inserts one message with the number `seq`. Fails with [`Error::Corrupt`] if its tool calls cannot be encoded.
+/// Inserts one message with the number `seq`. Does not change the message count of the conversation. Fails with
+/// [`Error::Corrupt`] if its tool calls or held calls cannot be encoded, and with [`Error::Database`] if the number is
+/// in use.
 async fn add_message(conn: &mut Conn, owner: UserId, id: &ConversationId, seq: i64, message: &Message) -> Result<()> {
     let json = |value: serde_json::Result<String>| value.map_err(|error| Error::Corrupt(error.to_string()));
     let tool_calls = json(serde_json::to_string(&message.tool_calls))?;

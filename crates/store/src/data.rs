@@ -32,8 +32,9 @@ pub struct ImportCounts {
     pub skipped: usize,
 }
 
-/// Adds tasks with their ids and times, and records them in the undo step. Tasks with an existing id are skipped. Past
-/// due times cause no notification. Returns the counts.
+/// Adds tasks with their ids and times to those of the owner of `step`, and records them in the step. Skips tasks with
+/// an id that the owner already has, also within `list`. Due times at `now` or before cause no notification. Returns
+/// the counts.
 pub async fn import_tasks(conn: &mut Conn, step: &mut UndoStep, list: &[Task], now: Timestamp) -> Result<ImportCounts> {
     let mut imported = ImportCounts::default();
     for task in list {
@@ -71,8 +72,10 @@ pub async fn import_conversations(conn: &mut Conn, owner: UserId, list: &[FullCo
     Ok(imported)
 }
 
-/// Deletes all data of the user, also running executions, which their nodes cancel then. Schedules of the configuration
-/// file stay, but lose their decisions. Revoked tokens stay. This cannot be undone.
+/// Deletes all data of the user: tasks with undo steps and reminders, notifications and their deliveries,
+/// conversations, idempotency keys, sessions, A2A contexts and push configurations, schedules and executions. Running
+/// executions and sessions are deleted too, and their nodes cancel them then. Schedules of the configuration file stay,
+/// but lose their decisions. Revoked tokens stay. This cannot be undone. Has no effect if the user has no data.
 pub async fn erase(conn: &mut Conn, owner: UserId) -> Result<()> {
     for sql in [
         "DELETE FROM tasks WHERE owner = $1",
@@ -111,8 +114,9 @@ pub struct ExportedExecution {
     pub message: Option<Value>,
 }
 
-/// Returns one page of the user's executions for an export, newest first. Executions are never imported, because they
-/// did not run on the importing system.
+/// Returns one page of the user's executions for an export, newest first, each with the output of its last attempt and
+/// its A2A message. Long inputs and context values are shortened as in [`executions::list`]. Executions are never
+/// imported, because they did not run on the importing system.
 pub async fn export_executions(
     conn: &mut Conn,
     owner: UserId,

@@ -31,8 +31,8 @@ impl DueTask {
     }
 }
 
-/// Returns up to `limit` due tasks without a notification, the oldest first. Only pending tasks with a time of day are
-/// due.
+/// Returns up to `limit` tasks of all users that are due at `now` or before, the earliest first. Skips tasks that were
+/// notified of this due time. Only pending tasks with a time of day are due.
 pub async fn due_tasks(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<DueTask>> {
     let sql = "SELECT owner, id, due_at FROM tasks WHERE status = 'pending' AND due_at IS NOT NULL \
                AND due_told IS NULL AND due_at <= $1 ORDER BY due_at LIMIT $2";
@@ -50,9 +50,9 @@ pub async fn next_due_at(conn: &mut Conn) -> Result<Option<Timestamp>> {
     conn.first((sql, [])).await?.map_or(Ok(None), |row| row.maybe_time(0))
 }
 
-/// Claims the notification of a due task. The caller notifies the user in the same transaction. Returns `None` if
-/// another node has claimed it, if the task was moved or completed, or if a reminder has the same time. In the last
-/// case the task counts as notified.
+/// Claims the notification of a due task and returns the task. The caller notifies the user in the same transaction.
+/// Returns `None` if another node has claimed it, or if the task was moved, completed or deleted. Also returns `None`
+/// if the task has a reminder for the same time that was not dropped. In this case the task counts as notified.
 pub async fn claim(conn: &mut Conn, due: &DueTask) -> Result<Option<Task>> {
     let sql = "UPDATE tasks SET due_told = due_at WHERE owner = $1 AND id = $2 AND due_at = $3 \
                AND status = 'pending' AND due_told IS NULL";

@@ -81,6 +81,9 @@ impl From<model::execution::ImpossibleRecord> for Error {
 }
 
 impl From<sqlx::Error> for Error {
+    /// Returns [`Error::Unavailable`] for failures of the connection (I/O, TLS, protocol, pool) and for errors of
+    /// PostgreSQL that a retry may overcome. Returns [`Error::InvalidUrl`] for an invalid configuration, and
+    /// [`Error::Database`] for everything else.
     fn from(error: sqlx::Error) -> Self {
         match error {
             sqlx::Error::Io(_)
@@ -100,6 +103,8 @@ impl From<sqlx::Error> for Error {
 }
 
 impl From<rusqlite::Error> for Error {
+    /// Returns [`Error::Unavailable`] if the file cannot be opened, read or written, is busy or locked, or the disk is
+    /// full. Returns [`Error::Database`] for everything else.
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::ErrorCode::{CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, SystemIoFailure};
         match error.sqlite_error_code() {

@@ -57,7 +57,8 @@ impl Hint {
         }
     }
 
-    /// Reads a hint. An unknown kind, as of a later version, or an invalid id becomes [`Hint::Everything`].
+    /// Reads the text that [`Hint::encode`] returns. Returns [`Hint::Everything`] for any other text: an unknown kind,
+    /// as of a later version, a missing colon or an invalid id.
     fn decode(text: &str) -> Self {
         let (kind, subject) = text.split_once(':').unwrap_or_default();
         let id = Uuid::try_parse(subject);
@@ -106,7 +107,9 @@ struct HintQueue {
 }
 
 impl HintSender {
-    /// Starts the background task and returns a handle to it.
+    /// Starts the background task and returns a handle to it. Must be called inside a tokio runtime. Hints that cannot
+    /// be sent are lost; the failure is logged at debug level. The task ends within a second after the last handle is
+    /// dropped.
     pub(crate) fn start(pool: &PgPool) -> Self {
         let queue = Arc::new(HintQueue::default());
         let weak = Arc::downgrade(&queue);
@@ -126,8 +129,9 @@ impl HintSender {
         Self(queue)
     }
 
-    /// Queues hints. The caller has committed the changes that they name. If too many are waiting, [`Hint::Everything`]
-    /// replaces all of them.
+    /// Queues hints, without duplicates, and wakes the background task. The caller has committed the changes that they
+    /// name. If more than [`MAX_HINTS`] are already waiting, [`Hint::Everything`] replaces all of them and the new
+    /// ones. Has no effect if `hints` is empty.
     pub(crate) fn send(&self, hints: HintSet) {
         if hints.0.is_empty() {
             return;
@@ -172,9 +176,10 @@ impl Store {
 }
 
 impl HintListener {
-    /// Waits for the next hints and returns them without duplicates. Returns [`Hint::Everything`] after the first
-    /// connection and after each reconnection, because hints may have been lost. Retries every second; only the first
-    /// failure is logged.
+    /// Waits for the next hints and returns them without duplicates, in order. Returns only [`Hint::Everything`] after
+    /// the first connection and after each reconnection, because hints may have been lost. Reconnects if the connection
+    /// is lost, with a delay of one second after each failure. Only the first failure since the last connection is
+    /// logged. Waits without a limit and never fails.
     pub async fn next(&mut self) -> Vec<Hint> {
         loop {
             let Some(listening) = &mut self.listening else {

@@ -59,9 +59,11 @@ pub struct RemovedRows {
     pub stale_deliveries: u64,
 }
 
-/// Removes all rows after their retention period, in small transactions. Also removes expired idempotency keys, revoked
-/// tokens, turns and nodes, and gives up deliveries that are pending for a week. Returns the number of removed rows.
-/// After a failure, the completed transactions stay.
+/// Removes all rows after their retention period, in small transactions. A period of `None` removes none of its rows.
+/// Queued decisions and executions that have not ended stay. Always removes idempotency keys after 24 hours, revoked
+/// tokens and turns after they expire, and nodes 24 hours after their lease. Always gives up deliveries that are
+/// pending for a week. Returns the numbers of removed rows, without turns and nodes. After a failure, stops; the
+/// completed transactions stay.
 pub async fn sweep(store: &Store, retention: Retention, now: Timestamp) -> Result<RemovedRows> {
     let mut removed = RemovedRows::default();
     if let Some(age) = retention.conversations {
@@ -112,7 +114,9 @@ pub async fn sweep(store: &Store, retention: Retention, now: Timestamp) -> Resul
     Ok(removed)
 }
 
-/// Removes executions that ended at `time` or before, with their dependent rows. Returns their number.
+/// Removes executions that ended at `time` or before, with their events and A2A messages, also if a follow-up is
+/// pending. Each transaction removes up to [`EXECUTION_BATCH_SIZE`], the ones that ended first before the rest. Returns
+/// their number.
 async fn remove_executions_ended_before(store: &Store, time: Timestamp) -> Result<u64> {
     let mut total = 0;
     loop {
@@ -133,8 +137,9 @@ async fn remove_executions_ended_before(store: &Store, time: Timestamp) -> Resul
     }
 }
 
-/// Drops the output of ended executions until at most `max_bytes` are stored in total, or none of them has output.
-/// Returns the number of executions that lost their output.
+/// Drops the output of the executions that ended first, until at most `max_bytes` are stored in total. Stops earlier if
+/// the rest belongs to executions that have not ended or are locked. Their records stay. `now` is the time of the gap
+/// events. Returns the number of executions that lost their output.
 async fn drop_output_beyond(store: &Store, max_bytes: i64, now: Timestamp) -> Result<u64> {
     let mut total = 0;
     let mut excess = executions::total_output_bytes(&mut store.reader().await?).await? - max_bytes;
@@ -152,7 +157,8 @@ async fn drop_output_beyond(store: &Store, max_bytes: i64, now: Timestamp) -> Re
     Ok(total)
 }
 
-/// Removes conversations that were last used at `time` or before, with their messages. Returns their number.
+/// Removes conversations that were last used at `time` or before, with their messages, the longest unused ones first.
+/// Each transaction removes up to [`BATCH_SIZE`] of them. Returns their number.
 async fn remove_conversations_unused_since(store: &Store, time: Timestamp) -> Result<u64> {
     let mut total = 0;
     loop {
@@ -183,7 +189,8 @@ async fn in_batches(store: &Store, sql: &'static str, before: Timestamp) -> Resu
     repeat_batches(store, async move |tx| tx.run((sql, args![before, BATCH_SIZE])).await).await
 }
 
-/// Repeats a transaction until it affects less than a full batch. Returns the number of affected rows.
+/// Runs `work` in one transaction after the other, until it affects fewer than [`BATCH_SIZE`] rows. Returns the total
+/// number of affected rows. After a failure, the completed transactions stay.
 async fn repeat_batches<F>(store: &Store, work: F) -> Result<u64>
 where
     F: AsyncFnOnce(&mut Transaction) -> Result<u64> + for<'t> Job<'t, u64, Error> + Copy + 'static,

@@ -25,8 +25,9 @@ pub struct IdempotencyKey {
     pub fingerprint: String,
 }
 
-/// Runs `work` unless the key has a stored reply, and stores its reply. Without a key, always runs it. Returns the
-/// reply, and true if it is a stored one. Fails like [`claim`], or with the error of `work`.
+/// Runs `work` unless the key has a stored reply, and stores its reply. Without a key, always runs it and stores
+/// nothing. Returns the reply, and true if it is a stored one. Fails like [`claim`], or with the error of `work`; no
+/// reply is stored then, and the caller must roll back to release the claim.
 pub async fn run_once<E, W>(
     tx: &mut Transaction,
     owner: UserId,
@@ -47,9 +48,9 @@ where
     Ok((reply, false))
 }
 
-/// Claims the key and returns `None`, or returns the stored reply of the key. A key older than [`RETENTION`] counts as
-/// unused. Fails with [`Error::KeyReused`] if the key belongs to a different request, and with [`Error::KeyBusy`] if
-/// its request is still in progress.
+/// Claims the key and returns `None`, or returns the stored reply of the key. A key that was claimed [`RETENTION`] ago
+/// or earlier counts as unused, even without a reply. Fails with [`Error::KeyReused`] if the fingerprint differs, and
+/// with [`Error::KeyBusy`] if the key is claimed and has no reply yet.
 pub async fn claim(
     conn: &mut Conn,
     owner: UserId,
@@ -79,7 +80,8 @@ pub async fn release(conn: &mut Conn, owner: UserId, key: &IdempotencyKey) -> Re
     conn.run((sql, args![owner, key.key.as_str()])).await.map(drop)
 }
 
-/// Stores the reply of a claimed key. This also works if the request has erased the claim with all data of the user.
+/// Stores the reply of a claimed key and replaces an earlier one. The fingerprint and the time of an existing claim
+/// stay. If the request has erased the claim with all data of the user, adds the key again, with `now`.
 pub async fn save_reply(
     conn: &mut Conn,
     owner: UserId,

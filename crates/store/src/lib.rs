@@ -10,7 +10,7 @@
 //!   [`a2a::pushes`].
 //!
 //! Every function fails if the database fails. The documentation of a function lists only its other failures.
-//! A transaction that [`Store::transaction`] has acknowledged is on disk.
+//! A transaction that [`Store::transaction`] has acknowledged is on disk, except with [`Durability::Normal`].
 
 pub mod a2a;
 pub mod agents;
@@ -138,7 +138,8 @@ impl Store {
         Ok(Self { db, snapshots: Arc::new(Semaphore::new(MAX_SNAPSHOTS)), commits: Arc::default() })
     }
 
-    /// Runs `job` in a transaction and returns its value once the transaction is on disk.
+    /// Runs `job` in a transaction and returns its value once the transaction is on disk. With [`Durability::Normal`],
+    /// SQLite returns it after the commit.
     ///
     /// An error of the job rolls the transaction back and is returned unchanged. Dropping the returned future does not
     /// stop the job. The effects that the job has registered run before this function returns.
@@ -179,8 +180,9 @@ impl Store {
         }
     }
 
-    /// Returns a connection that sees the current state of the database and no later writes. Fails with
-    /// [`Error::Unavailable`] if too many snapshots are open and none is closed within ten seconds.
+    /// Returns a connection that sees the current state of the database and no later writes. At most two snapshots can
+    /// be open. Fails with [`Error::Unavailable`] if two are open and none is closed within ten seconds. Also fails if
+    /// no connection can be opened.
     pub async fn snapshot(&self) -> Result<StoreSnapshot> {
         let permit = tokio::time::timeout(SNAPSHOT_TIMEOUT, self.snapshots.clone().acquire_owned()).await;
         let Ok(Ok(permit)) = permit else {
@@ -193,8 +195,9 @@ impl Store {
         Ok(StoreSnapshot { conn, _permit: permit })
     }
 
-    /// Checks that the database can be read. If the last write to SQLite failed, also checks that a write succeeds
-    /// within two seconds. Fails otherwise.
+    /// Checks that the database can be read, and fails if it cannot. If the last group of writes to SQLite failed,
+    /// first commits a test row. Fails with [`Error::Unavailable`] if that write takes more than two seconds, or with
+    /// its error.
     pub async fn ping(&self) -> Result<()> {
         if let Db::Sqlite(sqlite) = &self.db
             && sqlite.is_failing()

@@ -17,9 +17,10 @@ pub struct DataDirLock {
 }
 
 impl DataDirLock {
-    /// Acquires the lock of `dir`, creates the directory if it does not exist, and clears the address. Fails
-    /// immediately with [`Error::InUse`] and the published address if another process holds the lock, and with
-    /// [`Error::File`] if the directory cannot be used.
+    /// Acquires the lock file `adjutant.lock` in `dir` and removes a published address from it. Creates the directory
+    /// and its parents if they do not exist, readable only by their owner. If another process holds the lock, fails
+    /// immediately with [`Error::InUse`] and the address that it has published, if any. Fails with [`Error::File`] if
+    /// the directory or the file cannot be used.
     pub fn acquire(dir: &Path) -> Result<Self> {
         let path = dir.join("adjutant.lock");
         create_private_dir(dir).map_err(|source| Error::File { path: dir.to_owned(), source })?;

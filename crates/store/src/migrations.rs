@@ -25,7 +25,8 @@ const MIGRATIONS: &[(i64, &str)] = &[
 /// The version of the schema of this program.
 pub(crate) const VERSION: i64 = MIGRATIONS[MIGRATIONS.len() - 1].0;
 
-/// Migrates a SQLite database in a new transaction. Fails if the schema is newer or was edited.
+/// Migrates a SQLite database in a new transaction that excludes other writers. On failure, rolls the transaction back
+/// and fails like [`apply`].
 pub(crate) async fn sqlite(conn: &mut Conn) -> Result<()> {
     conn.batch("BEGIN IMMEDIATE").await?;
     match apply(conn).await {
@@ -44,8 +45,10 @@ pub(crate) async fn postgres(conn: &mut Conn) -> Result<()> {
     apply(conn).await
 }
 
-/// Applies the missing migrations in order, in the transaction of the caller. Fails with [`Error::NewerSchema`] if the
-/// schema is newer, and with [`Error::ChangedMigration`] if an applied migration differs.
+/// Applies the missing migrations in order and records their digests, in the transaction of the caller. Creates the
+/// table of digests if it does not exist. For PostgreSQL, removes `WITHOUT ROWID` from the SQL. Fails with
+/// [`Error::NewerSchema`] if the schema is newer, and with [`Error::ChangedMigration`] if the text of an applied
+/// migration has changed since.
 async fn apply(conn: &mut Conn) -> Result<()> {
     let table = "CREATE TABLE IF NOT EXISTS schema_steps (version BIGINT NOT NULL PRIMARY KEY, digest TEXT NOT NULL)";
     conn.batch(table).await?;

@@ -20,8 +20,9 @@ pub struct NumberedNotification {
     pub notification: Notification,
 }
 
-/// Adds a notification with the next number of its owner. Returns false if the owner already has one with this id. NUL
-/// characters in its texts are replaced.
+/// Adds a notification with a number above all earlier ones of its owner. The number is at least the creation time in
+/// microseconds. Returns false and changes nothing if the owner already has one with this id. NUL characters in its
+/// title and text are replaced by U+FFFD. On PostgreSQL, waits for other transactions that add one for this owner.
 pub async fn add(conn: &mut Conn, owner: UserId, notification: &Notification) -> Result<bool> {
     if !conn.is_sqlite() {
         // Serializes the notifications of this owner, so that no lower number is committed after a higher one. The

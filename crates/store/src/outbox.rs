@@ -2,7 +2,8 @@
 //! loop.
 //!
 //! A claim counts as an attempt and expires. Updates from an expired claim are rejected if another node has claimed the
-//! delivery since. The payload of a delivery without a notification is removed when the delivery ends.
+//! delivery since. The payload of a delivery without a notification is removed when the delivery ends. It stays if
+//! housekeeping gives up the delivery because of its age.
 
 use jiff::Timestamp;
 use model::UserId;
@@ -48,7 +49,8 @@ pub struct ChannelBacklog {
     pub dead: i64,
 }
 
-/// Adds a delivery that can be claimed immediately.
+/// Adds a delivery without attempts that can be claimed immediately. NUL characters in its payload are replaced by
+/// U+FFFD. Fails with [`crate::Error::Database`] if the id exists.
 pub async fn add(conn: &mut Conn, new: &NewDelivery, now: Timestamp) -> Result<()> {
     let sql = "INSERT INTO deliveries (id, owner, notification_id, channel, target, payload, attempts, next_at, \
                created_at, dead) VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $7, 0)";
@@ -64,8 +66,9 @@ pub async fn add(conn: &mut Conn, new: &NewDelivery, now: Timestamp) -> Result<(
     conn.run((sql, values)).await.map(drop)
 }
 
-/// Claims up to `limit` due deliveries of a channel until `lease_until`, also those with an expired claim. Counts the
-/// attempt. Skips rows that another transaction has locked. Returns them in order of their ids.
+/// Claims up to `limit` due deliveries of a channel until `lease_until`, also those with an expired claim. The longest
+/// due ones are claimed first. Counts the attempt. On PostgreSQL, skips rows that another transaction has locked.
+/// Returns them in order of their ids.
 pub async fn claim(
     conn: &mut Conn,
     channel: &str,
@@ -93,7 +96,8 @@ pub async fn next_attempt_at(conn: &mut Conn, channel: &str) -> Result<Option<Ti
     conn.first((sql, args![channel])).await?.map_or(Ok(None), |row| row.maybe_time(0))
 }
 
-/// Returns all channels with pending deliveries, and the time at which the first of each can be claimed.
+/// Returns the channels with deliveries that have not ended, in order of their names. Each has the time at which its
+/// first delivery can be claimed. For a claimed delivery this is the end of its claim.
 pub async fn pending_channels(conn: &mut Conn) -> Result<Vec<(String, Timestamp)>> {
     // Skips from channel to channel on the index. DISTINCT would read all pending rows.
     let sql = "WITH RECURSIVE waiting (channel) AS (\

@@ -27,8 +27,9 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    /// Connects and migrates the schema. Fails if the URL is invalid, the server cannot be reached or the schema is
-    /// newer.
+    /// Connects, migrates the schema and starts the background task that sends hints. All connections abort
+    /// transactions that are idle for 60 seconds, and statements that wait 20 seconds for a lock. Fails if the URL is
+    /// invalid, the server cannot be reached, the schema is newer, or an applied migration was edited.
     pub(crate) async fn open(url: &str) -> Result<Self> {
         let options = PgConnectOptions::from_str(url)?
             .application_name("adjutant")
@@ -51,9 +52,11 @@ impl Postgres {
         Ok(Self { pool, options, hints, pending: Arc::default() })
     }
 
-    /// Runs the job in a separate task, so that dropping the returned future does not interrupt the transaction.
-    /// Returns the value of the job after its effects have run. Fails with the error of the job or of the commit, and
-    /// with [`Error::Unavailable`] if the job panics.
+    /// Runs the job in a separate task, so that dropping the returned future does not interrupt the transaction. After
+    /// the commit, queues its hints, increments `commits`, runs its effects and returns the value of the job. Fails
+    /// with the error of the job or of the commit, after the effects of the rollback. If the connection is lost during
+    /// the commit, no effects run. Fails with [`Error::Unavailable`] if the job panics or no connection is free in
+    /// time.
     pub(crate) async fn transaction<T, E, F>(&self, job: F, commits: Commits) -> Result<T, E>
     where
         T: Send + 'static,

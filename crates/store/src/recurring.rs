@@ -10,9 +10,11 @@ use crate::conn::{Conn, args};
 use crate::undo::UndoStep;
 use crate::{Error, Result, reminders, tasks};
 
-/// Applies a change and creates the next task, with the reminders carried over, if it completes a recurring one. `zone`
-/// is the time zone of the owner and determines the next due date. Returns the changed task and the next one; an equal
-/// pending task is used instead of a new one. Fails with [`Error::NotFound`] if the task does not exist.
+/// Applies a change like [`tasks::change`]. If it completes a pending task with a recurrence, also creates the next
+/// task and carries the reminders over. `zone` is the time zone of the owner and determines the next due date. An equal
+/// pending task is used instead of a new one and gets no reminders. `next_task` is `None` if no recurring task was
+/// completed, `Some(None)` if the recurrence has ended. `changed` is false if the change had no effect. Fails with
+/// [`Error::NotFound`] if the task does not exist.
 pub async fn change(
     conn: &mut Conn,
     step: &mut UndoStep,
@@ -48,8 +50,8 @@ pub async fn change(
     Ok(ChangedTask { task, next_task: Some(Some(next)), changed })
 }
 
-/// Returns the pending task with the same title, recurrence and due date, or `None`. A task without a due date matches
-/// none.
+/// Returns the pending task of the owner with exactly the same title, recurrence and due date, or `None`. Of several,
+/// returns the one with the lowest id. A task without a due date matches none.
 async fn find_same(conn: &mut Conn, owner: UserId, task: &Task) -> Result<Option<Task>> {
     let sql = "SELECT id FROM tasks WHERE owner = $1 AND status = 'pending' AND title = $2 AND recurrence = $3 AND \
                due_date = $4 ORDER BY id LIMIT 1";

@@ -27,8 +27,9 @@ pub struct DueReminder {
     pub at: Timestamp,
 }
 
-/// Adds a reminder, records it in the undo step, and returns its task. Fails with [`Error::NotFound`] if the task does
-/// not exist, and with [`Error::AlreadyEnded`] if it is completed.
+/// Adds a reminder for its task, records it in the undo step, and returns the task. Fails with [`Error::NotFound`] if
+/// the owner of the step has no such task, and with [`Error::AlreadyEnded`] if it is completed. A time in the past is
+/// accepted.
 pub async fn create(conn: &mut Conn, step: &mut UndoStep, reminder: &Reminder, now: Timestamp) -> Result<Task> {
     let owner = step.owner();
     let task = tasks::select(conn, owner, reminder.task_id, true).await?.ok_or(Error::NotFound)?;
@@ -80,7 +81,7 @@ pub(crate) async fn list_for_task(conn: &mut Conn, owner: UserId, task: Uuid) ->
     conn.all((sql, args![owner, task])).await?.iter().map(read).collect()
 }
 
-/// Returns one page of reminders, oldest first.
+/// Returns one page of the reminders that match both conditions of the filter, ordered by id, so oldest first.
 pub async fn list(
     conn: &mut Conn,
     owner: UserId,
@@ -104,7 +105,8 @@ pub async fn list(
     Ok(Page::from_rows(reminders, limit, |reminder| Cursor { sort: 0, id: reminder.id.to_string() }))
 }
 
-/// Adds a reminder. Returns false if the owner already has one with this id.
+/// Adds a reminder with its status and count of firings. `now` is its creation time and determines its next firing.
+/// Returns false and changes nothing if the owner already has one with this id. Does not check that the task exists.
 pub(crate) async fn add_if_new(conn: &mut Conn, owner: UserId, reminder: &Reminder, now: Timestamp) -> Result<bool> {
     let insert = "INSERT INTO reminders (owner, id, task_id, remind_at, repeat_interval_minutes, repeat_count, \
                   fired_count, status, created_at, next_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
@@ -139,8 +141,8 @@ pub(crate) async fn drop_orphaned(conn: &mut Conn, owner: UserId) -> Result<()> 
     conn.run(update).await.map(drop)
 }
 
-/// Schedules dropped reminders again. They fire late if their time has passed. Skips reminders that are not dropped or
-/// have no pending task.
+/// Schedules dropped reminders again, with their old firing times. They fire late if their time has passed. Skips
+/// unknown ids and reminders that are not dropped or have no pending task.
 pub(crate) async fn restore_dropped(conn: &mut Conn, owner: UserId, ids: &[String]) -> Result<()> {
     for id in ids {
         let mut update = Statement::default();
@@ -156,7 +158,8 @@ pub(crate) async fn fill_missing_times(conn: &mut Conn) -> Result<()> {
     conn.run(("UPDATE reminders SET next_at = remind_at WHERE next_at IS NULL", [])).await.map(drop)
 }
 
-/// Returns up to `limit` due reminders of all users, the oldest first.
+/// Returns up to `limit` scheduled reminders of all users that fire at `now` or before, the earliest first. Locks
+/// nothing; [`fire`] claims them.
 pub async fn due_reminders(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<DueReminder>> {
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(", owner, next_at FROM reminders WHERE status = 'scheduled'");
@@ -173,9 +176,10 @@ pub async fn next_due_at(conn: &mut Conn) -> Result<Option<Timestamp>> {
     conn.first((sql, [])).await?.map_or(Ok(None), |row| row.maybe_time(0))
 }
 
-/// Claims one firing of a reminder. The caller notifies the user in the same transaction. Returns the updated reminder
-/// and its task. Returns `None` if another node has claimed it, if it was moved, deleted or dropped meanwhile, or if
-/// its task does not exist.
+/// Claims one firing of a reminder: counts it and sets its next time, or ends it after the last one. The caller
+/// notifies the user in the same transaction. Returns the updated reminder and its task. Returns `None` if another node
+/// has claimed it, or if it was moved, deleted or dropped meanwhile. Also returns `None` if its task does not exist;
+/// the firing is counted then.
 pub async fn fire(conn: &mut Conn, due: &DueReminder, now: Timestamp) -> Result<Option<(Reminder, Task)>> {
     let mut reminder = due.reminder.clone();
     let next = reminder.fire(now).unwrap_or(due.at);

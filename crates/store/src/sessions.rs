@@ -13,8 +13,8 @@ use crate::{Error, Result, nodes, slots};
 
 const COLUMNS: &str = "id, agent_id, state, created_at, last_activity, expires_at, ended_at, error_message";
 
-/// Stores a new session and takes a slot of its agent. Fails with [`Error::NoFreeSlot`] if no slot is free or the node
-/// was declared dead.
+/// Stores a new session of `node` and takes a slot of its agent, which has `slots` of them. Fails with
+/// [`Error::NoFreeSlot`] if no slot is free or the node was declared dead.
 pub async fn open(conn: &mut Conn, owner: UserId, session: &Session, node: Uuid, slots: i64) -> Result<()> {
     let (_, mut free) = slots::free(conn, &session.agent_id, slots).await?;
     if !nodes::is_alive(conn, node).await? || !slots::take(conn, &session.agent_id, &mut free, session.id, node).await?
@@ -44,7 +44,7 @@ pub async fn get(conn: &mut Conn, scope: OwnerScope, id: Uuid) -> Result<Session
     read(&conn.first(select).await?.ok_or(Error::NotFound)?)
 }
 
-/// Returns one page of sessions, newest first. Ended sessions are included only if `ended` is true.
+/// Returns one page of the sessions in the scope, newest first. Ended sessions are included only if `ended` is true.
 pub async fn list(
     conn: &mut Conn,
     scope: OwnerScope,
@@ -67,8 +67,9 @@ pub async fn list(
     Ok(Page::from_rows(sessions, limit, cursor))
 }
 
-/// Saves the state of a session. A session that is closing stays in this state until it ends. Returns false if the
-/// session has ended or belongs to another node.
+/// Saves the state, the times and the error of a session of this node. A session that is closing stays in this state
+/// until it ends. Sends a hint to all nodes if the session has ended. Returns false, without a change, if the stored
+/// session has already ended, does not exist or belongs to another node.
 pub async fn save(conn: &mut Conn, node: Uuid, session: &Session) -> Result<bool> {
     let sql = "UPDATE sessions SET state = CASE WHEN state = 'closing' AND $6 IS NULL THEN state ELSE $3 END, \
                last_activity = $4, expires_at = $5, ended_at = $6, error_message = $7 \
@@ -88,8 +89,9 @@ pub async fn save(conn: &mut Conn, node: Uuid, session: &Session) -> Result<bool
     Ok(conn.run((sql, values)).await? == 1)
 }
 
-/// Requests that the node of a session closes it. Returns the session in the state `Closing`. A second request has no
-/// effect. Fails with [`Error::NotFound`] or [`Error::AlreadyEnded`].
+/// Requests that the node of a session closes it, and sends a hint to all nodes. Returns the session in the state
+/// `Closing`. A second request changes nothing. Fails with [`Error::NotFound`] if it does not exist in the scope, and
+/// with [`Error::AlreadyEnded`] if it has ended.
 pub async fn request_close(conn: &mut Conn, scope: OwnerScope, id: Uuid) -> Result<Session> {
     let mut session = get(conn, scope, id).await?;
     if session.ended_at.is_some() {

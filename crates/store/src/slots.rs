@@ -24,7 +24,8 @@ pub(crate) fn free_besides(taken: HashSet<i64>, slots: i64) -> (usize, impl Iter
     (count, (0..slots).filter(move |slot| !taken.contains(slot)).take(count))
 }
 
-/// Takes the first slot of `free` that is still free. Returns false if none is.
+/// Takes the first slot of `free` that is still free, for the execution or session `holder`. Returns false if none is.
+/// Removes the slots that it tries from `free`.
 pub(crate) async fn take(
     conn: &mut Conn,
     agent_id: &str,

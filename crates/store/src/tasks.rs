@@ -25,7 +25,8 @@ pub async fn get(conn: &mut Conn, owner: UserId, id: Uuid) -> Result<Task> {
     select(conn, owner, id, false).await?.ok_or(Error::NotFound)
 }
 
-/// Returns one page of tasks, oldest first.
+/// Returns one page of the tasks of the owner that match all conditions of the filter, oldest first. Tasks with the
+/// same creation time are ordered by id.
 pub async fn list(
     conn: &mut Conn,
     owner: UserId,
@@ -53,9 +54,10 @@ pub async fn count(conn: &mut Conn, owner: UserId, filter: &TaskFilter) -> Resul
     conn.all(select).await?.first().map_or(Ok(0), |row| row.int(0))
 }
 
-/// Applies a change and returns the task. A change without effect records no undo step. Completing a task drops its
-/// reminders. Does not create the next task of a recurring one; [`crate::recurring::change`] does. Fails with
-/// [`Error::NotFound`] if the task does not exist.
+/// Applies a change and returns the task. Locks it until the transaction ends. A change without effect stores and
+/// records nothing. Completing a pending task is recorded as `Completed` and drops its scheduled reminders; any other
+/// change is recorded as `Updated` and keeps them. Does not create the next task of a recurring one;
+/// [`crate::recurring::change`] does. Fails with [`Error::NotFound`] if the task does not exist.
 pub async fn change(
     conn: &mut Conn,
     step: &mut UndoStep,
@@ -95,8 +97,9 @@ pub(crate) async fn add_if_new(conn: &mut Conn, step: &mut UndoStep, task: &Task
     Ok(added)
 }
 
-/// Stores a task and replaces the one with the same id. A new due time causes a notification, unless it was already
-/// past when the task was changed.
+/// Stores a task and replaces the one with the same id, including its times. Records no undo step. A new due time
+/// causes a notification, unless it is not after the last change of the task (`updated_at`). An unchanged due time
+/// keeps its mark.
 pub(crate) async fn put(conn: &mut Conn, owner: UserId, task: &Task) -> Result<()> {
     let replace = " ON CONFLICT (owner, id) DO UPDATE SET title = excluded.title, description = excluded.description, \
                    status = excluded.status, priority = excluded.priority, due_date = excluded.due_date, \
@@ -108,8 +111,9 @@ pub(crate) async fn put(conn: &mut Conn, owner: UserId, task: &Task) -> Result<(
     insert(conn, owner, task, replace).await.map(drop)
 }
 
-/// Inserts a task. `on_conflict` is the clause for an existing id. Returns the number of affected rows. A due time that
-/// is not after the last change of the task counts as notified.
+/// Inserts a task. `on_conflict` is the SQL clause for an existing id. Returns the number of affected rows. A due time
+/// that is not after the last change of the task counts as notified. Fails with [`Error::Corrupt`] if the tags cannot
+/// be encoded.
 async fn insert(conn: &mut Conn, owner: UserId, task: &Task, on_conflict: &'static str) -> Result<u64> {
     let tags = serde_json::to_string(&task.tags).map_err(|error| Error::Corrupt(error.to_string()))?;
     let due_at = task.due_date.as_ref().and_then(DueDate::timestamp);
@@ -158,8 +162,10 @@ pub(crate) async fn select(conn: &mut Conn, owner: UserId, id: Uuid, lock: bool)
     conn.first(select).await?.as_ref().map(read).transpose()
 }
 
-/// Adds the conditions of the filter. All of them must match, also all tags. Text is compared ignoring case. A
-/// reference matches a prefix or a suffix of the id, or a part of the title.
+/// Adds the conditions of the filter. All of them must match, also all tags. Text is compared ignoring case. `text`
+/// matches a part of the title or the description. A reference matches a prefix or a suffix of the id, or a part of the
+/// title. `due` never matches a task without a due date. It compares due times with `from_at` and `to_at`, and due days
+/// with `from_day` and `to_day`. The start is included and the end is not.
 fn push_filter(select: &mut Statement<'_>, filter: &TaskFilter) {
     if let Some(status) = filter.status {
         select.push(" AND status = ").bind(status.as_str());

@@ -57,8 +57,10 @@ impl UndoStep {
         self.insert(conn, TaskChangeKind::Reminded, reminder.task_id, Some(reminder.id.to_string()), None).await
     }
 
-    /// Inserts a row. `before` is the previous task as JSON, or the id of a reminder. A second row for the task in this
-    /// step changes only the kind, and the dropped reminders if there were none.
+    /// Inserts a row and gives the step its number, if it has none: one more than the last step of the owner. `before`
+    /// is the previous task as JSON, or the id of a reminder. A second row for the task in this step changes only the
+    /// kind, and the dropped reminders if there were none. The first row of a step removes the steps beyond
+    /// [`MAX_STEPS`].
     async fn insert(
         &mut self,
         conn: &mut Conn,
@@ -81,9 +83,11 @@ impl UndoStep {
     }
 }
 
-/// Reverts the newest step and removes it. Restores the previous tasks and their dropped reminders, and removes created
-/// tasks and reminders. Returns the tasks after it, or the removed ones if the step only created tasks. Fails with
-/// [`Error::NotFound`] if no step exists.
+/// Reverts the newest step of the user and removes it. Restores each previous task and schedules its dropped reminders
+/// again; if the previous task was completed, drops its reminders instead. Removes created tasks with their reminders,
+/// and created reminders. Skips created tasks and tasks of created reminders that no longer exist. Returns `Created`
+/// and the removed tasks if the step only created tasks. Otherwise returns another kind of the step, and only the tasks
+/// that still exist. Fails with [`Error::NotFound`] if no step exists.
 pub async fn undo(conn: &mut Conn, owner: UserId) -> Result<UndoneChange> {
     UndoStep::begin(conn, owner).await?;
     let newest = "DELETE FROM task_changes WHERE owner = $1 AND step = \

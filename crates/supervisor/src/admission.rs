@@ -17,8 +17,9 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Returns the reason why no further execution may start beside `running` ones, or `None` if one may start. A limit
-    /// does not apply if its value cannot be measured.
+    /// Returns the reason why no further execution may start beside `running` ones, or `None` if one may start. Checks
+    /// `max_running`, the load, the free memory and the free disk space, and returns the first limit that is exceeded.
+    /// A limit does not apply if its value cannot be measured.
     pub fn refusal(&self, running: usize) -> Option<String> {
         if let Some(limit) = self.max_running
             && running >= limit

@@ -29,8 +29,10 @@ const MAX_RETRY_DELAY: Duration = Duration::from_secs(15 * 60);
 const CLASSIFIED_BYTES: usize = 8 << 10;
 
 impl Supervisor {
-    /// Runs a claimed execution in a new task. After its end, the task continues with the next one of the agent that
-    /// was claimed for the slot. Wakes the dispatcher if the queue may contain more.
+    /// Runs a claimed execution in a new task. It counts as running when this function returns. After its end, the task
+    /// continues with the next one of the agent that was claimed for the slot. The next one uses the current
+    /// configuration of the agent, or the last known one if the agent was removed. Wakes the dispatcher if the queue
+    /// may contain more.
     pub(crate) fn start_execution(&self, claimed: ClaimedExecution, mut entry: AgentEntry) {
         let supervisor = self.clone();
         let recorder = self.recorder_for(&claimed, &entry);
@@ -87,8 +89,10 @@ impl Supervisor {
         next
     }
 
-    /// Runs all attempts of an execution and returns the result of the last one. Waits before each retry. A stop during
-    /// this wait ends the execution. Returns a system failure without an attempt if the request cannot be read.
+    /// Runs all attempts of an execution and returns the result of the last one. Adds the secrets of the agent to the
+    /// recorder. Waits before each retry. A stop during this wait ends the execution; the result contains only the
+    /// stop. A failed write before the wait is logged. Returns a system failure without an attempt if the request
+    /// cannot be read, and one instead of a retry if the state of the execution does not allow it.
     async fn run_attempts(
         &self,
         claimed: &ClaimedExecution,
@@ -129,7 +133,8 @@ impl Supervisor {
         }
     }
 
-    /// Reads the request of the execution from its row or from the spool. Fails if it cannot be read.
+    /// Reads the request of the execution from its row, or from the spool if the row has none. Fails with a system
+    /// failure if the request cannot be read or parsed, or if the spool is not available.
     fn request(&self, claimed: &ClaimedExecution) -> Result<RunRequest, RunFailure> {
         let lost = |error: String| RunFailure::system(format!("the request cannot be read: {error}"));
         match (&claimed.row.request, self.spool()) {
@@ -139,11 +144,13 @@ impl Supervisor {
         }
     }
 
-    /// Writes the end of the execution, releases its slot, and claims the next one of the agent in the same
-    /// transaction. An execution that a shutdown interrupted goes back to the queue if it has attempts left.
+    /// Closes the recorder, writes the end of the execution, releases its slot, and claims the next one of the agent in
+    /// the same transaction. Returns the next one. An execution that a shutdown interrupted goes back to the queue if
+    /// it has attempts left. A successful attempt counts as started, even if its runner did not report the start.
     ///
-    /// Writes nothing if another node has taken over the execution. Retries failed writes. Only a stopping node gives
-    /// up, after [`END_WRITE_TIMEOUT`]; the execution is then recovered as that of a dead node.
+    /// Returns `Unknown` at once if the claim was lost. Writes nothing if another node has taken over the execution
+    /// meanwhile. Failed writes are logged and retried every second. Only a stopping node gives up, after
+    /// [`END_WRITE_TIMEOUT`], and returns `Unknown`; the execution is then recovered as that of a dead node.
     async fn end(
         &self,
         recorder: &RunRecorder,
@@ -195,9 +202,11 @@ impl Supervisor {
         }
     }
 
-    /// Writes the end in one transaction. Returns whether this node still held the claim, and the next execution.
-    /// Claims one only if `claim_next` is set and this node may start executions of the agent. Releases the slot in any
-    /// case. Fails if the database fails.
+    /// Writes the end in one transaction. Returns whether this node still held the claim, and the next execution. An
+    /// execution in the state idle goes back to the queue at once. Releases the slot in any case. Claims the next
+    /// execution only if `claim_next` is set and this node may start executions of the agent. Otherwise sends a hint
+    /// about the queue and returns `Unknown`. Returns `Empty` if the queue is empty, and `Unknown` if nothing could be
+    /// claimed. Fails if the database fails.
     async fn write_end(
         &self,
         fence: Fence,
@@ -269,7 +278,7 @@ struct AttemptResult {
 
 impl AttemptResult {
     /// Returns the status of the execution. A stop takes precedence over a failure. A shutdown and a lost claim count
-    /// as failures.
+    /// as failures. Success means neither a stop nor a failure.
     fn status(&self) -> ExecutionStatus {
         match (self.stop, &self.failure) {
             (Some(StopReason::Timeout), _) => ExecutionStatus::Timeout,
@@ -279,8 +288,9 @@ impl AttemptResult {
         }
     }
 
-    /// Returns the exit of the attempt as it is recorded, without an outcome that does not fit the status. `timeout`
-    /// appears in the message of a timeout.
+    /// Returns the exit of the attempt as it is recorded. `timeout` appears in the message of a timeout. The outcome
+    /// `Rejected` is kept only for a failure without a stop, `Withdrawn` never, and any other outcome only for a
+    /// success.
     fn exit(&self, timeout: Seconds) -> AttemptExit {
         let status = self.status();
         // Only an attempt that ended by itself has an outcome.
@@ -294,7 +304,8 @@ impl AttemptResult {
         AttemptExit { exit_code: self.exit_code, error: self.error(timeout), outcome, resource_usage: self.usage }
     }
 
-    /// Returns the error of the attempt, or `None` if it succeeded. A timeout and a cancellation have no category.
+    /// Returns the error of the attempt, or `None` if it succeeded. A stop takes precedence over a failure. A timeout
+    /// and a cancellation have no category. A shutdown and a lost claim are system errors.
     fn error(&self, timeout: Seconds) -> Option<RunError> {
         let (message, category) = match self.stop {
             Some(StopReason::Timeout) => (format!("took longer than {} s", timeout.duration().as_secs_f64()), None),
@@ -312,8 +323,9 @@ impl AttemptResult {
 }
 
 /// Runs one attempt, with `limit` as its timeout. After the timeout or a stop, the runner has the grace period of the
-/// agent and [`KILL_TIMEOUT`] to end. After that it is dropped, and the attempt has a system failure. A stop that the
-/// run did not notice before it ended successfully does not count. The message of a failure is redacted.
+/// agent and [`KILL_TIMEOUT`] to end. After that it is dropped, and the attempt has a system failure. A stop counts if
+/// it was a timeout, if the runner reports that it was stopped, or if the attempt failed. The outcome `Rejected`
+/// without a failure is a permanent failure. A failure is classified by [`classify`], and its message is redacted.
 async fn run_attempt(run: &AgentRun, entry: &AgentEntry, recorder: &RunRecorder, limit: Duration) -> AttemptResult {
     let ends_at = Instant::now() + limit;
     let mut running = entry.runner.run(run, recorder);
@@ -348,8 +360,9 @@ async fn run_attempt(run: &AgentRun, entry: &AgentEntry, recorder: &RunRecorder,
 }
 
 /// Returns the failure with the category that the agent's `exit_codes` or `error_patterns` assign to it. An exit code
-/// takes precedence. The first pattern that occurs in the end of the output or in the message counts, ignoring case.
-/// Patterns do not apply to system failures. Without a match, the failure is returned unchanged.
+/// takes precedence and also applies to system failures; patterns do not. The first configured pattern counts that
+/// occurs in the message or in the last 8 KiB of the error output or the standard output, ignoring case. Without a
+/// match, the failure is returned unchanged.
 fn classify(failure: RunFailure, exit_code: Option<i64>, agent: &Agent, recorder: &RunRecorder) -> RunFailure {
     if let Some(code) = exit_code.and_then(|code| i32::try_from(code).ok())
         && let Some(category) = agent.exit_codes.get(&code)
@@ -372,7 +385,7 @@ fn classify(failure: RunFailure, exit_code: Option<i64>, agent: &Agent, recorder
 }
 
 /// Returns the delay before the next attempt, or `None` if there is no further attempt. Only transient failures are
-/// retried, and only if the run was not stopped or rejected and has attempts left.
+/// retried, and only if the run was not stopped or rejected and has retries left. The delay doubles with each retry.
 fn retry_delay(last: &AttemptResult, recorder: &RunRecorder, agent: &Agent) -> Option<Duration> {
     let execution = recorder.execution();
     let transient = last.failure.as_ref().is_some_and(|failure| failure.category == ErrorCategory::Transient);

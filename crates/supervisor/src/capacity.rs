@@ -28,8 +28,8 @@ impl Capacity {
         lock(&self.refusal).clone()
     }
 
-    /// Returns true if the machine has capacity for one more execution beside `running` ones. Stores the refusal for
-    /// [`Capacity::refusal`], and logs it if there was none before. Reservations do not count.
+    /// Returns true if the machine has capacity for one more execution beside `running` ones. Stores the refusal, or
+    /// its absence, for [`Capacity::refusal`]. Logs a refusal only if there was none before. Reservations do not count.
     pub(crate) fn admits(&self, running: usize) -> bool {
         let refusal = lock(&self.admission).refusal(running);
         let mut known = lock(&self.refusal);

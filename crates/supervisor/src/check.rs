@@ -9,7 +9,9 @@ use model::invalid::Checks;
 use crate::command::{self, program};
 use crate::{RunFailure, presets, resolve_reference};
 
-/// Returns the agent that the draft and its preset describe. Fails with all violations if the draft is invalid.
+/// Returns the agent that the draft and its preset describe. `variables` looks up variables of adjutant for the preset.
+/// Fails with all violations if the draft is invalid. If the preset is unknown, this is one violation, and the rest is
+/// checked as if the preset had supplied the id and the program.
 pub fn validate_agent(draft: AgentDraft, variables: &dyn Fn(&str) -> Option<String>) -> Result<Agent, Invalid> {
     let mut invalid = match presets::apply(draft.clone(), variables) {
         Ok(draft) => return draft.check(),
@@ -24,8 +26,9 @@ pub fn validate_agent(draft: AgentDraft, variables: &dyn Fn(&str) -> Option<Stri
     Err(invalid)
 }
 
-/// Checks that the program, the working directory and the tokens of the agent exist on this machine. The program of a
-/// remote agent is not checked. Fails with a violation for each that does not exist.
+/// Checks that the program and the working directory of the agent exist on this machine, and that `a2a.auth.token` and
+/// `card_auth.token` refer to a value that is set and not empty. Settings that are not given are not checked. The
+/// program of a remote agent is not checked. Fails with a violation for each problem.
 pub fn check_available(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Result<(), Invalid> {
     let mut checks = Checks::default();
     let home = variables("HOME");
@@ -51,8 +54,9 @@ pub fn check_available(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>
     checks.finish(Some(()))
 }
 
-/// Returns one message for each problem that prevents the agent from running on this machine. Also checks the
-/// references in its variables.
+/// Returns one message for each problem that prevents the agent from running on this machine: those of
+/// [`check_available`], and the first reference in its variables that cannot be resolved. Each message names the
+/// setting or the program. Empty if the agent can run.
 pub fn problems(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
     let mut problems = Vec::new();
     if let Err(invalid) = check_available(agent, variables) {

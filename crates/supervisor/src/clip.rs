@@ -56,8 +56,9 @@ impl HeadTailBuffer {
 }
 
 impl ClippedText {
-    /// Returns the text of the head and the tail of `total` bytes. If bytes are missing between them, both are cut
-    /// between two words where possible, and a marker takes the place of the missing bytes.
+    /// Returns the text of the head and the tail of `total` bytes. Bytes that are not UTF-8 are replaced. If bytes are
+    /// missing between them, both are cut between two words where possible. A line `[… N bytes left out …]` takes the
+    /// place of the missing bytes, where N includes the bytes that were cut.
     pub(crate) fn from_parts(mut head: Vec<u8>, mut tail: Vec<u8>, total: u64) -> Self {
         if (head.len() + tail.len()) as u64 >= total {
             head.append(&mut tail);

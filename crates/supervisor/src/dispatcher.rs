@@ -37,6 +37,7 @@ pub(crate) struct Dispatcher {
 }
 
 impl Dispatcher {
+    /// Returns a dispatcher without woken agents. It is not limited to an agent, not draining and not disabled.
     pub(crate) fn new(admission: Admission) -> Self {
         Self {
             woken: Mutex::default(),
@@ -95,7 +96,9 @@ impl ClaimedBatch {
 }
 
 impl Supervisor {
-    /// Claims executions when it is woken and at every poll interval, until the node stops.
+    /// Claims executions when it is woken and at every poll interval, until the node stops. A wake-up reads only the
+    /// queues of the woken agents. Agents are handled one after the other. Failures are logged; the next poll finds
+    /// their queues again.
     pub(crate) async fn dispatch(self) {
         let dispatcher = &self.0.dispatcher;
         let mut poll = tokio::time::interval(POLL_INTERVAL);
@@ -127,8 +130,9 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Claims the queued executions of an agent and starts them after the commit. Does nothing if this node may not
-    /// start executions of the agent now. Ends them if the agent is unknown. Fails if the database fails.
+    /// Claims queued executions of an agent, at most [`BATCH_SIZE`], and starts them after the commit. Does nothing if
+    /// this node may not start executions of the agent now. If the agent is unknown, calls [`Supervisor::end_orphans`]
+    /// instead, unless the node drains or is limited to another agent. Fails if the database fails.
     async fn claim_for(&self, agent_id: &str) -> store::Result<()> {
         if self.registry().get(agent_id).is_none() && self.0.dispatcher.serves(agent_id) {
             return self.end_orphans(agent_id).await;
@@ -170,7 +174,8 @@ impl Supervisor {
 
     /// Returns the agent if this node may start executions of it now. Returns `None` if the agent is unknown or
     /// disabled, if the node drains, stops, is limited to another agent, or has no capacity. `ending` running
-    /// executions are about to end and do not count.
+    /// executions are about to end and do not count. Stores the result of the capacity check for
+    /// [`Supervisor::admission_refusal`].
     pub(crate) fn claimable(&self, agent_id: &str, ending: usize) -> Option<AgentEntry> {
         let dispatcher = &self.0.dispatcher;
         let may_start = dispatcher.serves(agent_id) && !self.0.stopping.is_cancelled();
@@ -179,7 +184,8 @@ impl Supervisor {
     }
 
     /// Claims the first queued executions of the agent, within its slots and the capacity of this node, at most
-    /// [`BATCH_SIZE`]. Fails if the database fails.
+    /// [`BATCH_SIZE`]. Skips requests in the spool of another machine. Returns an empty batch if the node was declared
+    /// dead. Fails if the database fails.
     async fn claim_waiting(&self, tx: &mut Transaction, entry: AgentEntry) -> store::Result<ClaimedBatch> {
         let mut capacity = self.reserve(BATCH_SIZE);
         let limit = i64::try_from(capacity.count()).unwrap_or(i64::MAX);
@@ -203,9 +209,9 @@ impl Supervisor {
         self.0.dispatcher.capacity.reserve(self.running_count(), wanted)
     }
 
-    /// Ends the queued executions of a removed agent, at most [`ORPHAN_BATCH_SIZE`]. Does nothing if several nodes
-    /// share the database, because the agent may be in the configuration of another node. Executions that no node
-    /// claims end by their queue timeout.
+    /// Ends the queued executions of a removed agent as failed, at most [`ORPHAN_BATCH_SIZE`], and wakes their
+    /// followers. Does nothing if several nodes share the database, because the agent may be in the configuration of
+    /// another node. Executions that no node claims end by their queue timeout. Fails if the database fails.
     async fn end_orphans(&self, agent_id: &str) -> store::Result<()> {
         if self.0.store.is_shared() {
             return Ok(());

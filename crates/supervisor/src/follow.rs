@@ -50,8 +50,8 @@ pub struct ExecutionFollower {
 }
 
 impl Supervisor {
-    /// Returns a follower that starts after the event with the number `after`. 0 means all events. An execution that
-    /// does not exist makes the first read fail.
+    /// Returns a follower that starts after the event with the number `after`. 0 means all events. Reads nothing yet:
+    /// an execution that does not exist in the scope makes the first read fail.
     pub fn follow(&self, scope: OwnerScope, id: Uuid, after: i64) -> ExecutionFollower {
         ExecutionFollower {
             supervisor: self.clone(),
@@ -89,9 +89,9 @@ impl Supervisor {
         self.wait_for(scope, id, true).await
     }
 
-    /// Waits for the end of an execution. `is_authorized` means that the caller may read the execution: then the first
-    /// read is skipped while it runs on this node. Fails if the database fails or the execution is not found in this
-    /// scope.
+    /// Waits for the end of an execution and returns it. `is_authorized` means that the caller may read the execution:
+    /// then the first read is skipped while it runs on this node. Also polls, because an end on another node may come
+    /// without a notification. Fails if the database fails or the execution is not found in this scope.
     async fn wait_for(&self, scope: OwnerScope, id: Uuid, mut is_authorized: bool) -> store::Result<Execution> {
         let notify = self.0.notifiers.get(id);
         loop {
@@ -128,8 +128,8 @@ impl Supervisor {
         }
     }
 
-    /// Waits until an agent has no running and no queued execution (`WaitForCompletion` of S2). Fails if the database
-    /// fails.
+    /// Waits until an agent has no queued execution and no slot in use on any node (`WaitForCompletion` of S2). An open
+    /// session uses a slot. Fails if the database fails.
     pub async fn wait_until_agent_idle(&self, agent_id: &str) -> store::Result<()> {
         loop {
             let ended = self.0.running.ended.notified();
@@ -193,8 +193,8 @@ impl ExecutionFollower {
         self
     }
 
-    /// Returns the next existing item, or `None` if no item is available at the moment. Fails if the database fails or
-    /// the execution is not found.
+    /// Returns the next existing item, or `None` if no item is available at the moment or the end was delivered. Never
+    /// waits for new events. Fails if the database fails or the execution is not found.
     pub async fn next_existing(&mut self) -> store::Result<Option<FollowEvent>> {
         while self.ready.is_empty() && !self.is_finished {
             let before = self.after;
@@ -208,7 +208,8 @@ impl ExecutionFollower {
     }
 
     /// Waits for the next item. Returns `None` after the end, or if only existing events are delivered and none is
-    /// left. Fails if the database fails or the execution is not found.
+    /// left. Also polls, because changes on other nodes may come without a notification. Fails if the database fails or
+    /// the execution is not found.
     pub async fn next(&mut self) -> store::Result<Option<FollowEvent>> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -233,9 +234,9 @@ impl ExecutionFollower {
         }
     }
 
-    /// Reads the execution and one batch of its events into `ready`. Adds the usage if it has changed, and the end once
-    /// all events were read. Returns true if there may be more to deliver. Fails if the database fails or the execution
-    /// is not found.
+    /// Reads the execution and one batch of its events into `ready`, without output that was delivered before. Adds the
+    /// usage if it has changed, and the end once all events were read. Returns true if `ready` has items or more events
+    /// may be stored. Fails if the database fails or the execution is not found.
     async fn read(&mut self) -> store::Result<bool> {
         let mut reader = self.supervisor.0.store.reader().await?;
         // The execution is read first: if it has ended, all its events are in the database.
@@ -278,11 +279,11 @@ pub(crate) struct DeliveredOffsets(HashMap<String, StreamOffset>);
 
 impl DeliveredOffsets {
     /// Returns the part of the event that was not delivered yet, or `None` if all of it was. State events are always
-    /// returned. The start of an attempt resets the offsets.
+    /// returned. The start of an attempt resets the offsets. A gap is shortened to the part after the delivered output.
     ///
-    /// At the end of a long output, its final tail replaces the provisional output. The follower may already have
-    /// received parts of the tail as provisional output. A new part that cannot be separated from a delivered one
-    /// becomes a gap.
+    /// At the end of a long output, its final tail replaces the provisional output: events start again at an earlier
+    /// offset. The follower may already have received parts of the tail as provisional output. Events up to the last
+    /// delivered one are dropped. A new part that cannot be separated from a delivered one becomes a gap.
     pub(crate) fn undelivered(&mut self, mut event: ExecutionEvent) -> Option<ExecutionEvent> {
         if event.kind == ExecutionEventKind::State {
             if event.text == StateName::Starting.as_str() {

@@ -7,8 +7,8 @@ use store::hints::Hint;
 use crate::{StopReason, Supervisor};
 
 impl Supervisor {
-    /// Starts a node that serves requests but runs no agents. It follows the changes of other nodes and does
-    /// maintenance. Fails if the database fails.
+    /// Starts a node that serves requests but runs no agents. Reads the agents and removes unneeded files. Then follows
+    /// the changes of other nodes and does maintenance in the background. Fails if the database fails.
     pub async fn start_without_running(&self) -> store::Result<()> {
         self.0.dispatcher.disable();
         self.refresh_agents().await?;
@@ -23,7 +23,8 @@ impl Supervisor {
         self.0.dispatcher.is_disabled()
     }
 
-    /// Handles hints until the node stops. Returns at once if the database is not shared.
+    /// Handles hints until the node stops. Returns at once if the database is not shared. A failure is logged and not
+    /// retried.
     pub(crate) async fn listen(self) {
         let Some(mut listener) = self.0.store.hint_listener() else { return };
         let stopping = self.0.stopping.clone();
@@ -35,7 +36,9 @@ impl Supervisor {
     }
 
     /// Wakes the queues and followers that the hints name. Reads the agents and the cancellations at most once for all
-    /// hints. Hints about queues have no effect on a node that runs no agents. Fails if the database fails.
+    /// hints, after the rest. A cancellation counts only if the execution runs on this node. An end also wakes the
+    /// tasks that wait for one. `Everything` stands for all hints at once. Hints about queues have no effect on a node
+    /// that runs no agents. Fails if the database fails.
     async fn handle_hints(&self, hints: Vec<Hint>) -> store::Result<()> {
         let mut ended = false;
         let mut agents = false;
@@ -70,7 +73,8 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Stops the executions of this node that a user has cancelled. Fails if the database fails.
+    /// Stops the executions of this node that a user has cancelled or erased. Does not wait for their end. Fails if the
+    /// database fails.
     pub(crate) async fn stop_cancelled(&self) -> store::Result<()> {
         for id in cancel_requests(&mut self.0.store.reader().await?, self.0.node).await? {
             if let Some(recorder) = self.recorder_of(id) {

@@ -38,8 +38,10 @@ impl Supervisor {
         self.recover_abandoned().await
     }
 
-    /// Renews the lease until the node has stopped and no execution runs on it. If the lease was lost, stops all
-    /// executions of this node and registers it again.
+    /// Renews the lease every 5 seconds until the node has stopped and no execution runs on it. The guardian gets a
+    /// shorter lease at the start and after each successful renewal. If the lease was lost, stops all executions of
+    /// this node and registers it again. Failures are logged, and the next round tries again; without success, the
+    /// guardian ends the agents.
     pub(crate) async fn keep_lease(self) {
         let guard = self.0.processes.clone();
         guard.renew(LEASE - GUARD_MARGIN);

@@ -256,9 +256,10 @@ impl Supervisor {
         self.0.dispatcher.wake([agent_id.to_owned()]);
     }
 
-    /// Cancels an execution and returns it. Ends it if it is queued. Otherwise records the request for its node, and
-    /// stops it after the commit if it runs on this node. Fails with [`store::Error::NotFound`] if it is not in this
-    /// scope, and with [`store::Error::AlreadyEnded`] if it has ended.
+    /// Cancels an execution and returns it. Ends it if it is queued. Otherwise records the request for its node and
+    /// returns the execution, which still runs. After the commit, stops it if it runs on this node, and wakes its
+    /// followers. Fails with [`store::Error::NotFound`] if it is not in this scope, and with
+    /// [`store::Error::AlreadyEnded`] if it has ended.
     pub async fn cancel(&self, tx: &mut Transaction, scope: OwnerScope, id: Uuid) -> store::Result<Execution> {
         let execution = store::executions::cancel(tx, scope, id, self.0.clock.now()).await?;
         let cancelled = execution.clone();
@@ -338,7 +339,8 @@ impl Supervisor {
         self.spool().map(|spool| spool.name().to_owned()).unwrap_or_default()
     }
 
-    /// Wakes the followers of an execution. If it has ended, also counts and logs the end and removes its secrets.
+    /// Wakes the followers of an execution. If it has ended, also counts and logs the end, removes its request from the
+    /// spool, and wakes the tasks that wait for an end.
     pub(crate) fn publish_change(&self, execution: &Execution) {
         self.0.notifiers.notify(execution.id);
         if let Some(end) = execution.ended() {
@@ -360,8 +362,9 @@ impl Supervisor {
     }
 }
 
-/// Returns the value of `env:NAME` or `file:PATH` without surrounding spaces. Fails with a reason if it is missing or
-/// empty, or if the reference has another form. The reason never contains the value.
+/// Returns the value of `env:NAME` or `file:PATH` without surrounding spaces. Fails with a reason if the variable is
+/// not set, the file cannot be read, the value is empty, or the reference has another form. The reason names the
+/// reference and never contains the value.
 fn resolve_reference(reference: &str, variables: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
     let value = match reference.split_once(':') {
         Some(("env", name)) => variables(name).ok_or_else(|| format!("the variable {name}, which is not set")),
@@ -376,8 +379,9 @@ fn resolve_reference(reference: &str, variables: &dyn Fn(&str) -> Option<String>
     }
 }
 
-/// Returns the values of all references in a text: `env:NAME`, `file:PATH`, or any number of `${NAME}`. Missing
-/// variables and files are left out.
+/// Returns the values of all references in a text: `env:NAME`, `file:PATH`, or any number of `${NAME}`. The content of
+/// a file is returned without surrounding spaces. Missing variables and unreadable files are left out. The search ends
+/// at a `${` that is not closed. A text without references gives an empty list.
 fn referenced_values(value: &str, variables: &VariableLookup) -> Vec<String> {
     if let Some(name) = value.strip_prefix("env:") {
         return variables(name).into_iter().collect();

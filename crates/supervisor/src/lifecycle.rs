@@ -13,8 +13,9 @@ const DRAIN_POLL_INTERVAL: Duration = Duration::from_secs(1);
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Supervisor {
-    /// Starts this node: kills processes that dead nodes have left, recovers their executions, then runs the queued
-    /// executions until [`Supervisor::stop`]. Fails if the database fails.
+    /// Starts this node. Kills processes that dead nodes have left, and logs their number. Reads the agents, registers
+    /// the node, recovers executions of dead nodes, and removes unneeded files. Then runs the queued executions in the
+    /// background until [`Supervisor::stop`]. Fails if the database fails.
     pub async fn start(&self) -> store::Result<()> {
         let swept = guardian::sweep().await;
         if swept > 0 {
@@ -40,7 +41,8 @@ impl Supervisor {
         self.start().await
     }
 
-    /// Stops claiming executions and waits until none runs on this node.
+    /// Stops claiming executions for the rest of the process and waits until none runs on this node. Open sessions are
+    /// not affected and may still run messages.
     pub async fn drain(&self) {
         self.0.dispatcher.drain();
         loop {
@@ -52,8 +54,9 @@ impl Supervisor {
         }
     }
 
-    /// Ends the running executions, puts those with attempts left back into the queue, and waits until all have ended.
-    /// Then ends the guardian and removes this node from the database.
+    /// Stops the running executions and sessions, puts executions with attempts left back into the queue, and waits
+    /// until all have ended. Then ends the guardian and removes this node from the database. A failure to remove it is
+    /// logged.
     pub async fn stop(&self) {
         self.0.stopping.cancel();
         self.0.running.stop_all(StopReason::Shutdown);

@@ -12,8 +12,8 @@ use uuid::Uuid;
 pub(crate) struct ExecutionNotifiers(Arc<Mutex<HashMap<Uuid, Weak<Notify>>>>);
 
 impl ExecutionNotifiers {
-    /// Returns the notifier of an execution or session. Creates it if it does not exist. It is notified as long as at
-    /// least one clone exists.
+    /// Returns the notifier of an execution or session. Creates it if it does not exist. All callers share it as long
+    /// as one of them holds it. Also removes unused notifiers from time to time.
     pub(crate) fn get(&self, id: Uuid) -> Arc<Notify> {
         let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(notify) = map.get(&id).and_then(Weak::upgrade) {

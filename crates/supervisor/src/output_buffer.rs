@@ -126,8 +126,10 @@ impl OutputBuffers {
         }
     }
 
-    /// Adds output. Returns the text that can be passed on and its offset. Returns `None` if the redactor holds back
-    /// all of it, or if the head is full: then the tail keeps the output as far as it has space.
+    /// Adds output of a stream. Returns the text that can be passed on and its offset. Returns `None` if the redactor
+    /// holds back all of it, or if the head is already full: then the tail keeps the last bytes. If this output fills
+    /// the head, returns the rest of the head, and the remaining bytes go to the tail. The head takes half of the limit
+    /// and ends after a complete line where possible, see [`head_length`].
     pub(crate) fn push(&mut self, name: StreamName, bytes: &[u8]) -> Option<(i64, String)> {
         let redactor = self.redactor.clone();
         let stream = self.buffer(name);
@@ -177,8 +179,8 @@ impl OutputBuffers {
         passed
     }
 
-    /// Returns the part of an unfinished line that can be published, and its offset. Returns `None` if there is no such
-    /// part or the head is full.
+    /// Returns the part of an unfinished line that cannot contain part of a secret, and its offset. The redactor may
+    /// hold back the rest. Returns `None` if there is no such part or the head is full.
     pub(crate) fn release_partial_line(&mut self, name: StreamName) -> Option<(i64, String)> {
         let stream = self.buffer(name);
         if stream.tail.is_some() {
@@ -219,9 +221,10 @@ impl OutputBuffers {
         self.redactor.text(&text).into_owned()
     }
 
-    /// Returns the next provisional output of a stream with a full head. Contains at most [`MAX_PROVISIONAL_BYTES`] of
-    /// complete lines; earlier lines that were not published become a gap. Returns `None` if the head is not full, or
-    /// if no complete new line can be published.
+    /// Returns the next provisional output of a stream with a full head: the new complete lines, redacted, from the
+    /// last [`MAX_PROVISIONAL_BYTES`] at most. Earlier lines that were not published become a gap. Once more than
+    /// [`MAX_STORED_PROVISIONAL`] is stored, `truncate_from` removes all earlier provisional output, and the gap covers
+    /// it. Returns `None` if the head is not full, no new line is complete, or the redactor holds back all of it.
     pub(crate) fn provisional_output(&mut self, name: StreamName) -> Option<ProvisionalOutput> {
         let redactor = self.redactor.clone();
         let stream = &mut self.all[name as usize];
@@ -267,8 +270,10 @@ impl OutputBuffers {
     }
 
     /// Ends a stream and returns the output that remains to be stored. Without a tail, this is the text that the
-    /// redactor has held back. With a tail, it is a gap for the lost bytes and then the tail, which replaces
-    /// provisional output. After a gap, the rest of the first line is left out, if the tail has more than one line.
+    /// redactor has held back. With a tail, it is a gap for the lost bytes and then the tail, redacted, in pieces of at
+    /// most [`MAX_PIECE_BYTES`]. `truncate_from` removes the provisional output. After a gap, the rest of the first
+    /// line is left out and counts for the gap, if the tail has more than one line. Pieces end where provisional
+    /// outputs began or ended, so that followers recognise them.
     pub(crate) fn finish(&mut self, name: StreamName) -> RemainingOutput {
         let redactor = self.redactor.clone();
         let stream = self.buffer(name);
@@ -327,8 +332,8 @@ impl StreamBuffer {
         std::mem::replace(&mut self.redacting, redactor.stream()).finish()
     }
 
-    /// Ends the head at the bytes received so far and starts an empty tail. Returns the rest of the head, which the
-    /// redactor has held back.
+    /// Ends the head at the bytes received so far and starts an empty tail with the rest of the limit. Returns the rest
+    /// of the head, which the redactor has held back.
     fn begin_tail(&mut self, redactor: &Redactor) -> String {
         let start = self.received;
         let limit = self.limit - self.head_limit;
@@ -387,8 +392,9 @@ impl Tail {
 /// Returns the number of bytes that belong to the head. `capacity` is the number of bytes that the head still accepts,
 /// and `overrun` the number by which it already exceeds its limit.
 ///
-/// The head ends after a line, so that no secret is cut in two. The last line may exceed the limit by
-/// [`MAX_LINE_OVERRUN`]. A longer line is cut after a word, or left out if it has only one.
+/// The head ends after the last complete line within `capacity`, so that no secret is cut in two. Without one, it takes
+/// the first line completely, if the head exceeds its limit by at most [`MAX_LINE_OVERRUN`] then. A longer line is cut
+/// after the last space within `capacity`, or left out if there is none.
 fn head_length(bytes: &[u8], capacity: usize, overrun: usize) -> usize {
     let (first, rest) = bytes.split_at(capacity.min(bytes.len()));
     if let Some(at) = first.iter().rposition(|byte| *byte == b'\n') {

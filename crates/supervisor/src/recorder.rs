@@ -135,7 +135,7 @@ impl RunRecorder {
     }
 
     /// Records the start of the attempt with the id of its process, if it has one. Does nothing if the attempt has
-    /// already started.
+    /// already started or the execution has ended.
     pub fn record_start(&self, process: Option<u32>) {
         let now = self.0.clock.now();
         let mut pending = self.pending();
@@ -152,8 +152,8 @@ impl RunRecorder {
         self.output_now(stream, bytes);
     }
 
-    /// Waits until output of this stream can be recorded. Meanwhile writes batches and retries failed writes, without a
-    /// time limit.
+    /// Waits until output of this stream can be recorded, see [`RunRecorder::has_capacity`]. Meanwhile writes batches.
+    /// Failed writes are logged and retried after [`RETRY_DELAY`], without a time limit.
     pub(crate) async fn wait_for_capacity(&self, stream: StreamName) {
         while !self.has_capacity(stream) {
             if let Err(error) = self.flush().await {
@@ -170,7 +170,9 @@ impl RunRecorder {
         pending.unwritten_bytes < MAX_UNWRITTEN_BYTES || pending.closed || pending.streams.is_past_head(stream)
     }
 
-    /// Records the head and the tail of an output. `missing` bytes between them are not available.
+    /// Records the head and the tail of an output, in pieces of at most 64 KiB. `missing` bytes between them are not
+    /// available. If `missing` is not 0, the head of the stream ends there, and a gap is stored. Waits if too much is
+    /// unwritten.
     pub(crate) async fn output_excerpt(&self, stream: StreamName, head: &[u8], missing: u64, tail: &[u8]) {
         for piece in head.chunks(MAX_EVENT_BYTES) {
             self.output(stream, piece).await;
@@ -211,8 +213,9 @@ impl RunRecorder {
         self.0.unwritten.notify_one();
     }
 
-    /// Records structured output. Waits first if too much is unwritten. Output that exceeds the limit of the attempt is
-    /// replaced as a whole by a gap. Output that cannot be serialized is logged and dropped.
+    /// Records structured output as one event, redacted. Waits first if too much is unwritten, and meanwhile writes
+    /// batches and retries failed writes. Output that exceeds the limit of the attempt is replaced as a whole by a gap.
+    /// Output that cannot be serialized is logged and dropped.
     pub async fn rich_output(&self, mut output: RichOutput) {
         while self.is_buffer_full() && !self.pending().closed {
             if let Err(error) = self.flush().await {
@@ -243,7 +246,7 @@ impl RunRecorder {
         }
     }
 
-    /// Records the resources that the attempt has used so far.
+    /// Records the resources that the attempt has used so far. The usage is ignored if the attempt has not started.
     pub fn record_usage(&self, usage: ResourceUsage) {
         let mut pending = self.pending();
         pending.execution.record_usage(usage);
@@ -257,7 +260,8 @@ impl RunRecorder {
         self.pending().streams.last(stream, bytes)
     }
 
-    /// Waits until the run is requested to stop and returns the reason.
+    /// Waits until the run is requested to stop and returns the reason. Returns at once if it was requested before. Can
+    /// be called any number of times.
     pub async fn stop_requested(&self) -> StopReason {
         let mut stop = self.0.stop.subscribe();
         loop {
@@ -293,7 +297,8 @@ impl RunRecorder {
     }
 
     /// Fails the current attempt and starts the next one with empty output. Output that is still buffered belongs to
-    /// the failed attempt. Fails if the execution is not in a state that allows a retry.
+    /// the failed attempt. Adds the state events `Failed` and `Starting`, and resets the limits of the output. Fails if
+    /// the execution has ended; the buffered output is recorded even then. Does not check that a retry is left.
     pub(crate) fn start_retry(&self, exit: AttemptExit) -> Result<(), IllegalTransition> {
         let now = self.0.clock.now();
         let mut pending = self.pending();
@@ -340,8 +345,9 @@ impl RunRecorder {
         Ok(())
     }
 
-    /// Ends the execution in memory with `end` and returns the last batch. The caller writes it. It includes the batch
-    /// of a failed write, if there is one. If `end` fails, the error is logged and the execution keeps its state.
+    /// Ends the streams, ends the execution in memory with `end`, and returns the last batch. The caller writes it. It
+    /// contains the final state event, and the batch of a failed write before it, if there is one. Later records are
+    /// not written any more. If `end` fails, the error is logged and the execution keeps its state.
     pub(crate) async fn close(
         &self,
         end: impl FnOnce(&mut Execution, Timestamp) -> Result<(), IllegalTransition>,
@@ -392,6 +398,8 @@ impl Drop for SlowReader {
 }
 
 impl PendingRecord {
+    /// Returns an empty record. `seq` is the number of the last stored event. Restores the two events before the claim
+    /// if it is 2: then the execution was claimed for the first time, and no other events are stored.
     fn new(execution: Execution, seq: i64, max_output: u64, redactor: Redactor) -> Self {
         let state = |seq, state: StateName, at| ExecutionEvent {
             seq,
@@ -440,7 +448,8 @@ impl PendingRecord {
         self.changed = true;
     }
 
-    /// Adds structured output as one event, or a gap if it exceeds the limit.
+    /// Adds structured output as one event, or a gap if the rich output of the attempt exceeds `max_output` with it.
+    /// First publishes the unfinished lines of all streams, so that events stay in order.
     fn push_rich_output(&mut self, text: String, now: Timestamp) {
         // Text that arrived earlier gets an earlier event, as far as it can be released.
         for stream in StreamName::ALL.iter().copied() {
@@ -476,7 +485,8 @@ impl PendingRecord {
         }
     }
 
-    /// Adds output of the head of a stream. Extends the last event if it is of the same stream and not written yet.
+    /// Adds output of the head of a stream, with NUL characters replaced. Extends the last event if it is output of the
+    /// same stream, not written yet, and at most [`MAX_EVENT_BYTES`] long with it. Otherwise adds an event.
     fn append_output(&mut self, stream: StreamName, start: i64, text: String, now: Timestamp) {
         let text = storable(text);
         if let Some(last) = self.events.last_mut()
@@ -492,7 +502,8 @@ impl PendingRecord {
         self.push(ExecutionEventKind::Output, stream.as_str(), start, text, now);
     }
 
-    /// Adds a separate event. Followers identify delivered output by the offset at which an event starts.
+    /// Adds a separate event with the next number. NUL characters are replaced. Followers identify delivered output by
+    /// the offset at which an event starts.
     fn push(&mut self, kind: ExecutionEventKind, stream: &str, start: i64, text: String, now: Timestamp) {
         let text = storable(text);
         self.changed = true;
@@ -502,7 +513,8 @@ impl PendingRecord {
     }
 
     /// Returns everything that is not written yet, or `None` if nothing has changed or the recorder is closed. Adds the
-    /// next provisional output of streams with a full head. Clears `first_events` if a batch is returned.
+    /// next provisional output of streams with a full head, with the gap before it. Clears `first_events` if a batch is
+    /// returned, because the last batch then no longer contains the complete record.
     fn take_batch(&mut self, now: Timestamp) -> Option<RecordBatch> {
         if self.closed {
             return None;
@@ -523,8 +535,9 @@ impl PendingRecord {
         })
     }
 
-    /// Ends all streams and adds events for the output that remains. A final tail replaces the provisional output of
-    /// its stream: unwritten events are removed here, written ones by the truncation of the next batch.
+    /// Ends all streams and adds events for the output that remains, including gaps. A final tail replaces the
+    /// provisional output of its stream: unwritten events are removed here, written ones by the truncation of the next
+    /// batch.
     fn finish_streams(&mut self, now: Timestamp) {
         for stream in StreamName::ALL.iter().copied() {
             let rest = self.streams.finish(stream);

@@ -31,8 +31,9 @@ enum FileOwner {
 }
 
 impl Supervisor {
-    /// Does maintenance at every poll interval until the node stops. Also removes unneeded files once per hour.
-    /// Failures are logged and retried in the next round.
+    /// Does maintenance at every poll interval until the node stops. Removes unneeded files once per hour, for the
+    /// first time after an hour. The first of several consecutive failures is logged, and each is retried in the next
+    /// round.
     pub(crate) async fn maintain(self) {
         let stopping = self.0.stopping.clone();
         let cleaned = std::sync::Mutex::new(Instant::now());
@@ -50,8 +51,9 @@ impl Supervisor {
         reconcile::run("executions_not_looked_after", POLL_INTERVAL, &stopping, never, work).await;
     }
 
-    /// Stops cancelled executions and ends executions that have exceeded the queue timeout. On a shared database, also
-    /// reads the agents and recovers the executions of dead nodes. Fails if the database fails.
+    /// Stops cancelled executions, and ends up to [`BATCH_SIZE`] queued executions that have exceeded the queue
+    /// timeout. On a shared database, also reads the agents, removes dead nodes, and recovers the executions of those
+    /// it removed. Fails if the database fails.
     async fn maintain_once(&self) -> store::Result<()> {
         self.stop_cancelled().await?;
         let now = self.0.clock.now();
@@ -72,7 +74,10 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Ends the executions of dead nodes, or puts them back into the queue. Fails if the database fails.
+    /// Ends the executions of dead nodes as failed, or puts them back into the queue if they have retries left. One
+    /// with a cancellation request is cancelled, and a message of a session is never retried. Also fails the sessions
+    /// of dead nodes. Works in batches until none is left. Logs each execution and wakes its followers and the
+    /// dispatcher. Fails if the database fails.
     pub(crate) async fn recover_abandoned(&self) -> store::Result<()> {
         loop {
             let now = self.0.clock.now();
@@ -98,8 +103,9 @@ impl Supervisor {
         }
     }
 
-    /// Returns the time of the next attempt of an interrupted execution: `now` plus the `retry_delay` of its agent.
-    /// Returns `None` if it has no attempts left.
+    /// Returns the time of the next attempt of an interrupted execution: `now` plus the `retry_delay` of its agent, or
+    /// plus [`DEFAULT_RETRY_DELAY`] if the agent is unknown here. Returns `None` if it has no retries left or the time
+    /// is out of range.
     fn retry_at(&self, execution: &Execution, now: Timestamp) -> Option<Timestamp> {
         if !execution.can_retry() {
             return None;
@@ -110,7 +116,8 @@ impl Supervisor {
     }
 
     /// Removes files that are no longer needed: requests with secrets of executions that have ended or are unknown,
-    /// scratch directories of ended sessions, and artifacts of removed executions. Fails if the database fails.
+    /// scratch directories of sessions that have ended or are unknown, and artifacts of removed executions. Failures to
+    /// remove a file are ignored. Fails if the database fails.
     pub(crate) async fn clean_up(&self) -> store::Result<()> {
         if let Some(spool) = self.spool() {
             for id in spool.ids() {

@@ -47,7 +47,8 @@ struct AgentEntries {
 }
 
 impl Registry {
-    /// Returns a registry with these agents. `processes` is the runner of command-line agents.
+    /// Returns a registry with these agents. `processes` is the runner of command-line agents, and of remote agents
+    /// until [`Registry::set_remote_runner`] is called. For equal ids, a built-in agent takes precedence.
     pub(crate) fn new(processes: Arc<dyn Runner>, file: Vec<Agent>, built_in: Vec<(Agent, Arc<dyn Runner>)>) -> Self {
         let built_in = built_in.into_iter().map(|(agent, runner)| AgentEntry {
             agent: Arc::new(agent),

@@ -10,8 +10,9 @@ const WRITE_INTERVAL: Duration = Duration::from_millis(100);
 const FLUSH_DELAY: Duration = Duration::from_millis(20);
 
 impl Supervisor {
-    /// Writes records when they change, until the node has stopped and no execution runs on it. A failed write is
-    /// logged. The recorder keeps its batch for the next round.
+    /// Writes records when they change, until the node has stopped and no execution runs on it. Waits [`FLUSH_DELAY`]
+    /// after a change and writes at most once per [`WRITE_INTERVAL`]. A failed write is logged. The recorder keeps its
+    /// batch for the next round.
     pub(crate) async fn write_reports(self) {
         let drained = self.drained();
         loop {

@@ -31,15 +31,17 @@ pub struct NewSession {
 }
 
 impl Supervisor {
-    /// Returns a session for [`Supervisor::open_session`]. Fails if the user may not use the agent, if the agent is not
-    /// interactive, or if this node runs no agents.
+    /// Returns a session for [`Supervisor::open_session`]. Fails with [`SubmitError::AgentNotFound`] if the user may
+    /// not use the agent, and otherwise like [`Supervisor::prepare_session_with`].
     pub fn prepare_session(&self, user: &User, agent_id: &str) -> Result<NewSession, SubmitError> {
         let entry = self.agent_for(user, agent_id)?;
         self.prepare_session_with(&entry, user.id)
     }
 
-    /// Like [`Supervisor::prepare_session`], for a caller that is already authorized for this agent. Fails if the agent
-    /// is disabled or not interactive, or if this node runs no agents.
+    /// Like [`Supervisor::prepare_session`], for a caller that is already authorized for this agent. The session
+    /// expires after the `session_timeout` of the agent. Fails with [`SubmitError::AgentDisabled`] if the agent is
+    /// disabled, with [`SubmitError::Invalid`] if it is not interactive, and with [`SubmitError::NotOnThisNode`] if
+    /// this node runs no agents.
     pub fn prepare_session_with(&self, entry: &AgentEntry, owner: UserId) -> Result<NewSession, SubmitError> {
         if !entry.agent.enabled {
             return Err(SubmitError::AgentDisabled(entry.agent.id.clone()));
@@ -66,8 +68,9 @@ impl Supervisor {
         Ok(NewSession { session, owner, entry: entry.clone() })
     }
 
-    /// Opens a session on this node and returns it. Its process starts after the commit. Fails with
-    /// [`store::Error::NoFreeSlot`] if the agent has no free slot.
+    /// Opens a session on this node and returns it in the state `Starting`. It holds a slot of its agent from now on.
+    /// Its process starts after the commit. Fails with [`store::Error::NoFreeSlot`] if the agent has no free slot or
+    /// the node was declared dead.
     pub async fn open_session(&self, tx: &mut Transaction, new: NewSession) -> store::Result<Session> {
         let NewSession { session, owner, entry } = new;
         let slots = i64::from(entry.agent.max_concurrency());
@@ -94,7 +97,8 @@ impl Supervisor {
         self.0.notifiers.notify(id);
     }
 
-    /// Waits for the end of a session and returns it. Fails if the session is not found in this scope.
+    /// Waits for the end of a session and returns it. Also polls, because it may run on another node. Fails if the
+    /// database fails or the session is not found in this scope.
     pub async fn wait_for_session(&self, scope: OwnerScope, id: Uuid) -> store::Result<Session> {
         let notify = self.0.notifiers.get(id);
         loop {
@@ -107,9 +111,16 @@ impl Supervisor {
         }
     }
 
-    /// Runs a session from its opening to its end, one message after the other. It ends when it is closed, idle for
-    /// longer than `session_timeout` or taken over by another node, and when this node stops. If `keep_alive` is set,
-    /// it also ends when its process cannot start or exits, or when a message fails or is stopped.
+    /// Runs a session from its opening to its end, one message after the other. Each message extends the session by
+    /// `session_timeout`. Failed writes of its state are logged and repeated with the next change or poll.
+    /// The session ends in one of these states:
+    /// - `Closed`: it was closed, or another node has taken it over.
+    /// - `Expired`: it was idle for longer than `session_timeout`.
+    /// - `Failed`: this node stops. With `keep_alive` also: its process cannot start or exits, or a message fails or is
+    ///   stopped.
+    ///
+    /// Ends the process and its queued messages, and releases the slot. A message in progress is completed first,
+    /// unless the node stops it.
     async fn run_session(self, mut session: Session, owner: UserId, mut entry: AgentEntry) {
         let notify = self.0.notifiers.get(session.id);
         let conversation =
@@ -176,7 +187,7 @@ impl Supervisor {
     }
 
     /// Claims the next message of a session. Returns `NextMessage::Close` if the session is closing, has ended or does
-    /// not exist. Returns `NextMessage::None` if no message is queued or the database fails.
+    /// not exist. Returns `NextMessage::None` if no message may run now, or if the database fails, which is logged.
     async fn next_message(&self, session: &Session) -> NextMessage {
         let id = session.id;
         let node = self.0.node;
@@ -200,7 +211,7 @@ impl Supervisor {
     }
 
     /// Writes the session and notifies its followers. Fails with `true` if the session has ended or another node has
-    /// taken it over, and with `false` if the database fails.
+    /// taken it over. Fails with `false` if the database fails, which is logged.
     async fn save_session(&self, session: &Session) -> Result<(), bool> {
         let node = self.0.node;
         let row = session.clone();

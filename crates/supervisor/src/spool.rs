@@ -23,8 +23,9 @@ pub(crate) struct Spool {
 }
 
 impl Spool {
-    /// Opens the spool of a data directory. Creates it if necessary. A spool without a readable name gets the name
-    /// `new_name`. Fails if the directory cannot be created or the name cannot be written.
+    /// Opens the spool of a data directory. Creates it for this user only, if necessary. A spool without a readable
+    /// name gets the name `new_name`, which is stored. Finds the requests that an earlier process has left. Fails if
+    /// the directory cannot be created or the name cannot be written.
     pub(crate) fn open(data_dir: &Path, new_name: Uuid) -> io::Result<Self> {
         let dir = data_dir.join("spool");
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;

@@ -69,8 +69,8 @@ impl Supervisor {
         self.registry().get(id).filter(|entry| entry.is_allowed_for(user)).ok_or(SubmitError::AgentNotFound)
     }
 
-    /// Checks a request and returns a submission for [`Supervisor::enqueue`]. Fails if the user may not run the agent,
-    /// or if the request is invalid.
+    /// Checks a request and returns a submission for [`Supervisor::enqueue`]. Fails with [`SubmitError::AgentNotFound`]
+    /// if the agent does not exist or the user may not run it, and otherwise like [`Supervisor::prepare_with`].
     pub fn prepare(
         &self,
         user: &User,
@@ -82,11 +82,14 @@ impl Supervisor {
         self.prepare_with(&entry, user, draft, origin)
     }
 
-    /// Like [`Supervisor::prepare`], for a caller that is already authorized for this agent. Fails if the agent is
-    /// disabled.
-    ///
-    /// A request with secrets or with variables is written to the spool, and the database gets only redacted values. A
-    /// node that runs no agents rejects it with [`SubmitError::NotOnThisNode`].
+    /// Like [`Supervisor::prepare`], for a caller that is already authorized for this agent. The timeout of the draft
+    /// is limited to that of the agent. The requester is stored only for built-in agents. A request with secrets or
+    /// with variables is written to the spool, and the database gets only redacted values. Fails with:
+    /// - [`SubmitError::AgentDisabled`] if the agent is disabled.
+    /// - [`SubmitError::InputTooLarge`], [`SubmitError::Forbidden`] or [`SubmitError::Invalid`] if the draft is not
+    ///   allowed, or if the runner of the agent rejects it.
+    /// - [`SubmitError::NotOnThisNode`] if the request needs the spool and this node runs no agents.
+    /// - [`SubmitError::Internal`] if the request cannot be stored.
     pub fn prepare_with(
         &self,
         entry: &AgentEntry,
@@ -166,12 +169,13 @@ impl Supervisor {
     }
 
     /// Puts an execution into the queue of its agent or session and returns its id. Claims it for this node if it can
-    /// start immediately.
+    /// start immediately. If executions are queued before it, claims the first of the queue instead, as far as slots
+    /// are free.
     ///
-    /// After the commit the execution starts, or the dispatcher or the session is woken. On a rollback the secrets of
-    /// the request are removed from the disk. Fails with [`store::Error::QueueFull`] if the queue is full. For an A2A
-    /// task, fails with [`store::Error::AlreadyEnded`] or [`store::Error::NotEnded`] if the task does not wait for an
-    /// answer.
+    /// After the commit the claimed executions start, or the dispatcher or the session is woken. On a rollback the
+    /// secrets of the request are removed from the disk. Fails with [`store::Error::QueueFull`] if the queue is full.
+    /// If it continues an A2A task, fails with [`store::Error::NotFound`] if the task does not exist, and with
+    /// [`store::Error::AlreadyEnded`] or [`store::Error::NotEnded`] if the task does not wait for an answer.
     pub async fn enqueue(&self, tx: &mut Transaction, submission: Submission) -> store::Result<Uuid> {
         let Submission { new_execution: new, spooled } = submission;
         let claimed = self.submit_and_claim(tx, &new).await?;
@@ -191,10 +195,14 @@ impl Supervisor {
         Ok(new.execution.id)
     }
 
-    /// Checks the draft. Fails with [`SubmitError::InputTooLarge`] if the input or the parts of the message exceed the
-    /// limit of the agent. Fails with [`SubmitError::Forbidden`] if `working_directory` or `envs` is set and the user
-    /// is no administrator or the agent does not allow it. Fails with [`SubmitError::Invalid`] for all other
-    /// violations.
+    /// Checks the draft. Fails with the first of these that applies:
+    /// - [`SubmitError::Invalid`] if the parts of the message cannot be read.
+    /// - [`SubmitError::InputTooLarge`] if the input or the parts of the message exceed `max_input_size`.
+    /// - [`SubmitError::Forbidden`] if `working_directory` is set or `envs` is not empty, and the user is no
+    ///   administrator or the agent does not allow it.
+    /// - [`SubmitError::Invalid`] with all violations: a parameter name that is empty or contains `}}`, a timeout of 0,
+    ///   a working directory that does not exist, or a variable name that is empty, contains `=` or NUL, or begins with
+    ///   `ADJUTANT_`.
     fn check(&self, user: &User, agent: &Agent, draft: &RunDraft) -> Result<(), SubmitError> {
         let mut checks = Checks::default();
         let parts = draft.message.as_ref().map_or(Ok(Vec::new()), output::parse_message_parts);

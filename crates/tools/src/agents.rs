@@ -16,7 +16,8 @@ use crate::{BuiltInCall, ToolAnswer, ToolOutcome};
 /// Longer output of an agent is shortened in the answer.
 const MAX_OUTPUT_BYTES: usize = 4000;
 
-/// Lists the agents that the user may run, each with the number of its running and waiting executions.
+/// Lists the agents that the user may run, without the assistant but with disabled agents. Each has the number of its
+/// running and waiting executions, of all users. Arguments are ignored. Fails if agents are not available.
 pub(crate) async fn list(call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
     let mut agents = Vec::new();
     for entry in allowed_agents(&call)? {
@@ -45,8 +46,11 @@ struct RunArguments {
     parameters: Map<String, Value>,
 }
 
-/// Enqueues an execution and returns without waiting for it. Its end is reported in the conversation of the call, if
-/// there is one. Fails if the agent is not found, the request is invalid, or the queue is full.
+/// Enqueues an execution and returns its id without waiting for it. Its end is reported in the conversation of the
+/// call, if there is one. The answer has `reports_back` set in this case.
+///
+/// Fails with `NOT_FOUND` if no agent matches. Fails with `VALIDATION_ERROR` if several match, or if the request is
+/// invalid, forbidden or too large. Fails with `UNAVAILABLE` if the agent cannot run now or its queue is full.
 pub(crate) async fn run(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Result<ToolOutcome, Error> {
     let arguments: RunArguments = call.parse_arguments()?;
     let entry = find(&call, &arguments.agent)?;
@@ -83,8 +87,9 @@ struct ExecutionIdArgument {
     execution_id: Uuid,
 }
 
-/// Returns the state of an execution of the user. Once it has ended, also its status and its output, shortened to
-/// [`MAX_OUTPUT_BYTES`]. Fails if the user has no such execution.
+/// Returns the state of an execution of the user. Once it has ended, also its status and the last [`MAX_OUTPUT_BYTES`]
+/// of its output. Fails with `NOT_FOUND` if the user has no such execution, and with `VALIDATION_ERROR` if the id is
+/// not a UUID.
 pub(crate) async fn execution(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
     let ExecutionIdArgument { execution_id } = call.parse_arguments()?;
     let scope = OwnerScope::User(call.user.id);
@@ -108,7 +113,8 @@ pub(crate) async fn execution(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Res
     Ok(ToolOutcome::Done(ToolAnswer::success(data)))
 }
 
-/// Cancels an execution of the user. Fails if the user has no such execution, or if it has already ended.
+/// Cancels an execution of the user and returns its state. Fails with `NOT_FOUND` if the user has no such execution,
+/// and with `VALIDATION_ERROR` if it has already ended or the id is not a UUID.
 pub(crate) async fn cancel(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Result<ToolOutcome, Error> {
     let ExecutionIdArgument { execution_id } = call.parse_arguments()?;
     let scope = OwnerScope::User(call.user.id);
@@ -134,8 +140,9 @@ fn allowed_agents(call: &BuiltInCall<'_>) -> Result<Vec<AgentEntry>, Error> {
     Ok(entries)
 }
 
-/// Finds an agent by its id, its name or a unique part of either, ignoring case. An exact match has priority. Fails if
-/// no agent or several agents match.
+/// Finds an agent that the user may run by its id, its name or a unique part of either, ignoring case. An exact match
+/// has priority. Fails with `NOT_FOUND` and the known ids if none matches or `name` is blank, and with
+/// `VALIDATION_ERROR` and the matching ids if several match. Fails with `UNAVAILABLE` if agents are not available.
 pub(crate) fn find(call: &BuiltInCall<'_>, name: &str) -> Result<AgentEntry, Error> {
     let query = name.trim().to_lowercase();
     let entries = allowed_agents(call)?;
@@ -167,8 +174,9 @@ fn supervisor<'a>(call: &BuiltInCall<'a>) -> Result<&'a Supervisor, Error> {
     call.tools.supervisor.as_ref().ok_or_else(missing)
 }
 
-/// Converts the rejection of a request. The code distinguishes a missing agent, an agent that cannot run at the moment,
-/// and an invalid request.
+/// Converts the rejection of a request. A missing agent becomes `NOT_FOUND`. An agent that is disabled or not on this
+/// node, and an internal error, become `UNAVAILABLE`. A forbidden, invalid or too large request becomes
+/// `VALIDATION_ERROR`.
 fn submit_failure(error: SubmitError) -> Error {
     let code = match error {
         SubmitError::AgentNotFound => answer::NOT_FOUND,

@@ -108,8 +108,10 @@ impl ToolAnswer {
         Some((error["code"].as_str().unwrap_or_default(), error["message"].as_str().unwrap_or_default()))
     }
 
-    /// Returns the text for a model, in the form of S3. The text of an external tool has priority. `kind` is `None` for
-    /// an external tool with an unknown purpose, and its data is returned as JSON.
+    /// Returns the text for a model, in the form of S3. The text of an external tool has priority, then the message of
+    /// an error. `kind` is `None` for an external tool with an unknown purpose. Its data is returned as JSON, and so is
+    /// that of tools for agents and schedules. Tools for tasks return a sentence or a list with ids. Missing fields are
+    /// empty in it.
     pub fn text(&self, kind: Option<ToolKind>) -> String {
         if let Some(text) = &self.external_text {
             return text.clone();
@@ -155,7 +157,8 @@ impl ToolAnswer {
         }
     }
 
-    /// Formats the number of tasks and one line for each task of the answer. The number includes tasks on other pages.
+    /// Formats the number of tasks and one numbered line for each task of the answer, with its id and details. The
+    /// number is `total`, which includes other pages, else `count`, else 0.
     fn task_list(&self) -> String {
         let tasks = self.data["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
         let total = self.data["total"].as_u64().or(self.data["count"].as_u64()).unwrap_or_default();
@@ -170,7 +173,8 @@ impl ToolAnswer {
     }
 }
 
-/// Formats the optional fields of a task in a list. Leaves out empty fields and medium priority.
+/// Formats the optional fields of a task in a list, each after "; ": due date, priority, tags, recurrence, description
+/// and the next occurrence. Leaves out empty fields and medium priority.
 fn details(task: &Value) -> String {
     let mut details = String::new();
     let mut add = |name: &str, text: Option<&str>| {
@@ -187,7 +191,8 @@ fn details(task: &Value) -> String {
     details + &next_occurrence(task)
 }
 
-/// Formats the next occurrence of a completed recurring task. Returns an empty text if `data` has no `next_task`.
+/// Formats the next occurrence of a completed recurring task, after "; ". A `next_task` that is null means that there
+/// are no further occurrences. Returns an empty text if `data` has no `next_task`.
 fn next_occurrence(data: &Value) -> String {
     match data.get("next_task") {
         None => String::new(),

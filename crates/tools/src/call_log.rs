@@ -23,8 +23,9 @@ pub struct CallLogEntry<'a> {
     began: Instant,
 }
 
-/// Starts the log entry of a call. Redacts the arguments, and formats them only if the log is enabled. Nothing is
-/// logged unless [`CallLogEntry::finish`] is called.
+/// Starts the log entry of a call and the measurement of its duration. Redacts the arguments, and formats them only if
+/// the level INFO is enabled. If they have more than 4000 bytes, they are truncated and logged as one JSON string.
+/// Nothing is logged unless [`CallLogEntry::finish`] is called.
 pub fn start<'a>(tool: &'a str, arguments: &ToolArguments) -> CallLogEntry<'a> {
     let shown = tracing::enabled!(tracing::Level::INFO).then(|| {
         let text = redact(&serde_json::to_string(arguments).unwrap_or_default()).into_owned();
@@ -54,7 +55,8 @@ pub fn log_result(tool: &str, success: bool, text: &str) {
     }
 }
 
-/// Logs a state change of a circuit breaker (RES-1), and separately that it has opened.
+/// Logs a state change of a circuit breaker as a warning (RES-1). Before it, logs a separate warning if the new state
+/// is open. The last error is redacted and truncated to 200 characters.
 pub fn log_breaker_change(change: &BreakerChange) {
     let BreakerChange { service, old, new, failure_count, threshold, last_error } = change;
     let last_error = redact(last_error.as_deref().unwrap_or_default());

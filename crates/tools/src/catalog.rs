@@ -118,7 +118,8 @@ impl Deref for ToolSpecs {
     }
 }
 
-/// Returns the built-in tools of a set, in a fixed order.
+/// Returns the built-in tools of a set, in a fixed order: tasks, agents, schedules. With [`ToolNames::None`], there are
+/// none for tasks. The lists are created once, so equal arguments return the same slice.
 pub fn built_in(names: ToolNames, set: ToolSet) -> &'static [ToolSpec] {
     static TASK: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| [task_specs(ToolNames::Task), other_specs()].concat());
     static TODO: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| [task_specs(ToolNames::Todo), other_specs()].concat());
@@ -140,7 +141,7 @@ fn other_specs() -> Vec<ToolSpec> {
     [agent_specs(), schedule_specs()].concat()
 }
 
-/// Returns the tools for tasks with the given names, in a fixed order.
+/// Returns the tools for tasks with the given names, in a fixed order. Returns none for [`ToolNames::None`].
 pub fn task_tools(names: ToolNames) -> &'static [ToolSpec] {
     static TASK: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| task_specs(ToolNames::Task));
     static TODO: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| task_specs(ToolNames::Todo));
@@ -151,7 +152,8 @@ pub fn task_tools(names: ToolNames) -> &'static [ToolSpec] {
     }
 }
 
-/// Renames the arguments of S0 to the names that the handlers use. Has no effect unless `names` is `Todo`.
+/// Renames the arguments `todo_id` and `todo_ids` of S0 to `task_id` and `task_ids`, which the handlers use. An
+/// existing argument of that name is replaced. Has no effect unless `names` is `Todo`.
 pub(crate) fn rename_arguments(names: ToolNames, arguments: &mut ToolArguments) {
     if names == ToolNames::Todo {
         for (from, to) in [("todo_id", "task_id"), ("todo_ids", "task_ids")] {
@@ -175,7 +177,9 @@ pub(crate) fn task_id_arguments(names: ToolNames) -> (&'static str, &'static str
     }
 }
 
-/// Returns the tools for tasks. `names` is `Task` or `Todo`. The names of S0 have no tool that completes one task.
+/// Returns the tools for tasks: add, list, complete, update, delete, complete and delete several, remind, undo. `names`
+/// is `Task` or `Todo`. The names of S0 have no tool that completes one task, and their deletion requires
+/// `confirmation`. Deletions, bulk changes and undo are marked as destructive.
 fn task_specs(names: ToolNames) -> Vec<ToolSpec> {
     let pick = |task: &'static str, todo: &'static str| if names == ToolNames::Task { task } else { todo };
     let (id, ids) = task_id_arguments(names);
@@ -282,7 +286,7 @@ fn task_specs(names: ToolNames) -> Vec<ToolSpec> {
     specs
 }
 
-/// Returns the tools for agents.
+/// Returns the tools for agents: list, run, get and cancel an execution. None of them is destructive.
 fn agent_specs() -> Vec<ToolSpec> {
     let execution =
         |purpose: &str| ("execution_id", text(&format!("The id of the run {purpose}, as returned by run_agent.")));
@@ -325,7 +329,7 @@ fn agent_specs() -> Vec<ToolSpec> {
     ]
 }
 
-/// Returns the tools for schedules.
+/// Returns the tools for schedules: create, list, pause and resume. None of them is destructive.
 fn schedule_specs() -> Vec<ToolSpec> {
     let schedule = |purpose: &str| ("schedule", text(&format!("The name or the id of the schedule {purpose}.")));
     vec![
@@ -401,7 +405,8 @@ fn spec(kind: ToolKind, name: &'static str) -> ToolSpec {
 
 type Property = (&'static str, Value);
 
-/// Returns the arguments for the fields of a task. `title` is the description of the argument `title`.
+/// Returns the arguments for the fields of a task, except the status. `title` is the description of the argument
+/// `title`.
 fn attributes(title: &str) -> Vec<Property> {
     vec![
         ("title", bounded(title, 1, task::MAX_TITLE_CHARS)),
@@ -413,7 +418,7 @@ fn attributes(title: &str) -> Vec<Property> {
     ]
 }
 
-/// Returns the arguments that select tasks.
+/// Returns the arguments that select tasks: `status`, `priority`, `due_date_filter`, `tags` and `query`.
 fn filters() -> Vec<Property> {
     vec![
         ("status", choice("Only tasks with this status.", &["pending", "completed", "all"])),
@@ -449,7 +454,7 @@ fn confirmation() -> Property {
     )
 }
 
-/// Returns the schema of an object that has only these properties.
+/// Returns the schema of an object with these properties, in their order. Other properties are not allowed.
 fn object(required: &[&str], properties: Vec<Property>) -> Map<String, Value> {
     let properties: Map<_, _> = properties.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
     let mut schema = Map::new();

@@ -43,9 +43,10 @@ pub struct CallTarget {
 pub const CONFIRM_DELETE_PHRASE: &str = "yes delete";
 
 impl HeldCalls {
-    /// Creates the confirmation for a list of calls. Returns `None` if the list is empty. All single deletions share
-    /// one phrase. The phrase of a bulk call contains the number of tasks. If an external tool with unknown targets is
-    /// called, the phrase contains its name, or the number of calls if there are several.
+    /// Creates the confirmation for a list of calls. Returns `None` if the list is empty. If a call of an external tool
+    /// has unknown targets, the phrase is "yes run" and its name in lower case. With several calls, it is "yes run 2
+    /// actions". Otherwise, a bulk call adds the number of different tasks: "yes delete 3 tasks". The verb is
+    /// "complete" only if all bulk calls complete tasks. For single deletions, the phrase is [`CONFIRM_DELETE_PHRASE`].
     pub fn new(calls: Vec<HeldCall>) -> Option<Self> {
         if calls.iter().any(HeldCall::is_opaque) {
             let phrase = match calls.as_slice() {
@@ -96,7 +97,8 @@ impl HeldCall {
     }
 
     /// Returns true if the only argument has exactly the ids of the targets, in their order, and `bulk` matches its
-    /// name. A call without targets may have any arguments, but must not be a bulk call.
+    /// name. A single id is `task_id`, `todo_id` or `id`, and a list is `task_ids` or `todo_ids`. A call without
+    /// targets may have any arguments, but must not be a bulk call.
     fn is_consistent(&self) -> bool {
         if self.is_opaque() {
             return !self.bulk;

@@ -112,7 +112,9 @@ impl Tools {
         self.servers.is_none()
     }
 
-    /// Returns the built-in tools that the user may call.
+    /// Returns the built-in tools that the user may call. Those for tasks are always included. Those for agents are
+    /// included if the user may run any agent besides the assistant. Those for schedules also need an administrator and
+    /// a scheduler.
     pub fn built_in(&self, user: &User) -> &'static [ToolSpec] {
         let agents = self.supervisor.as_ref().is_some_and(|supervisor| agents::are_available(supervisor, user));
         let schedules = schedules::are_available(self.scheduler.as_ref(), user);
@@ -157,8 +159,9 @@ impl Toolbox<'_> {
     }
 
     /// Carries out one call, or holds it until the user confirms it. The arguments `user_id` and `confirmation` of a
-    /// built-in tool are ignored. Mistakes of the caller are reported in the [`ToolAnswer`]. Fails if the database
-    /// fails.
+    /// built-in tool are ignored. A built-in tool uses the transaction of the toolbox, else its own. A read-only one
+    /// then needs none. Mistakes of the caller, unknown tools, and all failures of external tools are reported in the
+    /// [`ToolAnswer`]. Fails if the database fails.
     pub async fn call(
         &mut self,
         name: &str,
@@ -228,7 +231,8 @@ struct BuiltInCall<'a> {
 }
 
 impl BuiltInCall<'_> {
-    /// Carries out a call inside a transaction.
+    /// Carries out a call inside a transaction. Mistakes of the caller are part of the outcome. Fails if the database
+    /// fails.
     async fn write(self, tx: &mut Transaction) -> store::Result<ToolOutcome> {
         let result = match self.kind {
             ToolKind::Add => tasks::add(self, tx).await,
@@ -250,7 +254,8 @@ impl BuiltInCall<'_> {
         into_outcome(result)
     }
 
-    /// Carries out a read-only call. Fails for other calls, because the connection may be unable to write.
+    /// Carries out a read-only call. Mistakes of the caller are part of the outcome. Fails if the database fails, and
+    /// for tools that change data, because the connection may be unable to write.
     async fn read_only(self, conn: &mut Conn) -> store::Result<ToolOutcome> {
         into_outcome(match self.kind {
             ToolKind::List => tasks::list(self, conn).await,
@@ -271,7 +276,7 @@ impl BuiltInCall<'_> {
     }
 
     /// Returns true if the call must be held: it is not confirmed, and the policy requires it. `is_bulk` is true for a
-    /// change to several tasks.
+    /// change to several tasks. [`ConfirmationPolicy::Destructive`] holds these and every [`ToolKind::Delete`].
     fn needs_confirmation(&self, is_bulk: bool) -> bool {
         self.consent == Consent::Missing
             && match self.tools.confirmation {

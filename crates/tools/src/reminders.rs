@@ -10,8 +10,9 @@ use store::undo::UndoStep;
 use crate::answer::Error;
 use crate::{BuiltInCall, ToolAnswer, ToolOutcome};
 
-/// Schedules a reminder for a pending task. It can be undone. Fails if the reminder is invalid, or if the task is
-/// completed or does not exist.
+/// Schedules a reminder for a task. It can be undone. The answer contains the reminder and the task. Fails with
+/// `VALIDATION_ERROR` if the reminder is invalid or the task is completed, with `NOT_FOUND` if the task does not exist,
+/// and if the database fails.
 pub(crate) async fn schedule(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
     let draft: ReminderDraft = call.parse_arguments()?;
     let reminder = draft.check(&call.tools.clock, &call.user)?;

@@ -35,8 +35,11 @@ struct CreateArguments {
     time_zone: Option<String>,
 }
 
-/// Creates a schedule. A generated name that is in use gets a number, up to [`MAX_NAME_SUFFIX`]. Fails if the agent is
-/// not found, the times are invalid, or the chosen name is in use.
+/// Creates a schedule for the user. Without a name, it gets one from [`generate_name`]. If that is in use, a number
+/// from 2 to [`MAX_NAME_SUFFIX`] is appended. The answer contains the schedule and the name of its agent.
+///
+/// Fails if the agent is not found or ambiguous, or the settings are invalid. Fails if the chosen name or all numbers
+/// are in use. Also fails if there is no scheduler, or if the user is not an administrator.
 pub(crate) async fn create(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Result<ToolOutcome, Error> {
     let arguments: CreateArguments = call.parse_arguments()?;
     let scheduler = scheduler(&call)?;
@@ -102,8 +105,9 @@ pub(crate) async fn pause(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Re
     change_outcome(&paused, found.enabled)
 }
 
-/// Resumes a schedule of any user. `changed` is false in the answer if it was enabled already. Fails if the schedule is
-/// not found or has no future occurrences.
+/// Resumes a schedule of any user. `changed` is false in the answer if it was enabled already. The argument `reason` is
+/// ignored. Fails if the schedule is not found or ambiguous, if it has no future occurrences, or if the user is not an
+/// administrator.
 pub(crate) async fn resume(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Result<ToolOutcome, Error> {
     let SelectArguments { schedule, .. } = call.parse_arguments()?;
     let found = find(&call, tx, &schedule).await?;
@@ -126,7 +130,7 @@ fn change_outcome(schedule: &Schedule, changed: bool) -> Result<ToolOutcome, Err
     Ok(ToolOutcome::Done(ToolAnswer::success(data)))
 }
 
-/// Returns the answer about one schedule: the main fields, and all of its summary.
+/// Returns the successful answer about one schedule: the main fields at the top level, and its summary as `schedule`.
 fn schedule_data(schedule: &Schedule) -> Value {
     json!({
         "success": true,
@@ -139,7 +143,8 @@ fn schedule_data(schedule: &Schedule) -> Value {
     })
 }
 
-/// Returns the fields of a schedule that are useful for a model. Leaves out fields without a value.
+/// Returns the fields of a schedule that are useful for a model: the input, the times, the state and the last
+/// execution. Other parameters, the start, the end and the owner are not included. Leaves out fields without a value.
 fn summary(schedule: &Schedule) -> Value {
     let settings = &schedule.settings;
     let mut summary = json!({
@@ -184,8 +189,9 @@ async fn all_schedules(call: &BuiltInCall<'_>, conn: &mut Conn) -> Result<Vec<Sc
 }
 
 /// Finds a schedule of any user by its id, its name or a unique part of its name, ignoring case. An exact match has
-/// priority. Searches only [`MAX_SCHEDULES`] schedules. Fails if no schedule or several schedules match, if there is no
-/// scheduler, or if the user is not an administrator.
+/// priority. Searches only [`MAX_SCHEDULES`] schedules. Fails with `NOT_FOUND` if none matches or `name` is blank, and
+/// with `VALIDATION_ERROR` and the matching names if several match. Fails with `UNAVAILABLE` if there is no scheduler
+/// or the user is not an administrator.
 async fn find(call: &BuiltInCall<'_>, conn: &mut Conn, name: &str) -> Result<Schedule, Error> {
     let query = name.trim().to_lowercase();
     let known = all_schedules(call, conn).await?;
@@ -210,8 +216,9 @@ async fn find(call: &BuiltInCall<'_>, conn: &mut Conn, name: &str) -> Result<Sch
     }
 }
 
-/// Returns a name made of the first words of the input, or the name of the agent if the input is empty or its first
-/// word too long.
+/// Returns a name made of the first words of the input, without a final "." or "!". It has at most
+/// [`MAX_GENERATED_NAME_CHARS`] characters. Returns the name of the agent if the input is empty or its first word is
+/// too long.
 fn generate_name(input: &str, agent: &str) -> String {
     let input = input.trim().trim_end_matches(['.', '!']);
     let mut name = String::new();

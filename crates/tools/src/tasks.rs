@@ -30,8 +30,9 @@ pub(crate) async fn add(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<To
     Ok(task_outcome(&task))
 }
 
-/// Returns one page of tasks. `total` and `next_cursor` are set only if there are more. Fails if a filter, the limit or
-/// the cursor is invalid.
+/// Returns one page of tasks, [`DEFAULT_LIST_LIMIT`] by default and at most [`MAX_LIST_LIMIT`]. `count` is the size of
+/// the page. `total` and `next_cursor` are set only if more tasks follow. Fails if a filter, the limit or the cursor is
+/// invalid, or if an argument is unknown.
 pub(crate) async fn list(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -67,7 +68,9 @@ pub(crate) async fn complete(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Resu
     change(&call, conn, id, &TaskChange::complete()).await
 }
 
-/// Changes one task. An absent argument keeps the value. An empty description, due date or recurrence removes it.
+/// Changes one task. An absent argument keeps the value. A blank description, due date or recurrence removes it, and a
+/// list of tags replaces all tags. Fails if the id or a field is invalid, an argument is unknown, or the task does not
+/// exist.
 pub(crate) async fn update(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -98,8 +101,9 @@ pub(crate) async fn update(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result
     change(&call, conn, id, &patch).await
 }
 
-/// Changes one task of the user as one undo step. The answer contains `next_task` if a recurring task was completed.
-/// Fails if the task does not exist.
+/// Changes one task of the user as one undo step. The answer contains the task, and `changed`, which is false if it
+/// already had these values. It contains `next_task` if the store reports one for a recurring task. Fails if the task
+/// does not exist.
 async fn change(call: &BuiltInCall<'_>, conn: &mut Conn, id: Uuid, patch: &TaskChange) -> Result<ToolOutcome, Error> {
     let mut step = UndoStep::begin(conn, call.user.id).await?;
     let clock = &call.tools.clock;
@@ -114,7 +118,8 @@ async fn change(call: &BuiltInCall<'_>, conn: &mut Conn, id: Uuid, patch: &TaskC
     Ok(ToolOutcome::Done(ToolAnswer::success(data)))
 }
 
-/// Deletes one task, or holds the call if it needs a confirmation. Fails in both cases if the task does not exist.
+/// Deletes one task, or holds the call if it needs a confirmation. The deletion can be undone. Fails in both cases if
+/// the id is not a UUID or the task does not exist.
 pub(crate) async fn delete(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
     let id = call.parse_arguments::<TaskIdArgument>()?.check()?;
     if call.needs_confirmation(false) {
@@ -130,8 +135,9 @@ pub(crate) async fn delete(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result
     Ok(task_outcome(&store::tasks::delete(conn, &mut step, id).await?))
 }
 
-/// Completes or deletes several tasks in one undo step, or holds the call if it needs a confirmation. Given ids have
-/// priority over filters. Fails if neither is given, no task is found, or there are more than [`MAX_BULK_TASKS`].
+/// Completes or deletes several tasks in one undo step, or holds the call with the resolved ids if it needs a
+/// confirmation. If ids are given, filters are ignored, and ids of missing tasks are skipped. Fails if neither is
+/// given, an id or a filter is invalid, no task is found, or there are more than [`MAX_BULK_TASKS`].
 pub(crate) async fn change_several(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -177,8 +183,8 @@ pub(crate) async fn change_several(mut call: BuiltInCall<'_>, conn: &mut Conn) -
     Ok(ToolOutcome::Done(ToolAnswer::success(data)))
 }
 
-/// Returns the tasks with these ids, without duplicates. Ids of missing tasks are ignored. Fails if an id is invalid or
-/// if there are too many.
+/// Returns the tasks of the user with these ids, in their order and without duplicates. Ids of missing tasks are
+/// skipped. Fails if an id is not a UUID, or if there are more than [`MAX_BULK_TASKS`] ids, including duplicates.
 async fn tasks_by_id(call: &BuiltInCall<'_>, conn: &mut Conn, ids: Vec<String>) -> Result<Vec<Task>, Error> {
     if ids.len() > MAX_BULK_TASKS {
         return Err(too_many(ids.len()));
@@ -198,7 +204,7 @@ async fn tasks_by_id(call: &BuiltInCall<'_>, conn: &mut Conn, ids: Vec<String>) 
     Ok(tasks)
 }
 
-/// Returns the tasks that match the filters. Fails if a filter is invalid or if too many tasks match.
+/// Returns all tasks that match the filters. Fails if a filter is invalid, or if more than [`MAX_BULK_TASKS`] match.
 async fn tasks_by_filter(
     call: &BuiltInCall<'_>,
     conn: &mut Conn,
@@ -218,7 +224,8 @@ fn too_many(count: usize) -> Error {
     Invalid::one("tasks", "max_items", message).into()
 }
 
-/// Undoes the last change of the user. Fails if there is nothing to undo, or if the call has arguments.
+/// Undoes the last change of the user. The answer contains its kind and the tasks. Fails with `NOT_FOUND` if there is
+/// nothing to undo, and with `VALIDATION_ERROR` if the call has arguments.
 pub(crate) async fn undo(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -265,7 +272,8 @@ impl FilterArguments {
         ![status, priority, due_date_filter, query].into_iter().any(given) && tags.is_empty()
     }
 
-    /// Converts the filters. Blank texts count as absent. Fails if a filter is invalid.
+    /// Converts the filters. Blank texts count as absent. Days such as "today" refer to now in the time zone of the
+    /// user. Fails if a filter is invalid.
     fn check(&self, call: &BuiltInCall<'_>) -> Result<TaskFilter, Invalid> {
         // Models often send an empty text for an absent value.
         let given =

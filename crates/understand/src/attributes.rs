@@ -37,7 +37,7 @@ pub(crate) fn priority_level(word: &str) -> Option<Priority> {
 }
 
 /// Returns the start of the first priority at or after `from` that ends the clause, and the priority. Only consumed
-/// tokens and marks may follow.
+/// tokens and marks may follow. Returns `None` if no priority ends the clause.
 pub(crate) fn closing_priority(clause: &Clause, from: usize) -> Option<(usize, Priority)> {
     (from..clause.end).find_map(|i| {
         let (priority, n) = priority_at(clause, i)?;
@@ -45,8 +45,11 @@ pub(crate) fn closing_priority(clause: &Clause, from: usize) -> Option<(usize, P
     })
 }
 
-/// Consumes the first priority that cannot be part of a title: a phrase of several words, "asap", or a word at the
-/// start or the end of the range. Returns `None` and consumes nothing if there is none.
+/// Consumes the first priority in `from..to` that cannot be part of a title, and returns it. This is a phrase of
+/// several words, "asap" or "urgently". A single word counts at the end of the range and before "because", a comma, ")"
+/// or "-". At the start, it must precede a noun for a task, a colon or an activity. "and it's really" and similar words
+/// before it are consumed, too. Ignores consumed tokens and quoted passages. Returns `None` and consumes nothing if
+/// there is none.
 pub(crate) fn consume_priority(clause: &mut Clause, from: usize, to: usize) -> Option<Priority> {
     for i in from..to {
         if clause.is_consumed(i) || clause.words.is_quoted(i) {
@@ -64,8 +67,9 @@ pub(crate) fn consume_priority(clause: &mut Clause, from: usize, to: usize) -> O
     None
 }
 
-/// Returns the start of "and it's really" and similar words before the priority at `i`, at or after `from`. Returns `i`
-/// if there are none.
+/// Returns the start of "and it's really" and similar words before the priority at `i`, at or after `from`. A copula
+/// ("it's", "make it") must begin within five tokens before `i`, with only fillers after it. "and", commas, brackets,
+/// semicolons and dashes before it count, also without a copula. Returns `i` if there are none.
 fn lead_start(clause: &Clause, from: usize, i: usize) -> usize {
     // "this is super", but not "what it is": the copula must refer to the task.
     let said = (from..i).rev().take(5).find(|k| {
@@ -96,8 +100,9 @@ fn closes_clause(word: &str) -> bool {
     matches!(word, "because" | "," | ")" | "-")
 }
 
-/// Consumes "#work", "tagged work", "with tag work and home", "tags: a, b" in `from..to`. Returns the names, or an
-/// empty list. Only "#work" may begin at `from`.
+/// Consumes "#work", "tagged work", "with tag work and home", "tags: a, b", "under errands", "\[home\]" in `from..to`.
+/// Returns the names in order, or an empty list. Only "#work" may begin at `from`. "with", "tag" and similar words
+/// before "#work" are consumed, too. "#2" is a position and stays.
 pub(crate) fn consume_tags(clause: &mut Clause, from: usize, to: usize) -> Vec<String> {
     let mut tags = Vec::new();
     let mut i = if clause.has(lexicon::tags::SIGNS) { from } else { to };
@@ -129,7 +134,9 @@ fn is_hash(clause: &Clause, i: usize) -> bool {
 }
 
 /// Consumes the words from `lead` on and the names from `start` on: "work", "work and home", "a, b". Adds the names to
-/// `tags`. Returns the next position. Consumes nothing if no name begins at `start`.
+/// `tags`. A further name must begin with "#", or a link, a date, a mark or the end must follow it. In "tag it work and
+/// call mom", "call" is no tag. A noun such as "tags" or "task" after the names is consumed, too. Returns the next
+/// position, after `lead`. Consumes nothing if no name begins at `start`.
 fn consume_tag_list(clause: &mut Clause, lead: usize, start: usize, to: usize, tags: &mut Vec<String>) -> usize {
     let hash = |i: usize| i + usize::from(clause.at(i) == "#");
     let link = |i: usize| matches!(clause.at(i), "and" | "," | "&" | "or" | "+" | "/");
@@ -157,9 +164,11 @@ fn consume_tag_list(clause: &mut Clause, lead: usize, start: usize, to: usize, t
     word.max(lead + 1)
 }
 
-/// Consumes "because …", "description is …", "with the note …", or a remark in brackets. Returns the text. Returns
-/// `None` if there is none, if its text is empty, or if no title precedes it. A priority at the end is not part of the
-/// text.
+/// Consumes a description in `from..to` and returns its text. "description is …", "with the note …", "…, and mention
+/// that …" come first, then "because …" and "since I …", then a remark in brackets. A comma or "and" before it is
+/// consumed, too. A quoted text loses its quotes. A priority after a comma at the end is not part of the text. "the
+/// description" and "description of" are part of a title. Returns `None` if there is none, if no title precedes it, or
+/// if its text is empty. In the last case, its words are consumed.
 pub(crate) fn consume_description(clause: &mut Clause, from: usize, to: usize) -> Option<String> {
     let mut positions = if clause.has(lexicon::notes::SIGNS) { from + 1..to } else { to..to };
     let led = positions.find_map(|i| Some((i, description_phrases::text_start(clause, i, from)? - i)));
@@ -199,7 +208,8 @@ fn before_priority(clause: &Clause, start: usize, to: usize) -> usize {
     if at < to && matches!(clause.before(at), "," | ";" | ".") { at - 1 } else { to }
 }
 
-/// Consumes a remark in brackets and returns its text. Returns `None` if there is none, or if no title precedes it.
+/// Consumes a remark in brackets with the brackets and returns its text. Returns `None` if there is none
+/// ([`description_phrases::find_parenthesis`]), or if no title precedes it.
 fn consume_parenthesis(clause: &mut Clause, from: usize, to: usize) -> Option<String> {
     let (open, close) = description_phrases::find_parenthesis(clause, from, to)
         .filter(|(open, _)| !clause.is_exhausted(from..*open))?;

@@ -12,9 +12,10 @@ use crate::vocabulary::{self, Verb};
 /// The largest number of items in a list.
 const MAX_ITEMS: usize = 50;
 
-/// Returns the intent and the ranges of the items, or `None` if the text is not a list with a heading, has no items, or
-/// has more than [`MAX_ITEMS`]. Line breaks after the heading separate the items. Without line breaks, commas,
-/// semicolons and "and" separate them.
+/// Returns the intent and the token ranges of the items. Line breaks after the heading separate the items. Without line
+/// breaks, commas, semicolons and "and" (not "and then") separate them. Bullets and numbers are excluded, and items
+/// without a word or a quoted passage are left out. Returns `None` if the text has no heading, no items, or more than
+/// [`MAX_ITEMS`].
 pub(crate) fn parse_items(words: &TokenizedText) -> Option<(Intent, Vec<Range<usize>>)> {
     let start = courtesy::skip_opening(words, 0, words.len());
     let (intent, body) = parse_heading(words, start)?;
@@ -39,8 +40,11 @@ pub(crate) fn parse_items(words: &TokenizedText) -> Option<(Intent, Vec<Range<us
     (!items.is_empty() && items.len() <= MAX_ITEMS).then_some((intent, items))
 }
 
-/// Returns the intent and the start of the items after "add these:", "create the following tasks:", "new tasks:".
-/// Returns `None` if the words at `start` are no heading. A colon or a line break must follow the heading.
+/// Returns the intent and the start of the items after "add these:", "create the following tasks:", "new tasks:",
+/// "delete these:". A verb of adding, deleting or completing, or "tasks", "todos" or "to-dos", must be at `start`.
+/// "these", "the following", a counted noun ("three things") or, for new tasks, "to my list" must follow. A colon or a
+/// line break must follow within six tokens, after small words only. "todo", "shopping", "groceries" and similar words
+/// directly before a line break are headings of new tasks, too. Returns `None` otherwise.
 fn parse_heading(words: &TokenizedText, start: usize) -> Option<(Intent, usize)> {
     let word = words.at(start);
     let adds = matches!(vocabulary::verb(word), Some(Verb::Add)) || matches!(word, "create" | "make" | "put" | "new");
@@ -72,22 +76,24 @@ fn parse_heading(words: &TokenizedText, start: usize) -> Option<(Intent, usize)>
     (end..list).all(|i| lexicon::clauses::LIST_HEADING_LINKS.contains(words.at(i))).then_some((intent, list + 1))
 }
 
-/// Returns the number of tokens of "two tasks", "three new things". The number must be between 2 and 20.
+/// Returns the number of tokens of "two tasks", "three new things", "two more". The number must be between 2 and 20.
+/// Returns `None` for other words.
 fn counted_length(words: &TokenizedText, i: usize) -> Option<usize> {
     let (_, n) = numbers::cardinal(words, i).filter(|(count, _)| (2..=20).contains(count))?;
     let new = n + usize::from(matches!(words.at(i + n), "new" | "more" | "other"));
     lexicon::clauses::COUNTED_THINGS.contains(words.at(i + new)).then_some(new + 1).or((new > n).then_some(new))
 }
 
-/// Returns true if a further item of a list begins at `i`: a line with a bullet, or a short item after a semicolon.
+/// Returns true if a further item of a list begins at `i`. It is a line with a bullet and a word. Or it is a short item
+/// after a semicolon ([`is_short_item`]), less than 40 tokens before the end of the text.
 pub(crate) fn is_item(words: &TokenizedText, i: usize) -> bool {
     let line = i > 0 && words.kind(i - 1) == Some(TokenKind::Break);
     let bullet = line && matches!(words.at(i), "-" | "*" | "•" | "–" | "+") && words.is_word(i + 1);
     bullet || words.before(i) == ";" && words.len() - i < 40 && is_short_item(words, i)
 }
 
-/// Returns true for one to three words after a semicolon, if the text begins with "add": "add milk; eggs; bread".
-/// Remarks do not count.
+/// Returns true for one to three tokens from `i` to the next semicolon or the end: "add milk; eggs; bread". The text
+/// must begin with a verb of adding. Words that open a remark ("I", "thanks", "please") do not count.
 fn is_short_item(words: &TokenizedText, i: usize) -> bool {
     let first = courtesy::skip_opening(words, 0, words.len());
     let added = vocabulary::verb(words.at(first)) == Some(Verb::Add);
@@ -95,8 +101,9 @@ fn is_short_item(words: &TokenizedText, i: usize) -> bool {
     added && end.is_some_and(|end| end > i) && !lexicon::clauses::REMARK_OPENERS.contains(words.at(i))
 }
 
-/// Returns the first token after a bullet or a number: "- milk", "2. eggs", "[ ] bread". Returns `to` if no word or
-/// quoted passage follows.
+/// Returns the first token of `from..to` after a bullet, a box or a number: "- milk", "2. eggs", "\[ \] bread", "\[x\]
+/// milk". "#" and "$" are not skipped. A number has up to two digits, and text must follow it. Returns `to` if no word
+/// or quoted passage follows.
 fn skip_bullet(words: &TokenizedText, from: usize, to: usize) -> usize {
     let mut i = from;
     while i < to && !words.is_word(i) && !words.is_quoted(i) && words.at(i) != "#" && words.at(i) != "$" {

@@ -52,8 +52,10 @@ pub(crate) struct NounMention {
 }
 
 impl<'a> Clause<'a> {
-    /// Analyses a range of tokens. Excludes courtesies and tags before the clause and courtesies after it. Finds dates
-    /// and nouns, and consumes every "please".
+    /// Analyses a range of tokens. Excludes courtesies and tags before the clause, and courtesies and marks after it.
+    /// Finds dates, except those that are part of a name, and nouns. Consumes every "please". A word of another domain
+    /// or a plan is recorded unless the text assumes tasks. A question mark directly after the range also makes a
+    /// question.
     pub(crate) fn new(words: &'a TokenizedText<'a>, range: Range<usize>, now: &'a Zoned) -> Self {
         let start = courtesy::skip_opening(words, range.start, range.end);
         let start = skip_tags(words, start, range.end);
@@ -90,7 +92,8 @@ impl<'a> Clause<'a> {
         clause
     }
 
-    /// Returns the nouns for tasks, reminders and lists in order. They never overlap.
+    /// Returns the nouns for tasks, reminders and lists in order. They never overlap. Nouns that do not refer to tasks
+    /// are left out, see [`Self::is_not_task_noun`].
     fn find_nouns(&self) -> Vec<NounMention> {
         let mut nouns = Vec::new();
         let mut i = self.start;
@@ -107,8 +110,9 @@ impl<'a> Clause<'a> {
         nouns
     }
 
-    /// Returns true if the noun at `i` does not refer to tasks: the name of a tag ("#list"), "list" and "alert" as
-    /// verbs, and alerts that are public warnings.
+    /// Returns true if the noun at `i` does not refer to tasks. These are the name of a tag ("#list") and "alert me".
+    /// "list" and "alert" at the start before another word are verbs ("list my tasks"), except before "of". Alerts and
+    /// notifications do not count in a clause about public warnings.
     fn is_not_task_noun(&self, i: usize) -> bool {
         let word = self.at(i);
         if self.before(i) == "#" {
@@ -223,9 +227,11 @@ impl<'a> Clause<'a> {
         self.find_phrase(self.start, phrases).is_some()
     }
 
-    /// Returns the tokens of a range that are not consumed, in their original spelling. Marks at both ends are trimmed,
-    /// and consumed tokens in between become one space. A single quoted passage loses its quotes. Empty if nothing
-    /// remains.
+    /// Returns the tokens of a range that are not consumed, in their original spelling. Consumed tokens and the marks of
+    /// [`is_trimmed_mark`] are trimmed at both ends; brackets and other signs stay. Consumed tokens in between become one
+    /// space, and such marks directly after them are dropped. A single quoted passage loses its quotes and the white
+    /// space inside of them. It is returned even if it is consumed, and trimming stops at a quoted passage. The range is
+    /// cut at the end of the clause. The text is empty if nothing remains.
     pub(crate) fn remaining_text(&self, range: Range<usize>) -> String {
         let mut range = range.start..range.end.min(self.end);
         while !range.is_empty() && self.is_skipped(range.start) {
@@ -271,8 +277,9 @@ impl<'a> Clause<'a> {
     }
 }
 
-/// Skips tags before the clause: "#school sign the slip". Returns `start` if no "#" precedes it, or if nothing follows
-/// the tag.
+/// Returns the position after the tags before the clause: "#school sign the slip". Also skips courtesies after each
+/// tag. Returns `start` if no "#" directly precedes it. A name that does not begin with a letter, and a tag without
+/// words after it, stay.
 fn skip_tags(words: &TokenizedText, start: usize, end: usize) -> usize {
     let mut start = start;
     while words.before(start) == "#"
@@ -285,9 +292,11 @@ fn skip_tags(words: &TokenizedText, start: usize, end: usize) -> usize {
     start
 }
 
-/// Returns true if a date is part of a name: "watch Saturday Night Live", "call April", "Black Friday". A name has
-/// capitals, a capitalised word after the date and a lower-case word before it, or it is one month or day after certain
-/// words such as "call" and "black".
+/// Returns true if a date is part of a name: "watch Saturday Night Live", "call April", "Black Friday". All words of
+/// such a date are capitalised, as is the word after it. A lower-case word other than "me" and "us" precedes it. A
+/// function word after the date does not count. Alternatively, it is a single "April", "May", "June" or "August" after
+/// "call", "with" and similar words. Or it is a single word in "day" after "black", "cyber", "palm" and similar words.
+/// `start..end` is the clause.
 fn is_part_of_name(words: &TokenizedText, start: usize, end: usize, found: &DateMatch) -> bool {
     let tokens = found.tokens.clone();
     let capital = |i: usize| {

@@ -8,8 +8,9 @@ use crate::numbers;
 use crate::tokens::{TokenKind, TokenizedText};
 use crate::vocabulary;
 
-/// Returns the corrected message. Only the first marker such as "no" or "I mean" is applied. Returns `None` if there is
-/// no marker, or if it does not replace any words.
+/// Returns the corrected message. Only the first marker such as "no" or "I mean" after the first token is applied. The
+/// replaced words, the marker and the marks around it are removed. Returns `None` if there is no marker, or if it does
+/// not replace any words. Then later markers are not tried.
 pub(crate) fn apply(words: &TokenizedText) -> Option<String> {
     let (at, end, strong) = (1..words.len()).find_map(|i| find_marker(words, i))?;
     let before = trim_before(words, at);
@@ -20,9 +21,9 @@ pub(crate) fn apply(words: &TokenizedText) -> Option<String> {
     Some(format!("{from} {rest}"))
 }
 
-/// Returns the start and the end of the correction marker at `i`, and true if it is strong ("I mean"). A weak marker
-/// ("no") replaces only values and repeated words such as "the". It can have two parts: "no, wait". "not" is not a
-/// marker.
+/// Returns the start and the end of the correction marker at `i`, and true if it is strong ("I mean", "make that"). A
+/// weak marker ("no", "sorry", "wait") replaces only values and repeated words such as "the". A second marker after it
+/// belongs to it: "no, wait"; it stays weak. "not" is not a marker. Returns `None` for other words.
 fn find_marker(words: &TokenizedText, i: usize) -> Option<(usize, usize, bool)> {
     if let Some(n) = words.phrase(i, lexicon::corrections::STRONG) {
         return Some((i, i + n, true));
@@ -62,8 +63,8 @@ enum CorrectedValueKind {
     Level,
 }
 
-/// Returns the kind of value at `i`: a day, a level such as "high", or a number, which includes "noon" and "midnight".
-/// Returns `None` for other words.
+/// Returns the kind of value at `i`: a day or month ("friday", "next"), a level ("high"), or a number. Numbers are
+/// words that begin with a digit, number words below twenty, "noon" and "midnight". Returns `None` for other words.
 fn value_kind(words: &TokenizedText, i: usize) -> Option<CorrectedValueKind> {
     let word = words.at(i);
     if words.is_one_of(i, lexicon::corrections::DAYS) {
@@ -77,8 +78,11 @@ fn value_kind(words: &TokenizedText, i: usize) -> Option<CorrectedValueKind> {
 }
 
 /// Returns the start of the words that the correction replaces. `before` is the end of the words before the marker, and
-/// `right` is the start of the new words. Tries a repeated word ("on … on"), a value of the same kind, both within six
-/// tokens, and for a strong marker a name. Returns `None` if nothing fits.
+/// `right` is the start of the new words. First tries a repeated lead within six tokens ("on … on", "the … the"). After
+/// a weak marker, a value or "the" must follow. Then tries the last value of the same kind within six tokens. Its
+/// preposition is replaced if the new value has one. For a strong marker, a name comes last, see
+/// [`replaced_name_start`]. Returns `None` if nothing fits. A new value without an old one of its kind also yields
+/// `None`.
 fn replaced_start(words: &TokenizedText, before: usize, right: usize, strong: bool) -> Option<usize> {
     if right >= words.len() || before == 0 {
         return None;
@@ -103,9 +107,10 @@ fn replaced_start(words: &TokenizedText, before: usize, right: usize, strong: bo
     replaced_name_start(words, before, right)
 }
 
-/// Returns the start of the replaced name. It has as many words as the new one: "call John, I mean Joan". Returns
-/// `None` if a command verb or a line break follows the marker, or if the name would include the first word of the
-/// message.
+/// Returns the start of the replaced name. It has as many words as the new one: "call John, I mean Joan". The new name
+/// ends before a mark, a preposition, "and" or a value. Articles do not count, and the old article is replaced if the
+/// new name has one. Returns `None` if a command verb or a line break follows the marker. Also returns `None` if the
+/// name would include the first word after courtesies.
 fn replaced_name_start(words: &TokenizedText, before: usize, right: usize) -> Option<usize> {
     let ends = |i: usize| {
         words.kind(i) != Some(TokenKind::Word) && !words.is_quoted(i)

@@ -4,7 +4,8 @@ use crate::lexicon;
 use crate::tokens::TokenizedText;
 use crate::vocabulary;
 
-/// Returns true if the word equals `wanted` after repeated letters are collapsed ("pleeease").
+/// Returns true if the word equals `wanted`, where each letter may be repeated: "pleeease" for "please". The word must
+/// contain all letters of `wanted` in order.
 fn matches_stretched(word: &str, wanted: &str) -> bool {
     let mut rest = wanted.chars().peekable();
     let mut last = '\0';
@@ -29,8 +30,9 @@ fn is_please_word(word: &str) -> bool {
     matches!(word, "pls" | "plz" | "kindly" | "plese" | "pleas" | "plase") || matches_stretched(word, "please")
 }
 
-/// Returns the first token of `start..end` that is not a mark, a greeting or a courtesy, or `end`. Skips at most twelve
-/// of them. A greeting with a meaning of its own stays.
+/// Returns the first token of `start..end` that is not a mark, "please", a greeting or a courtesy ("can you"). Returns
+/// `end` if there is none. Skips at most twelve of them, so one may remain. A greeting with a meaning of its own stays:
+/// "no" before another word, "next task". A quoted passage is never skipped.
 pub(crate) fn skip_opening(words: &TokenizedText, start: usize, end: usize) -> usize {
     let mut i = start;
     // The limit keeps the run time linear, because callers try every word.
@@ -56,8 +58,11 @@ fn opening_length(words: &TokenizedText, i: usize) -> Option<usize> {
     words.phrase(i, lexicon::courtesy::OPENINGS).max(words.phrase(i, lexicon::courtesy::SOFTENERS))
 }
 
-/// Returns true if the opening of `n` tokens at `i` has a meaning: "I need a reminder", "next task", "list to …". True
-/// for most openings that end the range.
+/// Returns true if the opening of `n` tokens at `i` has a meaning and must stay. `end` is the end of the range. "I
+/// need" stays except before "please". "yes", "no" and "nope" stay except before a comma or a command verb. "now" stays
+/// except before a comma; "next", "first" and similar words also give way to a command verb. "mind" needs a word in
+/// "ing" after it, and "to" a command verb. "if …" and "when …" stay at the end; "when …" needs a comma after it. "why
+/// not" never stays. Other openings stay only if they end the range.
 fn opening_is_content(words: &TokenizedText, i: usize, n: usize, end: usize) -> bool {
     match words.at(i) {
         "i" if n == 2 && words.at(i + 1) == "need" => !is_please(words.at(i + 2)),
@@ -83,8 +88,9 @@ fn is_command_verb(word: &str) -> bool {
     lexicon::courtesy::COMMAND_VERBS.contains(word)
 }
 
-/// Returns the end of `start..end` without courtesies and marks after it. A closing phrase at `start` stays, but marks
-/// and "please" can leave an empty range.
+/// Returns the end of `start..end` without courtesies ("thanks", "for me"), "please" and closing marks after it. A
+/// closing phrase at `start` stays, but marks and "please" can leave an empty range. Opening brackets and other marks
+/// stay.
 pub(crate) fn trim_closing(words: &TokenizedText, start: usize, end: usize) -> usize {
     let mut end = end;
     while end > start {

@@ -30,8 +30,9 @@ pub(crate) enum CreatePhrasing {
 }
 
 /// Parses the new task. `body` is the position after the command verb; for [`CreatePhrasing::Preamble`], the title ends
-/// at or before it. Consumes attributes, dates and list mentions, and takes the title from the remaining words. Sets
-/// the missing slot if the title is empty.
+/// at or before it. Consumes tags, a description, list mentions, a lead time, the date and a priority. The remaining
+/// words form the title. A date that opens the clause counts for every phrasing. If the title is empty or vague
+/// ("something"), sets the missing slot and limits the confidence to 0.8.
 pub(crate) fn parse(clause: &mut Clause, body: usize, phrasing: CreatePhrasing, confidence: f64) -> ParsedCommand {
     let mut command = ParsedCommand::new(Intent::CreateTask, confidence);
     let from = if phrasing == CreatePhrasing::Preamble { clause.start } else { body };
@@ -75,8 +76,8 @@ pub(crate) fn parse(clause: &mut Clause, body: usize, phrasing: CreatePhrasing, 
     command
 }
 
-/// Sets the title. An empty title, or one that does not describe a task, is set as missing instead and limits the
-/// confidence.
+/// Sets the title. An empty title, or one that does not describe a task ("it", "something"), is set as missing instead.
+/// It limits the confidence to 0.8.
 fn set_title(command: &mut ParsedCommand, title: String) {
     if is_empty_title(&title) {
         command.missing = Some(MissingSlot::Title);
@@ -86,8 +87,9 @@ fn set_title(command: &mut ParsedCommand, title: String) {
     }
 }
 
-/// Consumes "with a due date of" and "deadline:" before the chosen date. Only the first label in the range counts, and
-/// only directly before a consumed token. A label after an article, "about" or "of" is part of the title and stays.
+/// Consumes "with a due date of", "deadline:" and similar labels before the chosen date, and a comma or "and" before
+/// them. Only the first label in `from..to` counts, and only directly before a consumed token. A label after an
+/// article, "about" or "of" is part of the title and stays.
 fn consume_due_label(clause: &mut Clause, from: usize, to: usize) {
     let label = (from..to).find_map(|i| Some((i, clause.phrase(i, lexicon::create_task::DUE_LABELS)?)));
     if let Some((at, n)) = label.filter(|(at, n)| at + n < to && clause.is_consumed(at + n) && !clause.is_consumed(*at))
@@ -110,8 +112,11 @@ fn is_empty_title(title: &str) -> bool {
     title.is_empty() || lexicon::create_task::EMPTY_TITLES.contains_ignore_case(title)
 }
 
-/// Consumes the first lead time in `from..to`: "10 minutes before", "an hour early". It is not part of the title. It
-/// stays if it is neither at the start nor at the end of the title. At the start, the event is consumed, too.
+/// Consumes the first lead time in `from..to`: "10 minutes before", "an hour early", "the night before". It is not part
+/// of the title. It must be at the start of the title, after a noun for a task, or at the end. Before "to", "and", a
+/// comma or a date it counts, too. Otherwise it stays. "at", "about" or "for" before it and "it starts" or "the event"
+/// after it are consumed with it. At the start, an event of up to three tokens before "to" is also consumed. Lead times
+/// within a date do not count.
 fn consume_lead_time(clause: &mut Clause, from: usize, to: usize) {
     if !clause.has(lexicon::dates::LEAD_TIME_AHEAD) {
         return;
@@ -141,15 +146,17 @@ fn consume_lead_time(clause: &mut Clause, from: usize, to: usize) {
 }
 
 /// Returns the position of the "to" where the event ends and the task begins: "an hour before the game to order pizza".
-/// Returns `None` if there is none within four tokens.
+/// It is one to four tokens after `from`. A "to" after "have", "need", "going", "time" and similar words does not
+/// count. Returns `None` if there is none.
 fn event_end(clause: &Clause, from: usize, to: usize) -> Option<usize> {
     let part =
         |i: usize| matches!(clause.before(i), "have" | "has" | "need" | "needs" | "going" | "want" | "time" | "ready");
     (from + 1..to.min(from + 5)).find(|i| clause.at(*i) == "to" && !part(*i))
 }
 
-/// Returns the position after "to my list: …" before the title. Returns `body` for other phrasings, if no list is named
-/// within five tokens, or if no title follows.
+/// Returns the start of the title after "to my list: …", "on the shopping list, …", "in my notes …". Applies only to
+/// [`CreatePhrasing::Add`] with "to", "on", "in" or "onto" at `body`. The list or "notes" is within five tokens. A
+/// colon, a comma, a dash, "to" or "that" after it is skipped. Returns `body` otherwise, and if no title follows.
 fn skip_list_mention(clause: &mut Clause, body: usize, phrasing: CreatePhrasing) -> usize {
     if phrasing != CreatePhrasing::Add || !matches!(clause.at(body), "to" | "on" | "in" | "onto") {
         return body;
@@ -164,7 +171,8 @@ fn skip_list_mention(clause: &mut Clause, body: usize, phrasing: CreatePhrasing)
     body
 }
 
-/// Returns the title after "remind me", "remember", "todo". Skips up to three leads such as "to", and consumes a
+/// Returns the title in `body..end` after "remind me", "remember", "todo". Skips consumed tokens and up to three leads
+/// such as "to", "that I need to" or "about". "2" before an activity and "and Jen to" are skipped, too. Consumes a
 /// "later" at the end. Can be empty.
 fn title_after_connective(clause: &mut Clause, body: usize, end: usize) -> String {
     let mut start = skip_consumed(clause, body, end);
@@ -192,7 +200,8 @@ fn skip_consumed(clause: &Clause, start: usize, end: usize) -> usize {
     (start..end).find(|i| !clause.is_exhausted(*i..i + 1)).unwrap_or(end)
 }
 
-/// Consumes "later" or "sometime" at the end, because it has no value. Keeps it as the only word.
+/// Consumes "later" or "sometime" as the last word that is not consumed in `start..end`, because it has no value. Keeps
+/// it as the only word.
 fn consume_later(clause: &mut Clause, start: usize, end: usize) {
     let last = (start + 1..end).rev().find(|i| !clause.is_exhausted(*i..i + 1));
     if let Some(last) = last.filter(|i| matches!(clause.at(*i), "later" | "sometime")) {
@@ -200,15 +209,16 @@ fn consume_later(clause: &mut Clause, start: usize, end: usize) {
     }
 }
 
-/// Skips the person to remind: up to "to", "about", "that" or a consumed date. Returns `body` if none of them follows.
+/// Returns the position of "to", "about", "that", "of" or "for", or of a consumed token, after the person to remind.
+/// The person has at least one token. Returns `body` if none of them follows.
 fn skip_person(clause: &mut Clause, body: usize, end: usize) -> usize {
     (body + 1..end)
         .find(|i| lexicon::grammar::OF_TASK.contains(clause.at(*i)) || clause.is_consumed(*i))
         .unwrap_or(body)
 }
 
-/// Returns the title before `head`, without "can you remind me" and similar words at its end, and without "I have to"
-/// and an article at its start. Can be empty.
+/// Returns the title before `head`, from the start of the clause. "can you remind me", "and", marks and similar words
+/// at its end are left out. So are "I have to" or a similar phrase and one article at its start. Can be empty.
 fn title_before_command(clause: &mut Clause, head: usize) -> String {
     let mut end = head;
     while end > clause.start && lexicon::create_task::REMARK_TAILS.contains(clause.before(end)) {
@@ -225,8 +235,10 @@ fn is_adjective(word: &str) -> bool {
     vocabulary::is_article(word) || lexicon::create_task::NOUN_ADJECTIVES.contains(word)
 }
 
-/// Returns the title of "add a task to …", "add … task", "add …". A noun for a task at either end is not part of it.
-/// Can be empty.
+/// Returns the title of "add a task to …", "add … task", "add …" in `body..end`. After a noun for a task at the start,
+/// with articles and adjectives before it, the title follows its connectives. A list there counts only if nothing
+/// follows it. "one more for …" is skipped. A singular task or reminder at the end, and then an article at the start,
+/// are left out. Can be empty.
 fn added_title(clause: &mut Clause, body: usize, end: usize) -> String {
     let mut i = body;
     while i < end
@@ -259,8 +271,10 @@ fn is_list_name(clause: &Clause, i: usize) -> bool {
 }
 
 /// Returns the title before and after the noun: "set a dentist reminder for …", "create a task to …". Only the words
-/// after it count after a connective such as "to", and if the words before it name a person. Without a noun, all words
-/// form the title. Consumes a list mention and a "later" after the noun.
+/// after it count after "to", "about", "that", "called" or a colon. The same holds if the words before it name a
+/// person. Only the words before it count if none follow. Otherwise both are joined. Articles and adjectives ("new",
+/// "recurring") before the noun do not count. Without a noun, all words form the title. Consumes a list mention and a
+/// "later" after the noun.
 fn title_around_noun(clause: &mut Clause, body: usize, end: usize) -> String {
     let noun = clause.nouns_in(body..end).find(|noun| noun.noun != Noun::List && !clause.is_consumed(noun.at));
     let Some(noun) = noun.or_else(|| clause.noun_in(body..end)) else { return title_text(clause, body..end) };
@@ -284,8 +298,8 @@ fn title_around_noun(clause: &mut Clause, body: usize, end: usize) -> String {
     }
 }
 
-/// Returns true if the words before the noun name a person and not the title: "send Bob a reminder about …". They then
-/// end with an article.
+/// Returns true if the words before the noun name a person and not the title: "send Bob a reminder about …". `head` is
+/// their text. It then ends with " a", " an", " the" or " another".
 fn names_person(head: &str) -> bool {
     head.ends_with(" a") || head.ends_with(" the") || head.ends_with(" another") || head.ends_with(" an")
 }

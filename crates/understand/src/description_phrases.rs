@@ -5,8 +5,10 @@ use crate::clause::Clause;
 use crate::lexicon;
 use crate::vocabulary;
 
-/// Returns the start of the description that the words at `i` introduce, up to three links included. `from` is the
-/// start of the title. Returns `None` if they introduce none, or if no text follows.
+/// Returns the start of the description that the words at `i` introduce, after up to three links. `from` is the start
+/// of the title. Accepts a field ("notes: …", "the note is …"), a verb of writing ("put in the notes …"), and after a
+/// link "mention that …". "call", "email" or a similar verb in the first 12 tokens of the title excludes the last form.
+/// Returns `None` if they introduce none, or if no text follows.
 pub(crate) fn text_start(clause: &Clause, i: usize, from: usize) -> Option<usize> {
     let link = |k: &usize| {
         matches!(
@@ -25,7 +27,9 @@ pub(crate) fn text_start(clause: &Clause, i: usize, from: usize) -> Option<usize
 }
 
 /// Matches "notes: …", ", the description is …", "with a note saying …". Links are `i..at`. Returns the start of the
-/// text. A preposition after the field prevents the match, because another task follows.
+/// text. The field needs "with", "add" or a similar word, a colon, or a link before it. After a link such as "and", it
+/// also needs "is", "that" or a similar word after it. "to", "on", "for", "from", "in" or "about" after the field
+/// prevents the match, because another task follows. Returns `None` otherwise.
 fn after_field(clause: &Clause, i: usize, at: usize) -> Option<usize> {
     let linked = at > i;
     let with = clause
@@ -53,8 +57,9 @@ fn after_write_verb(clause: &Clause, at: usize) -> Option<usize> {
 }
 
 /// Returns the positions of the brackets in "add dentist on Friday (bring the card)". The second one is `to` if the
-/// bracket is not closed. Returns `None` for less than two words, for a date or a priority inside, and if more than a
-/// date follows.
+/// bracket is not closed. A space must precede the first bracket. Returns `None` for less than two words inside, and
+/// for a date or a consumed token inside. A priority at the start inside, and more than a date after the brackets, also
+/// yield `None`.
 pub(crate) fn find_parenthesis(clause: &Clause, from: usize, to: usize) -> Option<(usize, usize)> {
     let open = (from + 1..to).find(|i| clause.at(*i) == "(" && !clause.is_consumed(*i))?;
     let close = (open + 1..to).find(|i| clause.at(*i) == ")").unwrap_or(to);

@@ -59,6 +59,8 @@ impl Grain {
 }
 
 impl Serialize for TimeExpression {
+    /// Writes the byte positions, the text, `start`, `end`, `due_date`, `grain` and `recurrence`. Absent values are
+    /// `null`. A day is `2025-12-22`, a time `2025-12-22T15:00:00`. Fails only if the serializer fails.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut shape = serializer.serialize_struct("Expression", 8)?;
         shape.serialize_field("start_byte", &self.span.start)?;
@@ -80,7 +82,8 @@ fn format_time(when: DayOrTime) -> String {
     }
 }
 
-/// Returns the expressions of a text in order. They never overlap.
+/// Returns the expressions of a text in order. They never overlap. A list with a heading is searched item by item, any
+/// other text clause by clause. Dates in courtesies and in headings, and dates that are part of a name, are left out.
 pub(crate) fn find_expressions(words: &TokenizedText, now: &Zoned) -> Vec<TimeExpression> {
     let stretches = match bullets::parse_items(words) {
         Some((_, items)) => items,
@@ -89,7 +92,8 @@ pub(crate) fn find_expressions(words: &TokenizedText, now: &Zoned) -> Vec<TimeEx
     stretches.into_iter().flat_map(|range| find_in_range(words, range, now)).collect()
 }
 
-/// Returns the expressions of one clause in order. Two that bound a time span become one.
+/// Returns the expressions of one clause in order. Two that bound a time span ("Monday to Friday") become one, see
+/// [`join_range`].
 fn find_in_range(words: &TokenizedText, range: Range<usize>, now: &Zoned) -> Vec<TimeExpression> {
     let clause = Clause::new(words, range, now);
     let mut found = clause.dates.iter().peekable();
@@ -104,7 +108,8 @@ fn find_in_range(words: &TokenizedText, range: Range<usize>, now: &Zoned) -> Vec
     expressions
 }
 
-/// Returns the expression of one date. The start is the beginning of its time span, or its due date.
+/// Returns the expression of one date. The start is the beginning of its time span, or else its due date. A point in
+/// time has no end. A repetition without a first date has neither.
 fn single_expression(words: &TokenizedText, found: &DateMatch, now: &Zoned) -> TimeExpression {
     let due = found.resolve(now);
     let interval = found.interval(now);
@@ -119,8 +124,10 @@ fn single_expression(words: &TokenizedText, found: &DateMatch, now: &Zoned) -> T
     }
 }
 
-/// Joins two expressions that bound a time span: "Monday to Friday". Returns `None` if no such link connects them, or
-/// if they form no valid time span. The due date is the start, and the grain is the finer one.
+/// Joins two expressions that bound a time span: "Monday to Friday", "between Monday and 5 January". "to", a dash,
+/// "until" or "through" must stand between them or begin the second one. "and" counts only after "between". Returns
+/// `None` otherwise, or if they form no valid time span. The due date is the start, the grain is the finer one, and a
+/// repetition is dropped.
 fn join_range(words: &TokenizedText, first: &DateMatch, second: &DateMatch, now: &Zoned) -> Option<TimeExpression> {
     let gap = first.tokens.end..second.tokens.start;
     let links = |i: usize| matches!(words.at(i), "to" | "-" | "–" | "until" | "till" | "til" | "through" | "thru");

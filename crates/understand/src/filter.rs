@@ -1,4 +1,5 @@
-//! Parses the filter of a list: status, priority, due date, tag, or text. Consumes its tokens.
+//! Parses the filter of a list: status, priority, due date and tags. Consumes its tokens. The text to search for is
+//! parsed in [`crate::command`] and [`crate::target`].
 
 use std::ops::Range;
 
@@ -12,8 +13,10 @@ use crate::lexicon;
 use crate::parsed::{CommandFilter, DueFilter, StatusFilter};
 use crate::spelling::resembles;
 
-/// Parses all conditions in the range into the filter and consumes them. Sets `unsupported` for a condition that the
-/// filter cannot express. A later condition of the same kind replaces an earlier one; tags are added.
+/// Parses the due date, tags, status and priority in the range into `filter` and consumes them. Tags may begin one
+/// token before the range. Tags are added; another condition replaces an earlier one of the same kind. Sets
+/// `unsupported` for "without a due date" and similar phrases. Completed tasks with a due date other than overdue need
+/// the word "due". Without it, the due date is dropped and `unsupported` is set, because the date means the completion.
 pub(crate) fn parse(clause: &mut Clause, range: Range<usize>, filter: &mut CommandFilter) {
     parse_due(clause, range.clone(), filter);
     // Includes the word before, because the range can begin inside of "tagged work".
@@ -36,7 +39,10 @@ pub(crate) fn parse(clause: &mut Clause, range: Range<usize>, filter: &mut Comma
     }
 }
 
-/// Parses and consumes the status, priority or "overdue" at `i`, if any. Returns the next position.
+/// Parses and consumes the condition at `i`, if any. Returns the next position. "without a due date" sets
+/// `unsupported`. Otherwise sets a status ("done or not", "open", "completed"), "overdue" or a priority. "open" at the
+/// start of the clause and "done" in a verb do not count. Misspelled words count before a noun. Has no effect for other
+/// words and returns `i + 1`.
 fn parse_filter_word(clause: &mut Clause, i: usize, filter: &mut CommandFilter) -> usize {
     if let Some(n) = clause.phrase(i, lexicon::filters::DATELESS) {
         filter.unsupported = true;
@@ -108,8 +114,10 @@ fn done_is_verb(clause: &Clause, i: usize) -> bool {
     matches!(before, "be" | "get" | "to" | "getting") || i == clause.start && clause.noun_at(i + 1).is_none()
 }
 
-/// Sets the due date from the first date that ends in the range and begins at most two tokens before it, or from the
-/// date range that it opens. Consumes it. Does nothing for a repetition. Sets `unsupported` if the date has no value.
+/// Sets the due date from the first date that ends in the range. It may begin up to two tokens before the range. Also
+/// uses the second end of "from … to …" and "between … and …". Consumes both. "before" and "after" exclude the date,
+/// "by", "until" and "since" include it; these ranges have an open end. Has no effect without a date and for a
+/// repetition. Sets `unsupported` and no due date if the date has no value.
 fn parse_due(clause: &mut Clause, range: Range<usize>, filter: &mut CommandFilter) {
     let inside = |span: &Range<usize>| span.end > range.start && span.end <= range.end && span.start + 3 > range.start;
     let Some(n) = clause.dates.iter().position(|found| inside(&found.tokens)) else { return };
@@ -130,8 +138,9 @@ fn parse_due(clause: &mut Clause, range: Range<usize>, filter: &mut CommandFilte
     filter.unsupported |= filter.due.is_none();
 }
 
-/// Returns true if two dates form a range: "between Monday and 5 January", "from today to Friday". At most one token
-/// may separate them.
+/// Returns true if two dates form a range: "between Monday and 5 January", "from today to Friday". "between" or "from"
+/// must be at or directly before `first`. At most one token, the link, may separate them. False if the second one
+/// repeats.
 fn joins_range(clause: &Clause, first: &DateMatch, second: &DateMatch) -> bool {
     let gap = first.tokens.end..second.tokens.start;
     let link = if gap.is_empty() { second.tokens.start } else { gap.start };
@@ -139,14 +148,15 @@ fn joins_range(clause: &Clause, first: &DateMatch, second: &DateMatch) -> bool {
 }
 
 /// Returns the last date after the link if one expression covers both ends of a range: "between Monday and Friday".
-/// Returns `None` for a single date.
+/// Returns `None` if `found` contains no link of a range, or no date follows it.
 fn inner_date(clause: &Clause, found: &DateMatch) -> Option<DateMatch> {
     let link = found.tokens.clone().find(|i| is_range_link(clause, found, *i))?;
     let scan = DateScan { words: clause.words, start: link + 1, end: found.tokens.end, now: clause.now };
     dates::find(scan).pop()
 }
 
-/// Returns true if the word at `link` connects the ends of a date range that `first` opens with "between" or "from".
+/// Returns true if the word at `link` connects the ends of a date range. `first` must begin with "between" or "from",
+/// or follow it. "between" needs "and" or "&". "from" needs "to", a dash, "until", "till" or "through".
 fn is_range_link(clause: &Clause, first: &DateMatch, link: usize) -> bool {
     let start = first.tokens.start + usize::from(clause.at(first.tokens.start) == "due");
     match (clause.before(start), clause.at(start)) {
@@ -156,8 +166,9 @@ fn is_range_link(clause: &Clause, first: &DateMatch, link: usize) -> bool {
     }
 }
 
-/// Returns the first and the last day that a date covers. Phrases such as "in the next 3 days" begin today. Returns
-/// `None` if the date has no value, or if the last day precedes the first.
+/// Returns the first and the last day that a date covers, both included. Phrases such as "in the next 3 days" and
+/// "within a week" begin today. A span such as "next week" covers its days, any other date one day. Returns `None` if
+/// the date has no value, or if the last day precedes the first.
 fn covered_days(clause: &Clause, found: &DateMatch) -> Option<(Date, Date)> {
     let start = found.tokens.start + usize::from(clause.at(found.tokens.start) == "due");
     if clause.phrase(start, lexicon::filters::DAYS_AHEAD).is_some() {
@@ -175,7 +186,8 @@ fn covered_days(clause: &Clause, found: &DateMatch) -> Option<(Date, Date)> {
     Some((date, date))
 }
 
-/// Returns the filter for a range of days, by name if it has one: today, tomorrow, or seven days that include today.
+/// Returns the filter for the days from `first` to `last`. A single day is today, tomorrow or the day itself. Seven
+/// days that include today are this week. Other days are a range.
 fn due_filter(clause: &Clause, first: Date, last: Date) -> DueFilter {
     let today = clause.now.date();
     let week = last.since(first).is_ok_and(|span| span.get_days() == 6);

@@ -14,6 +14,9 @@ use crate::parsed::{
 
 /// Serializes the first command at the top level. Several commands also appear under `commands`.
 impl Serialize for ParsedUtterance {
+    /// Writes `intent`, `confidence`, `extracted_params` and `clarification_question` of the first command. Adds
+    /// `commands` if there are several; it contains all of them. An utterance without commands is written as unknown
+    /// with confidence 0. Fails only if the serializer fails.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let several = self.commands.len() > 1;
         let mut shape = serializer.serialize_struct("Reading", 4 + usize::from(several))?;
@@ -45,7 +48,7 @@ impl ParsedCommand {
     }
 
     /// Returns the intent. It is [`Intent::ClarificationNeeded`] if the title or the target is missing, unless the
-    /// reason is an unsupported filter.
+    /// filter is unsupported. A missing change or time does not matter.
     pub fn effective_intent(&self) -> Intent {
         match self.missing {
             Some(MissingSlot::Title | MissingSlot::Target) if !self.filter.unsupported => Intent::ClarificationNeeded,
@@ -53,8 +56,8 @@ impl ParsedCommand {
         }
     }
 
-    /// Returns the name or the position of the target, or `None` if the command has no target. For all tasks, it is the
-    /// text of the filter or "all".
+    /// Returns the name or the position of the target, or `None` if the command has no target. A position is `#2`,
+    /// several targets are joined with "and". For all tasks, it is the text of the filter or "all".
     pub fn target_text(&self) -> Option<Cow<'_, str>> {
         match self.target.as_ref()? {
             TaskTarget::All => self.filter.text.as_deref().map(Cow::Borrowed).or(Some(Cow::Borrowed("all"))),
@@ -64,8 +67,9 @@ impl ParsedCommand {
 }
 
 impl ParsedCommand {
-    /// Returns the conditions of the filter, one for each item: `status: pending`. Conditions without a value are
-    /// omitted.
+    /// Returns the conditions of the filter as text, one for each item: `status: pending`. The order is status,
+    /// priority, due, tags, text. Tags are joined with spaces. Conditions without a value are omitted, so the list can
+    /// be empty. `unsupported` is not included.
     pub fn filter_summary(&self) -> Vec<String> {
         let FilterParams { status, priority, due_date_filter, tags, text } =
             FilterParams::from_filter(&self.filter, self.when);
@@ -102,7 +106,8 @@ struct ExtractedParams<'a> {
 
 impl<'a> ExtractedParams<'a> {
     /// Collects the slots. The date of a list is not a due date and is omitted. Tags appear as `remove_tags` if the
-    /// command removes them.
+    /// command removes them, else as `tags`. `shift`, `time_of_day` and `appends_description` are not part of the
+    /// object.
     fn from_command(command: &'a ParsedCommand) -> Self {
         let removes = command.tag_operation == TagOperation::Remove;
         Self {
@@ -134,6 +139,8 @@ struct FilterParams<'a> {
 }
 
 impl<'a> FilterParams<'a> {
+    /// Collects the conditions. `when` is the date of the command; it gives the date of "tomorrow", see
+    /// [`due_filter_text`]. `unsupported` is not part of the object.
     fn from_filter(filter: &'a CommandFilter, when: Option<DayOrTime>) -> Self {
         Self {
             status: filter.status.map(StatusFilter::as_str),
@@ -164,6 +171,7 @@ impl Serialize for DayOrTime {
 
 /// Formats as `2025-12-22` or `2025-12-22T15:00:00`.
 impl fmt::Display for DayOrTime {
+    /// Writes the day as `2025-12-22`, or the time as `2025-12-22T15:00:00` without a zone and fractions of a second.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Day(date) => write!(f, "{date}"),
@@ -189,8 +197,8 @@ fn target_words(target: &TaskTarget) -> Cow<'_, str> {
     }
 }
 
-/// Returns the due date filter in the format of S4: a name, a date or a range. "tomorrow" becomes the date if `when` is
-/// a day.
+/// Returns the due date filter in the format of S4: a name, a date or a range. The names are `today`, `this_week`,
+/// `overdue` and `tomorrow`. "tomorrow" becomes its date if `when` is a day.
 fn due_filter_text(due: DueFilter, when: Option<DayOrTime>) -> Cow<'static, str> {
     match (due, when) {
         (DueFilter::Today, _) => Cow::Borrowed("today"),

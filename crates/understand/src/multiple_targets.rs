@@ -9,8 +9,9 @@ use crate::parsed::TaskTarget;
 use crate::target::{parse_one, parse_position};
 use crate::vocabulary;
 
-/// Parses "tasks 2 and 4", "tasks 2 to 4", "the first two". Returns `None` for other references and for more than 20
-/// tasks.
+/// Parses "tasks 2 and 4", "tasks 2 to 4", "the first two". An article may come first. "first" needs a number from 2 to
+/// 20, and nothing or a noun after it. A list of numbers needs a plural noun before it; only "and", commas, "&" and "#"
+/// may separate them. Returns `None` for other references and for more than 20 tasks.
 pub(crate) fn parse_positions(clause: &Clause, range: &Range<usize>) -> Option<TaskTarget> {
     let article = range.start + usize::from(vocabulary::is_article(clause.at(range.start)));
     if clause.at(article) == "first" {
@@ -31,8 +32,8 @@ pub(crate) fn parse_positions(clause: &Clause, range: &Range<usize>) -> Option<T
     positions.filter(|positions| !positions.is_empty() && positions.len() <= 20).map(TaskTarget::Several)
 }
 
-/// Parses "2-4", "2 to 4", "2 through 4". Returns `None` if the range has other tokens, if it does not ascend, or if it
-/// covers more than 20 positions.
+/// Parses "2-4", "2 to 4", "2 through 4" in digits. Both ends are included. Returns `None` if the range has other
+/// tokens, does not ascend, or begins with 0. Also returns `None` for more than 20 positions.
 fn parse_position_range(clause: &Clause, range: Range<usize>) -> Option<TaskTarget> {
     let first = clause.at(range.start);
     let (first, last) = match first.split_once(['-', '–']) {
@@ -48,8 +49,11 @@ fn parse_position_range(clause: &Clause, range: Range<usize>) -> Option<TaskTarg
     fits.then(|| TaskTarget::Several((first..=last).map(TaskTarget::Position).collect()))
 }
 
-/// Parses "the first and the third", "milk and bread", "'a' and 'b'". Each side must be a complete reference. Returns
-/// `None` for less than 2 or more than 20 sides, and if a side can only be part of a title ("buy milk and eggs").
+/// Parses "the first and the third", "milk and bread", "'a' and 'b'" as several targets. "and", commas and "&" outside
+/// of dates divide the sides. All sides must be positions, stand alone ([`stands_alone`]) or be activities
+/// ([`are_activities`]). The last one may also end in a noun: "milk and bread tasks". Returns `None` for less than 2 or
+/// more than 20 sides. A side that can only be part of a title ("buy milk and eggs") also yields `None`. Consumes dates
+/// inside of names.
 pub(crate) fn parse(clause: &mut Clause, range: &Range<usize>) -> Option<TaskTarget> {
     let divides = |i: &usize| matches!(clause.at(*i), "and" | "," | "&") && clause.date_at(*i).is_none();
     let mut sides = Vec::new();
@@ -77,14 +81,16 @@ pub(crate) fn parse(clause: &mut Clause, range: &Range<usize>) -> Option<TaskTar
     (named.len() == count).then_some(TaskTarget::Several(named))
 }
 
-/// Returns true for "buy milk and call mom", "call mom and the report". "buy milk and eggs" is one title.
+/// Returns true if each side is an activity of two to six tokens, or stands alone after "the" or "my". Examples are
+/// "buy milk and call mom", "call mom and the report". "buy milk and eggs" is one title.
 fn are_activities(clause: &Clause, sides: &[Range<usize>]) -> bool {
     let doing = |side: &Range<usize>| side.len() > 1 && side.len() <= 6 && intent::is_activity(clause, side.start);
     let definite = |side: &Range<usize>| matches!(clause.at(side.start), "the" | "my") && stands_alone(clause, side);
     sides.iter().all(|side| doing(side) || definite(side))
 }
 
-/// Returns true for a single word or quoted passage, and for up to four tokens that begin with "the" or "my".
+/// Returns true for a single word or quoted passage. Also true for up to four tokens that begin with "the" or "my".
+/// These must not have words after a noun for a task ("the task about").
 fn stands_alone(clause: &Clause, side: &Range<usize>) -> bool {
     let labelled = clause.noun_in(side.clone()).is_some_and(|noun| noun.end < side.end);
     let article = matches!(clause.at(side.start), "the" | "my") && side.len() <= 4 && !labelled;

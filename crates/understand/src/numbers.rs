@@ -34,7 +34,8 @@ fn parse_single(word: &str) -> Option<i64> {
     })
 }
 
-/// Parses "15", "fifteen", "twenty two", "forty-three", "two hundred" at `i`. Returns `None` for other words and for
+/// Parses "15", "fifteen", "twenty two", "forty-three", "two hundred" at `i`. Returns the number and its length in
+/// tokens. A number below twenty may precede "hundred"; nothing is added to it. Returns `None` for other words and for
 /// more than five digits.
 pub(crate) fn cardinal(words: &TokenizedText, i: usize) -> NumberMatch<i64> {
     let spelled = |i: usize| words.index_in(i, lexicon::numbers::CARDINALS).and_then(|n| i64::try_from(n).ok());
@@ -63,7 +64,9 @@ fn ordinal_word(word: &str) -> Option<i64> {
     list_index(lexicon::numbers::ORDINALS, word).filter(|n| *n > 0).map(|n| if n > 20 { 30 } else { n })
 }
 
-/// Parses "1st", "first", "twenty-first", "thirty first" at `i`. Returns `None` for other words.
+/// Parses "1st", "first", "twenty-first", "thirty first" at `i`. Returns the number and its length in tokens. Words
+/// reach up to "ninety-ninth", figures have up to five digits. Returns `None` for other words, also for "fortieth" and
+/// similar tens.
 pub(crate) fn ordinal(words: &TokenizedText, i: usize) -> NumberMatch<i64> {
     if words.is_letters(i)
         && !words.is_one_of(i, lexicon::numbers::ORDINALS)
@@ -81,8 +84,10 @@ pub(crate) fn ordinal(words: &TokenizedText, i: usize) -> NumberMatch<i64> {
     Some((tens(word)? + ordinal_word(words.at(i + 1)).filter(|n| *n < 10)?, 2))
 }
 
-/// Parses an amount of a time unit at `i`: "3", "a", "an", "a couple of", "half an", "2.5", "1/2", "2 and a half".
-/// Returns whole units and additional sixtieths, or `None` if there is no amount.
+/// Parses an amount of a time unit at `i`: "3", "a", "an", "half an", "2.5", "1/2", "2 and a half", "2 1/2". "a couple
+/// of" is 2, "a few", "several" and "some" are 3, "a dozen" is 12, "a hundred" is 100, "another" is 1. A "more" after a
+/// number belongs to it. Returns whole units and additional sixtieths, and the length in tokens. Returns `None` if
+/// there is no amount, and for "three quarters" without "of a".
 pub(crate) fn amount(words: &TokenizedText, i: usize) -> NumberMatch<(i64, i64)> {
     let few = [
         (2, lexicon::numbers::TWO),
@@ -124,8 +129,8 @@ pub(crate) fn amount(words: &TokenizedText, i: usize) -> NumberMatch<(i64, i64)>
     matches!(words.at(i), "a" | "an").then_some(((1, 0), 1))
 }
 
-/// Parses "2.5", "1/2", "3/4". Returns whole units and additional sixtieths. Returns `None` for more than one decimal,
-/// for a denominator above 4, and if the value of "a/b" is not below 1.
+/// Parses "2.5", "1/2", "3/4". Returns whole units and additional sixtieths. Returns `None` for other words and for
+/// more than one decimal. For "a/b", the denominator is at most 4 and the value below 1; otherwise returns `None`.
 pub(crate) fn fraction(word: &str) -> Option<(i64, i64)> {
     if let Some((a, b)) = word.split_once('/') {
         let a = parse_digits(a)?;

@@ -38,7 +38,8 @@ impl UtteranceParser {
         self.parse_with(text, now, true)
     }
 
-    /// Applies corrections and parses the result. `assume_tasks` takes words of other domains for names of tasks.
+    /// Applies the first correction ("at 5, no, 6") and parses the result. `assume_tasks` takes words of other domains
+    /// for names of tasks. Never fails; returns at least one command.
     fn parse_with(self, text: &str, now: &Zoned, assume_tasks: bool) -> ParsedUtterance {
         let mut words = self.tokenize(text);
         let corrected = corrections::apply(&words);

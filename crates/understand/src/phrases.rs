@@ -67,8 +67,8 @@ impl Phrases {
         firsts.iter().zip(words).fold(0, |all, (a, b)| all | a & b) != 0
     }
 
-    /// Yields the phrases that begin with the word of this key, the longest first. `short_hash` must be the short hash
-    /// of `key`.
+    /// Yields the phrases that begin with the word of this key, the longest first. Phrases of equal length keep the
+    /// order of the list. `short_hash` must be the short hash of `key`; with another one, phrases can be missing.
     #[inline]
     pub(crate) fn starting_with(self, key: u64, short_hash: u16) -> impl Iterator<Item = &'static PhraseEntry> {
         let bucket = usize::from(short_hash) & (self.0.buckets.len() - 2);
@@ -83,7 +83,7 @@ impl Phrases {
         self.0.list.iter().copied()
     }
 
-    /// Returns the index of a word in the list. Matches only phrases of one word.
+    /// Returns the index of a word in the list, or `None`. Matches only phrases of one word, and only in lower case.
     #[inline]
     pub(crate) fn index_of(self, word: &str) -> Option<usize> {
         let key = key(word.as_bytes());
@@ -148,7 +148,7 @@ const fn pack(word: &[u8]) -> u64 {
     }
 }
 
-/// Hashes a word of more than eight bytes, eight bytes at a time.
+/// Hashes a word of more than eight bytes, eight bytes at a time. The length is part of the hash.
 const fn hash_long(word: &[u8]) -> u64 {
     let mut rest = word;
     let mut hash = word.len() as u64;
@@ -176,7 +176,7 @@ pub(crate) const fn bit_position(short_hash: u16) -> (usize, u64) {
     (short_hash as usize >> 12, 1 << (short_hash >> 6 & 63))
 }
 
-/// Returns the number of bytes that equal `wanted`.
+/// Returns the number of bytes of `text` that equal `wanted`.
 const fn occurrences(text: &[u8], wanted: u8) -> usize {
     let mut n = 0;
     let mut i = 0;
@@ -210,7 +210,7 @@ pub(crate) const fn count_rest(list: &[&str]) -> usize {
 }
 
 /// Returns the keys of all words that follow the first word of their phrase, phrase by phrase. `N` must be the result
-/// of [`count_rest`].
+/// of [`count_rest`]. A smaller `N` fails the compilation; a larger one leaves zeros at the end.
 pub(crate) const fn rest_keys<const N: usize>(list: &[&str]) -> [u64; N] {
     let mut keys = [0; N];
     let mut n = 0;
@@ -233,8 +233,8 @@ pub(crate) const fn bucket_count(phrases: usize) -> usize {
     phrases.next_power_of_two()
 }
 
-/// Returns the phrases ordered by bucket, the longest first in each. Phrases of equal length keep their order. `rest`
-/// is the result of [`rest_keys`] for the same list.
+/// Returns the phrases ordered by bucket, the longest first in each. Phrases of equal length in a bucket keep their
+/// order. `rest` is the result of [`rest_keys`] for the same list. Evaluated at compile time.
 pub(crate) const fn entries<const N: usize>(list: &[&str; N], rest: &'static [u64]) -> [PhraseEntry; N] {
     let mut entries = [PhraseEntry { first: 0, rest: &[], index: 0 }; N];
     let mut rest = rest;
@@ -267,7 +267,8 @@ const fn bucket(entry: &PhraseEntry, phrases: usize) -> usize {
     short_hash(entry.first) as usize & (bucket_count(phrases) - 1)
 }
 
-/// Returns the start of each bucket, followed by the end of the last one. `N` must be [`bucket_count`] plus one.
+/// Returns the start of each bucket in `entries`, followed by the end of the last one. `entries` must be ordered by
+/// bucket. `N` must be [`bucket_count`] plus one.
 pub(crate) const fn buckets<const N: usize>(entries: &[PhraseEntry]) -> [u16; N] {
     let mut starts = [0; N];
     let mut at = 0;
@@ -282,7 +283,7 @@ pub(crate) const fn buckets<const N: usize>(entries: &[PhraseEntry]) -> [u16; N]
     starts
 }
 
-/// Returns the set of first words of a list.
+/// Returns the set of first words of a list, one bit for the short hash of each. Different words can share a bit.
 pub(crate) const fn firsts(entries: &[PhraseEntry]) -> WordBits {
     let mut firsts = [0; 16];
     let mut i = 0;
@@ -294,7 +295,7 @@ pub(crate) const fn firsts(entries: &[PhraseEntry]) -> WordBits {
     firsts
 }
 
-/// Returns the set of first words of several lists.
+/// Returns the set of first words of several lists: the union of their bits.
 pub(crate) const fn all_firsts(lists: &[Phrases]) -> WordBits {
     let mut all = [0; 16];
     let mut i = 0;
@@ -320,8 +321,8 @@ pub(crate) const fn count_all<T>(lists: &[(T, Phrases)]) -> usize {
     n
 }
 
-/// Returns all phrases of several lists, and the value of each. `N` must be the result of [`count_all`], and `lists`
-/// must not be empty.
+/// Returns all phrases of several lists in order, and the value of each at the same index. Duplicates stay. `N` must be
+/// the result of [`count_all`], and `lists` must not be empty; otherwise the compilation fails.
 pub(crate) const fn join_lists<T: Copy, const N: usize>(lists: &[(T, Phrases)]) -> ([&'static str; N], [T; N]) {
     let mut all = [""; N];
     let mut values = [lists[0].0; N];

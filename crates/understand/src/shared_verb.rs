@@ -18,9 +18,10 @@ use crate::update::{self, UpdateKind};
 /// The largest number of links in a clause. A longer text is not a sequence of short commands.
 const MAX_LINKS: usize = 12;
 
-/// Returns the commands of a range that share the verb of `first`, or `None` if `first` is the only one. Only complete
-/// new tasks, updates and lists with at most [`MAX_LINKS`] links are split. Each part must be complete and have the
-/// same intent.
+/// Returns the commands of a range that share the verb of `first`, or `None` if `first` is the only one. `first` is the
+/// command of the whole range. Only new tasks, updates and lists without a missing slot are split. The range must have
+/// 1 to [`MAX_LINKS`] links ("and", commas, "as"). Each part must be complete and have the same intent; otherwise
+/// returns `None`. The parts after the first have the confidence of `first` and no probability of the model.
 pub(crate) fn parse(
     words: &TokenizedText,
     range: Range<usize>,
@@ -45,7 +46,9 @@ pub(crate) fn parse(
     drafts.iter().all(same).then_some(drafts)
 }
 
-/// Returns the tokens of each link that separates two commands, in order. Empty if there is none.
+/// Returns the tokens of each link that separates two commands, in order. Links within dates do not count. Each link is
+/// judged by the words since the previous separator and up to the next link, see [`separates_commands`]. Empty if there
+/// is none.
 fn find_separators(clause: &Clause, first: &ParsedCommand) -> Vec<Range<usize>> {
     let mut cuts: Vec<Range<usize>> = Vec::new();
     let mut i = clause.start + 1;
@@ -68,8 +71,12 @@ fn find_separators(clause: &Clause, first: &ParsedCommand) -> Vec<Range<usize>> 
     cuts
 }
 
-/// Returns true if both sides of a link are commands of the same kind as the first. `before` begins after the previous
-/// separator, and `after` ends at the next link. Always false for intents other than new tasks, updates and lists.
+/// Returns true if both sides of a link are commands of the same kind as `first`. `before` begins after the previous
+/// separator, and `after` ends at the next link. A new task needs "another one to" and similar words after the link. Or
+/// it needs an activity or "to …" with a date, and a date at the end of `before`. Before "to …", a date anywhere in
+/// `before` suffices. An update needs "the", "my", "task", "number" or "#" after the link. Both sides must have a date
+/// with "to", a priority, or "as" with tags. A list needs "everything", "all my", or "the" with a noun on both sides.
+/// Always false for other intents.
 fn separates_commands(clause: &Clause, first: &ParsedCommand, before: Range<usize>, after: Range<usize>) -> bool {
     let dated = |side: &Range<usize>| clause.dates.iter().any(|found| side.contains(&found.tokens.start));
     let definite = matches!(clause.at(after.start), "the" | "my" | "task" | "number" | "#");
@@ -100,7 +107,9 @@ fn separates_commands(clause: &Clause, first: &ParsedCommand, before: Range<usiz
     }
 }
 
-/// Parses a side without a verb as a command of the same kind as the first. Returns `None` if it is empty.
+/// Parses a side without a verb as a command of the kind and the confidence of `first`. A new task takes the words as
+/// its title, without "another one to". An update sets a priority or tags if `first` does, else the due date. A list
+/// takes the words as its filter. Returns `None` if the clause is empty.
 fn parse_without_verb(clause: &mut Clause, first: &ParsedCommand) -> Option<ParsedCommand> {
     let start = clause.start;
     let end = clause.end;

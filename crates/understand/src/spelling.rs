@@ -5,8 +5,8 @@
 /// The length of the longest word that is compared, in bytes.
 const MAX_WORD_LEN: usize = 24;
 
-/// Returns the number of insertions, deletions, replacements and transpositions of bytes. Returns `None` if it exceeds
-/// `most`, or if a word is longer than [`MAX_WORD_LEN`].
+/// Returns the number of insertions, deletions, replacements and transpositions of adjacent bytes. Returns `None` if it
+/// exceeds `most`, or if a word is longer than [`MAX_WORD_LEN`]. Case matters.
 pub(crate) fn edit_distance(a: &str, b: &str, most: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > most || a.len() > MAX_WORD_LEN || b.len() > MAX_WORD_LEN {
         return None;
@@ -39,7 +39,8 @@ fn differ_too_much(a: &[u8], b: &[u8], most: usize) -> bool {
     (letters(a) ^ letters(b)).count_ones() as usize > 2 * most
 }
 
-/// Returns the optimal string alignment distance, or `None` if it exceeds `most`.
+/// Returns the optimal string alignment distance, or `None` if it exceeds `most`. Both words have at most
+/// [`MAX_WORD_LEN`] bytes. No byte takes part in more than one transposition.
 fn damerau_levenshtein(a: &[u8], b: &[u8], most: usize) -> Option<usize> {
     let mut rows = [[0_usize; MAX_WORD_LEN + 1]; 3];
     let cell = |row: &[usize; MAX_WORD_LEN + 1], i: usize| row.get(i).copied().unwrap_or(usize::MAX);
@@ -71,7 +72,7 @@ fn damerau_levenshtein(a: &[u8], b: &[u8], most: usize) -> Option<usize> {
 }
 
 /// Returns true if a word equals `wanted` or may be a misspelling of it. Allows one edit, two if `wanted` has at least
-/// eight letters, none up to three letters, and never in the first letter.
+/// eight bytes, and none up to three. The first byte must be equal.
 pub(crate) fn resembles(word: &str, wanted: &str) -> bool {
     let most = match wanted.len() {
         0..=3 => return word == wanted,

@@ -1,6 +1,7 @@
 //! Splits a message into clauses with one command each.
 //!
-//! "Buy milk and eggs" is one title. An "and" separates clauses only if another command clearly begins after it.
+//! "Buy milk and eggs" is one title. An "and" separates clauses only if another command clearly begins after it. In the
+//! rules, `start` is the start of the current clause, and `next` the token after the links.
 
 use std::ops::Range;
 
@@ -9,8 +10,9 @@ use crate::lexicon;
 use crate::tokens::{TokenKind, TokenizedText};
 use crate::vocabulary::{self, Verb};
 
-/// Returns the token ranges of the clauses in order, at least one. Links, sentence marks and line numbers between
-/// clauses are excluded.
+/// Returns the token ranges of the clauses in order, at least one. Line breaks, sentence marks, and links before a new
+/// command ("and then") separate clauses. They are excluded, as are numbers of lines before a command verb. An empty
+/// text yields one empty range.
 pub(crate) fn split_clauses(words: &TokenizedText) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut start = skip_number(words, 0);
@@ -33,7 +35,10 @@ pub(crate) fn split_clauses(words: &TokenizedText) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Returns the start of the next command if the current one, which begins at `start`, ends at `i`. Returns `None` if it
+/// Returns the start of the next command if the current one, which begins at `start`, ends at `i`. A line break always
+/// ends it. A sentence mark ends it, unless a field label or a description of the new task follows. A link ("and", a
+/// comma, "but") ends it before a question, a repeated need or a new command. It also ends it before a second object of
+/// "mark … as …". Before a description of the new task ("… and tag it …") it does not. Returns `None` if the clause
 /// continues.
 fn next_command_start(words: &TokenizedText, start: usize, i: usize) -> Option<usize> {
     if words.kind(i) == Some(TokenKind::Break) {
@@ -69,7 +74,9 @@ fn names_field(words: &TokenizedText, i: usize) -> bool {
 }
 
 /// Returns true if the words at `next` describe the new task of the clause at `start`: "…, add a note that …", "… . Tag
-/// it with …". False if that clause is not a new task.
+/// it with …", "tag: home". That clause begins with a verb of adding, making, putting or reminding, or with no command
+/// verb. False if it changes an existing task ("make it …", "set the …"). False for "add a note to …" and "add the tag
+/// home to …", which name another task. "priority:" does not count.
 fn describes_previous(words: &TokenizedText, start: usize, next: usize) -> bool {
     let at = courtesy::skip_opening(words, start, (start + 16).min(words.len()));
     let first = command_verb(words.at(at));
@@ -96,14 +103,15 @@ fn is_label(words: &TokenizedText, i: usize) -> bool {
 }
 
 /// Returns true if the words at `next` repeat the need of the clause at `start`: "I need to call the bank and I also
-/// have to renew my card".
+/// have to renew my card". Both must be phrases such as "I have to", the first within three tokens of `start`.
 fn repeats_need(words: &TokenizedText, start: usize, next: usize) -> bool {
     words.phrase(next, lexicon::clauses::DUTIES).is_some()
         && (start..start + 3).any(|i| words.phrase(i, lexicon::clauses::DUTIES).is_some())
 }
 
-/// Returns true if a question follows a command or a statement of completion at `start`: "…, what's next?", "… and what
-/// do I have left".
+/// Returns true if "what's next", "what do I have" or a similar question begins at `next`, after a command or a report
+/// at `start`. The command adds, deletes, completes, marks, moves or changes. The report has "done", "finished", "did"
+/// or "completed" within 16 tokens.
 fn asks_question(words: &TokenizedText, start: usize, next: usize) -> bool {
     if words.phrase(next, lexicon::clauses::NEXT_QUESTIONS).is_none() {
         return false;
@@ -122,9 +130,9 @@ fn skip_number(words: &TokenizedText, i: usize) -> usize {
     if numbered { i + 2 } else { i }
 }
 
-/// Returns true if the mark at `i` ends a sentence. White space and another token must follow. A full stop after an
-/// abbreviation, a short number or a single letter does not end a sentence, and neither does one after a quoted
-/// passage.
+/// Returns true if the mark at `i` ends a sentence. White space and another token must follow. A full stop does not end
+/// one after an abbreviation ("Dr.") or a short date ("Dec."). Nor does it after a number of up to four digits, a
+/// single letter or a quoted passage. Other marks do.
 fn ends_sentence(words: &TokenizedText, i: usize) -> bool {
     let before = words.before(i);
     let short = lexicon::clauses::ABBREVIATIONS.contains(before);
@@ -133,12 +141,13 @@ fn ends_sentence(words: &TokenizedText, i: usize) -> bool {
     i + 1 < words.len() && spaced && !(words.at(i) == "." && (short || dated || before.len() == 1))
 }
 
+/// Returns true for short names of months and days: "dec", "tue".
 fn is_short_date(word: &str) -> bool {
     lexicon::clauses::SHORT_DATES.contains(word)
 }
 
-/// Returns the position after up to four links at `i`: ", and then". A "now", "so", "next" or "finally" before a
-/// command verb is skipped, too.
+/// Returns the position after up to four links at `i`: ", and then". "after" counts only before "that". A "now", "so",
+/// "next" or "finally" before a command verb is skipped, too.
 fn skip_links(words: &TokenizedText, i: usize) -> usize {
     let mut next = i;
     while next < i + 4
@@ -157,7 +166,20 @@ fn skip_links(words: &TokenizedText, i: usize) -> usize {
 }
 
 /// Returns true if a command begins at `next` that cannot belong to the clause before it. That clause begins at
-/// `start`, and the links are `link..next`.
+/// `start`, and the links are `link..next`. False after a preposition or "if", "when" or "because" at `start`. A
+/// changed priority ("lower the priority …") counts unless that clause creates a task. So does a further change of the
+/// same task ([`continues_change`]). Otherwise a command verb must follow, possibly after a courtesy:
+///
+/// - "remind" needs "me". "add" needs another object than "it"; after a change, it needs "to", "with" or "as" in that
+///   clause.
+/// - "show" and "list" need "me", "all", "what" or a word for a task. "mark" needs "done" and "tick" "off", or such a
+///   word.
+/// - "put" and "clear" need a word for a task. "take", "stop" and "drop" never count.
+/// - "rename", "reopen" and "tag" count unless that clause creates a task or "it" follows.
+/// - Verbs of deleting, completing, changing and moving count, the last three usually not before "it", "to" and "for".
+///   After a new task they need a word for a task, a courtesy, "then", or a plain "add …" in that clause.
+/// - "create" needs a word for a task or "then". Other verbs of making need such a word and a courtesy, "then" or a
+///   plain "add …". "set" needs only the word unless that clause creates a task.
 fn starts_command(words: &TokenizedText, start: usize, link: usize, next: usize) -> bool {
     let courtesy = courtesy::skip_opening(words, next, (next + 12).min(words.len()));
     let first = courtesy::skip_opening(words, start, (start + 16).min(words.len()));
@@ -223,8 +245,10 @@ fn changes_priority(words: &TokenizedText, at: usize) -> bool {
     words.phrase(at, lexicon::clauses::PRIORITY_CHANGES).is_some()
 }
 
-/// Matches "… and make it urgent" after a change, and "… and make the tax return high priority" after any command.
-/// `first` is the verb of the clause before, `at` the verb after the links.
+/// Returns true for "… and make it urgent" after a change, and "… and make the tax return high priority" after any
+/// command. `first` is the verb of the clause before, `at` the verb after the links. The first form needs "it", "that"
+/// or "this" after "make", "set", "move", "tag" or a similar verb. The second needs "make the" or "make my", and
+/// "urgent", "priority" or "important" within seven words.
 fn continues_change(words: &TokenizedText, first: usize, at: usize) -> bool {
     let it = matches!(words.at(at + 1), "it" | "that" | "this");
     let set = matches!(words.at(first), "make" | "set" | "mark")
@@ -238,8 +262,9 @@ fn continues_change(words: &TokenizedText, first: usize, at: usize) -> bool {
     words.at(at) == "make" && matches!(words.at(at + 1), "the" | "my") && (at + 2..at + 9).any(level)
 }
 
-/// Matches clauses that share the verb "mark": "mark the first as done and the second as urgent". Both sides must
-/// contain "as". `start` is the start of the clause, and the links are `link..next`.
+/// Returns true for clauses that share the verb "mark": "mark the first as done and the second as urgent". `start` is
+/// the start of the clause, and the links are `link..next`. Both sides must contain "as", the second within eight
+/// tokens and before the next link. False if a command verb follows the links.
 fn continues_mark(words: &TokenizedText, start: usize, link: usize, next: usize) -> bool {
     let first = courtesy::skip_opening(words, start, (start + 16).min(words.len()));
     let as_in = |range: Range<usize>| range.into_iter().any(|i| words.at(i) == "as");
@@ -248,7 +273,8 @@ fn continues_mark(words: &TokenizedText, start: usize, link: usize, next: usize)
     words.at(first) == "mark" && !verb && as_in(next..end) && as_in(first..link)
 }
 
-/// Returns true if the clause opens with a preposition and is not a command: "On my list, add …".
+/// Returns true for words by which a clause opens with a condition or a place and is no command. Examples are "On my
+/// list, add …", "if", "when", "because" and "instead".
 fn is_preposition(word: &str) -> bool {
     matches!(
         word,

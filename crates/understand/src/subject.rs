@@ -11,8 +11,9 @@ use crate::parsed::TaskTarget;
 use crate::target;
 use crate::tense;
 
-/// Returns the subject of the remark in `range` as a name or a position. Returns `None` if the remark has no known
-/// phrasing, or if its subject is a pronoun or longer than nine tokens.
+/// Returns the subject of the remark in `range` as a name or a position. Accepts "I don't need …" ([`after_lead`]),
+/// "the party got cancelled" ([`stated_subject`]) and "for the party, …" ([`heading_subject`]). Returns `None` for
+/// other phrasings, less than two tokens, a pronoun, and more than nine tokens. Consumes dates inside of the name.
 pub(crate) fn parse(clause: &mut Clause, range: Range<usize>) -> Option<TaskTarget> {
     let end = trim_links(clause, &range);
     let range = range.start..end;
@@ -29,8 +30,8 @@ pub(crate) fn parse(clause: &mut Clause, range: Range<usize>) -> Option<TaskTarg
     target::parse_one(clause, subject).filter(|target| matches!(target, TaskTarget::Named(_) | TaskTarget::Position(_)))
 }
 
-/// Returns the end of the range without ", so can you please" and similar words. It is the start if nothing else
-/// remains.
+/// Returns the end of the range without ", so can you please" and similar words, and consumed tokens. It is the start
+/// if nothing else remains.
 pub(crate) fn trim_links(clause: &Clause, range: &Range<usize>) -> usize {
     let mut end = range.end;
     while end > range.start
@@ -42,8 +43,8 @@ pub(crate) fn trim_links(clause: &Clause, range: &Range<usize>) -> usize {
 }
 
 /// Returns a past activity as a task, with the verb in its base form: "spoke to the accountant, mark that as done".
-/// Returns `None` if the range does not begin with a past tense, or if the activity has no object or more than eight
-/// tokens.
+/// "I", "I just" and similar words may come first. The object ends before a comma, "so", "and" or a similar mark.
+/// Returns `None` without a past tense or an object, and for more than eight tokens. Consumes nothing.
 pub(crate) fn parse_deed(clause: &Clause, range: Range<usize>) -> Option<TaskTarget> {
     let start = range.start + clause.phrase(range.start, lexicon::references::DEED_OPENERS).unwrap_or(0);
     let verb = tense::base_form(clause.at(start)).filter(|_| start + 1 < range.end)?;
@@ -54,7 +55,8 @@ pub(crate) fn parse_deed(clause: &Clause, range: Range<usize>) -> Option<TaskTar
 }
 
 /// Matches "I don't need to … anymore", "I changed my mind about …" within the first twelve tokens, at the start or
-/// after a link. Returns the words after the lead.
+/// after a link. Returns the words after the lead, up to a comma, "so", "anymore", "because" or a similar word. Returns
+/// `None` without a lead or without words after it.
 fn after_lead(clause: &Clause, range: &Range<usize>) -> Option<Range<usize>> {
     let (at, n) = (range.start..range.end.min(range.start + 12))
         .filter(|i| {
@@ -68,8 +70,9 @@ fn after_lead(clause: &Clause, range: &Range<usize>) -> Option<Range<usize>> {
 }
 
 /// Matches "the party got cancelled", "my midterm has been moved to Friday", "that curtain one was a mistake". Looks at
-/// the words after the last mark first, then at the whole range. Returns the words before the verb, at most eight.
-/// Persons do not count.
+/// the words after the last mark first, then at the whole range. The state must follow the verb within four tokens.
+/// Returns the words before the verb, at most eight. Subjects such as "I", "it" or "they" do not match; "that one"
+/// does. Returns `None` otherwise.
 fn stated_subject(clause: &Clause, range: &Range<usize>) -> Option<Range<usize>> {
     let from = range
         .clone()
@@ -87,8 +90,9 @@ fn stated_subject(clause: &Clause, range: &Range<usize>) -> Option<Range<usize>>
     })
 }
 
-/// Matches "for the party, …", "about that invoice task, …", "the physics homework? …". Returns the words up to the
-/// mark. Without a lead such as "about", they must be definite and contain a noun for a task.
+/// Matches "for the party, …", "about that invoice task, …", "the physics homework task? …". Returns the words up to a
+/// comma, "?", ":" or "-", without the lead. Without a lead such as "about", they begin with "the", "my", "that" or
+/// "our". Then they also need a noun for a task. Returns `None` otherwise.
 fn heading_subject(clause: &Clause, range: &Range<usize>) -> Option<Range<usize>> {
     let n = clause.phrase(range.start, lexicon::grammar::TOPIC_LEADS).unwrap_or(0);
     let end = (range.start..range.end).find(|i| matches!(clause.at(*i), "," | "?" | ":" | "-")).unwrap_or(range.end);

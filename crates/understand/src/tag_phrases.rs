@@ -12,8 +12,8 @@ pub(crate) fn is_common_tag(word: &str) -> bool {
     lexicon::tags::COMMON.contains(word)
 }
 
-/// Skips up to three links between the previous words and a remark about the task. Returns `i` if there are none or
-/// more.
+/// Returns the position after up to three links at `i`, such as a comma, "and" or "also". A remark about the task
+/// follows them. Returns `i` if there are none, if four or more follow, or if they reach `to`.
 fn skip_links(clause: &Clause, i: usize, to: usize) -> usize {
     let link = |k: &usize| {
         matches!(clause.at(*k), "," | ";" | "." | "and" | "-" | "–" | "—" | "(" | "then" | "also" | "please" | "just")
@@ -21,8 +21,10 @@ fn skip_links(clause: &Clause, i: usize, to: usize) -> usize {
     (i..to.min(i + 4)).find(|k| !link(k)).unwrap_or(i)
 }
 
-/// Returns the start of the tag names that the words at `i` introduce: "tag it with …", "under the label …", "tags: …".
-/// Returns `None` if they introduce no names.
+/// Returns the start of the tag names that the words at `i` introduce, after up to three links. Accepts "tag it with
+/// …", "file it under …", "with the label …" and "tags: …". After a link, also "tag as …", "mark it as health", and a
+/// bare "category …". A date or a quoted passage before `i` counts as a link for the last form. Returns `None` if they
+/// introduce no names. The name itself is not checked.
 pub(crate) fn names_start(clause: &Clause, i: usize, to: usize) -> Option<usize> {
     let at = skip_links(clause, i, to);
     let linked = at > i;
@@ -36,8 +38,9 @@ pub(crate) fn names_start(clause: &Clause, i: usize, to: usize) -> Option<usize>
         })
 }
 
-/// Matches "tag it …", "tagged …", "categorise as …". Bare verbs need a link before them (`linked`). Returns the start
-/// of the names.
+/// Matches "tag it …", "tagged …", "label them …". "tag as …", "label with …" and "categorise under …" need a link
+/// before them (`linked`). Returns the start of the names, after "with", "as" or "under" and a noun such as "the tags".
+/// Returns `None` otherwise.
 fn after_tag_verb(clause: &Clause, at: usize, linked: bool) -> Option<usize> {
     let n = clause
         .phrase(at, lexicon::tags::BARE_VERBS)
@@ -53,8 +56,8 @@ fn after_file_under(clause: &Clause, at: usize) -> Option<usize> {
     Some(skip_tag_noun(clause, at + clause.phrase(at, lexicon::tags::FILE_UNDER)?))
 }
 
-/// Matches "mark it as health", "make it a work task" after a link (`linked`). Only common tags count, at the end of
-/// the remark or before a noun. Returns the position of the tag.
+/// Matches "mark it as health", "it's for work", "make it a work task" after a link (`linked`). Only common tags count.
+/// The end, a comma, "and" or a noun must follow. Returns the position of the tag, or `None`.
 fn after_mark_as(clause: &Clause, at: usize, linked: bool) -> Option<usize> {
     let at = at + clause.phrase(at, lexicon::tags::MARK_AS).filter(|_| linked)?;
     let at = at + usize::from(vocabulary::is_article(clause.at(at)));
@@ -63,9 +66,10 @@ fn after_mark_as(clause: &Clause, at: usize, linked: bool) -> Option<usize> {
     (is_common_tag(clause.at(at)) && (alone || noun)).then_some(at)
 }
 
-/// Matches "with the tags …", "use the label …", "category …". A bare noun needs a new remark (`open`) or a mark after
-/// it. A noun after "add", "set" or "has" needs a new remark. A preposition after the noun prevents the match, because
-/// another task follows: "the tag of …".
+/// Matches "with the tags …", "use the label …", "category …". A bare noun needs a new remark (`open`) or a colon or
+/// "=" after it. A noun after "add", "set" or "has" needs a new remark. "to", "on", "for", "from", "of" or "in" after
+/// the noun prevents the match, because another task follows: "the tag of …". Returns the start of the names, or
+/// `None`.
 fn after_tag_noun(clause: &Clause, at: usize, open: bool) -> Option<usize> {
     let before = clause
         .phrase(at, lexicon::tags::NOUN_LEADS)
@@ -92,8 +96,8 @@ fn skip_tag_noun(clause: &Clause, at: usize) -> usize {
     article + 1 + clause.phrase(article + 1, lexicon::tags::NAMING).unwrap_or(0)
 }
 
-/// Returns true if the token at `at` can be the name of a tag: a quoted passage, or a word that is not a function word,
-/// a date or a priority.
+/// Returns true if the token at `at` can be the name of a tag. It is a quoted passage, or a word that is no function
+/// word, date, priority or field ("note", "due").
 pub(crate) fn is_tag_name(clause: &Clause, at: usize) -> bool {
     clause.words.is_quoted(at)
         || clause.words.is_word(at)
@@ -109,8 +113,10 @@ pub(crate) fn tag_name(clause: &Clause, at: usize) -> String {
 }
 
 /// Returns a tag at the end of a phrase, and its end: "to the errands tag", ", freelance tag", "under errands",
-/// "\[home\]", "@work". Except after a bracket, the end of the range or a mark must follow. Only common tags count
-/// after "@" and, unless the command is "file …", after "under".
+/// "\[home\]", "@work". Except after "\[home\]", the end of the range, a comma, a semicolon, a full stop or "(" must
+/// follow. "… tag" needs "to", "under", "with" or a similar word, or a mark before it. Only common tags count after
+/// "@". After "under", other words count only if the clause begins with "file". A name in brackets has more than one
+/// byte. Returns `None` otherwise.
 pub(crate) fn closing_tag(clause: &Clause, i: usize, to: usize) -> Option<(String, usize)> {
     let closed = |end: usize| clause.is_exhausted(end..to) || matches!(clause.at(end), "," | ";" | "." | "(");
     if clause.at(i) == "[" && clause.words.at(i + 2) == "]" && is_tag_name(clause, i + 1) && clause.at(i + 1).len() > 1
@@ -136,8 +142,8 @@ pub(crate) fn closing_tag(clause: &Clause, i: usize, to: usize) -> Option<(Strin
     (under && (filed || is_common_tag(clause.at(at))) && closed(at + 1)).then(|| (tag_name(clause, at), at + 1))
 }
 
-/// Returns the tags before the clause: "#school sign the slip". They are outside of the clause and need not be
-/// consumed. Empty if there are none.
+/// Returns the tags before the clause in order: "#school sign the slip". They are outside of the clause and need not be
+/// consumed. A "#" counts only directly before a word. Empty if there are none.
 pub(crate) fn opening_tags(clause: &Clause) -> Vec<String> {
     let words = clause.words;
     let tag = |i: &usize| words.at(*i) == "#" && words.is_adjacent_to_next(*i) && words.is_word(i + 1);
@@ -147,7 +153,9 @@ pub(crate) fn opening_tags(clause: &Clause) -> Vec<String> {
         .collect()
 }
 
-/// Returns the position of the tag in "a work task to …". It must be a common tag, and a title must follow the noun.
+/// Returns the position of the tag in "a work task to …". `from` is the position after the command verb. It must be a
+/// common tag directly before a singular task. At least one article, "new", "me" or consumed token must precede it. A
+/// title, which does not begin with a date, must follow the noun. Returns `None` otherwise.
 pub(crate) fn kind_tag(clause: &Clause, from: usize) -> Option<usize> {
     let small = |i: usize| vocabulary::is_article(clause.at(i)) || matches!(clause.at(i), "new" | "me" | "up");
     let at = (from..clause.end).find(|i| !small(*i) && !clause.is_consumed(*i))?;

@@ -1,4 +1,7 @@
 //! Parses references to existing tasks: by title, by position, by pronoun, or all tasks.
+//!
+//! A *list mention* is "from my list" and similar words after a reference. They are not part of the name. Functions
+//! with `&mut Clause` consume dates and conditions.
 
 use std::ops::Range;
 
@@ -12,9 +15,11 @@ use crate::parsed::{CommandFilter, TaskTarget};
 use crate::trimming;
 use crate::vocabulary::{self, Noun};
 
-/// Parses a reference to one or several tasks. Ignores a correction before the name, a remark after it, and function
-/// words at both ends. Conditions of "all …" go into `filter`; a reference by date only becomes [`TaskTarget::All`]
-/// with a filter. Consumes the tokens of conditions and dates. Returns `None` if the range names no task.
+/// Parses a reference to one or several tasks. Ignores the words before a correction ("mom, I mean the report"), a
+/// remark after the name, and function words at both ends. The order is: positions, all tasks, several names, one
+/// position, pronoun or name. A reference by date only ("my reminder for Friday") becomes [`TaskTarget::All`] with a
+/// due date. Conditions of "all …" go into `filter`. Consumes the tokens of conditions and dates. Returns `None` if the
+/// range names no task.
 pub(crate) fn parse(clause: &mut Clause, range: Range<usize>, filter: &mut CommandFilter) -> Option<TaskTarget> {
     let range = trim_edges(clause, without_remark(clause, after_correction(clause, range)));
     if range.is_empty() {
@@ -53,7 +58,9 @@ fn without_remark(clause: &Clause, range: Range<usize>) -> Range<usize> {
     range.start..cut.map_or(range.end, |(at, _)| at)
 }
 
-/// Trims function words, marks and consumed tokens at both ends. The result ends inside of the clause and can be empty.
+/// Trims function words, marks and consumed tokens at both ends. At the start these are "off", "with", "of", "about"
+/// and similar words. "the status of" or "consider", and "both" before more than two tokens, are skipped once. At the
+/// end they are "off", "already" and "now". The result ends inside of the clause and can be empty.
 fn trim_edges(clause: &Clause, range: Range<usize>) -> Range<usize> {
     let mut range = range.start..range.end.min(clause.end);
     range.start +=
@@ -80,9 +87,10 @@ fn trim_edges(clause: &Clause, range: Range<usize>) -> Range<usize> {
     range
 }
 
-/// Returns the start of the restriction if the range refers to all tasks: the token after "all", "everything", "every",
-/// "each of", or the token after an optional article for a status ("the completed ones"), a whole list ("my list") or a
-/// plural ("my tasks"). Returns `None` for other references, also "these tasks".
+/// Returns the start of the restriction if the range refers to all tasks. After "all", "everything", "every", "any",
+/// "each of" it is the next token. For a status ("the completed ones"), a whole list ("my list") or a plural ("my
+/// tasks") it is the token after an optional article. Filter words and dates may precede the noun. Returns `None` for
+/// other references, and for plurals after "some", "these" and "those".
 fn all_tasks_start(clause: &Clause, range: &Range<usize>) -> Option<usize> {
     let i = range.start;
     if let Some(n) = clause.phrase(i, lexicon::references::ALL).filter(|n| i + n <= range.end) {
@@ -125,8 +133,9 @@ fn is_status(word: &str) -> bool {
     matches!(word, "completed" | "done" | "finished" | "pending" | "overdue" | "expired")
 }
 
-/// Parses a reference to all matching tasks and returns [`TaskTarget::All`]. Conditions go into the filter. The
-/// remaining words become its text, unless it already has one or the words refer to the whole list.
+/// Parses a reference to all matching tasks and returns [`TaskTarget::All`]. Conditions go into the filter and are
+/// consumed. The remaining words become its text, unless it already has one. Words that refer to the whole list ("from
+/// my list") and "them" set no text.
 fn parse_all(clause: &mut Clause, range: Range<usize>, filter: &mut CommandFilter) -> TaskTarget {
     filter::parse(clause, range.clone(), filter);
     let range = range.start + clause.phrase(range.start, lexicon::references::RELATIVES).unwrap_or(0)..range.end;
@@ -141,7 +150,7 @@ fn parse_all(clause: &mut Clause, range: Range<usize>, filter: &mut CommandFilte
 }
 
 /// Returns true if the range mentions a list and nothing else: "from my list", "on the list", "list clean". It must
-/// begin with a preposition or with the noun.
+/// begin with "from", "off", "on", "in" or "of", or with the noun. The noun begins within five tokens.
 fn is_whole_list(clause: &Clause, range: Range<usize>) -> bool {
     let lead = matches!(clause.at(range.start), "from" | "off" | "on" | "in" | "of");
     let noun = clause.noun_in(range.start..range.end.min(range.start + 5)).filter(|noun| noun.noun == Noun::List);
@@ -156,7 +165,8 @@ fn parse_by_date(clause: &mut Clause, range: Range<usize>, filter: &mut CommandF
 }
 
 /// Parses a reference to one task by position, pronoun or title, or to two tasks by "both". Returns `None` if the title
-/// is empty, and for a bare noun without "the", "that" or "this" ("a task"). Consumes dates inside of a title.
+/// is empty. Also returns `None` for a bare noun without "the", "that" or "this" ("a task", "my task"). Consumes dates
+/// inside of a title.
 pub(crate) fn parse_one(clause: &mut Clause, range: Range<usize>) -> Option<TaskTarget> {
     if let Some(position) = parse_position(clause, range.clone()) {
         return Some(position);
@@ -167,8 +177,10 @@ pub(crate) fn parse_one(clause: &mut Clause, range: Range<usize>) -> Option<Task
     named_title(clause, range).filter(|name| !name.is_empty()).map(TaskTarget::Named)
 }
 
-/// Parses "it", "both", "that one", "the task". Returns `None` if the range is something else, and `Some(None)` for a
-/// bare noun without "the", "that" or "this".
+/// Parses a pronoun or a bare noun that fills the range, up to a list mention. "both", "both of them" yield
+/// [`TaskTarget::Both`]. "it", "that one", "them" and "the task" yield [`TaskTarget::It`]. Returns `Some(None)` for a
+/// noun, "one" or "something" without "the", "that" or "this" ("a task"). Returns `None` if the range is something
+/// else.
 fn parse_pronoun(clause: &Clause, range: &Range<usize>) -> Option<Option<TaskTarget>> {
     let i = range.start;
     let end = before_list_mention(clause, range.clone());
@@ -191,9 +203,10 @@ fn parse_pronoun(clause: &Clause, range: &Range<usize>) -> Option<Option<TaskTar
     clause.noun_at(at).filter(|noun| noun.end >= end).map(|_| definite)
 }
 
-/// Parses a position in the list: "the second one", "number 3", "#2", "task 4", "the last one", "2". Ignores a list
-/// mention at the end. Returns `None` for a number word on its own ("two"), for zero, and for cardinal numbers above
-/// 999.
+/// Parses a position in the list: "the second one", "number 3", "#2", "task 4", "2", "3's". "the last one", "the bottom
+/// one" and "the last one I added" are [`TaskTarget::Last`], "the top one" is 1. Ignores articles before it and a list
+/// mention after it. No other words may follow. Returns `None` for a number word on its own ("two"), for zero, and for
+/// cardinal numbers above 999.
 pub(crate) fn parse_position(clause: &Clause, range: Range<usize>) -> Option<TaskTarget> {
     let end = before_list_mention(clause, range.clone());
     let small = |i: &usize| !vocabulary::is_article(clause.at(*i)) && clause.at(*i) != "very";
@@ -223,8 +236,8 @@ pub(crate) fn parse_position(clause: &Clause, range: Range<usize>) -> Option<Tas
     if bare { None } else { usize::try_from(n).ok().map(TaskTarget::Position) }
 }
 
-/// Returns `end` if `i..end` is "one I added", "task that you created" or similar, after "the last". Returns `i`
-/// otherwise.
+/// Returns `end` if `i..end` is "one I added", "task that you created" or similar, after "the last". "one", the noun
+/// and "that" are optional; "I", "you" or "we" and a verb of adding are required. Returns `i` otherwise.
 fn skip_adding_clause(clause: &Clause, i: usize, end: usize) -> usize {
     let one = i + usize::from(clause.at(i) == "one" || clause.noun_at(i).is_some_and(|noun| noun.end == i + 1));
     let who = one + usize::from(clause.at(one) == "that");
@@ -240,7 +253,9 @@ pub(crate) fn before_list_mention(clause: &Clause, range: Range<usize>) -> usize
 }
 
 /// Returns the tokens of the first list mention after the first token of the range: "from my list", "to the shopping
-/// list". The noun begins within six tokens of the preposition. Only dates, consumed tokens and marks may follow.
+/// list", "off my tasks". It begins with "from", "off", "on", "in", "to", "out" or similar. The noun begins within six
+/// tokens, without marks or another such word between. Only dates, consumed tokens and marks may follow. Returns `None`
+/// if there is none.
 pub(crate) fn list_mention(clause: &Clause, range: Range<usize>) -> Option<Range<usize>> {
     for i in range.start + 1..range.end {
         if !lexicon::references::LIST_LEADS.contains(clause.at(i)) {
@@ -261,8 +276,8 @@ pub(crate) fn list_mention(clause: &Clause, range: Range<usize>) -> Option<Range
 }
 
 /// Returns the end of a word for a list at `i`: "list", "to do list", "list of things to do", "tasks". Words after "of"
-/// count up to a date, a mark or `end`. Returns `None` for a singular noun that is not a list, except "todo" and "to
-/// do".
+/// count up to a date, a mark or `end`. Plurals of tasks and reminders count as lists. Returns `None` for other words
+/// and for a singular noun that is not a list, except "todo", "to-do" and "to do".
 pub(crate) fn list_end(clause: &Clause, i: usize, end: usize) -> Option<usize> {
     let noun = clause.noun_at(i)?;
     let one = !noun.plural && !matches!(clause.at(i), "todo" | "to" | "to-do");
@@ -279,8 +294,10 @@ pub(crate) fn list_end(clause: &Clause, i: usize, end: usize) -> Option<usize> {
     Some(at)
 }
 
-/// Returns the title in the range, without dates, lead times, a list mention, nouns and connectives around it, and a
-/// final "'s". Consumes the dates and a noun that follows the title. The text can be empty. The result is never `None`.
+/// Returns the title in the range, without dates, lead times, a list mention and a final "'s". Nouns for tasks and
+/// connectives around it are left out ("the task about …"). A list as the last word stays: "the grocery list". "one
+/// about …" and a person ("for Bob to …") before the title are skipped, too. Consumes the dates and a noun that follows
+/// the title. The text can be empty. The result is never `None`.
 fn named_title(clause: &mut Clause, range: Range<usize>) -> Option<String> {
     let mut start = range.start;
     let mut end = before_list_mention(clause, range.clone());
@@ -322,8 +339,8 @@ fn is_kind_word(clause: &Clause, i: usize) -> bool {
     is_filter_word(clause.at(i)) || clause.noun_at(i).is_some_and(|noun| noun.noun == Noun::Reminder)
 }
 
-/// Trims "stupid", "next" and "upcoming" before a name, and "one", "thing" and similar words after it. The result can
-/// be empty.
+/// Trims hanging words at both ends of a name. Also trims "stupid", "next", "upcoming" and similar adjectives before
+/// it, and one "one", "thing" or "entry" after it. The result can be empty.
 fn core_name(clause: &Clause, range: Range<usize>) -> Range<usize> {
     let Range { mut start, end } = trimming::trim_name(clause, range);
     while let Some(n) = clause.phrase(start, lexicon::references::ADJECTIVES).filter(|n| start + n < end) {
@@ -335,8 +352,8 @@ fn core_name(clause: &Clause, range: Range<usize>) -> Range<usize> {
 }
 
 /// Returns the position after a lead time at `start`, which is not part of the name: "30 minutes before the meeting",
-/// "the night before the trip". Skips a noun and an article after it, too. Returns `start` if there is no lead time, or
-/// if nothing follows it.
+/// "night before the trip". "before", "prior to" or "ahead of" must follow the unit. Skips a noun with its connectives
+/// and an article after it, too. Returns `start` if there is no lead time, or if nothing follows it.
 fn skip_lead_time(clause: &Clause, start: usize, end: usize) -> usize {
     let named = lead_time::is_unit(clause, start).then_some(start);
     let Some(unit) = lead_time::unit_at(clause, start).or(named) else { return start };
@@ -350,8 +367,10 @@ fn skip_lead_time(clause: &Clause, start: usize, end: usize) -> usize {
     }
 }
 
-/// Returns the position after a person at `i`, which is not the task: "for Bob to take out the trash", "from Bob about
-/// lunch". Looks at the preposition before `i`. Returns `i` if there is no person.
+/// Returns the position after a person at `i`, which is not the task. After "for", this is one word before "to": "for
+/// Bob to take out the trash". A word in "ing" is no person. After "for", "from" or "with", it is up to four words
+/// before "about", "regarding" or "concerning": "from Bob about lunch". Text must follow. Returns `i` if there is no
+/// person.
 fn skip_person(clause: &Clause, i: usize, end: usize) -> usize {
     let lead = clause.before(i);
     let person = lead == "for"
@@ -376,8 +395,9 @@ fn skip_articles(clause: &Clause, start: usize, end: usize) -> usize {
     (start..end).find(|i| !small(*i)).unwrap_or(end)
 }
 
-/// Returns the first noun that belongs to the reference: a word for a reminder, "task", or a noun with only consumed
-/// tokens and marks before it or after it. A noun directly before another one does not count.
+/// Returns the first noun for a task in `start..end` that belongs to the reference. This is any word for a reminder and
+/// "task" or "tasks". Other nouns need only consumed tokens and marks before or after them. A noun directly before
+/// another one does not count. Returns `None` if there is none.
 fn inner_noun(clause: &Clause, start: usize, end: usize) -> Option<NounMention> {
     let followed = |noun: &NounMention| clause.noun_at(noun.end).is_some() && noun.end < end;
     clause.nouns_in(start..end).filter(|noun| !followed(noun)).find(|noun| {
@@ -387,8 +407,9 @@ fn inner_noun(clause: &Clause, start: usize, end: usize) -> Option<NounMention> 
     })
 }
 
-/// Skips up to three of "to", "for", "about", "called", … after a noun, and consumed tokens around them. Weak ones such
-/// as "with", "at" and "which" are skipped only as the first. Returns `i` if there is none.
+/// Returns the position after up to three of "to", "for", "about", "called", … after a noun at `i`. Consumed tokens
+/// around them are skipped, also without a connective. Weak ones such as "with", "at" and "which" are skipped only as
+/// the first.
 pub(crate) fn skip_connectives(clause: &Clause, i: usize, end: usize) -> usize {
     let mut at = i;
     for round in 0..3 {
@@ -408,7 +429,7 @@ pub(crate) fn skip_connectives(clause: &Clause, i: usize, end: usize) -> usize {
 }
 
 /// Consumes dates that end inside of the range and begin at most two tokens before it. They are not part of the name. A
-/// date at least as long as the range stays.
+/// date at least as long as the range stays, because it is the whole name.
 fn consume_dates(clause: &mut Clause, range: Range<usize>) {
     let inside = |span: &Range<usize>| span.end > range.start && span.end <= range.end && span.start + 3 > range.start;
     let spans: Vec<Range<usize>> = clause

@@ -57,8 +57,10 @@ const IRREGULAR: &[(&str, &str)] = &[
     ("piped", "pipe"),
 ];
 
-/// Returns the base form of a past tense, or `None` for words that are neither irregular nor end in "ed". `word` is in
-/// lower case. A word in "ed" needs two letters before it and is not looked up, so "need" counts as a past tense.
+/// Returns the base form of a past tense in lower case. Knows irregular forms ("bought"). Otherwise removes "ed" and
+/// restores the spelling: "emptied" becomes "empty", "dropped" "drop", "baked" "bake". A double "l", "s", "f" or "z"
+/// stays. Returns `None` for words that are neither irregular nor end in "ed" after two ASCII characters. The word is
+/// not looked up, so "need" becomes "ne".
 pub(crate) fn base_form(word: &str) -> Option<String> {
     if let Some((_, base)) = IRREGULAR.iter().find(|(past, _)| *past == word) {
         return Some((*base).to_owned());
@@ -79,7 +81,8 @@ pub(crate) fn base_form(word: &str) -> Option<String> {
 }
 
 /// Returns true if the base form ends in "e": "baked", "scheduled", "replaced", "charged". The arguments are the last
-/// three letters of the stem before "ed", from the last one backwards.
+/// three letters of the stem before "ed", from the last one backwards. A missing letter is `-`. This is a rule of
+/// spelling with errors for rare verbs.
 fn drops_e(last: u8, before: u8, third: u8) -> bool {
     let vowel = |c: u8| b"aeiou".contains(&c);
     match last {

@@ -9,8 +9,8 @@ use crate::dates::DateMatch;
 use crate::lexicon;
 use crate::parsed::{Intent, ParsedCommand};
 
-/// Sets date and repetition of the command, and the time of day of an update or a reminder. Replaces earlier values.
-/// Does nothing for `None`.
+/// Sets `when` and the recurrence of the command from `dates`, also to `None` if the date has no such value. For an
+/// update or a reminder, sets the time of day, too. Has no effect for `None`.
 pub(crate) fn apply_date(command: &mut ParsedCommand, dates: Option<DateMatch>, now: &Zoned) {
     if let Some(found) = dates {
         command.when = found.resolve(now);
@@ -21,7 +21,8 @@ pub(crate) fn apply_date(command: &mut ParsedCommand, dates: Option<DateMatch>, 
     }
 }
 
-/// Consumes "repeating" before "every hour", and a comma before it. Does nothing if no repetition follows.
+/// Consumes the first "repeating", "and repeat it" or similar phrase at or after `body` that directly precedes a
+/// repetition ("every hour"). Also consumes a comma before it. Has no effect if there is none.
 pub(crate) fn consume_repeating(clause: &mut Clause, body: usize) {
     let words = lexicon::dates::REPEATING;
     let repeats = |i: usize| clause.date_at(i).is_some_and(|found| found.parts.repeat.is_some());
@@ -33,9 +34,11 @@ pub(crate) fn consume_repeating(clause: &mut Clause, body: usize) {
     }
 }
 
-/// Returns the date of a range and consumes it: the first one after `prefer`, a deadline ("by …") that contradicts it,
-/// or the first one. Compatible dates are merged into it. Other dates stay in the title, and so does a date that is
-/// part of a name. Returns `None` if there is no date that is not consumed.
+/// Returns the main date inside of the range, see [`pick_main`]. Compatible dates are merged into it, and directly
+/// continuing ones ("9am and 6pm") are dropped. Consumes all of these and the words between them. A time that is part
+/// of a name ("my 7am alarm") is returned but stays in the title. So does "today's" more than two tokens after
+/// `prefer`. Consumed dates and epithets ("my quarterly taxes") do not count. Other dates stay. Returns `None` if no
+/// date is left.
 pub(crate) fn choose_date(clause: &mut Clause, range: Range<usize>, prefer: usize) -> Option<DateMatch> {
     let free = |found: &&DateMatch| {
         let inside = found.tokens.start >= range.start && found.tokens.end <= range.end;
@@ -66,9 +69,9 @@ pub(crate) fn choose_date(clause: &mut Clause, range: Range<usize>, prefer: usiz
     Some(main)
 }
 
-/// Returns the index of the main date: the first one at or after `prefer`, or else the first one. Dates in a name or
-/// with "'s" count only if there is no other. A later deadline ("by …") wins if both cannot be merged. Returns `None`
-/// without dates.
+/// Returns the index of the main date: the first one at or after `prefer`, else the first one. Dates in a name or with
+/// "'s" count only if there is no other. A later deadline ("by", "before", "due") wins if both cannot be merged.
+/// Returns `None` without dates.
 fn pick_main(clause: &Clause, dates: &[DateMatch], prefer: usize) -> Option<usize> {
     let strong = |found: &DateMatch| !is_part_of_name(clause, found) && !is_possessive(clause, found);
     let after = dates.iter().position(|found| found.tokens.start >= prefer && strong(found));
@@ -87,7 +90,9 @@ fn is_possessive(clause: &Clause, found: &DateMatch) -> bool {
     found.tokens.end.checked_sub(1).is_some_and(|last| clause.at(last).ends_with("'s"))
 }
 
-/// Returns true if a repetition of one word is part of a name: "my quarterly taxes".
+/// Returns true if a repetition of one word is part of a name: "my quarterly taxes". "my", "our", "his", "her" or
+/// "their" must precede it. A word must follow that is neither a noun for a task nor "to", "for", "and" or a similar
+/// word.
 fn is_epithet(clause: &Clause, found: &DateMatch) -> bool {
     let owned = matches!(clause.before(found.tokens.start), "my" | "our" | "his" | "her" | "their");
     let named = clause.words.is_word(found.tokens.end)
@@ -97,7 +102,8 @@ fn is_epithet(clause: &Clause, found: &DateMatch) -> bool {
     found.parts.repeat.is_some() && found.tokens.len() == 1 && owned && named && !goes_on
 }
 
-/// Returns true if a time is part of a name: "my 7am alarm".
+/// Returns true if a clock time without a date is part of a name: "my 7am alarm". "my", "the", "a" or "our" must
+/// precede it. A word must follow that is not "to", "for", "reminder", "task" or a similar word.
 fn is_part_of_name(clause: &Clause, found: &DateMatch) -> bool {
     let led =
         found.tokens.len() > 1 && found.tokens.end.checked_sub(2).is_some_and(|i| matches!(clause.at(i), "the" | "my"));
@@ -109,8 +115,9 @@ fn is_part_of_name(clause: &Clause, found: &DateMatch) -> bool {
         && !lexicon::dates::DESCRIPTION_STOPS.contains(clause.at(found.tokens.end))
 }
 
-/// Returns true if the second date continues the first ("9am and 6pm"): up to two of "to", "and", commas and dashes
-/// separate them, or the second one opens with such a word, or it is a clock time directly after the first.
+/// Returns true if the second date continues the first ("9am and 6pm"). `gap` contains the tokens between them. Up to
+/// two of "to", "and", commas and dashes may separate them. Without a gap, the second one must open with such a word or
+/// be a clock time.
 fn continues(clause: &Clause, gap: Range<usize>, second: &DateMatch) -> bool {
     let link =
         |i: usize| matches!(clause.at(i), "to" | "-" | "–" | "until" | "till" | "through" | "and" | "thru" | "," | "&");

@@ -52,7 +52,8 @@ pub(crate) struct TokenizedText<'a> {
 
 impl<'a> TokenizedText<'a> {
     /// Splits a text into tokens. White space, control characters and invisible characters yield no token, except line
-    /// breaks. `assume_tasks` is false and the month comes first until the caller changes them.
+    /// feeds. Accepts every text; an empty one has no tokens. `assume_tasks` is false and the month comes first until
+    /// the caller changes them.
     pub(crate) fn new(text: &'a str) -> Self {
         let mut lexer = Lexer {
             text,
@@ -134,7 +135,8 @@ impl<'a> TokenizedText<'a> {
         self.may_begin(i, phrases) && self.tokens.get(i).is_some_and(begins)
     }
 
-    /// Finds the longest phrase at `i`. Not inlined, because [`Self::may_begin`] rejects most words.
+    /// Returns the longest phrase that matches the tokens from `i` on, or `None`. Compares keys only, so two long words
+    /// with equal hashes count as equal. Not inlined, because [`Self::may_begin`] rejects most words.
     #[inline(never)]
     fn find_longest(&self, i: usize, phrases: Phrases) -> Option<&'static PhraseEntry> {
         let (token, after) = self.tokens.get(i..)?.split_first()?;
@@ -158,7 +160,8 @@ impl<'a> TokenizedText<'a> {
         self.index_in(i, words).is_some()
     }
 
-    /// Returns the set of words in a range, for [`Phrases::may_occur_in`]. It is empty if the range exceeds the text.
+    /// Returns the set of words in a range, for [`Phrases::may_occur_in`]. Different words can share a bit. The set is
+    /// empty if the range exceeds the text.
     pub(crate) fn word_bits(&self, range: Range<usize>) -> WordBits {
         let mut bits = WordBits::default();
         for token in self.tokens.get(range).unwrap_or_default() {
@@ -215,7 +218,7 @@ struct Lexer<'a> {
 }
 
 impl Lexer<'_> {
-    /// Lexes the whole text and appends its tokens.
+    /// Lexes the whole text and appends its tokens. Spaces are skipped, and each line feed is a token.
     fn run(&mut self) {
         let mut at = 0;
         while let Some(byte) = self.text.as_bytes().get(at).copied() {
@@ -228,8 +231,9 @@ impl Lexer<'_> {
         }
     }
 
-    /// Lexes a token that does not begin with an ASCII letter or digit. Returns its end. White space and invisible
-    /// characters are skipped without a token.
+    /// Lexes a token that does not begin with an ASCII letter or digit. Returns its end. Other letters and digits begin
+    /// a word. White space and invisible characters are skipped without a token. A closed quote is a quoted passage,
+    /// and any other character is a mark of its own.
     fn lex_other(&mut self, at: usize) -> usize {
         let Some(c) = self.char_at(at) else { return self.text.len() };
         let end = at + c.len_utf8();
@@ -252,7 +256,8 @@ impl Lexer<'_> {
         }
     }
 
-    /// Appends a token and returns `end`. `lower` is the range of its normal form in the lower-case text.
+    /// Appends a token with its keys and returns `end`. `start` and `end` are its byte positions in the text. `lower`
+    /// is the range of its normal form in the lower-case text. `letters` is true for a word of ASCII letters.
     fn push(&mut self, kind: TokenKind, start: usize, end: usize, lower: Range<usize>, letters: bool) -> usize {
         let word = self.lower.as_bytes().get(lower.clone()).unwrap_or_default();
         let key = phrases::key(word);
@@ -270,8 +275,10 @@ impl Lexer<'_> {
         end
     }
 
-    /// Lexes the word, number or URL at `start`. Returns its end. Appends a separate normal form to the lower-case text
-    /// if the word contains `a.m.`, `p.m.`, a non-ASCII character or a backtick.
+    /// Lexes the word, number or URL at `start`. Returns its end. Letters, digits and combining marks belong to a word,
+    /// and marks that join them (`3:30`, `don't`, `twenty-two`). The rest of `a.m.` and `p.m.` belongs to it, too. A
+    /// word with `a.m.`, `p.m.`, a non-ASCII character or a backtick gets a separate normal form. It is appended to the
+    /// lower-case text, with plain apostrophes and without the full stops of `p.m.`.
     fn lex_word(&mut self, start: usize) -> usize {
         let rest = self.lower.as_bytes().get(start..self.text.len()).unwrap_or_default();
         let letters = rest.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
@@ -313,7 +320,9 @@ impl Lexer<'_> {
         self.push(TokenKind::Word, start, whole, lower_start..self.lower.len(), false)
     }
 
-    /// Returns the end of a word, including the rest of `a.m.` or `p.m.` if the word begins one.
+    /// Returns the end of a word, including the rest of `a.m.` or `p.m.`. The word must be `a` or `p`, possibly after a
+    /// time: `p`, `5a`, `3:30p`. The last full stop is optional. Returns `end` unchanged for other words, and if a
+    /// letter or digit follows the `m`.
     fn meridiem_end(&self, start: usize, end: usize) -> usize {
         let rest = &self.text[end..];
         if !rest.starts_with(".m") && !rest.starts_with(".M") {
@@ -329,9 +338,10 @@ impl Lexer<'_> {
         }
     }
 
-    /// Returns the end of the passage that a quote at `at` opens, after the closing quote. Returns `None` if `c` is not
-    /// a quote, if it is an apostrophe after a letter, if it is not closed, or if the passage has no letter or digit.
-    /// Remembers quotes that are not closed.
+    /// Returns the end of the passage that the quote `c` at `at` opens, after the closing quote. Opening quotes are
+    /// `"`, `“`, `„`, `«`, `‘`, `'` and the backtick. Returns `None` if `c` is no such quote, or an apostrophe after a
+    /// letter or digit. Also returns `None` if it is not closed, or if the passage has no letter or digit. Remembers a
+    /// kind of quote that is not closed and never searches for it again.
     fn quote_end(&mut self, at: usize, c: char) -> Option<usize> {
         let (n, close) = match c {
             '"' => (0, '"'),
@@ -355,8 +365,8 @@ impl Lexer<'_> {
         end.filter(|end| self.text.get(inside..*end).is_some_and(|s| s.chars().any(char::is_alphanumeric)))
     }
 
-    /// Returns the position after the first quote in `rest` that closes the passage. An apostrophe does not close an
-    /// empty passage, nor before a letter or digit.
+    /// Returns the position in `rest` after the first quote that closes the passage, or `None`. `“` also closes for
+    /// `”`. An apostrophe or backtick does not close an empty passage, nor directly before a letter or digit.
     fn closing_quote(&self, rest: &str, close: char) -> Option<usize> {
         let also = if close == '”' { '“' } else { close };
         rest.char_indices().find_map(|(at, c)| {
@@ -368,8 +378,9 @@ impl Lexer<'_> {
     }
 }
 
-/// Returns the length in bytes of the URL at the beginning of a text, without trailing punctuation. Returns `None` if
-/// the text does not begin with `http://`, `https://` or `www.`, or if nothing follows `www.`.
+/// Returns the length in bytes of the URL at the beginning of a text. It ends before white space, without punctuation
+/// and closing brackets or quotes at its end. Returns `None` if the text does not begin with `http://`, `https://` or
+/// `www.` in any case, or if nothing follows `www.`.
 fn url_length(text: &str) -> Option<usize> {
     let begins = |scheme: &str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
     if !["http://", "https://", "www."].into_iter().any(begins) {
@@ -393,8 +404,9 @@ fn is_invisible(c: char) -> bool {
         || matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Returns true if the mark `c` between the characters `last` and `next` belongs to the word: `3:30`, `twenty-two`,
-/// `don't`. False at the end of the text.
+/// Returns true if the mark `c` between the characters `last` and `next` belongs to the word. `/`, `:`, `.` and `;`
+/// join digits (`3:30`). A hyphen joins digits, or a letter and a letter or digit (`twenty-two`). An apostrophe joins a
+/// letter or digit and a letter (`don't`). False for other marks and at the end of the text.
 fn joins_word(last: char, c: char, next: Option<char>) -> bool {
     let Some(next) = next else { return false };
     let digits = last.is_ascii_digit() && next.is_ascii_digit();

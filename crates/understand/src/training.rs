@@ -18,8 +18,9 @@ pub struct TrainingExample {
     pub by_rules: usize,
 }
 
-/// Returns the features of a sentence, after corrections. Returns `None` if it has several clauses, or if the model
-/// does not classify it.
+/// Returns the features of a sentence, after corrections, and the class of the rules. The order of day and month is the
+/// default. Returns `None` if it has several clauses, or if the rules recognise undo, which the model does not
+/// classify.
 pub fn extract_example(text: &str, now: &Zoned) -> Option<TrainingExample> {
     let mut words = TokenizedText::new(text);
     let meant = corrections::apply(&words);
@@ -36,7 +37,8 @@ pub fn extract_example(text: &str, now: &Zoned) -> Option<TrainingExample> {
     Some(TrainingExample { features, by_rules })
 }
 
-/// Returns the class of an intent, or `None` if the model has no class for it.
+/// Returns the class of the name of an intent. A reminder belongs to the class of new tasks. Returns `None` for "undo",
+/// "clarification_needed" and any other text.
 pub fn class_index(intent: &str) -> Option<usize> {
     let class = match intent {
         "create_task" | "schedule_reminder" => model::IntentClass::Create,

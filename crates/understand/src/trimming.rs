@@ -16,8 +16,10 @@ pub(crate) fn trim_title(clause: &Clause, range: Range<usize>) -> Range<usize> {
     trim_edges(clause, range, lexicon::titles::TITLE_STOPS)
 }
 
-/// Trims marks, consumed tokens and hanging words at both ends. Words of `led_on` are trimmed only at the end, before a
-/// date or after another such cut. Keeps at least one token of a range that is not empty.
+/// Trims marks, consumed tokens and hanging words at both ends. At the end, hanging words are "and", "the", "because"
+/// and similar ones, and "again" after "and". At the start they are "and", "or" and "but". Words of `led_on` ("to",
+/// "for") are trimmed only at the end, before a date or after another such cut. Keeps at least one token of a range
+/// that is not empty. The range is cut at the end of the clause.
 fn trim_edges(clause: &Clause, range: Range<usize>, led_on: Phrases) -> Range<usize> {
     let mut range = range.start..range.end.min(clause.end);
     let mut cut = false;

@@ -1,6 +1,7 @@
 //! Parses an utterance clause by clause and merges related clauses.
 //!
-//! A remark next to a command is not a command. It can supply a slot that the command lacks: title, target or date.
+//! A remark next to a command is not a command. It can supply a slot that the command lacks: title, target or date. The
+//! confidence of a draft is the one of the rules.
 
 use std::ops::Range;
 
@@ -16,7 +17,9 @@ use crate::subject;
 use crate::tokens::TokenizedText;
 use crate::update;
 
-/// Returns the commands of an utterance, at least one. A list with a heading becomes one command for each item.
+/// Returns the commands of an utterance, at least one. A list with a heading ("add these: …") becomes one command for
+/// each item, with the intent of the heading. Any other text is split into clauses. Never fails; a text without a
+/// request yields one unknown command.
 pub(crate) fn parse(words: &TokenizedText, now: &Zoned) -> ParsedUtterance {
     let drafts = match bullets::parse_items(words) {
         Some((intent, items)) => items
@@ -28,8 +31,11 @@ pub(crate) fn parse(words: &TokenizedText, now: &Zoned) -> ParsedUtterance {
     ParsedUtterance { commands: drafts.into_iter().map(CommandDraft::into_command).collect() }
 }
 
-/// Parses all clauses in order, merges related ones and drops remarks. Returns one unknown command for the whole
-/// utterance if several clauses contain no command.
+/// Parses all clauses in order. Each clause yields one command, or several if they share a verb. A command without
+/// title or change is parsed again together with the remark directly before it. A command without a named target takes
+/// it from that remark. An unknown clause after a new task becomes a new task if it is a bullet or a short item. Second
+/// changes of the same task are merged, and remarks are dropped. If several clauses contain no command, returns one
+/// unknown command for the whole utterance.
 fn parse_clauses(words: &TokenizedText, now: &Zoned) -> Vec<CommandDraft> {
     let clauses = split::split_clauses(words);
     let mut drafts: Vec<CommandDraft> = Vec::with_capacity(clauses.len());
@@ -67,19 +73,23 @@ fn parse_clause(words: &TokenizedText, range: Range<usize>, now: &Zoned) -> Comm
 }
 
 /// Returns true for a further item after a new task: "add milk", and on the next line "- eggs", or "add milk; eggs".
+/// `start` is the first token of the item. The last draft must be a new task. See [`bullets::is_item`].
 fn follows_list(words: &TokenizedText, start: usize, drafts: &[CommandDraft]) -> bool {
     let adding = drafts.last().is_some_and(|last| last.command.intent == Intent::CreateTask);
     adding && bullets::is_item(words, start)
 }
 
-/// Returns true if the command can be the title of a later reminder: "I have to see the vet. Remind me."
+/// Returns true if the command can be the title of a later reminder: "I have to see the vet. Remind me". These are
+/// unknown commands, and new tasks with a confidence of at most [`command::MAX_GUESS_CONFIDENCE`].
 fn is_remark(command: &ParsedCommand) -> bool {
     command.intent == Intent::Unknown
         || command.intent == Intent::CreateTask && command.confidence <= command::MAX_GUESS_CONFIDENCE
 }
 
-/// Parses `range`, the remark and the command after it, as one command. Returns `None` if the command alone lacks
-/// neither title nor change, or if the result has another intent or is still incomplete.
+/// Parses `range`, the remark and the command after it, as one command. `command` is the result of the command alone.
+/// Returns `None` unless it lacks its title, or is an update without a change. Also returns `None` if the result has
+/// another intent or still lacks a slot. Only new tasks and updates are supported. For an update, a change suffices
+/// even if another slot is missing.
 fn parse_with_remark(
     words: &TokenizedText,
     range: Range<usize>,
@@ -96,8 +106,9 @@ fn parse_with_remark(
     (fits && matches!(command.intent, Intent::CreateTask | Intent::UpdateTask)).then_some(joined)
 }
 
-/// Sets the target from the remark before the command: "The party is off. Delete that reminder." Does nothing if the
-/// command names its target or needs none, or if the remark names no task.
+/// Sets the target of `command` from the remark in `range` before it: "The party is off. Delete that reminder". Clears
+/// a missing target. Has no effect if the command names its target by more than a pronoun. Has no effect if the remark
+/// names no task, and on new tasks, listings and unknown commands.
 fn set_target_from_remark(words: &TokenizedText, range: Range<usize>, command: &mut ParsedCommand, now: &Zoned) {
     if !is_unnamed(command) || matches!(command.intent, Intent::CreateTask | Intent::ListTasks | Intent::Unknown) {
         return;
@@ -113,8 +124,10 @@ fn is_unnamed(command: &ParsedCommand) -> bool {
     command.target == Some(TaskTarget::It) || command.missing == Some(MissingSlot::Target)
 }
 
-/// Adds a command. Merges a second change of the same task ("… and make it urgent"). Replaces a statement that is the
-/// reason for the command and takes its target. Adds a date on its own ("Yearly.") to the previous new task.
+/// Adds a command to `drafts`. A second change of the same task ("… and make it urgent") is merged into the last
+/// command and not added. A statement of completion that is the reason for the command is removed, and the command
+/// takes its target. A date on its own ("Yearly.") also sets the date and repetition of the previous new task, where
+/// these are empty.
 fn add_draft(drafts: &mut Vec<CommandDraft>, mut draft: CommandDraft) {
     if let Some(last) = drafts.last_mut()
         && update::merge(&mut last.command, &draft.command)
@@ -136,7 +149,8 @@ fn add_draft(drafts: &mut Vec<CommandDraft>, mut draft: CommandDraft) {
 }
 
 /// Returns true if a statement is the reason for the next command and names its target: "I sold the bike, so delete
-/// that task".
+/// that task". `last` must be a completion below [`command::REQUESTED_COMPLETION_CONFIDENCE`]. `command` must delete,
+/// update or complete a task that it names only by a pronoun or not at all.
 fn is_reason(last: &ParsedCommand, command: &ParsedCommand) -> bool {
     let is_statement =
         last.intent == Intent::CompleteTask && last.confidence < command::REQUESTED_COMPLETION_CONFIDENCE;
@@ -144,7 +158,8 @@ fn is_reason(last: &ParsedCommand, command: &ParsedCommand) -> bool {
     is_statement && acts && is_unnamed(command)
 }
 
-/// Drops unknown commands next to other commands, and mere needs next to an explicit new task. Never drops all
+/// Drops unknown commands if there is any other command. If a new task has a confidence above
+/// [`command::MAX_GUESS_CONFIDENCE`], drops new tasks of at most [`command::NEED_CONFIDENCE`]. Never drops all
 /// commands.
 fn drop_remarks(drafts: &mut Vec<CommandDraft>) {
     let creates = |draft: &CommandDraft, above: f64| {

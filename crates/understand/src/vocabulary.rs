@@ -59,8 +59,9 @@ const VERBS: &[(Verb, Phrases)] = &[
 
 const VERB_WORDS: PhraseMap<Verb> = phrase_map!(Verb, VERBS);
 
-/// Returns the kind of a command verb, or `None` for other words. Accepts misspellings of certain verbs in words of at
-/// least four letters, and three misspellings of "add".
+/// Returns the kind of a command verb in lower case, or `None` for other words. Accepts "ad", "addd" and "aad" for
+/// "add". Accepts misspellings of certain verbs in words of at least four bytes, with one edit, or two for long verbs.
+/// Known words such as "clean" and "shop" are no misspellings.
 pub(crate) fn verb(word: &str) -> Option<Verb> {
     if let Some(verb) = exact_verb(word) {
         return Some(verb);
@@ -107,8 +108,9 @@ const NOUN_STARTS: WordBits = phrases::all_firsts(&[
     lexicon::nouns::ACTION_ITEM,
 ]);
 
-/// Returns the noun at `i`, its number of tokens, and true if it is a plural. Accepts misspellings of "reminder". "to
-/// do" counts only where it cannot be a verb: not in "things to do".
+/// Returns the noun at `i`, its number of tokens, and true if it is a plural. "to do list" and similar phrases are one
+/// list and count as a plural. "action item" is a task. Accepts misspellings of "reminder". "to do" counts only at the
+/// start of the text or after "a", "my", "add" or a similar word. Returns `None` for other words.
 pub(crate) fn noun(words: &TokenizedText, i: usize) -> Option<(Noun, usize, bool)> {
     if !words.may_begin_with(i, &NOUN_STARTS) && !words.at(i).starts_with("re") {
         return None;
@@ -137,8 +139,8 @@ pub(crate) fn noun(words: &TokenizedText, i: usize) -> Option<(Noun, usize, bool
     is_reminder(word).then(|| (Noun::Reminder, 1, word.ends_with('s')))
 }
 
-/// Returns true for "reminder", "reminders" and their misspellings. Words that only resemble them, such as "remainder"
-/// and "reminded", do not count.
+/// Returns true for "reminder", "reminders" and their misspellings with up to two edits. The word has at least six
+/// bytes and begins with "re". "remainder", "reminded", "remind", "rename" and similar words do not count.
 fn is_reminder(word: &str) -> bool {
     word.starts_with("re")
         && word.len() >= 6

@@ -35,10 +35,13 @@ pub(super) struct SelectedInterface {
     pub(super) tenant: Option<String>,
 }
 
-/// Fetches the card at an address. Returns it with its URL before redirects. At most 1 MiB is read, within the call
-/// timeout.
+/// Fetches the card at an address. The address is that of the card if its path ends with `.json` or contains
+/// `/.well-known/`, else a base URL. Returns the card with its URL before redirects. At most 1 MiB is read, within the
+/// call timeout. Only redirects with 307 or 308 within the origin are followed.
 ///
-/// Fails if the address is invalid, or if the card cannot be fetched or parsed.
+/// Fails with [`Error::Address`] if the address is invalid. Fails with [`Error::Card`] if the card is missing (404),
+/// invalid, or behind another redirect. Fails with [`Error::Refused`] for other error statuses. Also fails if the agent
+/// cannot be reached in time or the card is too large.
 pub async fn fetch(address: &str, options: &ClientOptions) -> Result<(AgentCard, Url), Error> {
     let url = card_url(address)?;
     let transport = HttpTransport::new(&url, false, options)?;
@@ -65,8 +68,9 @@ pub async fn fetch(address: &str, options: &ClientOptions) -> Result<(AgentCard,
     Ok((parse(&body).map_err(|why| Error::Card(transport.clean(&why)))?, url))
 }
 
-/// Returns the URL of the card: the address itself if its path ends with `.json` or contains `/.well-known/`, else the
-/// well-known path below it. Fails if it is not an HTTP URL or contains credentials.
+/// Returns the URL of the card without its fragment: the address itself if its path ends with `.json` or contains
+/// `/.well-known/`, else the well-known path below it. Surrounding whitespace is ignored. Fails with [`Error::Address`]
+/// if it is not an HTTP or HTTPS URL or contains credentials.
 fn card_url(address: &str) -> Result<Url, Error> {
     let mut url = Url::parse(address.trim()).map_err(|_| Error::Address("is not a valid URL".to_owned()))?;
     check_url(&url).map_err(|why| Error::Address(why.to_owned()))?;
@@ -79,7 +83,7 @@ fn card_url(address: &str) -> Result<Url, Error> {
     Ok(url)
 }
 
-/// Fails if the URL is not an HTTP URL with a host, or contains credentials.
+/// Fails with the reason if the URL is not HTTP or HTTPS, has no host, or contains credentials.
 fn check_url(url: &Url) -> Result<(), &'static str> {
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         return Err("must begin with http:// or https://");
@@ -90,9 +94,12 @@ fn check_url(url: &Url) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Parses a card of 1.x, of 0.3, or of both. Returns it in the types of 1.x.
+/// Parses a card of 1.x, of 0.3, or of both. Returns it in the types of 1.x. A card with a non-empty
+/// `supportedInterfaces` is read as 1.x, any other as 0.3. Some missing required fields get empty values. Interfaces
+/// that only the fields of 0.3 name are added at the end.
 ///
-/// Security schemes of unknown types are ignored. Fails with a message for people if the card is invalid.
+/// Security schemes of unknown types are ignored. Fails with a message for people if the text is not a JSON object.
+/// Also fails if a required member is missing or a member has a wrong type.
 pub fn parse(bytes: &[u8]) -> Result<AgentCard, String> {
     let card: Value = serde_json::from_slice(bytes).map_err(|error| format!("it is not JSON: {error}"))?;
     let Value::Object(mut card) = card else { return Err("it is not a JSON object".to_owned()) };
@@ -122,8 +129,9 @@ pub fn parse(bytes: &[u8]) -> Result<AgentCard, String> {
     Ok(parsed)
 }
 
-/// Returns the interfaces in the fields of 0.3. A card of both versions may list them only there. Without a transport
-/// it is JSON-RPC. Interfaces without a URL are left out. Returns nothing if `protocolVersion` is not a supported 0.x.
+/// Returns the interfaces in the fields of 0.3: `url` first, then `additionalInterfaces`. A card of both versions may
+/// list them only there. Without a transport it is JSON-RPC. Interfaces without a URL are left out. A missing
+/// `protocolVersion` means 0.3. Returns nothing if it is neither 0.3 nor 0.2.
 fn v03_interfaces(card: &Map<String, Value>) -> Vec<AgentInterface> {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(ToOwned::to_owned);
     let version = text(card.get("protocolVersion")).unwrap_or_else(|| Version::V03.as_str().to_owned());
@@ -142,7 +150,8 @@ fn v03_interfaces(card: &Map<String, Value>) -> Vec<AgentInterface> {
     first.into_iter().chain(rest).filter(is_v03).collect()
 }
 
-/// Removes the entries of a map for which `keep` is false. A field that is not a map is removed as a whole.
+/// Removes the entries of the map in `field` for which `keep` is false. A field that is not a map is removed as a
+/// whole. A missing field has no effect.
 fn retain(card: &mut Map<String, Value>, field: &str, keep: impl Fn(&Value) -> bool) {
     match card.get_mut(field) {
         Some(Value::Object(entries)) => entries.retain(|_, value| keep(value)),
@@ -163,8 +172,9 @@ fn same_binding(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
 }
 
-/// Selects the first usable interface in the order of preference, among those that the options allow. `from` is the URL
-/// of the card. Fails if none is usable, with the reason for the first rejected one.
+/// Selects the first usable interface in the order of [`PREFERENCE`], among those that the options allow. `from` is the
+/// URL of the card. The tenant of a 0.3 interface is dropped. Fails with [`Error::Card`] if none is usable, with the
+/// reason for the first rejected one.
 pub(super) fn select(card: &AgentCard, from: &Url, options: &ClientOptions) -> Result<SelectedInterface, Error> {
     let mut why = None;
     for (binding, version) in PREFERENCE {
@@ -188,8 +198,9 @@ pub(super) fn select(card: &AgentCard, from: &Url, options: &ClientOptions) -> R
     Err(Error::Card(why.unwrap_or_else(|| "it has no interface with a supported binding and version".to_owned())))
 }
 
-/// Returns the URL of an interface, relative to that of the card. Fails if it is invalid, or if it points to another
-/// host or from TLS to plain HTTP and the options do not allow that. All loopback names count as one host.
+/// Returns the URL of an interface, which may be relative to that of the card. Fails with the reason if it is not an
+/// HTTP URL or contains credentials. Unless the options allow other hosts, also fails if it points to another host, or
+/// from TLS to plain HTTP. All loopback names count as one host, and ports are not compared.
 fn interface_url(
     interface: &AgentInterface,
     binding: Binding,
@@ -215,8 +226,9 @@ fn interface_url(
     Ok(url)
 }
 
-/// Returns a gRPC address with a scheme. The default is the scheme of the card. `grpc` and `grpcs` become `http` and
-/// `https`; of a `dns` address only the last segment is used.
+/// Returns a gRPC address with a scheme. Without one, it gets the scheme of the card. `grpc` and `grpcs` become `http`
+/// and `https`. Of a `dns` address only the last segment is used, with the scheme of the card. Other schemes are
+/// unchanged.
 fn with_scheme(address: &str, from: &Url) -> String {
     match address.split_once("://") {
         Some(("grpc", rest)) => format!("http://{rest}"),

@@ -28,8 +28,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns whether the same call may succeed later: after a connection failure, a timeout, a status 408, 429 or
-    /// 5xx, or an internal error of the agent.
+    /// Returns true if the same call may succeed later: after a connection failure, a timeout, a status 408, 429 or
+    /// 5xx, or an internal error of the agent. A response that is invalid or too large is not transient.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::Timeout(_) => true,

@@ -21,10 +21,11 @@ impl EventReader {
         Self { response, decoder: SseDecoder::new(limits) }
     }
 
-    /// Returns the next event, or `None` at the end of the response.
+    /// Returns the next event, or `None` at the end of the response. An event that the end of the response completes is
+    /// returned, too.
     ///
-    /// Fails if an event or the stream exceeds its limit, the connection fails, or the agent sends nothing for the idle
-    /// timeout.
+    /// Fails with [`Error::TooLarge`] if an event or the stream exceeds its limit. Fails with [`Error::Unreachable`] if
+    /// the connection fails. Fails with [`Error::Timeout`] if the agent sends nothing for the idle timeout.
     pub(super) async fn next(&mut self, transport: &HttpTransport) -> Result<Option<SseEvent<'_>>, Error> {
         let idle_timeout = transport.limits().idle_timeout;
         while !self.decoder.advance()? {

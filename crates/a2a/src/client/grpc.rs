@@ -27,7 +27,9 @@ use crate::{OperationRequest, OperationResponse, Version};
 
 const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/grpc");
 
-/// Calls an operation and returns its response. Fails if the call fails or the response is invalid.
+/// Calls an operation and returns its response. In 0.3, files in the response that are base64 text are decoded. Has no
+/// timeout of its own. Fails like [`send_request`]. Fails if the response has no message, several messages, or an error
+/// status, or if it cannot be decoded.
 pub(super) async fn call(
     transport: &HttpTransport,
     interface: &SelectedInterface,
@@ -48,8 +50,9 @@ pub(super) async fn call(
     Ok(decoded)
 }
 
-/// Calls a streaming operation and returns its updates. The stream ends after the last possible update. An error, or
-/// the idle timeout, is its last item. Fails if the call fails before the stream starts.
+/// Calls a streaming operation and returns its updates. The stream ends after the last possible update, even if the
+/// agent keeps the call open. An error, or the idle timeout, is its last item. In 0.3, files that are base64 text are
+/// decoded. Fails like [`send_request`] before the stream starts.
 pub(super) async fn stream_updates(
     transport: &HttpTransport,
     interface: &SelectedInterface,
@@ -83,8 +86,10 @@ pub(super) async fn stream_updates(
     Ok(updates.boxed())
 }
 
-/// Sends a request and returns the messages of the response. Fails if the version does not have the operation, the
-/// connection fails, the response is not gRPC, or the headers contain an error status.
+/// Sends a request and returns the messages of the response, which are not read yet. In 0.3 the bytes of files in a
+/// message are sent as base64 text. Fails with [`Error::Unsupported`] if the version does not have the operation. Fails
+/// if the connection fails. Fails with [`Error::Refused`] if the response is not gRPC with status 200. Fails like
+/// [`status_error`] if the headers contain an error status.
 async fn send_request(
     transport: &HttpTransport,
     interface: &SelectedInterface,
@@ -131,7 +136,8 @@ struct ResponseMessages {
 }
 
 impl ResponseMessages {
-    /// Reads the messages of a body within the size limits. The status in the trailers is sanitized.
+    /// Returns the messages of a body, within the size limits for one message and for the stream. The status in the
+    /// trailers is sanitized, and its presence is recorded.
     fn new(transport: &HttpTransport, body: Body) -> Self {
         let has_status = Arc::new(AtomicBool::new(false));
         let seen = has_status.clone();
@@ -149,7 +155,9 @@ impl ResponseMessages {
         Self { messages, has_status }
     }
 
-    /// Returns the next message, or `None` if the call has ended successfully. Fails if the call or the connection fails.
+    /// Returns the next message, or `None` if the call has ended successfully. Fails like [`status_error`] if the agent
+    /// has sent a status. Otherwise fails if the connection fails, the response is truncated, or a message is
+    /// compressed. Also fails if a message or the stream is too large.
     async fn next(&mut self, transport: &HttpTransport) -> Result<Option<Bytes>, Error> {
         self.messages.message().await.map_err(|status| {
             if self.has_status.load(Ordering::Relaxed) {
@@ -174,7 +182,8 @@ impl ResponseMessages {
 }
 
 /// Returns the error for the status with which the agent ended a call: a protocol error if the status is one, otherwise
-/// a rejection with the closest HTTP status.
+/// [`Error::Refused`] with the closest HTTP status. An unlisted code becomes 500. The texts are cleaned, and
+/// `retry-after` in the metadata is kept.
 fn status_error(transport: &HttpTransport, status: &Status) -> Error {
     if let Some(error) = status::error_from_status(status) {
         return transport.cleaned(error);

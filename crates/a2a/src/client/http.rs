@@ -1,5 +1,5 @@
-//! The HTTP client for one agent. It reads responses only up to its limits. Texts of the agent are shortened and freed of
-//! credentials before they appear in an error.
+//! The HTTP client for one agent. It reads responses only up to its limits. Texts of the agent are shortened and freed
+//! of credentials before they appear in an error.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use serde_json::Value;
 use super::{ClientAuth, ClientLimits, ClientOptions, Error};
 use crate::{Version, version};
 
-/// The time after which idle connections are closed. Some servers close them after five seconds, which would lose a request.
+/// The time after which idle connections are closed. Some servers close them after five seconds, which would lose a
+/// request.
 const IDLE_CONNECTION_TIMEOUT: Duration = Duration::from_secs(4);
 const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
 /// The maximum number of redirects of one request.
@@ -40,9 +41,11 @@ pub(super) struct HttpTransport {
 }
 
 impl HttpTransport {
-    /// Creates the client for an agent at this URL. gRPC requires HTTP/2 without negotiation.
+    /// Creates the client for an agent at this URL. It sends the credentials and headers of the options with every
+    /// request. It uses no proxy for a loopback address. gRPC requires HTTP/2 without negotiation.
     ///
-    /// Fails if the credentials cannot be a header or the client cannot be built.
+    /// Fails with [`Error::Address`] if the credentials cannot be a header, and with [`Error::Unreachable`] if the
+    /// client cannot be built.
     pub(super) fn new(url: &Url, is_grpc: bool, options: &ClientOptions) -> Result<Self, Error> {
         let mut headers = options.headers.clone();
         headers.extend(credentials(options.auth.as_ref())?);
@@ -94,7 +97,8 @@ impl HttpTransport {
         request.send().await.map_err(|error| self.connection_error(&error))
     }
 
-    /// Returns the error of a failed connection.
+    /// Returns [`Error::Unreachable`] for a failed connection. The text contains only the innermost cause, because
+    /// outer errors may contain the URL.
     pub(super) fn connection_error(&self, error: &reqwest::Error) -> Error {
         // Only the innermost cause is shown: the outer errors may contain the URL of the request.
         let mut cause: &dyn std::error::Error = error;
@@ -105,7 +109,8 @@ impl HttpTransport {
         Error::Unreachable(format!("{what} ({})", self.clean(&cause.to_string())))
     }
 
-    /// Reads the whole body. Fails if it is larger than `limit` bytes or the connection fails.
+    /// Reads the whole body. Fails with [`Error::TooLarge`] if it is larger than `limit` bytes, and with
+    /// [`Error::Unreachable`] if the connection fails. Has no timeout of its own.
     pub(super) async fn body(&self, response: &mut Response, limit: usize) -> Result<Vec<u8>, Error> {
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| self.connection_error(&error))? {
@@ -131,8 +136,8 @@ impl HttpTransport {
         Error::Refused { status: status.as_u16(), message, retry_after: retry_after(headers) }
     }
 
-    /// Returns a text of the agent for display: on one line, without the credentials of the client, and cut to 300
-    /// characters.
+    /// Returns a text of the agent for display: on one line, with the credentials of the client replaced by `***`, and
+    /// cut to 300 characters. Control characters count as whitespace, and runs of whitespace become one space.
     pub(super) fn clean(&self, text: &str) -> String {
         let mut text = text.to_owned();
         if let Some(secret) = &self.secret {
@@ -150,7 +155,8 @@ impl HttpTransport {
         line.chars().take(MAX_ERROR_LENGTH).chain(['…']).collect()
     }
 
-    /// Returns a protocol error of the agent with cleaned texts.
+    /// Returns [`Error::Agent`] with this protocol error. Its message, violations and metadata are cleaned like
+    /// [`Self::clean`].
     pub(super) fn cleaned(&self, error: crate::Error) -> Error {
         let violations =
             error.violations.iter().map(|(field, reason)| (self.clean(field), self.clean(reason))).collect();
@@ -164,8 +170,8 @@ impl HttpTransport {
     }
 }
 
-/// Returns the header with the credentials, marked as sensitive, or `None` without credentials. Fails if they are not a
-/// valid header value.
+/// Returns the header with the credentials, marked as sensitive, or `None` without credentials. Fails with
+/// [`Error::Address`] if they are not a valid header value.
 fn credentials(auth: Option<&ClientAuth>) -> Result<Option<(HeaderName, HeaderValue)>, Error> {
     let (name, value) = match auth {
         None => return Ok(None),
@@ -195,7 +201,7 @@ pub(super) fn is_denial(status: StatusCode) -> bool {
     matches!(status.as_u16(), 401 | 403 | 407 | 429 | 503)
 }
 
-/// Returns whether the URL names this machine.
+/// Returns true if the host of the URL is `localhost` or a loopback IP address. Other names are not resolved.
 pub(super) fn is_loopback(url: &Url) -> bool {
     match url.host_str() {
         Some("localhost") => true,

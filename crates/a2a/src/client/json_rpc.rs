@@ -21,7 +21,8 @@ use crate::{ErrorKind, Operation, OperationRequest, OperationResponse, Version, 
 /// The id of the next request.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// Calls an operation and returns its response. Fails if the call fails or the response is invalid.
+/// Calls an operation and returns its response. Has no timeout of its own. Fails like [`send_request`] and
+/// [`read_result`], or with [`Error::Invalid`] if the result does not match the operation.
 pub(super) async fn call(
     transport: &HttpTransport,
     interface: &SelectedInterface,
@@ -33,9 +34,9 @@ pub(super) async fn call(
     decode_response(interface.version, operation, result).map_err(|why| transport.invalid(why))
 }
 
-/// Calls a streaming operation and returns its updates. The stream ends after the last possible update. An error is its
-/// last item. If the agent sends a plain response, it is the only update. Fails if the call fails before the stream
-/// starts.
+/// Calls a streaming operation and returns its updates. The stream ends after the last possible update, even if the
+/// agent keeps the connection open. An error is its last item. If the agent sends a plain response, it is the only
+/// update. Fails like [`send_request`], or if a plain response is an error or invalid.
 pub(super) async fn stream_updates(
     transport: &HttpTransport,
     interface: &SelectedInterface,
@@ -70,8 +71,9 @@ pub(super) async fn stream_updates(
     Ok(updates.boxed())
 }
 
-/// Sends a request and returns the response without its body, and the id of the request. `accept` is the accepted media
-/// type. Fails if the version does not have the operation or the connection fails. The status is not checked.
+/// Sends a request with a new id. Returns the response without its body, and the id. `accept` is the accepted media
+/// type. The status is not checked. Fails with [`Error::Unsupported`] if the version does not have the operation. Fails
+/// if the request cannot be encoded or the connection fails.
 async fn send_request(
     transport: &HttpTransport,
     interface: &SelectedInterface,
@@ -95,6 +97,7 @@ async fn send_request(
     Ok((transport.send(request).await?, id))
 }
 
+/// Returns the parameters in the form of 1.x. Fails if they cannot be encoded.
 fn params_v10(request: OperationRequest) -> serde_json::Result<Value> {
     match request {
         OperationRequest::Send(request) | OperationRequest::Stream(request) => serde_json::to_value(request),
@@ -110,7 +113,8 @@ fn params_v10(request: OperationRequest) -> serde_json::Result<Value> {
     }
 }
 
-/// Returns the parameters in the form of 0.3, or `null` for operations without parameters.
+/// Returns the parameters in the form of 0.3. Returns `null` for the extended card, which has none, and for listing
+/// tasks, which 0.3 does not have. Fails if they cannot be encoded.
 fn params_v03(request: OperationRequest) -> serde_json::Result<Value> {
     fn to_json<T: Serialize>(params: T) -> serde_json::Result<Value> {
         serde_json::to_value(params)
@@ -130,8 +134,9 @@ fn params_v03(request: OperationRequest) -> serde_json::Result<Value> {
     }
 }
 
-/// Returns the result of a response that is not a stream. Fails with the protocol error of the response, or with a
-/// rejection if it has an error status without one.
+/// Returns the result of a response that is not a stream. A successful status fails like [`unwrap_response`], or if the
+/// body is not JSON, too large or incomplete. Any other status fails with the JSON-RPC error in the body, if it has one
+/// with a code. Otherwise, and always for a status that rejects the caller (see [`is_denial`]), fails with a rejection.
 async fn read_result(transport: &HttpTransport, response: &mut Response, id: u64) -> Result<Value, Error> {
     let status = response.status();
     if status.is_success() {
@@ -152,8 +157,8 @@ async fn read_result(transport: &HttpTransport, response: &mut Response, id: u64
     }
 }
 
-/// Returns the result of a JSON-RPC response, or `null` if it has none. Fails with its error, or if it belongs to
-/// another request. The id may be a number or its text.
+/// Returns the result of a JSON-RPC response, or `null` if it has none. Fails with its error, also if the id does not
+/// match. Otherwise fails with [`Error::Invalid`] if it has another id. The id may be a number or its text.
 fn unwrap_response(transport: &HttpTransport, mut response: Value, id: u64) -> Result<Value, Error> {
     if let Some(error) = response.get("error").filter(|error| !error.is_null()) {
         return Err(transport.cleaned(decode_error(error)));
@@ -166,7 +171,8 @@ fn unwrap_response(transport: &HttpTransport, mut response: Value, id: u64) -> R
     Ok(response.get_mut("result").map(Value::take).unwrap_or_default())
 }
 
-/// Decodes a JSON-RPC error. An unknown code becomes an internal error with the code in its message.
+/// Decodes a JSON-RPC error with the details in `data`. A known reason in the details replaces the kind of the code. An
+/// unknown code becomes an internal error with the code in its message. A missing message is empty. Never fails.
 fn decode_error(error: &Value) -> crate::Error {
     let code = error["code"].as_i64().and_then(|code| i32::try_from(code).ok());
     let kind = code.and_then(ErrorKind::from_json_rpc_code);
@@ -179,8 +185,8 @@ fn decode_error(error: &Value) -> crate::Error {
     decoded
 }
 
-/// Decodes the result of a call. The result of a deletion is ignored. Fails if the result of another operation is
-/// missing or invalid.
+/// Decodes the result of a call. The result of a deletion is ignored. A card may have either version. Fails with a
+/// message if the result of another operation is missing or invalid.
 fn decode_response(version: Version, operation: Operation, result: Value) -> Result<OperationResponse, String> {
     match operation {
         Operation::DeletePush => Ok(OperationResponse::Deleted),

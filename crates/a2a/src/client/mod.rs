@@ -1,15 +1,16 @@
-//! A client for A2A agents of version 1.x or 0.3, over JSON-RPC, HTTP+JSON or gRPC. Its interface uses the types of 1.x.
+//! A client for A2A agents of version 1.x or 0.3, over JSON-RPC, HTTP+JSON or gRPC. Its interface uses the types of
+//! 1.x.
 //!
 //! [`A2aClient::discover`] fetches an agent card and selects the best interface on it ([`card`]): JSON-RPC before
 //! HTTP+JSON, 1.x before 0.3, and gRPC last. Each call is an [`OperationRequest`]. One of [`json_rpc`], [`rest`] and
-//! [`grpc`] encodes it. All bindings use one HTTP client ([`http`]), which limits time, sizes and redirects. gRPC uses it
-//! as well, with TLS for `https` URLs.
+//! [`grpc`] encodes it. All bindings use one HTTP client ([`http`]), which limits time, sizes and redirects. gRPC uses
+//! it as well, with TLS for `https` URLs.
 //!
 //! Every call fails if the agent cannot be reached in time, reports an error, or sends an invalid response.
 //!
-//! Cards and responses are not trusted. A card cannot direct the client to another host or from TLS to plain HTTP unless
-//! [`ClientOptions::allow_other_hosts`] is set. Sizes are limited, and malformed data is an error. Credentials are sent
-//! to the agent only. They are removed from errors and logs, even if the agent repeats them.
+//! Cards and responses are not trusted. A card cannot direct the client to another host or from TLS to plain HTTP
+//! unless [`ClientOptions::allow_other_hosts`] is set. Sizes are limited, and malformed data is an error. Credentials
+//! are sent to the agent only. They are removed from errors and logs, even if the agent repeats them.
 //!
 //! The program must install a TLS provider of rustls, as for any use of `reqwest`.
 
@@ -61,7 +62,8 @@ pub struct ClientOptions {
     pub allow_other_hosts: bool,
     /// The URIs of the extensions to request.
     pub extensions: Vec<String>,
-    /// Additional headers of every call, such as the metadata that names an agent in gRPC of 0.3. Secrets belong in `auth`.
+    /// Additional headers of every call, such as the metadata that names an agent in gRPC of 0.3. Secrets belong in
+    /// `auth`.
     pub headers: HeaderMap,
     /// The value of the `User-Agent` header.
     pub user_agent: Option<String>,
@@ -94,6 +96,8 @@ pub struct ClientLimits {
 }
 
 impl Default for ClientLimits {
+    /// Ten seconds for a connection, one minute for a call, ten minutes for a message and without data. 16 MiB for a
+    /// response and 256 MiB for a stream.
     fn default() -> Self {
         Self {
             connect_timeout: Duration::from_secs(10),
@@ -125,8 +129,8 @@ impl fmt::Debug for A2aClient {
 impl A2aClient {
     /// Fetches the card of an agent and returns a client for it.
     ///
-    /// The address is that of the card, or a base URL with the card at `/.well-known/agent-card.json`. Fails if the card
-    /// cannot be fetched or has no usable interface.
+    /// The address is that of the card, or a base URL with the card at `/.well-known/agent-card.json`. Fails if the
+    /// card cannot be fetched or has no usable interface.
     pub async fn discover(address: &str, options: &ClientOptions) -> Result<Self, Error> {
         let (card, from) = card::fetch(address, options).await?;
         Self::from_card(card, &from, options)
@@ -161,8 +165,8 @@ impl A2aClient {
         &self.interface.url
     }
 
-    /// Sends a message and returns the response: a message, or a task that has ended, or a task that has just started if
-    /// the request sets `return_immediately`.
+    /// Sends a message and returns the response: a message, or a task that has ended, or a task that has just started
+    /// if the request sets `return_immediately`. Waits at most for the send timeout.
     ///
     /// Like all calls, fails if the agent cannot be reached, rejects the call or reports an error.
     pub async fn send(&self, request: SendMessageRequest) -> Result<SendMessageResponse, Error> {
@@ -172,7 +176,9 @@ impl A2aClient {
         }
     }
 
-    /// Sends a message and returns the updates of its task. If the agent cannot stream, the only update is the result.
+    /// Sends a message and returns the updates of its task. If the card does not declare streaming, waits for the
+    /// response, which is the only update. Fails like [`Self::send`]. Errors after the start of the stream are its last
+    /// item.
     pub async fn stream(&self, request: SendMessageRequest) -> Result<TaskUpdates, Error> {
         if self.card.capabilities.streaming == Some(true) {
             return self.stream_updates(OperationRequest::Stream(request)).await;
@@ -260,8 +266,8 @@ impl A2aClient {
         }
     }
 
-    /// Calls an operation over the selected binding, within the send timeout for a message and the call timeout for
-    /// other operations.
+    /// Calls an operation over the selected binding, after [`Self::prepare`]. Fails with [`Error::Timeout`] after the
+    /// send timeout for a message, and after the call timeout for other operations. Also fails if the call fails.
     async fn call(&self, mut request: OperationRequest) -> Result<OperationResponse, Error> {
         self.prepare(&mut request)?;
         let limits = self.transport.limits();
@@ -277,7 +283,8 @@ impl A2aClient {
         tokio::time::timeout(call_timeout, call).await.map_err(|_| Error::Timeout(call_timeout))?
     }
 
-    /// Calls a streaming operation over the selected binding. The call timeout covers only the start of the stream.
+    /// Calls a streaming operation over the selected binding, after [`Self::prepare`]. The call timeout covers only the
+    /// start of the stream. Fails if that fails; later errors are the last item of the stream.
     async fn stream_updates(&self, mut request: OperationRequest) -> Result<TaskUpdates, Error> {
         self.prepare(&mut request)?;
         let call_timeout = self.transport.limits().call_timeout;
@@ -291,8 +298,8 @@ impl A2aClient {
         tokio::time::timeout(call_timeout, call).await.map_err(|_| Error::Timeout(call_timeout))?
     }
 
-    /// Sets the tenant of the request to that of the interface, unless the request names one. Fails if the version
-    /// cannot list tasks.
+    /// Sets the tenant of the request to that of the interface, unless the request names one. Fails with
+    /// [`Error::Unsupported`] if the request lists tasks and the interface has version 0.3.
     fn prepare(&self, request: &mut OperationRequest) -> Result<(), Error> {
         if self.interface.version == Version::V03 && matches!(request, OperationRequest::List(_)) {
             return Err(Error::Unsupported("list tasks"));
@@ -314,7 +321,8 @@ impl A2aClient {
     }
 }
 
-/// Returns whether no update can follow this one. In 0.3 updates also have a flag for that.
+/// Returns true if no update can follow this one: a message, or a task or status with a final state. A request for
+/// input is not final. In 0.3 updates also have a flag for that.
 fn is_last(update: &StreamResponse) -> bool {
     match update {
         StreamResponse::Message(_) => true,

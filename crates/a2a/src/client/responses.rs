@@ -27,8 +27,8 @@ impl JsonFormat {
         }
     }
 
-    /// Returns the form of an HTTP+JSON response. Some agents of 0.3 use the form of JSON-RPC, which the text of the
-    /// specification allows.
+    /// Returns the form of an HTTP+JSON response. In 0.3 it is `Tagged` if the value has a `kind`, because some agents
+    /// use the form of JSON-RPC. The text of the specification allows that.
     pub(super) fn for_http_json(version: Version, value: &Value) -> Self {
         match version {
             Version::V10 => Self::V10,
@@ -38,9 +38,8 @@ impl JsonFormat {
     }
 }
 
-/// Decodes the response to a call. Cards and deletions are the same in every form and are not decoded here.
-///
-/// Fails if the response does not match the operation.
+/// Decodes the response to a call in the given form. Fails with a message for people if the response does not match the
+/// operation. Always fails for deletions, cards and streams, which are not decoded here, and for listing tasks in 0.3.
 pub(super) fn decode(form: JsonFormat, operation: Operation, value: Value) -> Result<OperationResponse, String> {
     Ok(match (form, operation) {
         (JsonFormat::V10, Operation::Send) => OperationResponse::Sent(parse::<v1::SendMessageResponse, _>(value)?),
@@ -81,9 +80,8 @@ pub(super) fn decode(form: JsonFormat, operation: Operation, value: Value) -> Re
     })
 }
 
-/// Decodes one event of a stream. The flag is the `final` flag of 0.3.
-///
-/// Fails if the event is not an update.
+/// Decodes one event of a stream. The flag is the `final` flag of status updates in 0.3, and always false in 1.x. Fails
+/// with a message for people if the event is not an update.
 pub(super) fn decode_update(form: JsonFormat, value: Value) -> Result<(StreamResponse, bool), String> {
     let message = |error: crate::Error| error.message;
     match form {

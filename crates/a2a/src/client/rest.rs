@@ -29,7 +29,9 @@ struct RestRequest {
     body: Option<Value>,
 }
 
-/// Calls an operation and returns its response. Fails if the call fails or the response is invalid.
+/// Calls an operation and returns its response. Has no timeout of its own. Fails if the request cannot be encoded or
+/// the connection fails. Fails like [`error_from_response`] for an error status. Also fails if the body is invalid or
+/// too large.
 pub(super) async fn call(
     transport: &HttpTransport,
     interface: &SelectedInterface,
@@ -42,9 +44,9 @@ pub(super) async fn call(
     decode_response(interface.version, operation, &body).map_err(|why| transport.invalid(why))
 }
 
-/// Calls a streaming operation and returns its updates. The stream ends after the last possible update. An error, also
-/// as an event, is its last item. If the agent sends a plain response, it is the only update. Fails if the call fails
-/// before the stream starts.
+/// Calls a streaming operation and returns its updates. The stream ends after the last possible update, even if the
+/// agent keeps the connection open. An error is its last item, also one that the agent sends as an event. If the agent
+/// sends a plain response, it is the only update. Fails like [`call`] before the stream starts.
 pub(super) async fn stream_updates(
     transport: &HttpTransport,
     interface: &SelectedInterface,
@@ -83,8 +85,8 @@ pub(super) async fn stream_updates(
     Ok(updates.boxed())
 }
 
-/// Sends a request and returns the response without its body. `accept` is the accepted media type. A subscription is
-/// repeated with the other method if the agent does not allow the first. Fails if the connection fails. The status is
+/// Sends a request and returns the response without its body. `accept` is the accepted media type. If a subscription
+/// gets 405, it is repeated once with POST instead of GET, or the reverse. Fails if the connection fails. The status is
 /// not checked.
 async fn send_request(
     transport: &HttpTransport,
@@ -109,8 +111,8 @@ async fn send_request(
     Ok(response)
 }
 
-/// Returns the URL of a request: the URL of the interface, its tenant as a segment, the path and the query. Never
-/// fails.
+/// Returns the URL of a request: the URL of the interface, its tenant as a segment, the path and the query. The tenant
+/// of the request is not used. Never fails.
 fn build_url(interface: &SelectedInterface, request: &RestRequest) -> Result<Url, Error> {
     let mut url = interface.url.clone();
     let base = url.path().trim_end_matches('/');
@@ -127,8 +129,9 @@ fn encode_segment(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }
 
-/// Returns the method, path, query and body of an operation. In 0.3 paths start with `/v1`. Fails if the request cannot
-/// be encoded.
+/// Returns the method, path, query and body of an operation. In 0.3 paths start with `/v1`, and a subscription uses GET
+/// instead of POST. Missing parameters are left out. Tenants are never included, see [`build_url`]. In 0.3 the metadata
+/// of a cancellation are left out. Fails if the request cannot be encoded.
 fn build_request(version: Version, request: OperationRequest) -> serde_json::Result<RestRequest> {
     let v = if version == Version::V03 { "/v1" } else { "" };
     let task = |id: &str, rest: &str| format!("{v}/tasks/{}{rest}", encode_segment(id));
@@ -189,7 +192,8 @@ fn build_request(version: Version, request: OperationRequest) -> serde_json::Res
     })
 }
 
-/// Returns the body of a message. The tenant is omitted, because it is part of the path.
+/// Returns the body of a message, without the tenant, which is part of the path. In 0.3 the bytes of files are encoded
+/// for the Python SDK. Fails if the message cannot be encoded.
 fn message(version: Version, mut request: SendMessageRequest) -> serde_json::Result<Value> {
     request.tenant = None;
     match version {
@@ -202,7 +206,8 @@ fn message(version: Version, mut request: SendMessageRequest) -> serde_json::Res
     }
 }
 
-/// Returns the body that creates a configuration, without the tenant. In 0.3 it is the whole request.
+/// Returns the body that creates a configuration, without the tenant. In 0.3 it is the whole request, with the name of
+/// the task. Fails if it cannot be encoded.
 fn push(version: Version, config: TaskPushNotificationConfig) -> serde_json::Result<Value> {
     match version {
         Version::V10 => serde_json::to_value(TaskPushNotificationConfig { tenant: None, ..config }),
@@ -210,7 +215,8 @@ fn push(version: Version, config: TaskPushNotificationConfig) -> serde_json::Res
     }
 }
 
-/// Returns the body of a successful response. Fails with the error of any other response.
+/// Returns the body of a response with a 2xx status. Fails if it is too large or the connection fails. Fails like
+/// [`error_from_response`] for any other status.
 async fn body(transport: &HttpTransport, response: &mut Response) -> Result<Vec<u8>, Error> {
     let status = response.status();
     if status.is_success() {
@@ -220,7 +226,8 @@ async fn body(transport: &HttpTransport, response: &mut Response) -> Result<Vec<
     Err(error_from_response(transport, status, response.headers(), &body))
 }
 
-/// Returns the protocol error of a response, or a rejection if it has none or its status rejects the caller.
+/// Returns the protocol error in the body of a response, with cleaned texts. Returns a rejection if it has none, or if
+/// its status rejects the caller, see [`is_denial`].
 fn error_from_response(transport: &HttpTransport, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
     let error = serde_json::from_slice(body).ok().and_then(|value| decode_error(&value, status));
     match error.filter(|_| !is_denial(status)) {
@@ -229,10 +236,12 @@ fn error_from_response(transport: &HttpTransport, status: StatusCode, headers: &
     }
 }
 
-/// Decodes a protocol error: a `google.rpc.Status` in 1.x, a code and a message in 0.3. The kind is that of the reason,
-/// the code, or the HTTP status, in this order.
+/// Decodes a protocol error: a `google.rpc.Status` in 1.x, a code and a message in 0.3. It may be wrapped in `error`.
+/// The kind is that of a known reason in the details, else of the JSON-RPC code, else of the HTTP status. Only a reason
+/// keeps the details.
 ///
-/// Returns `None` if the body has no message or none of these has a known kind.
+/// Returns `None` if there is no message, or if none of these has a known kind. Known statuses are 400, 404, 409, 415,
+/// 422 and 501.
 fn decode_error(value: &Value, status: StatusCode) -> Option<crate::Error> {
     let error = value.get("error").filter(|error| error.is_object()).unwrap_or(value);
     let message = error["message"].as_str()?;
@@ -259,8 +268,8 @@ fn reason(detail: &Value) -> Option<ErrorKind> {
     ErrorKind::from_reason(detail.get("reason")?.as_str()?)
 }
 
-/// Returns an error with the metadata and violations of its details. A known reason replaces `kind`. At most 20 details
-/// and 50 violations each are read.
+/// Returns an error with the metadata and violations of its details. The first known reason replaces `kind`. At most 20
+/// details and 50 violations each are read. Metadata that are not text are left out.
 pub(super) fn with_details(details: &[Value], kind: ErrorKind, message: &str) -> crate::Error {
     let mut error = crate::Error::new(details.iter().find_map(reason).unwrap_or(kind), message);
     for detail in details.iter().take(20) {
@@ -278,7 +287,8 @@ fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     serde_json::from_slice(body).map_err(|error| error.to_string())
 }
 
-/// Decodes the body of a successful response. The body of a deletion is ignored. Fails if the body is invalid.
+/// Decodes the body of a successful response. The body of a deletion is ignored. A card may have either version. In
+/// 0.3, files that are base64 text are decoded. Fails with a message if the body is invalid.
 fn decode_response(version: Version, operation: Operation, body: &[u8]) -> Result<OperationResponse, String> {
     if operation == Operation::DeletePush {
         return Ok(OperationResponse::Deleted);
@@ -294,7 +304,8 @@ fn decode_response(version: Version, operation: Operation, body: &[u8]) -> Resul
     Ok(response)
 }
 
-/// Decodes an event. Returns the update and whether it is the last.
+/// Decodes an event. Returns the update, and true if it is the last. In 0.3, files that are base64 text are decoded.
+/// Fails with a message if the event is not an update.
 fn decode_update(version: Version, value: Value) -> Result<(StreamResponse, bool), String> {
     let (mut update, is_final) = responses::decode_update(JsonFormat::for_http_json(version, &value), value)?;
     if version == Version::V03 {

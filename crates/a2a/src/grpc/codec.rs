@@ -52,7 +52,8 @@ pub(crate) enum FramingError {
 }
 
 impl FramingError {
-    /// Classifies the status with which tonic rejects a body, by its code and message.
+    /// Classifies the status with which tonic rejects a body: `OutOfRange` means too large, a message with `compress`
+    /// means compressed, and anything else means truncated.
     pub(crate) fn from_status(status: &Status) -> Self {
         match status.code() {
             Code::OutOfRange => Self::TooLarge,

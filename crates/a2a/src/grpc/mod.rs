@@ -1,8 +1,8 @@
 //! The gRPC binding: `lf.a2a.v1.A2AService` (1.x) and `a2a.v1.A2AService` (0.3), with health checks and reflection. It
 //! shares its port with the other bindings.
 //!
-//! tonic does the framing and the trailers. All methods use one function, with messages as bytes ([`codec`]). [`packages`]
-//! encodes and decodes the messages of each package, and [`status`] the errors.
+//! tonic does the framing and the trailers. All methods use one function, with messages as bytes ([`codec`]).
+//! [`packages`] encodes and decodes the messages of each package, and [`status`] the errors.
 //!
 //! A request is received in full, up to [`AgentHandler::max_request_bytes`], within [`READ_TIMEOUT`], and decoded
 //! as protobuf, because it may name the agent. The version is compared with the package, then the caller is authorized.
@@ -52,7 +52,8 @@ const MAX_UNAUTHORIZED_BYTES: usize = 256 << 20;
 /// The size of the header of a message, in bytes.
 const FRAME_HEADER: usize = 5;
 
-/// Returns the routes of all services. `agent` is the metadata key that names the agent.
+/// Returns the routes of the protocol in both versions, of health checks and of reflection. `agent` is the metadata key
+/// that names the agent. All unauthorized requests share a memory limit of 256 MiB.
 pub fn router<H: AgentHandler>(handler: H, agent: HeaderName) -> Router {
     let service = GrpcService { handler, agent, memory: Arc::new(Semaphore::new(MAX_UNAUTHORIZED_BYTES)) };
     Router::new()
@@ -71,7 +72,8 @@ struct GrpcService<H> {
     memory: Arc<Semaphore>,
 }
 
-/// Serves one call. Responds with 415 if the content type is not gRPC. All other errors are gRPC statuses.
+/// Serves one call of the package of 1.x or 0.3. Responds with 415 if the content type is not gRPC. All other errors
+/// are gRPC statuses.
 async fn serve<H: AgentHandler, const IS_V10: bool>(
     State(service): State<GrpcService<H>>,
     Path(method): Path<String>,
@@ -97,8 +99,9 @@ fn is_grpc(headers: &HeaderMap) -> bool {
 }
 
 impl<H: AgentHandler> GrpcService<H> {
-    /// Receives the request and lets tonic serve it. Fails if the method is unknown, the request is too large, late or
-    /// incomplete, or the memory limit for all requests is reached. Later errors are part of the response.
+    /// Receives the whole request and lets tonic serve it. Later errors, such as a rejected caller, are part of the
+    /// response. Fails with the status of an unknown method, before the body is read. Fails with `deadline_exceeded` if
+    /// the request takes longer than 30 seconds. Fails like [`Self::receive`] otherwise.
     async fn respond(
         self,
         version: Version,
@@ -117,8 +120,9 @@ impl<H: AgentHandler> GrpcService<H> {
         Ok(Grpc::new(RawCodec).max_decoding_message_size(limit).streaming(call, request).await)
     }
 
-    /// Receives a body and returns it with its memory permits, which are `None` for an empty body. Fails if it is
-    /// larger than `limit` and a frame header, incomplete, or the memory limit is reached.
+    /// Receives a body and returns it with its memory permits, which are `None` for an empty body. Fails with
+    /// `resource_exhausted` if it is larger than `limit` and a frame header. The same status means that the memory
+    /// limit of all requests is reached. Fails with `invalid_argument` if it is incomplete.
     async fn receive(&self, mut body: Body, limit: usize) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Status> {
         let mut received = BytesMut::new();
         let mut permits: Option<OwnedSemaphorePermit> = None;
@@ -140,8 +144,8 @@ impl<H: AgentHandler> GrpcService<H> {
         Ok((received.freeze(), permits))
     }
 
-    /// Fails if the version header does not match the version of the package or is unknown. A missing or empty header
-    /// is accepted.
+    /// Fails with `VersionNotSupported` if the version header does not match the version of the package or is unknown.
+    /// A missing or empty header is accepted.
     fn check_version(&self, version: Version, headers: &HeaderMap) -> Result<(), Error> {
         let Some(named) = headers.get(version::VERSION_HEADER) else { return Ok(()) };
         let named = named.to_str().unwrap_or("?").trim();
@@ -183,11 +187,13 @@ impl<H: AgentHandler> StreamingService<Bytes> for Invocation<H> {
 }
 
 impl<H: AgentHandler> GrpcService<H> {
-    /// Decodes, authorizes and handles one call. Returns its response as a stream of one or several messages.
+    /// Decodes, authorizes and handles one call. Returns its response as a stream of one or several messages. For the
+    /// Python SDK of 0.3, the bytes of files are converted. The active extensions are listed in the response metadata.
     ///
-    /// Fails in this order: a message that is not protobuf of the operation, a wrong version, a rejected caller,
-    /// invalid content, an error of the handler. The message is decoded first because it contains the tenant. The
-    /// memory permits are released after the authorization.
+    /// Checks in this order: exactly one message, protobuf of the operation, the version, the caller, the content.
+    /// Fails at the first that is wrong, or with the error of the handler. The message is decoded first because it
+    /// contains the tenant. The tenant names the agent, or else the metadata do. The memory permits are released after
+    /// the authorization.
     async fn call(
         self,
         version: Version,
@@ -242,7 +248,8 @@ impl<H: AgentHandler> GrpcService<H> {
     }
 }
 
-/// Returns the only message of a request. Fails if the request has none, several or a malformed one.
+/// Returns the only message of a request. `limit` is the maximum size for the error text. Fails if the request has none
+/// or several, or if a message is too large, compressed or truncated.
 async fn only_message(mut messages: Streaming<Bytes>, limit: usize) -> Result<Bytes, Status> {
     let malformed = |error| status::from_framing_error(FramingError::from_status(&error), limit);
     let message = messages.message().await.map_err(malformed)?;
@@ -253,7 +260,8 @@ async fn only_message(mut messages: Streaming<Bytes>, limit: usize) -> Result<By
     }
 }
 
-/// Returns one message for every update. An error ends the stream.
+/// Returns one message for every update. An error becomes a status, which ends the stream. With `is_python` the bytes
+/// of files are encoded for the Python SDK.
 fn encode_updates(version: Version, updates: UpdateStream, is_python: bool) -> EncodedMessages {
     let encode = move |update| match update {
         Ok(mut update) => {

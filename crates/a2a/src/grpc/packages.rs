@@ -40,7 +40,8 @@ pub(crate) fn service(version: Version) -> &'static str {
     }
 }
 
-/// Returns the method of an operation, or `None` if the package does not have it.
+/// Returns the method of an operation. In 0.3, subscribing, listing push configurations and the extended card have
+/// other names. Returns `None` for listing tasks in 0.3, which does not have it.
 pub(crate) fn method(version: Version, operation: Operation) -> Option<&'static str> {
     match (version, operation) {
         (Version::V10, operation) => Some(operation.as_str()),
@@ -70,7 +71,8 @@ pub(super) fn method_not_found() -> Error {
     Error::new(ErrorKind::MethodNotFound, "the method was not found")
 }
 
-/// Decodes a request. Fails if the bytes are not a message of the operation.
+/// Decodes a request and its tenant. Fails with `Parse` if the bytes are not a message of the operation, and with
+/// `MethodNotFound` for listing tasks in 0.3. Invalid content is not a failure here: it is the error in `request`.
 pub(super) fn decode_request(version: Version, operation: Operation, message: Bytes) -> Result<DecodedRequest, Error> {
     // Only messages of 1.x have a tenant.
     macro_rules! with_tenant {
@@ -96,7 +98,7 @@ pub(super) fn decode_request(version: Version, operation: Operation, message: By
     Ok(requests!(decoded))
 }
 
-/// Returns the encoded request, or `None` if the package does not have the operation.
+/// Returns the encoded request, or `None` for listing tasks in 0.3, which does not have it.
 pub(crate) fn encode_request(version: Version, request: OperationRequest) -> Option<Bytes> {
     macro_rules! encoded {
         ($($operation:ident $v1:ident $v03:ident,)*) => {
@@ -111,7 +113,8 @@ pub(crate) fn encode_request(version: Version, request: OperationRequest) -> Opt
     Some(requests!(encoded))
 }
 
-/// Returns the encoded response, or `None` if it does not match the operation.
+/// Returns the encoded response, or `None` if it does not match the operation. A deletion is an empty message. A list
+/// of tasks is always encoded in 1.x. Streams are not encoded here.
 pub(super) fn encode_response(version: Version, operation: Operation, response: OperationResponse) -> Option<Bytes> {
     use Operation::{Cancel, DeletePush, ExtendedCard, Get, GetPush, List, ListPush, Send, SetPush};
     macro_rules! encoded {
@@ -138,7 +141,8 @@ pub(super) fn encode_response(version: Version, operation: Operation, response: 
     })
 }
 
-/// Decodes a response. Fails if the bytes are not a response to the operation.
+/// Decodes a response. The content of a deletion is ignored. Fails with `Parse` if the bytes are not a response to the
+/// operation, and with `InvalidParams` if a field is invalid. Fails with `Internal` for a streaming operation.
 pub(crate) fn decode_response(
     version: Version,
     operation: Operation,
@@ -179,7 +183,8 @@ pub(super) fn encode_update(version: Version, update: StreamResponse) -> Bytes {
     }
 }
 
-/// Decodes one message of a stream. The flag is the `final` flag of 0.3. Fails if the bytes are not an update.
+/// Decodes one message of a stream. The flag is the `final` flag of status updates in 0.3, and always false in 1.x.
+/// Fails with `Parse` if the bytes are not an update, and with `InvalidParams` if a field is invalid.
 pub(crate) fn decode_update(version: Version, message: Bytes) -> Result<(StreamResponse, bool), Error> {
     match version {
         Version::V10 => Ok((decode::<v1::StreamResponse>(message)?.try_into()?, false)),

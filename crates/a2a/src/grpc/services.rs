@@ -1,4 +1,5 @@
-//! The standard services `grpc.health.v1.Health` and `grpc.reflection.v1.ServerReflection`, the latter also as `v1alpha`.
+//! The standard services `grpc.health.v1.Health` and `grpc.reflection.v1.ServerReflection`, the latter also as
+//! `v1alpha`.
 //!
 //! Both need no authentication. They expose the protocol definitions, but no agents.
 
@@ -16,7 +17,8 @@ use crate::proto::DESCRIPTORS;
 /// The maximum size of a request, in bytes. A request contains only a name.
 const MAX_MESSAGE: usize = 16 << 10;
 
-/// Returns the routes of both services.
+/// Returns the routes of health checks and of reflection, in `v1` and `v1alpha`. Both packages are always reported as
+/// serving. Requests are limited to 16 KiB. Reflection is left out if its descriptors cannot be read.
 pub(super) fn router() -> Router {
     let (reporter, health) = health_reporter();
     for version in [Version::V10, Version::V03] {

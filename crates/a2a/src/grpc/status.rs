@@ -34,8 +34,9 @@ fn with_header(status: Status, name: HeaderName, value: HeaderValue) -> Status {
     Status::with_metadata(status.code(), status.message(), metadata)
 }
 
-/// Returns the status of an error. In 1.x it has `google.rpc` details. In 0.3 its message starts with the name of the
-/// error. The message is cut to 500 characters. Metadata and violations are omitted if the details exceed 3,000 bytes.
+/// Returns the status of an error, with the kind that the version defines. The message is cut to 500 characters. In 0.3
+/// it starts with the name of the error, and there are no details. In 1.x the details contain the reason, the metadata
+/// and the violations. Both of the latter are omitted if the details exceed 3,000 bytes.
 pub(super) fn from_error(version: Version, error: &Error) -> Status {
     let kind = error.kind.for_version(version);
     let message: String = error.message.chars().take(MAX_MESSAGE_LENGTH).collect();
@@ -54,8 +55,9 @@ pub(super) fn from_error(version: Version, error: &Error) -> Status {
     if full.details().len() > MAX_DETAILS_BYTES { status(HashMap::new(), &[]) } else { full }
 }
 
-/// Returns the protocol error of a status, from the details of 1.x or from the name of 0.3 at the start of the message.
-/// Returns `None` if it has neither.
+/// Returns the protocol error of a status. The details of 1.x are used if their domain and reason are known. Otherwise
+/// a name of 0.3 at the start of the message is used, without metadata and violations. If two kinds share a name, the
+/// status code selects one. Returns `None` if the status has neither form.
 pub fn error_from_status(status: &Status) -> Option<Error> {
     let details = status.get_error_details();
     let info = details.error_info().filter(|info| info.domain == ERROR_DOMAIN);
@@ -75,7 +77,9 @@ pub fn error_from_status(status: &Status) -> Option<Error> {
     Some(Error::new(same_code.or_else(|| kinds.next())?, message))
 }
 
-/// Returns the status of a rejected call, with the challenge or the time to wait as metadata.
+/// Returns the status of a rejected call: `not_found`, `permission_denied`, `unauthenticated` with `www-authenticate`,
+/// or `resource_exhausted` with `retry-after` in whole seconds, rounded up. A call that is not offered becomes its
+/// error. A challenge that is not a header value is left out.
 pub(super) fn from_rejection(version: Version, rejection: CallRejection) -> Status {
     match rejection {
         CallRejection::UnknownAgent => Status::not_found("the agent was not found"),
@@ -98,7 +102,8 @@ pub(super) fn from_rejection(version: Version, rejection: CallRejection) -> Stat
     }
 }
 
-/// Returns the status of a request with a malformed body. `limit` is the maximum size of a message in bytes.
+/// Returns the status of a request with a malformed body: `resource_exhausted` if it is too large, `unimplemented` if
+/// it is compressed, `invalid_argument` if it is truncated. `limit` is the maximum size of a message in bytes.
 pub(super) fn from_framing_error(error: FramingError, limit: usize) -> Status {
     match error {
         FramingError::TooLarge => Status::resource_exhausted(format!("the message is larger than {limit} bytes")),

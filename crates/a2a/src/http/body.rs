@@ -24,7 +24,8 @@ pub(super) struct ContentTypes {
 }
 
 impl ContentTypes {
-    /// Reads the headers. The response uses `application/a2a+json` if a client of 1.x sends or accepts it.
+    /// Reads the headers. The response uses `application/a2a+json` if a client of 1.x sends or accepts it, otherwise
+    /// `application/json`. Both types count as JSON. Parameters of the content type are ignored.
     pub(super) fn from_headers(headers: &HeaderMap, version: Version) -> Self {
         let text = |name| headers.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
         let sent = text(CONTENT_TYPE).map(|sent| sent.split(';').next().unwrap_or_default().trim());
@@ -45,8 +46,8 @@ impl ContentTypes {
     }
 }
 
-/// Reads the whole body. Fails with 413 if it is larger than `max_bytes`, with 400 if it is incomplete and with 408 if
-/// it is late.
+/// Reads the whole body within 30 seconds. An empty body is returned at once. Fails with 413 if it or the announced
+/// length is larger than `max_bytes`. Fails with 400 if it is incomplete, and with 408 if it is late.
 pub(super) async fn read(headers: &HeaderMap, body: Body, max_bytes: usize) -> Result<Bytes, ErrorResponse> {
     if body.is_end_stream() {
         return Ok(Bytes::new());

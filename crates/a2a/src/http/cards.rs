@@ -18,8 +18,9 @@ const CACHE_POLICY: &str = "public, max-age=60";
 /// The format of dates in HTTP headers.
 const HTTP_DATE_FORMAT: &str = "%a, %d %b %Y %H:%M:%S GMT";
 
-/// Returns the response with the card, or 304 if the client has it already. Both have the headers for caching. Fails if
-/// the card cannot be encoded.
+/// Returns the response with the card as `application/json`, or 304 without a body if the client has it already. Both
+/// have `Cache-Control` for one minute, `Vary`, `ETag` and `Last-Modified`. The tag is a hash of the body. Fails if the
+/// card cannot be encoded.
 pub(super) fn respond(card: PublishedCard, version: Version, request_headers: &HeaderMap) -> Result<Response, Error> {
     let body = body(card.card, version)?;
     let mut hasher = DefaultHasher::new();
@@ -47,8 +48,8 @@ pub(super) fn respond(card: PublishedCard, version: Version, request_headers: &H
     Ok(response)
 }
 
-/// Returns whether the client has this version of the card. A tag takes precedence over a date. A malformed date is
-/// ignored.
+/// Returns true if the client has this version of the card. `If-None-Match` takes precedence over `If-Modified-Since`.
+/// A weak tag counts as its strong form, and `*` always matches. A malformed or missing date does not match.
 fn is_cached(request_headers: &HeaderMap, tag: &str, modified: u64) -> bool {
     let text = |name| request_headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     if let Some(tags) = text(IF_NONE_MATCH) {
@@ -66,7 +67,8 @@ pub(super) fn body(card: AgentCard, version: Version) -> Result<Vec<u8>, Error> 
     Ok(out)
 }
 
-/// Returns the card as JSON. The members of 0.3 are added unless 1.x is requested or no interface supports 0.3.
+/// Returns the card as JSON, with stable order. The members of 0.3 are added unless 1.x is requested or no interface
+/// supports 0.3. Members that both versions have keep the value of 1.x.
 ///
 /// The member names of the two versions do not collide, so a client of one version ignores those of the other. Fails if
 /// the card cannot be encoded.
@@ -108,7 +110,8 @@ fn merge(into: &mut Map<String, Value>, from: Map<String, Value>) {
     }
 }
 
-/// Sorts the members of maps, because hash maps have no stable order. Other objects keep the order of their fields.
+/// Sorts the members of security schemes, requirements, signatures, extensions and the security of skills, because hash
+/// maps have no stable order. Other objects keep the order of their fields.
 fn sort(card: &mut Value) {
     for name in ["securitySchemes", "securityRequirements", "security", "signatures"] {
         if let Some(value) = card.get_mut(name) {

@@ -8,8 +8,8 @@ use crate::{Error, ErrorKind};
 /// The maximum length of an error message, in characters. The rest may repeat the input.
 const MAX_ERROR_LENGTH: usize = 300;
 
-/// Decodes a JSON object. `subject` names it in errors. Fails with `Parse` if the text is not JSON, and with
-/// `InvalidParams` if it is not an object or a member is invalid.
+/// Decodes a JSON object. `subject` names it in errors. Fails with `Parse` if the text is not JSON. Fails with
+/// `InvalidParams` if it is not an object or a member is invalid; the error then names the member.
 pub(super) fn object<T: DeserializeOwned>(subject: &str, text: &str) -> Result<T, Error> {
     // Serde would accept an array as an object with its members in order.
     if !text.trim_start().starts_with('{') {
@@ -37,8 +37,9 @@ pub(super) fn malformed(error: &serde_json::Error) -> Error {
     Error::new(ErrorKind::Parse, format!("the body is not JSON: {}", truncate(&error.to_string())))
 }
 
-/// Returns the error with the path of the invalid member. Decodes the text a second time, because tracking the path is
-/// too slow for valid requests.
+/// Returns the `InvalidParams` error for a text that does not match `T`. It contains the path of the invalid member, if
+/// that is known. A missing member is reported as `missing`. Texts are cut to 300 characters. Decodes the text a second
+/// time, because tracking the path is too slow for valid requests.
 fn locate_error<T: DeserializeOwned>(text: &str) -> Error {
     let mut reader = serde_json::Deserializer::from_str(text);
     let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut reader) else {

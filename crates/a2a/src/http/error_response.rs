@@ -28,7 +28,8 @@ pub(super) struct ErrorResponse {
 }
 
 impl ErrorResponse {
-    /// Returns the response for a protocol error.
+    /// Returns the response for a protocol error, with the codes of the kind that the version defines. It has no
+    /// additional header.
     pub(super) fn new(version: Version, error: Error) -> Self {
         let kind = error.kind.for_version(version);
         Self {
@@ -42,7 +43,8 @@ impl ErrorResponse {
         }
     }
 
-    /// Returns the response for an error with its own HTTP status and reason. In JSON-RPC it is an invalid request.
+    /// Returns the response for an error with its own HTTP status and reason. Its JSON-RPC and gRPC codes are those of
+    /// an invalid request.
     pub(super) fn from_http(status: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
         let response = Self::new(Version::V10, Error::new(ErrorKind::InvalidRequest, message));
         Self { status, reason, ..response }
@@ -61,7 +63,9 @@ impl ErrorResponse {
         Self { grpc: GrpcCode::Unimplemented, header: Some((ALLOW, HeaderValue::from_static(allowed))), ..response }
     }
 
-    /// Returns the response for a rejected call.
+    /// Returns the response for a rejected call: 404 for an unknown agent, 401 with `WWW-Authenticate`, 403, or 429
+    /// with `Retry-After`. The time is rounded up to whole seconds, at least one. A call that is not offered becomes
+    /// its protocol error. A challenge that is not a header value is left out.
     pub(super) fn rejected(version: Version, rejection: CallRejection) -> Self {
         match rejection {
             CallRejection::NotOffered(error) => Self::new(version, error),
@@ -89,7 +93,8 @@ impl ErrorResponse {
         }
     }
 
-    /// Returns the HTTP response to a request without a known JSON-RPC id. The id in its body is `null`.
+    /// Returns the HTTP response with the status and header of this error. In JSON-RPC the id in the body is `null`,
+    /// because it is not known. The body of gRPC is that of HTTP+JSON.
     pub(super) fn into_response(self, binding: Binding, version: Version) -> Response {
         let body = match binding {
             Binding::JsonRpc => self.json_rpc_body(version, "null"),
@@ -102,7 +107,8 @@ impl ErrorResponse {
         response
     }
 
-    /// Returns the body in JSON-RPC. `id` is JSON.
+    /// Returns the body in JSON-RPC. `id` is JSON and is copied unchanged. In 1.x `data` contains the details. In 0.3
+    /// it contains the metadata and the violations, and is omitted if there are none.
     pub(super) fn json_rpc_body(&self, version: Version, id: &str) -> Vec<u8> {
         #[derive(Serialize)]
         struct JsonRpcError<'a> {
@@ -128,7 +134,9 @@ impl ErrorResponse {
         out
     }
 
-    /// Returns the body in HTTP+JSON. It is also the data of an event that ends a stream with an error.
+    /// Returns the body in HTTP+JSON. It is also the data of an event that ends a stream with an error. In 1.x it is a
+    /// `google.rpc.Status` in `error`. In 0.3 it has the name of the error, the JSON-RPC code, the message and optional
+    /// data.
     pub(super) fn rest_body(&self, version: Version) -> Vec<u8> {
         #[derive(Serialize)]
         struct RestErrorBody<'a> {
@@ -210,7 +218,8 @@ struct V03ErrorData<'a> {
     fields: Vec<FieldViolation<'a>>,
 }
 
-/// Writes the body to memory. This fails only for values that JSON cannot represent.
+/// Appends the body as JSON. Appends `{}` if it cannot be encoded, which happens only for values that JSON cannot
+/// represent.
 fn write(out: &mut Vec<u8>, body: &impl Serialize) {
     if serde_json::to_writer(&mut *out, body).is_err() {
         out.extend_from_slice(b"{}");

@@ -21,8 +21,11 @@ use crate::{AgentHandler, Binding, Error, ErrorKind, Operation, OperationRequest
 /// The HTTP methods that the URL supports.
 pub(super) const ALLOWED: &str = "POST, OPTIONS";
 
-/// Serves one JSON-RPC request. A rejected caller and a body that cannot be read get an HTTP error status. All other
-/// errors have status 200; in 0.3 those of streaming methods are sent as an event. The id is `null` if it is not known.
+/// Serves one JSON-RPC request: authorizes the caller, reads the body, decodes it and calls the handler. A rejected
+/// caller gets an HTTP error status and the id `null`. So does a body that is too large, late or incomplete.
+///
+/// All other errors have status 200, also a wrong content type and an unsupported version. In 0.3 errors of streaming
+/// methods are sent as an event. The id is `null` if it is not known. A request without an id is answered, too.
 pub(super) async fn serve<H: AgentHandler>(handler: H, incoming: IncomingRequest) -> Response {
     let version = incoming.call.version;
     let caller = match handler.authorize(&incoming.call).await {
@@ -56,7 +59,8 @@ pub(super) async fn serve<H: AgentHandler>(handler: H, incoming: IncomingRequest
     };
     let mut response = match result {
         Ok(result) => respond(version, id, result),
-        // Clients of 0.3 expect only events in response to a streaming request. Clients of 1.x also accept a plain error.
+        // Clients of 0.3 expect only events in response to a streaming request. Clients of 1.x also accept a plain
+        // error.
         Err(error) if streams && version == Version::V03 => sse::failed(version, EventFormat::JsonRpc { id }, error),
         Err(error) => failed(version, &id, error),
     };
@@ -69,8 +73,8 @@ fn failed(version: Version, id: &str, error: Error) -> Response {
     reply(StatusCode::OK, JSON, ErrorResponse::new(version, error).json_rpc_body(version, id))
 }
 
-/// Returns the response with a result, or a stream of events for updates. If the result cannot be encoded or the first
-/// update is an error, returns an error response.
+/// Returns the response with a result, or a stream of events for updates. `id` is JSON. If the result cannot be encoded
+/// or the first update is an error, returns an error response. For updates in 0.3 that is an event.
 fn respond(version: Version, id: String, result: OperationResponse) -> Response {
     if let OperationResponse::Updates(updates) = result {
         let format = EventFormat::JsonRpc { id: id.clone() };
@@ -93,7 +97,9 @@ fn respond(version: Version, id: String, result: OperationResponse) -> Response 
     }
 }
 
-/// Appends the result in the form of the version. A deletion is `null`. Fails if the result cannot be encoded.
+/// Appends the result in the form of the version. A deletion is `null`. Push configurations of 0.3 are a plain list
+/// without a page token. A list of tasks always has the form of 1.x. Updates are written as `null`. Fails if the result
+/// cannot be encoded; then a part may have been written.
 fn write_result(out: &mut Vec<u8>, version: Version, result: OperationResponse) -> Result<(), Error> {
     match (version, result) {
         (_, OperationResponse::Deleted | OperationResponse::Updates(_)) => json(out, &()),
@@ -130,8 +136,8 @@ struct JsonRpcRequest<'a> {
 }
 
 impl<'a> JsonRpcRequest<'a> {
-    /// Parses a request without its members. Fails with `Parse` if the text is not JSON, and with `InvalidRequest` for
-    /// a batch, another value than an object, or a repeated member.
+    /// Parses a request without decoding its members. Unknown members are ignored. Fails with `Parse` if the text is
+    /// not JSON. Fails with `InvalidRequest` for a batch, another value than an object, or a repeated member.
     fn parse(text: &'a str) -> Result<Self, Error> {
         let invalid = |message: &str| Error::new(ErrorKind::InvalidRequest, message);
         let first = text.trim_start().chars().next();
@@ -148,7 +154,8 @@ impl<'a> JsonRpcRequest<'a> {
         request
     }
 
-    /// Returns the id as it was written, or `None` if it is missing, `null` or invalid.
+    /// Returns the id as it was written: a string or an integer. Returns `None` if it is missing, `null` or of another
+    /// type.
     fn id(&self) -> Option<&'a str> {
         let id = self.id?.get();
         let whole = |number: &str| !number.contains(['.', 'e', 'E']);
@@ -159,8 +166,9 @@ impl<'a> JsonRpcRequest<'a> {
         }
     }
 
-    /// Returns the operation. Fails if `jsonrpc` is not `2.0`, the id is invalid, or the method is not a string or
-    /// unknown in this version.
+    /// Returns the operation. Fails with `InvalidRequest` if `jsonrpc` is not `2.0` or the method is not a string. An
+    /// id that is neither a string, an integer nor `null` fails with it, too. Fails with `MethodNotFound` if the method
+    /// is unknown in this version.
     fn operation(&self, version: Version) -> Result<Operation, Error> {
         let invalid = |message: &str| Err(Error::new(ErrorKind::InvalidRequest, message));
         if self.jsonrpc.map(RawValue::get) != Some(r#""2.0""#) {
@@ -183,8 +191,8 @@ impl<'a> JsonRpcRequest<'a> {
     }
 }
 
-/// Returns the operation of a method. Fails if the method is unknown in this version; the error has a hint if the other
-/// version has it.
+/// Returns the operation of a method. Fails with `MethodNotFound` if the method is unknown in this version. The error
+/// has a hint if the other version has it, and the first 60 characters of the method.
 fn operation(version: Version, method: &str) -> Result<Operation, Error> {
     let find = |version: Version| {
         let name = |operation: &Operation| match version {
@@ -218,6 +226,8 @@ fn request(version: Version, operation: Operation, params: &str) -> Result<Opera
     }
 }
 
+/// Decodes the parameters of 1.x. Fails with `InvalidParams` and the field if a value is invalid. Required fields are
+/// not checked here.
 fn request_v10(operation: Operation, params: &str) -> Result<OperationRequest, Error> {
     fn read<P: DeserializeOwned + TryInto<T, Error = Error>, T>(params: &str) -> Result<T, Error> {
         decode::request::<P, T>("params", params)
@@ -241,7 +251,8 @@ fn request_v10(operation: Operation, params: &str) -> Result<OperationRequest, E
     })
 }
 
-/// Decodes the parameters of 0.3 and converts them to 1.x. The parameters of the extended card are those of 1.x.
+/// Decodes the parameters of 0.3 and converts them to 1.x. The parameters of the extended card are those of 1.x. Fails
+/// with `InvalidParams` and the field if a value is invalid or missing.
 fn request_v03(operation: Operation, params: &str) -> Result<OperationRequest, Error> {
     fn read<T: DeserializeOwned>(params: &str) -> Result<T, Error> {
         decode::object("params", params)

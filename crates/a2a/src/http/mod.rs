@@ -1,8 +1,8 @@
 //! The JSON-RPC and HTTP+JSON bindings, for both versions, at the same paths.
 //!
-//! [`router`] serves all agents. [`well_known_router`] serves the card of the default agent. Every request is checked in
-//! the same order: path, method, caller ([`AgentHandler::authorize`]), content. Errors before the first event of a stream
-//! are plain responses. At most [`AgentHandler::max_request_bytes`] of a body are read.
+//! [`router`] serves all agents. [`well_known_router`] serves the card of the default agent. Every request is checked
+//! in the same order: path, method, caller ([`AgentHandler::authorize`]), content. Errors before the first event of a
+//! stream are plain responses. At most [`AgentHandler::max_request_bytes`] of a body are read.
 
 mod body;
 mod cards;
@@ -56,7 +56,7 @@ pub fn router<H: AgentHandler>(handler: H) -> Router {
         .route("/{agent}/{*rest}", any(serve))
 }
 
-/// Returns the routes of the default agent's card at its well-known paths.
+/// Returns the routes of the default agent's card: `/.well-known/agent-card.json` and, for early clients, `agent.json`.
 pub fn well_known_router<H: AgentHandler>(handler: H) -> Router {
     let card = move |request: Request| {
         let handler = handler.clone();
@@ -65,8 +65,9 @@ pub fn well_known_router<H: AgentHandler>(handler: H) -> Router {
     Router::new().route("/.well-known/agent-card.json", any(card.clone())).route("/.well-known/agent.json", any(card))
 }
 
-/// Serves one request below the path of an agent. Responds with 404 to an unknown path and with 405 to a wrong method.
-/// A tenant in the path that equals the agent is ignored.
+/// Serves one request below the path of an agent: its card, JSON-RPC or HTTP+JSON. Responds with 404 to an unknown
+/// path, with 405 to a wrong method, and with 204 to OPTIONS. HEAD gets the headers without the body. A tenant in the
+/// path that equals the agent is ignored. Callers are authorized later, and not for cards.
 async fn serve<H: AgentHandler>(handler: H, request: Request) -> Response {
     let Some(AgentRoute { agent, tenant, target }) = AgentRoute::parse(request.uri().path()) else {
         let version = Version::from_request(request.headers(), request.uri().query()).unwrap_or(Version::V10);
@@ -92,8 +93,9 @@ async fn serve<H: AgentHandler>(handler: H, request: Request) -> Response {
     }
 }
 
-/// Serves the public card of an agent; `None` is the default agent. Callers are not authorized. An unsupported version
-/// gets the card of 1.x.
+/// Serves the public card of an agent; `None` is the default agent. Callers are not authorized. Supports GET, HEAD and
+/// OPTIONS, and responds with 405 to other methods. An unsupported version gets the card of 1.x. Responds with an error
+/// if the handler rejects the call or the card cannot be encoded.
 async fn card<H: AgentHandler>(handler: H, agent: Option<String>, request: Request) -> Response {
     let head = request.method() == Method::HEAD;
     let method = request.method().clone();
@@ -125,7 +127,8 @@ struct IncomingRequest {
 }
 
 impl IncomingRequest {
-    /// Returns the request with its negotiated version, 1.x if the version is not supported.
+    /// Returns the request with its negotiated version and requested extensions. If the version is not supported, it is
+    /// 1.x and `version_error` is set.
     fn new(binding: Binding, agent: Option<String>, tenant: Option<String>, request: Request) -> Self {
         let (parts, body) = request.into_parts();
         let query = parts.uri.query();
@@ -168,7 +171,8 @@ fn options(allowed: &'static str) -> Response {
     response
 }
 
-/// Returns the response to a HEAD request: the headers without the body.
+/// Returns the response to a HEAD request: the headers without the body. `Content-Length` is that of the body if it is
+/// known, except for a 304.
 fn without_body(response: Response) -> Response {
     use axum::body::HttpBody;
     let length = response.body().size_hint().exact();

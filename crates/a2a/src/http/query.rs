@@ -16,8 +16,9 @@ impl<'a> Query<'a> {
         Self(query)
     }
 
-    /// Returns the first non-empty value of the parameter, or `None`. `snake` is its other accepted name. Fails if the
-    /// value cannot be decoded.
+    /// Returns the first non-empty value of the parameter, or `None`. `snake` is its other accepted name. Fails with
+    /// `InvalidParams` if an earlier or this value of the parameter cannot be decoded. Other parameters are not
+    /// checked.
     fn get(&self, name: &str, snake: &str) -> Result<Option<Cow<'a, str>>, Error> {
         let is_match = |key: &str| key == name || key == snake;
         for pair in query::pairs(self.0.unwrap_or_default()) {
@@ -70,7 +71,8 @@ impl<'a> Query<'a> {
         self.number("historyLength", "history_length")
     }
 
-    /// Returns the request that lists tasks. Fails if a parameter is invalid.
+    /// Returns the request that lists tasks. Missing and empty parameters are `None`. Fails with `InvalidParams` if a
+    /// parameter has a wrong type. Ranges are not checked here.
     pub(super) fn list(&self, tenant: Option<String>) -> Result<ListTasksRequest, Error> {
         Ok(ListTasksRequest {
             context_id: self.text("contextId", "context_id")?,
@@ -84,7 +86,8 @@ impl<'a> Query<'a> {
         })
     }
 
-    /// Returns the request that lists push configurations. Fails if a parameter is invalid.
+    /// Returns the request that lists push configurations. Missing and empty parameters are `None`. Fails with
+    /// `InvalidParams` if the page size is not an integer. Its range is not checked here.
     pub(super) fn list_push(
         &self,
         task_id: String,

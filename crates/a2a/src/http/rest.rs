@@ -27,7 +27,9 @@ struct CancelBody {
     metadata: Option<Metadata>,
 }
 
-/// Serves one HTTP+JSON request.
+/// Serves one HTTP+JSON request. Responds to OPTIONS with the allowed methods, and with 405 to a method that the
+/// resource does not support. Both need no authorization. Other requests are handled by [`handle`], and its errors
+/// become responses.
 pub(super) async fn serve<H: AgentHandler>(handler: H, resource: RestResource, incoming: IncomingRequest) -> Response {
     let version = incoming.call.version;
     if incoming.method == http::Method::OPTIONS {
@@ -42,9 +44,10 @@ pub(super) async fn serve<H: AgentHandler>(handler: H, resource: RestResource, i
     }
 }
 
-/// Authorizes, decodes and handles one request. Fails in this order: a rejected caller, an unsupported version, an
-/// unreadable body, a content type other than JSON, invalid content, an error of the handler. The content type is
-/// ignored if the body is empty and the operation needs none.
+/// Authorizes, decodes and handles one request. Bytes of files are converted for the Python SDK of 0.3. Checks in this
+/// order: the caller, the version, the body (size, time), the content type, the content. Fails at the first that is
+/// wrong, or with the error of the handler. The content type is ignored if the body is empty and the operation needs
+/// none.
 async fn handle<H: AgentHandler>(
     handler: H,
     resource: RestResource,
@@ -81,7 +84,9 @@ async fn handle<H: AgentHandler>(
 }
 
 /// Returns the request for a resource. The path determines the ids, and its tenant takes precedence over that of the
-/// body. In 0.3 a history length of zero means the whole history. Fails with an error that names the field.
+/// body. Only messages and new push configurations need a body; a cancellation may have one. Other bodies are ignored.
+/// In 0.3 a history length of zero means the whole history. Fails with `Parse` or `InvalidParams`; the latter names the
+/// field.
 fn request(
     version: Version,
     operation: Operation,
@@ -137,8 +142,9 @@ fn request(
     })
 }
 
-/// Returns the response in the form of the version, or a stream of events for updates. A deletion is an empty object.
-/// Fails if the result cannot be encoded or the first update is an error.
+/// Returns the response with status 200 in the form of the version, or a stream of events for updates. A deletion is an
+/// empty object. With `is_python` the bytes of files are encoded for the Python SDK. Fails if the result cannot be
+/// encoded or the first update is an error.
 fn respond(
     version: Version,
     is_python: bool,

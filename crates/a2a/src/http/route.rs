@@ -41,8 +41,9 @@ pub(super) enum RestResource {
 }
 
 impl AgentRoute {
-    /// Parses a path that starts with the agent, for any HTTP method. Returns `None` if the path is unknown or a segment
-    /// is not UTF-8.
+    /// Parses a path that starts with the agent, for any HTTP method. Empty segments are ignored, and one `v1` after
+    /// the agent is skipped. If the rest is unknown, its first segment is a tenant, but only in HTTP+JSON. Returns
+    /// `None` if the path is unknown or a segment is not UTF-8.
     pub(super) fn parse(path: &str) -> Option<Self> {
         let mut segments = path.split('/').filter(|segment| !segment.is_empty());
         let agent = decode(segments.next()?)?;
@@ -61,8 +62,9 @@ impl AgentRoute {
     }
 }
 
-/// Returns the endpoint of the segments after the agent, the version and the tenant, or `None` if the path is unknown
-/// or an id is not UTF-8.
+/// Returns the endpoint of the segments after the agent, the version and the tenant. No segments mean JSON-RPC. Paths
+/// of both versions are accepted, and the colon of `message:send` may be encoded as `%3A`. Returns `None` if the path
+/// is unknown or an id is not UTF-8.
 fn target(segments: &[&str]) -> Option<RouteTarget> {
     match segments {
         [] => Some(RouteTarget::JsonRpc),
@@ -84,8 +86,9 @@ fn target(segments: &[&str]) -> Option<RouteTarget> {
     }
 }
 
-/// Parses the segment after `tasks`: a task, optionally followed by a colon, plain or encoded, and a known verb. An
-/// unknown verb is part of the id. Returns `None` if the segment is not UTF-8.
+/// Parses the segment after `tasks`: a task, optionally followed by a colon, plain or encoded, and `cancel` or
+/// `subscribe`. Any other verb is part of the id, and so is a verb without a task. Returns `None` if the segment is not
+/// UTF-8.
 fn task_or_verb(segment: &str) -> Option<RestResource> {
     let before = |verb| {
         let task = segment.strip_suffix(verb)?;
@@ -107,7 +110,8 @@ fn decode(segment: &str) -> Option<String> {
 }
 
 impl RestResource {
-    /// Returns the operation of an HTTP method on this resource, or `None` if the method is not supported.
+    /// Returns the operation of an HTTP method on this resource, or `None` if the method is not supported. HEAD counts
+    /// as GET, except for a subscription, which supports GET and POST.
     pub(super) fn operation(&self, method: &Method) -> Option<Operation> {
         match (self, method) {
             (Self::Send, &Method::POST) => Some(Operation::Send),

@@ -37,7 +37,8 @@ pub(super) enum EventFormat {
     Rest { is_python: bool },
 }
 
-/// Returns a streaming response. Fails if the first item is ready and is an error, so that it becomes a plain response.
+/// Returns a streaming response with the updates. Fails if the first item is ready and is an error, so that it becomes
+/// a plain response. Later errors are the last event. An update that is ready is written at once.
 pub(super) fn respond(version: Version, format: EventFormat, mut updates: UpdateStream) -> Result<Response, Error> {
     let first = match updates.next().now_or_never() {
         Some(Some(Err(error))) => return Err(error),
@@ -58,6 +59,7 @@ pub(super) fn failed(version: Version, format: EventFormat, error: Error) -> Res
     with_headers(Body::from(events.buffer))
 }
 
+/// Returns a response with the headers of an event stream. It must not be cached, and proxies must not buffer it.
 fn with_headers(body: Body) -> Response {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
@@ -86,6 +88,8 @@ struct EventBody {
 impl Stream for EventBody {
     type Item = Result<Bytes, Infallible>;
 
+    /// Returns the next chunk: all events that are ready, up to about 16 KiB. After 15 seconds without events it is a
+    /// comment. An error of the updates becomes the last event. Ends after the last update. Never fails.
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         while !self.ended && self.buffer.len() < CHUNK_SIZE {
             match self.updates.poll_next_unpin(context) {
@@ -111,6 +115,7 @@ impl Stream for EventBody {
 }
 
 impl EventBody {
+    /// Returns an empty body. The first comment is sent after `keep_alive_interval` without events.
     fn new(version: Version, format: EventFormat, updates: UpdateStream, keep_alive_interval: Duration) -> Self {
         let keep_alive = Box::pin(tokio::time::sleep(keep_alive_interval));
         Self {
@@ -125,7 +130,8 @@ impl EventBody {
         }
     }
 
-    /// Encodes an update into the buffer. If it cannot be encoded, the stream ends with an error event.
+    /// Encodes an update into the buffer, in the form of the binding and the version. If it cannot be encoded, the
+    /// stream ends with an error event.
     fn write(&mut self, mut update: StreamResponse) {
         self.data.clear();
         let data = &mut self.data;
@@ -154,7 +160,8 @@ impl EventBody {
         }
     }
 
-    /// Writes the error as the last event and ends the stream. In HTTP+JSON the event has the name `error`.
+    /// Writes the error as the last event and ends the stream. In HTTP+JSON the event has the name `error`; in JSON-RPC
+    /// it is a response with the id of the request.
     fn end(&mut self, error: Error) {
         self.ended = true;
         let response = ErrorResponse::new(self.version, error);

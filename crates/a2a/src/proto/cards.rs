@@ -108,6 +108,9 @@ requirement!(v1::SecurityRequirement);
 requirement!(v03::Security);
 
 impl From<types::AgentCard> for v03::AgentCard {
+    /// Converts a card to 0.3. Interfaces, URLs and the version are selected as in the JSON form. OAuth schemes with a
+    /// device code are left out, because 0.3 does not have them. Without security schemes, a declared extended card
+    /// becomes false.
     fn from(mut card: types::AgentCard) -> Self {
         let has_extended = json::has_extended(&card);
         let mut security_schemes: HashMap<_, v03::SecurityScheme> = card.security_schemes.take().write();
@@ -153,6 +156,8 @@ impl From<types::AgentCard> for v03::AgentCard {
 impl TryFrom<v03::AgentCard> for types::AgentCard {
     type Error = Error;
 
+    /// Converts a card of 0.3. Missing capabilities are empty. Fails if a field is invalid: the extensions, the
+    /// provider, the skills, the security schemes, the requirements or the signatures. The error names the field.
     fn try_from(card: v03::AgentCard) -> Result<Self, Error> {
         let capabilities = card.capabilities.unwrap_or_default();
         let interface = |interface: v03::AgentInterface| json::AgentInterface {

@@ -37,6 +37,8 @@ fn read_present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::
 impl TryFrom<PartOf10> for v1::Part {
     type Error = &'static str;
 
+    /// Checks a part of 1.x. Fails unless exactly one of `text`, `raw`, `url` and `data` is set. `data` may be `null`,
+    /// which counts as content only if none of the three is set.
     fn try_from(part: PartOf10) -> Result<Self, &'static str> {
         use v1::part::Content;
         // If another member has content, `null` counts as missing.
@@ -84,6 +86,9 @@ struct FileOf03 {
 impl TryFrom<PartOf03> for v03::Part {
     type Error = String;
 
+    /// Checks a part of 0.3. Without `kind`, an object in the member `data` of the data replaces it. Fails if `kind` is
+    /// unknown, or unless exactly one of `text`, `file` and `data` is set. Also fails if a file has no content. The
+    /// kind need not match the content.
     fn try_from(part: PartOf03) -> Result<Self, String> {
         use v03::part::Part as Content;
         let PartOf03 { kind, text, file, data, metadata } = part;
@@ -108,6 +113,8 @@ impl TryFrom<PartOf03> for v03::Part {
 impl TryFrom<FileOf03> for v03::FilePart {
     type Error = String;
 
+    /// Checks a file of 0.3. Bytes take precedence over a URI. Fails if neither is set. A missing name or media type is
+    /// empty.
     fn try_from(file: FileOf03) -> Result<Self, String> {
         use v03::file_part::File;
         let content = match (file.file_with_bytes, file.file_with_uri) {
@@ -174,6 +181,7 @@ fn write_one<S: Serializer>(to: S, name: &str, value: &impl Serialize) -> Result
 }
 
 impl Serialize for v03::SendMessageResponse {
+    /// Writes an object with the member `task` or `message`. Without a payload it is empty.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         use v03::send_message_response::Payload;
         match &self.payload {
@@ -185,6 +193,8 @@ impl Serialize for v03::SendMessageResponse {
 }
 
 impl Serialize for v03::StreamResponse {
+    /// Writes an object with one member: `task`, `message`, `statusUpdate` or `artifactUpdate`. Without a payload it is
+    /// empty.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         use v03::stream_response::Payload;
         match &self.payload {
@@ -198,6 +208,8 @@ impl Serialize for v03::StreamResponse {
 }
 
 impl Serialize for v03::Part {
+    /// Writes an object with the member `text`, `file` or `data`, if there is content. `metadata` is omitted if it is
+    /// missing.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         use v03::part::Part as Content;
         let mut map = to.serialize_map(None)?;
@@ -215,6 +227,8 @@ impl Serialize for v03::Part {
 }
 
 impl Serialize for v03::FilePart {
+    /// Writes an object with the member `fileWithUri`, or `fileWithBytes` in base64. An empty media type or name is
+    /// omitted.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         use v03::file_part::File;
         let mut map = to.serialize_map(None)?;

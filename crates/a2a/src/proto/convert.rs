@@ -1,7 +1,7 @@
 //! Converts fields between the types of 1.x and protobuf messages, and macros that convert whole messages.
 //!
-//! Protobuf does not distinguish an empty text, an empty list or `false` from a missing value. All become `None`. Writing
-//! cannot fail. Reading fails with an error that contains the path of the field.
+//! Protobuf does not distinguish an empty text, an empty list or `false` from a missing value. All become `None`.
+//! Writing cannot fail. Reading fails with an error that contains the path of the field.
 
 use std::collections::HashMap;
 
@@ -43,8 +43,8 @@ fn camel_case(name: &str) -> String {
 }
 
 /// Implements the conversions of a message in both directions. Fields before the semicolon have the same name in both
-/// types. Fields after it are written as `ours = theirs`. `reads` sets fields that the message does not have. `writes` sets
-/// fields that only the message has. `or default` is described at `message!`.
+/// types. Fields after it are written as `ours = theirs`. `reads` sets fields that the message does not have. `writes`
+/// sets fields that only the message has. `or default` is described at `message!`.
 macro_rules! convert {
     ($package:ident::$theirs:ident = $ours:ident { $($same:ident),* $(; $($a:ident = $b:ident),*)? }
         $(reads { $($extra:ident: $value:expr),* })? $(writes |$it:ident| { $($added:ident: $made:expr),* })?
@@ -77,8 +77,8 @@ macro_rules! convert {
     };
 }
 
-/// Implements `ProtoField` for a message that has conversions. Reading a missing message fails, or returns the default with
-/// `or default`.
+/// Implements `ProtoField` for a message that has conversions. Reading a missing message fails, or returns the default
+/// with `or default`.
 macro_rules! message {
     (@missing) => { Err($crate::proto::convert::invalid_field("missing")) };
     (@missing default) => { Ok(Default::default()) };
@@ -108,8 +108,8 @@ macro_rules! message {
     };
 }
 
-/// Implements the conversions of a message with a `oneof`. `$named` is the error if no variant is set. `without` names the
-/// variant that the message does not have.
+/// Implements the conversions of a message with a `oneof`. `$named` is the error if no variant is set. `without` names
+/// the variant that the message does not have.
 macro_rules! choice {
     ($package:ident::$theirs:ident . $field:ident: $choice:path = $ours:ident, $named:literal {
         $($variant:ident = $other:ident as $name:literal),*

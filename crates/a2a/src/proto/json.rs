@@ -27,8 +27,8 @@ pub(crate) fn read_number<'de, D: Deserializer<'de>>(from: D) -> Result<i32, D::
     Ok(read_optional_number(from)?.unwrap_or_default())
 }
 
-/// Reads an optional 32-bit integer, from a number, a whole float or a text. `null` becomes `None`. Fails if it is out
-/// of range.
+/// Reads an optional 32-bit integer, from a number, a whole float or a text with an integer. `null` becomes `None`.
+/// Fails if it has another form, is out of range or has a fraction.
 pub(crate) fn read_optional_number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i32>, D::Error> {
     let number = match Option::<TextOrNumber>::deserialize(from)? {
         None => return Ok(None),
@@ -62,7 +62,8 @@ pub(crate) fn write_time<S: Serializer>(time: &Option<Timestamp>, to: S) -> Resu
     time.and_then(|time| DateTime::<Utc>::read(time).ok()).serialize(to)
 }
 
-/// Reads a role by its name in protobuf or its number. `null` and an empty text are unspecified.
+/// Reads a role by its name in protobuf or its number. `null` and an empty text are unspecified. Fails for any other
+/// text, number or type.
 pub(crate) fn read_role<'de, D: Deserializer<'de>>(from: D) -> Result<i32, D::Error> {
     let role = match Option::<TextOrNumber>::deserialize(from)? {
         None => Some(v1::Role::Unspecified),
@@ -76,8 +77,8 @@ pub(crate) fn read_role<'de, D: Deserializer<'de>>(from: D) -> Result<i32, D::Er
     role.map(i32::from).ok_or_else(|| D::Error::custom("expected `ROLE_USER` or `ROLE_AGENT`"))
 }
 
-/// Reads a role of 0.3 by its name in protobuf or in JSON-RPC. `null` and an empty text are unspecified. Numbers are
-/// not accepted.
+/// Reads a role of 0.3 by its name in protobuf, or as `user` or `agent`. `null` and an empty text are unspecified.
+/// Fails for any other text. Numbers are not accepted.
 pub(crate) fn read_any_role<'de, D: Deserializer<'de>>(from: D) -> Result<i32, D::Error> {
     let role = match Option::<Cow<'_, str>>::deserialize(from)?.as_deref() {
         None | Some("") => Some(v03::Role::Unspecified),
@@ -88,7 +89,8 @@ pub(crate) fn read_any_role<'de, D: Deserializer<'de>>(from: D) -> Result<i32, D
     role.map(i32::from).ok_or_else(|| D::Error::custom("expected `ROLE_USER` or `ROLE_AGENT`"))
 }
 
-/// Reads a task state by its name or number. `null` is unspecified.
+/// Reads a task state by its name or number, as [`parse_state`] does. `null` is unspecified. Fails if the state is
+/// unknown or a float.
 pub(crate) fn read_state<'de, D: Deserializer<'de>>(from: D) -> Result<i32, D::Error> {
     let state = match Option::<TextOrNumber>::deserialize(from)? {
         None => Some(types::TaskState::Unspecified),
@@ -99,8 +101,8 @@ pub(crate) fn read_state<'de, D: Deserializer<'de>>(from: D) -> Result<i32, D::E
     state.map(ProtoField::write).ok_or_else(|| D::Error::custom("expected a state such as `TASK_STATE_WORKING`"))
 }
 
-/// Returns the state with this name in either package or in JSON-RPC of 0.3, or with this number. An empty text is
-/// unspecified. Returns `None` for unknown states.
+/// Returns the state with this name or number. The name is that of either package or of JSON-RPC in 0.3, the number is
+/// from 0 to 8. An empty text and `unknown` are unspecified. Returns `None` for unknown states.
 pub(crate) fn parse_state(name: &str) -> Option<types::TaskState> {
     let number: i32 = match name {
         "" | "unknown" => 0,

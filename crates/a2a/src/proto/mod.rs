@@ -1,10 +1,10 @@
 //! The protobuf messages: `lf.a2a.v1` of version 1.x ([`v1`]) and `a2a.v1` of version 0.3 ([`v03`]). `crates/protogen`
 //! generates them from the files in `crates/a2a/proto`.
 //!
-//! gRPC uses these messages in both versions. HTTP+JSON of 0.3 uses their JSON form, and JSON of 1.x is read through them.
-//! Pure conversions lead to the types of 1.x and back: `From<types::X>` always succeeds, `TryFrom` fails with an error that
-//! names the field. Required fields may be missing here. [`crate::OperationRequest::validate`] rejects requests without
-//! them. Responses of other agents are accepted without them.
+//! gRPC uses these messages in both versions. HTTP+JSON of 0.3 uses their JSON form, and JSON of 1.x is read through
+//! them. Pure conversions lead to the types of 1.x and back: `From<types::X>` always succeeds, `TryFrom` fails with an
+//! error that names the field. Required fields may be missing here. [`crate::OperationRequest::validate`] rejects
+//! requests without them. Responses of other agents are accepted without them.
 
 mod cards;
 pub(crate) mod choices;

@@ -28,9 +28,8 @@ pub(super) fn parse_parent(name: &str, field: &str) -> Result<String, Error> {
     parse_task(name.strip_suffix(CONFIGS).unwrap_or(name), field)
 }
 
-/// Parses the name of a configuration and returns the ids of the task and the configuration.
-///
-/// Fails if the name has another form.
+/// Parses the name of a configuration in a request and returns the ids of the task and the configuration. Fails if the
+/// name has another form, or if an id is empty or contains a slash. The error names `field`.
 pub(super) fn parse_config(name: &str, field: &str) -> Result<(String, String), Error> {
     let parts = || {
         let (task, id) = name.strip_prefix(TASKS)?.split_once('/')?;

@@ -1,5 +1,5 @@
-//! Requests and push notification configurations in both packages. In 0.3 a task has a resource name instead of an id, and
-//! a history length of zero means the whole history.
+//! Requests and push notification configurations in both packages. In 0.3 a task has a resource name instead of an id,
+//! and a history length of zero means the whole history.
 
 use super::convert::{ProtoField, convert, message, read};
 use super::{names, v1, v03};
@@ -57,6 +57,7 @@ impl From<types::AuthenticationInfo> for v03::AuthenticationInfo {
 }
 
 impl From<types::TaskPushNotificationConfig> for v03::PushNotificationConfig {
+    /// Drops the task and the tenant. Missing fields become empty.
     fn from(config: types::TaskPushNotificationConfig) -> Self {
         Self {
             id: config.id.write(),
@@ -68,8 +69,9 @@ impl From<types::TaskPushNotificationConfig> for v03::PushNotificationConfig {
 }
 
 impl v03::PushNotificationConfig {
-    /// Returns the configuration for a task. An empty `task_id` means the task that the request starts. Empty fields
-    /// become `None`. Of several schemes the first is used.
+    /// Returns the configuration for a task, without a tenant. An empty `task_id` means the task that the request
+    /// starts. Empty fields become `None`. Of several schemes the first is used. An authentication without scheme and
+    /// credentials is dropped.
     pub fn into_task_config(self, task_id: String) -> types::TaskPushNotificationConfig {
         let some = |text: String| Some(text).filter(|text| !text.is_empty());
         let authentication = self.authentication.map(|info| types::AuthenticationInfo {
@@ -122,7 +124,9 @@ impl From<types::TaskPushNotificationConfig> for v03::CreateTaskPushNotification
 impl TryFrom<v03::CreateTaskPushNotificationConfigRequest> for types::TaskPushNotificationConfig {
     type Error = Error;
 
-    /// Ignores the name of the new configuration, because clients set it to arbitrary values.
+    /// Converts a request that creates a configuration. Its `config_id` is used if the configuration has no id. Ignores
+    /// the name of the new configuration, because clients set it to arbitrary values. Fails if `parent` is not the name
+    /// of a task, the configuration is missing, or both ids are set and differ.
     fn try_from(request: v03::CreateTaskPushNotificationConfigRequest) -> Result<Self, Error> {
         let task = names::parse_parent(&request.parent, "parent")?;
         let config = request.config.and_then(|config| config.push_notification_config);
@@ -139,7 +143,8 @@ impl TryFrom<v03::CreateTaskPushNotificationConfigRequest> for types::TaskPushNo
 }
 
 impl From<types::SendMessageRequest> for v03::SendMessageRequest {
-    /// Always sets `blocking`. Without a configuration, some servers do not wait for the end of the task, but 1.x does.
+    /// Converts a message to 0.3, without the tenant. Always sets `blocking`: to false only if `return_immediately` is
+    /// set. Without a configuration, some servers do not wait for the end of the task, but 1.x does.
     fn from(request: types::SendMessageRequest) -> Self {
         let blocking = v03::SendMessageConfiguration { blocking: true, ..Default::default() };
         let configuration = request.configuration.map(|configuration| v03::SendMessageConfiguration {
@@ -159,6 +164,9 @@ impl From<types::SendMessageRequest> for v03::SendMessageRequest {
 impl TryFrom<v03::SendMessageRequest> for types::SendMessageRequest {
     type Error = Error;
 
+    /// Converts a message of 0.3. A configuration that is not `blocking` sets `return_immediately`. A history length of
+    /// zero becomes `None`. Without a configuration there is none. Fails if the message is missing, or a field of the
+    /// message or the metadata is invalid.
     fn try_from(request: v03::SendMessageRequest) -> Result<Self, Error> {
         let configuration = |configuration: v03::SendMessageConfiguration| {
             Ok::<_, Error>(types::SendMessageConfiguration {
@@ -252,6 +260,8 @@ impl From<types::ListTaskPushNotificationConfigsRequest> for v03::ListTaskPushNo
 impl TryFrom<v03::ListTaskPushNotificationConfigRequest> for types::ListTaskPushNotificationConfigsRequest {
     type Error = Error;
 
+    /// Converts a request that lists configurations. A page size of zero and an empty token become `None`. Fails if
+    /// `parent` is not the name of a task.
     fn try_from(request: v03::ListTaskPushNotificationConfigRequest) -> Result<Self, Error> {
         Ok(Self {
             task_id: names::parse_parent(&request.parent, "parent")?,

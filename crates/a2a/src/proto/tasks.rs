@@ -1,5 +1,5 @@
-//! Tasks, messages, artifacts and updates in both packages. 0.3 cannot express the media type and name of a text, or the
-//! tasks that a message refers to. They are lost.
+//! Tasks, messages, artifacts and updates in both packages. 0.3 cannot express the media type and name of a text, or
+//! the tasks that a message refers to. They are lost.
 
 use super::convert::{ProtoField, choice, convert, message};
 use super::{v1, v03};
@@ -49,6 +49,7 @@ choice!(v03::StreamResponse.payload: v03::stream_response::Payload = StreamRespo
 });
 
 impl From<types::Part> for v1::Part {
+    /// Converts a part with its content, file name, media type and metadata. Missing texts become empty.
     fn from(part: types::Part) -> Self {
         use v1::part::Content;
         let content = match part.content {
@@ -69,6 +70,8 @@ impl From<types::Part> for v1::Part {
 impl TryFrom<v1::Part> for types::Part {
     type Error = Error;
 
+    /// Converts a part. Empty texts become `None`. Fails if it has no content, or if data or metadata contain NaN or
+    /// infinity.
     fn try_from(part: v1::Part) -> Result<Self, Error> {
         use v1::part::Content;
         let missing = || Error::invalid("content", "has neither text, raw, url nor data");
@@ -90,7 +93,8 @@ impl TryFrom<v1::Part> for types::Part {
 message!(v1::Part = Part);
 
 impl From<types::Part> for v03::Part {
-    /// Converts through the JSON form, because parts are the same in all bindings of 0.3.
+    /// Converts through the JSON form, because parts are the same in all bindings of 0.3. The name and media type of a
+    /// text are lost. Data that are not an object are wrapped in one.
     fn from(part: types::Part) -> Self {
         use v03::file_part::File;
         use v03::part::Part as Content;
@@ -114,6 +118,8 @@ impl From<types::Part> for v03::Part {
 impl TryFrom<v03::Part> for types::Part {
     type Error = Error;
 
+    /// Converts a part of 0.3 through the JSON form. Wrapped data are unwrapped. Fails if the part has no content, or a
+    /// file has neither bytes nor a URI. Also fails if data or metadata contain NaN or infinity.
     fn try_from(part: v03::Part) -> Result<Self, Error> {
         use v03::file_part::File;
         use v03::part::Part as Content;

@@ -1,7 +1,7 @@
 //! Free-form values: JSON in memory and in JSON bindings, `google.protobuf.Struct` and `google.protobuf.Value` in gRPC.
 //!
-//! Numbers in protobuf are floats, so integers beyond 2^53 lose precision in gRPC. JSON cannot represent NaN and infinity.
-//! Decoding marks values that contain them, and the conversion to the types of 1.x fails.
+//! Numbers in protobuf are floats, so integers beyond 2^53 lose precision in gRPC. JSON cannot represent NaN and
+//! infinity. Decoding marks values that contain them, and the conversion to the types of 1.x fails.
 
 use bytes::{Buf, BufMut};
 use prost::encoding::{self, DecodeContext, WireType, encode_key, encode_varint, encoded_len_varint};
@@ -49,6 +49,8 @@ impl Message for Struct {
         encode_object(&self.fields, buf);
     }
 
+    /// Decodes entries and adds them. A later entry replaces one with the same name. NaN and infinity become `null` and
+    /// set `has_unknown_number`. Fails if the bytes are not valid protobuf.
     fn merge_field(
         &mut self,
         tag: u32,
@@ -78,6 +80,8 @@ impl Message for Value {
         encode_value(&self.json, buf);
     }
 
+    /// Decodes a value and replaces the current one. An unknown field leaves it unchanged. NaN and infinity become
+    /// `null` and set `has_unknown_number`. Fails if the bytes are not valid protobuf.
     fn merge_field(
         &mut self,
         tag: u32,
@@ -126,7 +130,8 @@ fn to_json(value: prost_types::Value, has_unknown_number: &mut bool) -> Json {
     }
 }
 
-/// Returns the number as JSON. Whole numbers become integers: `1`, not `1.0`. Returns `None` for NaN and infinity.
+/// Returns the number as JSON. Whole numbers below 2^53 become integers: `1`, not `1.0`. Larger ones stay floats.
+/// Returns `None` for NaN and infinity.
 fn number(value: f64) -> Option<Number> {
     if value.fract() == 0.0 && value.abs() < MAX_EXACT_INTEGER {
         #[expect(clippy::cast_possible_truncation, reason = "the number is whole and in range")]
@@ -136,7 +141,8 @@ fn number(value: f64) -> Option<Number> {
     Number::from_f64(value)
 }
 
-/// Encodes the content of a `google.protobuf.Value`, without its length. [`value_len`] returns the number of bytes.
+/// Encodes the content of a `google.protobuf.Value`, without its length. Numbers become floats, with a loss of
+/// precision for large integers. [`value_len`] returns the number of bytes.
 fn encode_value(value: &Json, buf: &mut impl BufMut) {
     match value {
         Json::Null => encoding::int32::encode(1, &0, buf),

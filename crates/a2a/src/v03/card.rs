@@ -90,7 +90,9 @@ fn default_protocol_version() -> String {
 }
 
 impl From<types::AgentCard> for AgentCard {
-    /// Lists the interfaces that support 0.3, or all interfaces if none declares 0.3.
+    /// Converts a card of 1.x. Lists the interfaces that support 0.3, or all interfaces if none declares 0.3. The first
+    /// is the preferred one and is also in the list of additional interfaces. The version is 0.3.0, or that of the
+    /// first interface if none declares 0.3. Without security schemes, a declared extended card becomes false.
     fn from(card: types::AgentCard) -> Self {
         let speaks = |interface: &types::AgentInterface| {
             Version::parse(&interface.protocol_version).is_ok_and(|version| version == Version::V03)
@@ -134,7 +136,12 @@ impl From<types::AgentCard> for AgentCard {
 }
 
 impl From<AgentCard> for types::AgentCard {
-    /// Omits security schemes that 1.x cannot express. A client that needs one of them is rejected by the agent.
+    /// Converts a card of 0.3. The preferred interface comes first; without a transport it is JSON-RPC. The first
+    /// additional interface is left out if it repeats it. All interfaces get the protocol version of the card, and no
+    /// tenant.
+    ///
+    /// Omits security schemes that 1.x cannot express: OAuth without a flow. A client that needs one of them is
+    /// rejected by the agent. `state_transition_history` is lost.
     fn from(card: AgentCard) -> Self {
         let protocol_version = match Version::parse(&card.protocol_version) {
             Ok(version) => version.as_str().to_owned(),
@@ -200,8 +207,8 @@ impl From<types::AgentInterface> for AgentInterface {
 const GRPC: &str = "GRPC";
 
 /// Returns a gRPC address that all clients of 0.3 accept. Some parse it as a URL, and some pass it to gRPC unchanged.
-/// The `dns:` form works for both if the host is an IPv4 address; `localhost` becomes one. Other addresses are
-/// unchanged.
+/// An IPv4 address with a port becomes `dns://ADDRESS/ADDRESS`, which works for both. `localhost` with a port counts as
+/// `127.0.0.1`. Other addresses are unchanged.
 fn grpc_address(address: String) -> String {
     let number = match address.strip_prefix("localhost:") {
         Some(port) => format!("127.0.0.1:{port}"),
@@ -213,14 +220,15 @@ fn grpc_address(address: String) -> String {
     }
 }
 
-/// Returns whether the agent has an extended card, or `None` if the card does not declare it. Without security schemes
-/// it has none, because no caller can authenticate.
+/// Returns the declared support of an extended card, or `None` if the card does not declare it. Returns false without
+/// security schemes, because no caller can authenticate.
 pub(crate) fn has_extended(card: &types::AgentCard) -> Option<bool> {
     let known = card.security_schemes.as_ref().is_some_and(|schemes| !schemes.is_empty());
     card.capabilities.extended_agent_card.map(|has| has && known)
 }
 
 impl From<types::AgentCapabilities> for AgentCapabilities {
+    /// Converts the capabilities of 1.x. The extended card is a field of the card in 0.3, and is left out here.
     fn from(capabilities: types::AgentCapabilities) -> Self {
         Self {
             streaming: capabilities.streaming,
@@ -232,6 +240,7 @@ impl From<types::AgentCapabilities> for AgentCapabilities {
 }
 
 impl From<types::AgentSkill> for AgentSkill {
+    /// Converts a skill of 1.x. The security requirements become `security`; all other fields are the same.
     fn from(skill: types::AgentSkill) -> Self {
         Self {
             id: skill.id,
@@ -247,6 +256,7 @@ impl From<types::AgentSkill> for AgentSkill {
 }
 
 impl From<AgentSkill> for types::AgentSkill {
+    /// Converts a skill of 0.3. `security` becomes the security requirements; all other fields are the same.
     fn from(skill: AgentSkill) -> Self {
         Self {
             id: skill.id,

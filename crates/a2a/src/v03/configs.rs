@@ -98,6 +98,8 @@ impl From<types::SendMessageRequest> for MessageSendParams {
 impl TryFrom<MessageSendParams> for types::SendMessageRequest {
     type Error = Error;
 
+    /// Converts the parameters of a message of 0.3. There is no tenant. Fails if a part of the message is invalid. The
+    /// error names the field.
     fn try_from(params: MessageSendParams) -> Result<Self, Error> {
         Ok(Self {
             message: types::Message::try_from(params.message).map_err(|error| error.nested_in("message"))?,
@@ -109,6 +111,8 @@ impl TryFrom<MessageSendParams> for types::SendMessageRequest {
 }
 
 impl From<types::SendMessageConfiguration> for MessageSendConfiguration {
+    /// Converts a configuration of 1.x. `blocking` is the opposite of `return_immediately`, and is missing if that is
+    /// missing. A history length of zero is kept, although it means the whole history in 0.3.
     fn from(configuration: types::SendMessageConfiguration) -> Self {
         Self {
             accepted_output_modes: configuration.accepted_output_modes,
@@ -120,6 +124,8 @@ impl From<types::SendMessageConfiguration> for MessageSendConfiguration {
 }
 
 impl From<MessageSendConfiguration> for types::SendMessageConfiguration {
+    /// Converts a configuration of 0.3. `return_immediately` is the opposite of `blocking`, and is missing if that is
+    /// missing. A history length of zero becomes `None`. The push configuration gets an empty task id.
     fn from(configuration: MessageSendConfiguration) -> Self {
         Self {
             accepted_output_modes: configuration.accepted_output_modes,
@@ -229,8 +235,8 @@ impl From<types::TaskPushNotificationConfig> for PushNotificationConfig {
 }
 
 impl PushNotificationConfig {
-    /// Returns the configuration for a task. An empty `task_id` means the task that the request starts. Of several
-    /// schemes the first is used.
+    /// Returns the configuration for a task, without a tenant. An empty `task_id` means the task that the request
+    /// starts. Of several schemes the first is used; without one the scheme is empty.
     pub fn into_task_config(self, task_id: String) -> types::TaskPushNotificationConfig {
         let authentication = self.authentication.map(types::AuthenticationInfo::from);
         types::TaskPushNotificationConfig {

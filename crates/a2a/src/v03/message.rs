@@ -92,6 +92,8 @@ struct RawPart {
 impl TryFrom<RawPart> for Part {
     type Error = String;
 
+    /// Checks a part. `kind` selects the member that is read; other members are ignored. Fails with a message if `kind`
+    /// is missing or unknown, or its member is missing. Also fails if a file has neither `bytes` nor `uri`.
     fn try_from(part: RawPart) -> Result<Self, String> {
         let RawPart { kind, text, file, data, metadata } = part;
         let missing = |field: &str| format!("missing field `{field}`");
@@ -115,6 +117,7 @@ impl TryFrom<RawPart> for Part {
 }
 
 impl From<types::Message> for Message {
+    /// Converts a message of 1.x with all its fields. An unspecified role becomes the agent.
     fn from(message: types::Message) -> Self {
         Self {
             kind: MessageTag::It,
@@ -133,6 +136,8 @@ impl From<types::Message> for Message {
 impl TryFrom<Message> for types::Message {
     type Error = Error;
 
+    /// Converts a message of 0.3 with all its fields. Fails if a part is invalid. The error names the part, such as
+    /// `parts[0]`.
     fn try_from(message: Message) -> Result<Self, Error> {
         Ok(Self {
             message_id: message.message_id,
@@ -171,6 +176,8 @@ impl From<Role> for types::Role {
 const WRAPPED_DATA_KEY: &str = "data_part_compat";
 
 impl From<types::Part> for Part {
+    /// Converts a part of 1.x. Bytes and URLs become files. The name and media type of text and data are lost. Data
+    /// that are not an object become the member `value` of one, and the metadata mark this with `data_part_compat`.
     fn from(part: types::Part) -> Self {
         let types::Part { content, filename, media_type, mut metadata } = part;
         match content {
@@ -195,6 +202,8 @@ impl From<types::Part> for Part {
 impl TryFrom<Part> for types::Part {
     type Error = Error;
 
+    /// Converts a part of 0.3. The bytes of a file take precedence over its URI. Data are unwrapped if the metadata
+    /// mark them and `value` is the only member; then the mark is removed. Fails if a file has neither bytes nor a URI.
     fn try_from(part: Part) -> Result<Self, Error> {
         match part {
             Part::Text(TextPart { text, metadata }) => {

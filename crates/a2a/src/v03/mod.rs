@@ -1,8 +1,8 @@
 //! The types of version 0.3 in JSON-RPC, and their conversions to and from version 1.x.
 //!
-//! The conversions are pure. A conversion to 0.3 never fails; it omits values that 0.3 cannot express. A conversion to 1.x
-//! fails only for invalid values, and the error names the field. Values that both versions can express survive a round
-//! trip unchanged.
+//! The conversions are pure. A conversion to 0.3 never fails; it omits values that 0.3 cannot express. A conversion to
+//! 1.x fails only for invalid values, and the error names the field. Values that both versions can express survive a
+//! round trip unchanged.
 
 mod card;
 mod configs;

@@ -61,6 +61,7 @@ pub struct OAuthFlows {
 }
 
 impl From<types::SecurityScheme> for SecurityScheme {
+    /// Converts a scheme of 1.x with all its fields. An OAuth scheme with a device code has no flow then.
     fn from(scheme: types::SecurityScheme) -> Self {
         match scheme {
             types::SecurityScheme::ApiKey(types::ApiKeySecurityScheme { location, name, description }) => {
@@ -87,6 +88,7 @@ impl From<types::SecurityScheme> for SecurityScheme {
 impl TryFrom<SecurityScheme> for types::SecurityScheme {
     type Error = Error;
 
+    /// Converts a scheme of 0.3 with all its fields. Fails only if an OAuth scheme has no flow.
     fn try_from(scheme: SecurityScheme) -> Result<Self, Error> {
         Ok(match scheme {
             SecurityScheme::ApiKey { location, name, description } => {
@@ -110,7 +112,8 @@ impl TryFrom<SecurityScheme> for types::SecurityScheme {
 }
 
 impl From<types::OAuthFlows> for OAuthFlows {
-    /// Omits device codes and the PKCE flag, which 0.3 does not have.
+    /// Converts the only flow of 1.x. Omits device codes and the PKCE flag, which 0.3 does not have. A device code
+    /// results in no flow.
     fn from(flows: types::OAuthFlows) -> Self {
         let none = Self::default();
         match flows {
@@ -129,7 +132,8 @@ impl From<types::OAuthFlows> for OAuthFlows {
 impl TryFrom<OAuthFlows> for types::OAuthFlows {
     type Error = Error;
 
-    /// Selects one flow, because 1.x has only one. The order of preference is that of the code.
+    /// Selects one flow, because 1.x has only one. The order of preference is: authorization code, client credentials,
+    /// implicit, password. Fails if there is none.
     fn try_from(flows: OAuthFlows) -> Result<Self, Error> {
         let code = flows.authorization_code.map(Self::AuthorizationCode);
         code.or_else(|| flows.client_credentials.map(Self::ClientCredentials))

@@ -109,6 +109,8 @@ pub enum StreamResult {
 }
 
 impl<'de> Deserialize<'de> for StreamResult {
+    /// Reads an object by its `kind`: `task`, `message`, `status-update` or `artifact-update`. Fails if `kind` is
+    /// missing or unknown, or the object does not match it.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(from)?;
         let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default();
@@ -127,6 +129,7 @@ impl<'de> Deserialize<'de> for StreamResult {
 }
 
 impl From<types::Task> for Task {
+    /// Converts a task of 1.x with all its fields.
     fn from(task: types::Task) -> Self {
         Self {
             kind: TaskTag::It,
@@ -143,6 +146,8 @@ impl From<types::Task> for Task {
 impl TryFrom<Task> for types::Task {
     type Error = Error;
 
+    /// Converts a task of 0.3 with all its fields. Fails if a part in the status, the artifacts or the history is
+    /// invalid. The error names the field.
     fn try_from(task: Task) -> Result<Self, Error> {
         Ok(Self {
             id: task.id,
@@ -173,6 +178,7 @@ impl TryFrom<TaskStatus> for types::TaskStatus {
 }
 
 impl From<types::TaskState> for TaskState {
+    /// Converts a state. `Unspecified` becomes `Unknown`; the other names are equal.
     fn from(state: types::TaskState) -> Self {
         match state {
             types::TaskState::Unspecified => Self::Unknown,
@@ -189,6 +195,7 @@ impl From<types::TaskState> for TaskState {
 }
 
 impl From<TaskState> for types::TaskState {
+    /// Converts a state. `Unknown` becomes `Unspecified`; the other names are equal.
     fn from(state: TaskState) -> Self {
         match state {
             TaskState::Unknown => Self::Unspecified,
@@ -204,13 +211,14 @@ impl From<TaskState> for types::TaskState {
     }
 }
 
-/// Returns whether a stream of 0.3 ends with this state. It does if the task has ended or waits for the caller.
+/// Returns true if a stream of 0.3 ends with this state: the task has ended, or requires input or authorization.
 pub(crate) fn ends_stream(state: &types::TaskState) -> bool {
     use types::TaskState::{Submitted, Unspecified, Working};
     !matches!(state, Submitted | Working | Unspecified)
 }
 
 impl From<types::Artifact> for Artifact {
+    /// Converts an artifact of 1.x with all its fields.
     fn from(artifact: types::Artifact) -> Self {
         Self {
             artifact_id: artifact.artifact_id,
@@ -226,6 +234,7 @@ impl From<types::Artifact> for Artifact {
 impl TryFrom<Artifact> for types::Artifact {
     type Error = Error;
 
+    /// Converts an artifact of 0.3 with all its fields. Fails if a part is invalid. The error names the part.
     fn try_from(artifact: Artifact) -> Result<Self, Error> {
         Ok(Self {
             artifact_id: artifact.artifact_id,
@@ -239,6 +248,8 @@ impl TryFrom<Artifact> for types::Artifact {
 }
 
 impl From<types::TaskStatusUpdateEvent> for TaskStatusUpdateEvent {
+    /// Converts a status update of 1.x. The `final` flag is set if the task has ended, or requires input or
+    /// authorization.
     fn from(update: types::TaskStatusUpdateEvent) -> Self {
         Self {
             kind: StatusUpdateTag::It,
@@ -254,6 +265,8 @@ impl From<types::TaskStatusUpdateEvent> for TaskStatusUpdateEvent {
 impl TryFrom<TaskStatusUpdateEvent> for types::TaskStatusUpdateEvent {
     type Error = Error;
 
+    /// Converts a status update of 0.3. The `final` flag is lost. Fails if a part of the status message is invalid. The
+    /// error names the field.
     fn try_from(update: TaskStatusUpdateEvent) -> Result<Self, Error> {
         Ok(Self {
             task_id: update.task_id,
@@ -265,6 +278,7 @@ impl TryFrom<TaskStatusUpdateEvent> for types::TaskStatusUpdateEvent {
 }
 
 impl From<types::TaskArtifactUpdateEvent> for TaskArtifactUpdateEvent {
+    /// Converts an artifact update of 1.x with all its fields.
     fn from(update: types::TaskArtifactUpdateEvent) -> Self {
         Self {
             kind: ArtifactUpdateTag::It,
@@ -281,6 +295,7 @@ impl From<types::TaskArtifactUpdateEvent> for TaskArtifactUpdateEvent {
 impl TryFrom<TaskArtifactUpdateEvent> for types::TaskArtifactUpdateEvent {
     type Error = Error;
 
+    /// Converts an artifact update of 0.3 with all its fields. Fails if a part is invalid. The error names the field.
     fn try_from(update: TaskArtifactUpdateEvent) -> Result<Self, Error> {
         Ok(Self {
             task_id: update.task_id,
@@ -294,6 +309,7 @@ impl TryFrom<TaskArtifactUpdateEvent> for types::TaskArtifactUpdateEvent {
 }
 
 impl From<types::StreamResponse> for StreamResult {
+    /// Converts an update of 1.x. Every kind of update exists in both versions.
     fn from(response: types::StreamResponse) -> Self {
         match response {
             types::StreamResponse::Task(task) => Self::Task(task.into()),
@@ -307,6 +323,7 @@ impl From<types::StreamResponse> for StreamResult {
 impl TryFrom<StreamResult> for types::StreamResponse {
     type Error = Error;
 
+    /// Converts an update of 0.3. Fails if its content is invalid. The error names the field.
     fn try_from(result: StreamResult) -> Result<Self, Error> {
         Ok(match result {
             StreamResult::Task(task) => Self::Task(task.try_into()?),
@@ -329,6 +346,7 @@ impl From<types::SendMessageResponse> for StreamResult {
 impl TryFrom<StreamResult> for types::SendMessageResponse {
     type Error = Error;
 
+    /// Converts the response to a message. Fails if it is neither a task nor a message, or its content is invalid.
     fn try_from(result: StreamResult) -> Result<Self, Error> {
         match result {
             StreamResult::Task(task) => Ok(Self::Task(task.try_into()?)),

@@ -9,8 +9,9 @@ use crate::cli::GlobalOptions;
 use crate::client::{Client, open_file};
 use crate::output;
 
-/// Writes the data of all users to `file`, by default to a new file in the current directory with the time in its name.
-/// Fails if the server refuses or the file cannot be written.
+/// Writes the data of all users to `file`, or to standard output for `-`. The default is a file in the current
+/// directory with the time in its name. An existing file is replaced. Fails if the server refuses or the file cannot be
+/// written.
 pub(crate) async fn backup(client: &Client, file: Option<PathBuf>) -> anyhow::Result<()> {
     let file = file.unwrap_or_else(|| {
         let now = model::Clock::system().now().strftime("%Y%m%dT%H%M%SZ").to_string();
@@ -19,8 +20,8 @@ pub(crate) async fn backup(client: &Client, file: Option<PathBuf>) -> anyhow::Re
     save(client, "/api/backup", &file).await
 }
 
-/// Replaces the data of all users with a backup, after a confirmation. Fails if the file cannot be read or the server
-/// rejects it.
+/// Replaces the data of all users with a backup, after a confirmation, and prints the number of rows. Fails if the file
+/// cannot be opened, without a confirmation, or if the server rejects the backup.
 pub(crate) async fn restore(global: &GlobalOptions, file: &Path) -> anyhow::Result<()> {
     let backup = open_file(file).await?;
     let question = format!("Replace all data of all users with {}?", file.display());
@@ -32,9 +33,9 @@ pub(crate) async fn restore(global: &GlobalOptions, file: &Path) -> anyhow::Resu
     })
 }
 
-/// Writes a response to `file`, or to standard output for `-`. The file is replaced only when the response is complete:
-/// until then, the data is in `FILE.part`, which is removed on failure. A new file is readable by its owner only. Fails
-/// if the request fails or the file cannot be written.
+/// Writes a response to `file` and prints its size, or writes it to standard output for `-`. The file is replaced only
+/// when the response is complete: until then, the data is in `FILE.part`, which is removed on failure. A new
+/// `FILE.part` is readable by its owner only. Fails if the request fails or the file cannot be written.
 pub(super) async fn save(client: &Client, path: &str, file: &Path) -> anyhow::Result<()> {
     if file == Path::new("-") {
         client.download(path, &mut tokio::io::stdout()).await?;

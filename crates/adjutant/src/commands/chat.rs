@@ -23,8 +23,9 @@ use crate::wire::ExternalServices;
 /// The number of messages shown of a conversation that is continued.
 const HISTORY_LENGTH: usize = 10;
 
-/// Sends `message`. Without it, or with `-`, holds a conversation: at a prompt on a terminal, else with one message per
-/// line of standard input, as always with `--json`. `conversation` is the id of a conversation to continue.
+/// Sends `message`. Without it, or with `-`, holds a conversation. It uses a prompt if standard input is a terminal and
+/// `--json` is not given, else sends each line of standard input. `conversation` is the id of a conversation to
+/// continue. Stops the MCP servers that it started. Fails if the message or the conversation fails.
 pub(crate) fn run(global: &GlobalOptions, message: Option<String>, conversation: Option<&str>) -> anyhow::Result<()> {
     // Ctrl-C ends a turn, not the process.
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
@@ -61,8 +62,11 @@ struct TurnEnd {
 }
 
 impl ChatPrompt<'_> {
-    /// Sends one message and prints the reply. With `--yes`, also sends the confirmation that the reply asks for. Fails
-    /// if the turn fails, needs a confirmation, exceeds the time limit, or is interrupted with Ctrl-C.
+    /// Sends one message and prints the reply. With `--yes`, also sends the confirmation that the reply asks for, once.
+    /// Ctrl-C has no effect on that second message.
+    ///
+    /// Fails with `ConfirmationNeeded` if a confirmation is still needed, `Timeout` if the turn exceeds the time limit,
+    /// `Interrupted` after Ctrl-C, and `Failed` if the turn fails. Also fails if a request fails.
     async fn send_once(&mut self, message: &str) -> anyhow::Result<()> {
         let ended = tokio::select! {
             ended = self.send(message) => ended?,
@@ -88,7 +92,7 @@ impl ChatPrompt<'_> {
 
     /// Sends every line of standard input as a message of one conversation and ignores blank lines. Stops at the first
     /// message that fails, except if it needs a confirmation, which the next line may contain. Fails like the last
-    /// message, or if there is no message.
+    /// message, if there is no message, or if standard input cannot be read. Invalid UTF-8 is replaced.
     fn lines(&mut self, runtime: &tokio::runtime::Runtime) -> anyhow::Result<()> {
         let mut has_input = false;
         let mut outcome = Ok(());
@@ -114,8 +118,12 @@ impl ChatPrompt<'_> {
         outcome
     }
 
-    /// Holds a conversation at a terminal until Ctrl-D or `/quit`. A failed turn is printed and does not end the
-    /// conversation. Messages are saved in the file `chat_history` of the data directory.
+    /// Holds a conversation at a terminal until Ctrl-D, `/quit`, `quit` or `exit`. `/new` starts another conversation.
+    /// Ctrl-C ends a turn, or discards the line. A failed turn is printed and does not end the conversation. First
+    /// prints the end of a continued conversation; the id to continue it is printed last.
+    ///
+    /// Messages are saved in the file `chat_history` of the data directory; failures to do so are ignored. Fails if the
+    /// terminal or the continued conversation cannot be read.
     fn prompt(&mut self, runtime: &tokio::runtime::Runtime) -> anyhow::Result<()> {
         let mut editor = DefaultEditor::new()?;
         let history = data_dir(self.global).join("chat_history");
@@ -162,8 +170,8 @@ impl ChatPrompt<'_> {
         Ok(())
     }
 
-    /// Prints the last [`HISTORY_LENGTH`] messages of the conversation. Prints nothing if the conversation is new.
-    /// Fails if it cannot be read.
+    /// Prints the last [`HISTORY_LENGTH`] messages of the conversation. Prints nothing if the conversation is new or
+    /// its id is unknown. Fails if it cannot be read.
     async fn print_history(&self) -> anyhow::Result<()> {
         let Some(id) = &self.conversation else { return Ok(()) };
         let client = Client::connect(self.global).await?;
@@ -181,7 +189,8 @@ impl ChatPrompt<'_> {
     }
 
     /// Sends a message and prints the reply, as it arrives or as one document with `--json`, then new notifications.
-    /// Sets the id of a new conversation. Fails if the request fails; a turn that fails is returned as [`TurnEnd`].
+    /// Sets the id of a new conversation. Connects for each message and may start MCP servers. Fails if the connection
+    /// or the request fails; a turn that fails is returned as [`TurnEnd`].
     async fn send(&mut self, message: &str) -> anyhow::Result<TurnEnd> {
         let conversation_id = self.conversation.clone();
         let request = ChatRequest { input: message.to_owned(), conversation_id, user_id: None };
@@ -205,8 +214,9 @@ impl ChatPrompt<'_> {
         Ok(ended)
     }
 
-    /// Prints unread notifications that are newer than `since`, at most 10, and advances `since`. Does nothing if
-    /// `since` is none. Errors are ignored: the conversation does not depend on them.
+    /// Prints those of the 10 newest unread notifications that are newer than `since`, oldest first, to standard error.
+    /// Advances `since` and does not mark them as read. Has no effect if `since` is none. Errors are ignored: the
+    /// conversation does not depend on them.
     async fn print_notifications(&mut self, client: &Client) {
         let Some(since) = self.since else { return };
         let list = ListNotifications { unread: Some(true), limit: Some(10), cursor: None };
@@ -219,8 +229,9 @@ impl ChatPrompt<'_> {
     }
 }
 
-/// Sends a message, prints the reply as it arrives, and returns the end of the turn. Tool calls are shown only if
-/// standard error is a terminal. Fails if the stream ends early.
+/// Sends a message, prints the reply as it arrives, and returns the end of the turn. Recoverable errors go to standard
+/// error. Tool calls are shown there only if it is a terminal. Fails if the request fails, or if the stream breaks or
+/// ends before the turn does.
 async fn stream(client: &Client, request: &ChatRequest) -> anyhow::Result<TurnEnd> {
     let mut stream = client.events("/chat/stream", request).await?;
     let show_progress = io::stderr().is_terminal();

@@ -22,6 +22,7 @@ use crate::config::{Config, ConfigDocument, ConfigMistake, drafts, models, user_
 use crate::exit::{ExitError, ExitStatus};
 use crate::{output, wire};
 
+/// Runs one subcommand. Fails if the subcommand fails.
 pub(crate) fn run(global: &GlobalOptions, command: &ConfigCommand) -> anyhow::Result<()> {
     match command {
         ConfigCommand::Init => init(global),
@@ -30,8 +31,9 @@ pub(crate) fn run(global: &GlobalOptions, command: &ConfigCommand) -> anyhow::Re
     }
 }
 
-/// Writes the template to `--config`, or to the configuration file of the user, and creates the directory. Fails if the
-/// file exists already or cannot be written.
+/// Writes the template to `--config`, or to the configuration file of the user, and creates the directory. Never
+/// overwrites: fails with [`ExitStatus::Refused`] if the file exists. Also fails if the directory or file cannot be
+/// written.
 fn init(global: &GlobalOptions) -> anyhow::Result<()> {
     let file = global.config.clone().unwrap_or_else(user_config_file);
     if let Some(dir) = file.parent().filter(|dir| !dir.as_os_str().is_empty()) {
@@ -49,8 +51,8 @@ fn init(global: &GlobalOptions) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the text of a new configuration file: every section, with all settings commented out at their defaults, and
-/// examples of list entries. It has no effect until a line is uncommented.
+/// Returns the text of a new configuration file. It has every section, with each setting commented out at its example,
+/// else its default. Commented examples of list entries follow. It has no effect until a line is uncommented.
 pub(crate) fn template() -> String {
     let mut text = String::from("# Configuration of adjutant. Every line below shows a default or an example.\n");
     let lines = |keys: &[SettingKey], filter: &dyn Fn(&SettingKey) -> bool| {
@@ -80,8 +82,9 @@ pub(crate) fn template() -> String {
     text
 }
 
-/// Prints that the configuration is valid, or all mistakes, ordered by origin. Fails with a usage error if there are
-/// any. If the agents in the database cannot be read, prints a note and does not check references to them.
+/// Prints that the configuration is valid, or all mistakes, ordered by origin. With `--json`, prints one document.
+/// Fails with a usage error if there are any mistakes. If the agents in the database cannot be read, prints a note and
+/// does not check references to them.
 fn check(global: &GlobalOptions) -> anyhow::Result<()> {
     let (config, mut mistakes) = Config::read(global, None, std::env::vars_os());
     if let Some(config) = &config {
@@ -127,8 +130,9 @@ pub(crate) async fn unknown_agents(global: &GlobalOptions, config: &Config) -> a
     }
 }
 
-/// Returns the ids of the agents in the database, or those that the running server lists. Empty if the SQLite file does
-/// not exist. Fails if the agents cannot be read, or if a process without an address holds the data directory.
+/// Returns the ids of the agents in the database, or those that the running server lists to this user. Empty if the
+/// SQLite file does not exist. Opening the database migrates its schema if needed. Fails if the agents cannot be read,
+/// or if a process without an address holds the data directory for too long.
 async fn registered_agents(global: &GlobalOptions, config: &Config) -> anyhow::Result<Vec<String>> {
     let location = config.location();
     if matches!(&location, Location::Sqlite(file) if !file.exists()) {
@@ -160,8 +164,9 @@ struct ShowRow {
     origin: String,
 }
 
-/// Prints every effective setting with its origin, then the entries of all lists. Fails if the configuration is
-/// invalid.
+/// Prints the data directory, every effective setting with its origin, the models and the entries of all lists. Also
+/// prints the endpoint of the assistant if it is configured. With `--json`, prints one document. Fails if the
+/// configuration is invalid.
 fn show(global: &GlobalOptions) -> anyhow::Result<()> {
     let config = super::load_config(global, None)?;
     let groups = [
@@ -195,8 +200,8 @@ fn show(global: &GlobalOptions) -> anyhow::Result<()> {
     output::print_table(&["SETTING", "VALUE", "FROM"], &rows)
 }
 
-/// Returns every setting with its effective value and origin, `default` if it is not set. The value is none if there is
-/// no default. Secrets are shown as references only.
+/// Returns every setting as `section.key` with its effective value and origin, `default` if it is not set. The value is
+/// none if there is no default. References are shown, secrets are hidden.
 fn settings(document: &ConfigDocument) -> impl Iterator<Item = (String, Option<Value>, String)> {
     SECTIONS.iter().flat_map(move |(section, keys)| {
         let table = document.section(section);
@@ -210,7 +215,8 @@ fn settings(document: &ConfigDocument) -> impl Iterator<Item = (String, Option<V
     })
 }
 
-/// Returns the rows of models. The key is shown as its reference or as "key set", and headers by name only.
+/// Returns the rows of models, in the order in which they are tried. The key is shown as its reference, as "key set" or
+/// as "no key", and headers by name only. A model without an address shows its label only.
 fn models(config: &Config) -> Vec<ShowRow> {
     let models = config.models.configs.iter().zip(&config.models.sources).enumerate();
     let row = |(index, (model, source)): (usize, (&assistant::models::ModelConfig, &models::ModelSource))| {
@@ -235,8 +241,8 @@ fn models(config: &Config) -> Vec<ShowRow> {
     models.map(row).collect()
 }
 
-/// Returns the row of an entry of `list`. `description` is none if the entry is disabled. The fields of `more` are
-/// added to the JSON.
+/// Returns the row of an entry of `list`. `description` is none if the entry is disabled; the row shows that it is off
+/// then. The fields of `more` are added to the JSON.
 fn entry(table: &ConfigTable, list: &str, description: Option<String>, more: Value) -> ShowRow {
     let mut json = json!({"name": table.name(), "enabled": table.is_enabled(), "is": description});
     if let (Value::Object(json), Value::Object(more)) = (&mut json, more) {
@@ -250,8 +256,8 @@ fn entry(table: &ConfigTable, list: &str, description: Option<String>, more: Val
     }
 }
 
-/// Returns the rows of MCP servers. Only the names of variables and headers are shown, because the values may be
-/// secrets.
+/// Returns the rows of MCP servers in the order of the file, also of disabled ones. Only the names of variables and
+/// headers are shown, because the values may be secrets. A disabled server shows no names.
 fn servers(config: &Config) -> Vec<ShowRow> {
     let row = |table: &ConfigTable| {
         let server = config.mcp_servers.iter().find(|server| table.is_enabled() && server.name == table.name());
@@ -266,7 +272,8 @@ fn servers(config: &Config) -> Vec<ShowRow> {
     config.document.list(&MCP_SERVERS).iter().map(row).collect()
 }
 
-/// Returns the rows of channels. Secrets are shown as references only, and addresses without their secret parts.
+/// Returns the rows of channels in the order of the file, also of disabled ones. Secrets are shown as references only,
+/// and addresses without their secret parts.
 fn channels(config: &Config) -> Vec<ShowRow> {
     let row = |table: &ConfigTable| {
         let channels = &config.notify.channels;
@@ -280,7 +287,9 @@ fn channels(config: &Config) -> Vec<ShowRow> {
     config.document.list(&NOTIFY).iter().map(row).collect()
 }
 
-/// Returns the rows of the agents in the file. Values of variables are shown only if they are references.
+/// Returns the rows of the agents in the file, also of disabled ones. Values of variables are shown only if they are
+/// references, otherwise as `set`. Arguments are shown unchanged. The configuration must be valid, because agents and
+/// tables are matched by position.
 fn agents(config: &Config) -> Vec<ShowRow> {
     let row = |(agent, table): (&Agent, &ConfigTable)| {
         let envs = agent.envs.iter().map(|(name, value)| (name.clone(), json!(drafts::reference_or_set(value))));
@@ -298,7 +307,9 @@ fn agents(config: &Config) -> Vec<ShowRow> {
     config.agents.iter().zip(config.document.list(&AGENTS)).map(row).collect()
 }
 
-/// Describes the command of an agent and its variables. Only references are shown as values.
+/// Describes an agent: its program or card URL with arguments, its access and its variables. Adds `off` if it is
+/// disabled, and its A2A endpoint if it is not the default. Values of variables are shown only if they are references,
+/// otherwise as `set`.
 fn describe_agent(agent: &Agent) -> String {
     let target = agent.card_url.as_ref().unwrap_or(&agent.executable_path);
     let command: Vec<_> = std::iter::once(target).chain(&agent.args).map(String::as_str).collect();
@@ -314,7 +325,9 @@ fn describe_agent(agent: &Agent) -> String {
     if variables.is_empty() { line } else { format!("{line}, with {}", variables.join(", ")) }
 }
 
-/// Returns the rows of the schedules in the file: the agent, and the cron expression, the interval or the time.
+/// Returns the rows of the schedules in the file: the agent, and the cron expression with its time zone, the interval
+/// or the time. The JSON contains all settings. The configuration must be valid, because schedules and tables are
+/// matched by position.
 fn schedules(config: &Config) -> Vec<ShowRow> {
     let row = |(schedule, table): (&scheduler::CheckedSchedule, &ConfigTable)| {
         let ScheduleSettings { name, agent_id, cron_expression, every, at, time_zone, .. } = &schedule.settings;

@@ -15,8 +15,8 @@ pub(crate) async fn export(client: &Client, file: Option<PathBuf>) -> anyhow::Re
     save(client, "/api/data", &file.unwrap_or_else(|| PathBuf::from("-"))).await
 }
 
-/// Adds the data in `file`, or in standard input for `-`, to the data of the user, and prints the number of added and
-/// skipped items. Fails if the file cannot be read or the server rejects it.
+/// Adds the data in `file`, or in standard input for `-`, to the data of the user. Prints the number of added and
+/// skipped tasks and conversations. Fails if the file cannot be opened or the server rejects it.
 pub(crate) async fn import(global: &GlobalOptions, file: &Path) -> anyhow::Result<()> {
     let document = open_file(if file == Path::new("-") { Path::new("/dev/stdin") } else { file }).await?;
     let answer = Client::connect(global).await?.upload("/api/data", document).await?;

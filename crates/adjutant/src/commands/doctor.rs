@@ -37,7 +37,9 @@ struct DoctorFinding {
     detail: String,
 }
 
-/// Runs all checks and prints the findings. An invalid configuration is the only finding then. Fails if a check failed.
+/// Runs all checks and prints the findings, with `--json` as one document. If the configuration is invalid, its
+/// mistakes are the only findings. Schedules with unknown agents are findings too, but not a failure to read the
+/// agents. Fails if a check failed.
 pub(crate) async fn run(global: &GlobalOptions) -> anyhow::Result<()> {
     let findings = match Config::load(global, None) {
         Ok(config) => {
@@ -67,7 +69,9 @@ pub(crate) async fn run(global: &GlobalOptions) -> anyhow::Result<()> {
     }
 }
 
-/// Runs all checks of a valid configuration. Checks the server at the URL in `server`, else the data directory.
+/// Runs all checks of a valid configuration and returns the findings in a fixed order. Checks the server at the URL in
+/// `server`, else the data directory. Also checks the JWKS URL, models, MCP servers, agents, channels and the trace
+/// endpoint, as far as they are configured. Starts MCP servers and programs of agents for a short time.
 async fn examine(config: &Config, server: Option<&str>) -> Vec<DoctorFinding> {
     let mut findings = vec![good("version", env!("CARGO_PKG_VERSION").to_owned())];
     findings.push(match &config.document.file {
@@ -106,8 +110,9 @@ async fn examine(config: &Config, server: Option<&str>) -> Vec<DoctorFinding> {
     findings
 }
 
-/// Checks the server that uses the data directory. Without a server, checks the data directory and the database, and
-/// migrates its schema if needed.
+/// Checks the server that uses the data directory. Without a server, checks the data directory and the database,
+/// migrates its schema if needed, and reports pending deliveries. Another command that holds the data directory is a
+/// problem; does not wait for it.
 async fn check_data_dir(config: &Config) -> Vec<DoctorFinding> {
     match DataDirLock::acquire(&config.data_dir) {
         Err(store::Error::InUse { address: Some(url), .. }) => check_server(&url).await,
@@ -128,7 +133,7 @@ async fn check_data_dir(config: &Config) -> Vec<DoctorFinding> {
     }
 }
 
-/// Reports the pending and failed deliveries of each channel. Empty if the database cannot be read.
+/// Reports the pending and failed deliveries of each channel, never as a problem. Empty if the database cannot be read.
 async fn outbox(store: &Store) -> Vec<DoctorFinding> {
     let read = async { store::outbox::channel_backlogs(&mut store.reader().await?).await };
     let Ok(backlogs) = read.await else { return Vec::new() };
@@ -138,7 +143,8 @@ async fn outbox(store: &Store) -> Vec<DoctorFinding> {
     backlogs.iter().map(|channel| good("notifications", detail(channel))).collect()
 }
 
-/// Checks all notification channels at the same time, each for at most [`CHECK_TIMEOUT`]. Sends nothing.
+/// Checks all notification channels at the same time, each for at most [`CHECK_TIMEOUT`]. A failed check and a timeout
+/// are problems. Sends no notification.
 async fn channels(config: &Config) -> Vec<DoctorFinding> {
     let checks = config.notify.channels.iter().map(|channel| async {
         let about = format!("{} ({})", channel.name, notify::describe(channel));
@@ -151,8 +157,8 @@ async fn channels(config: &Config) -> Vec<DoctorFinding> {
     join_all(checks).await
 }
 
-/// Checks the health of a server and reports its disabled channels. Only the first finding is returned if the server is
-/// unhealthy or does not respond.
+/// Checks the health of a server and reports each of its disabled channels as a problem. Returns one problem if the
+/// server does not respond with JSON within [`CHECK_TIMEOUT`], is unhealthy, or is another program.
 async fn check_server(url: &str) -> Vec<DoctorFinding> {
     let request = async {
         let client = http_client(url).timeout(CHECK_TIMEOUT).build()?;
@@ -179,7 +185,8 @@ async fn check_server(url: &str) -> Vec<DoctorFinding> {
     findings
 }
 
-/// Checks that the JWKS URL returns a set of keys.
+/// Checks that the JWKS URL returns a JSON object with a list `keys` within [`CHECK_TIMEOUT`]. The list may be empty.
+/// An HTTP error is a problem.
 async fn keys(url: &str) -> DoctorFinding {
     let request = async {
         http_client(url)
@@ -199,7 +206,8 @@ async fn keys(url: &str) -> DoctorFinding {
     }
 }
 
-/// Checks that the address of a model responds. Sends no key; any response counts.
+/// Checks that the address of a model responds within [`CHECK_TIMEOUT`]. Sends no key, follows no redirect, and accepts
+/// any response, also an HTTP error.
 async fn check_model(label: String, address: &str) -> DoctorFinding {
     let request = async {
         let client = http_client(address).redirect(Policy::none()).timeout(CHECK_TIMEOUT).build()?;
@@ -211,8 +219,8 @@ async fn check_model(label: String, address: &str) -> DoctorFinding {
     }
 }
 
-/// Starts all MCP servers at the same time, lists their tools and stops them. Waits for each at most its own start
-/// timeout, and never longer than [`MCP_START_TIMEOUT`].
+/// Starts all MCP servers at the same time, reports their number of tools and stops them. Waits for each at most its
+/// own start timeout, and never longer than [`MCP_START_TIMEOUT`]. A server that is not ready then is a problem.
 async fn mcp(settings: &[McpServerSettings]) -> Vec<DoctorFinding> {
     let with_timeout = |settings: &McpServerSettings| {
         let mut settings = settings.clone();
@@ -244,8 +252,8 @@ async fn mcp(settings: &[McpServerSettings]) -> Vec<DoctorFinding> {
     found.collect()
 }
 
-/// Checks the enabled agents of the configuration, finds installed agents to add, and reports how read-only access is
-/// enforced. Only a failed check of an agent is a problem.
+/// Checks the enabled agents of the configuration, finds installed agents without a configured preset, and reports how
+/// read-only access is enforced. Only a failed check of an agent is a problem, not a missing Landlock.
 async fn agents(configured: &[Agent]) -> Vec<DoctorFinding> {
     let enabled = configured.iter().filter(|agent| agent.enabled);
     let mut findings: Vec<_> = join_all(enabled.map(check::examine))
@@ -281,7 +289,8 @@ async fn agents(configured: &[Agent]) -> Vec<DoctorFinding> {
     findings
 }
 
-/// Checks that the endpoint accepts a TCP connection, on port 4317 if it has no port. Sends no traces.
+/// Checks that the endpoint accepts a TCP connection within [`CHECK_TIMEOUT`], on port 4317 if it has no port. Sends no
+/// traces and does not check the protocol.
 async fn check_traces(endpoint: &str) -> DoctorFinding {
     let address = endpoint.split("://").nth(1).unwrap_or_default();
     let address = if address.contains(':') { address.to_owned() } else { format!("{address}:4317") };

@@ -16,7 +16,8 @@ const DEFAULT_LIMIT: usize = 50;
 /// The number of characters shown of an error or an input.
 const MAX_LINE_CHARS: usize = 60;
 
-/// Runs one subcommand in its own runtime and does not wait for remaining tasks at the end.
+/// Runs one subcommand in its own runtime and does not wait for remaining tasks at the end. Ctrl-C cancels the
+/// execution of `retry --follow`, and ends the process in every other subcommand. Fails if the subcommand fails.
 pub(crate) fn run(global: &GlobalOptions, command: ExecutionsCommand) -> anyhow::Result<()> {
     // Ctrl-C cancels a retry that is followed, and ends every other command.
     let watches = matches!(command, ExecutionsCommand::Retry { follow: true, .. });
@@ -26,7 +27,8 @@ pub(crate) fn run(global: &GlobalOptions, command: ExecutionsCommand) -> anyhow:
     result
 }
 
-/// Connects and runs one subcommand. Fails if a name matches no execution or agent, or several.
+/// Connects and runs one subcommand. Fails if the connection or a request fails, or if a name matches no execution or
+/// agent, or several.
 async fn execute(global: &GlobalOptions, command: ExecutionsCommand) -> anyhow::Result<()> {
     let client = &Client::connect(global).await?;
     match command {
@@ -42,8 +44,8 @@ async fn execute(global: &GlobalOptions, command: ExecutionsCommand) -> anyhow::
     }
 }
 
-/// Prints executions as a table, as ids (`quiet`), or as JSON. Notes that there may be more if the default limit is
-/// reached.
+/// Prints one page as JSON with `--json`, ids (`quiet`), or a table. Without a limit in `list`, prints up to
+/// [`DEFAULT_LIMIT`] executions, and a note after a table of that length. Prints a note if there are none.
 async fn list(client: &Client, list: ListExecutions, quiet: bool) -> anyhow::Result<()> {
     let is_limited = list.limit.is_some();
     let executions = listing::items_to_show(client, PATH, list, DEFAULT_LIMIT, quiet, "no executions").await?;
@@ -56,7 +58,8 @@ async fn list(client: &Client, list: ListExecutions, quiet: bool) -> anyhow::Res
     Ok(())
 }
 
-/// Returns the row of an execution in a table. Empty cells stand for absent values.
+/// Returns the row of an execution in a table: short id, agent, state, queue position, start, duration and the
+/// shortened error. Empty cells stand for absent values.
 fn row(execution: &Execution) -> Vec<String> {
     vec![
         short_id(execution.id),
@@ -88,7 +91,8 @@ fn shorten(text: &str) -> String {
 }
 
 /// Prints the properties of an execution that are not empty, its earlier attempts and its state changes. The result is
-/// read only if the execution has ended.
+/// read only if the execution has ended. With `--json`, prints only the execution. Fails if `name` matches none or
+/// several.
 async fn show(client: &Client, name: &str) -> anyhow::Result<()> {
     let path = format!("{PATH}/{}", listing::execution(client, name).await?.id);
     let answer = client.get(&path).await?;
@@ -116,7 +120,8 @@ async fn show(client: &Client, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the names and values to print for an execution. Absent values are empty; `result` is none before the end.
+/// Returns the names and values to print for an execution, in order. Absent values are empty. `result` is none before
+/// the end. The input is shortened to one line. Of the output, only the size is shown.
 fn details(execution: &Execution, result: Option<&ExecutionResult>) -> Vec<(&'static str, String)> {
     let message = execution.error_message.as_deref().unwrap_or_default();
     let category = or_empty(execution.error_category.map(|category| format!(" ({category})")));
@@ -158,7 +163,9 @@ fn format_usage(usage: ResourceUsage) -> String {
 }
 
 /// Prints the stored output of an execution. With `follow` and a server, also prints new output until the execution
-/// ends. `stream_filter` is the name of a stream, or `all`.
+/// ends. `follow` without a server prints a note and only the stored output if the execution has not ended.
+/// `stream_filter` is the name of a stream, or `all`. Fails if `name` matches none or several, or if the events cannot
+/// be read.
 async fn logs(client: &Client, name: &str, follow: bool, stream_filter: &str) -> anyhow::Result<()> {
     let execution = listing::execution(client, name).await?;
     let ended = has_ended(&execution);
@@ -183,8 +190,9 @@ async fn logs(client: &Client, name: &str, follow: bool, stream_filter: &str) ->
     }
 }
 
-/// Prints an event with output of the selected streams, as JSON with `--json`. Ignores other events. Rich output
-/// belongs to `stdout`; its progress and `stderr` go to standard error.
+/// Prints an event with output of the selected streams, with `--json` as JSON to standard output. Ignores other events.
+/// Rich output belongs to `stdout`. Progress, `stderr` and the notice for discarded output go to standard error, and
+/// everything else to standard output. Fails if an `output` event cannot be parsed.
 fn print(client: &Client, stream_filter: &str, event: &ServerEvent) -> anyhow::Result<()> {
     if event.name == "said" && (stream_filter == "all" || stream_filter == "stdout") {
         if client.json {
@@ -214,8 +222,8 @@ fn print(client: &Client, stream_filter: &str, event: &ServerEvent) -> anyhow::R
     Ok(())
 }
 
-/// Requests the cancellation of executions. Cancels none if a name cannot be resolved; stops at the first request that
-/// fails.
+/// Requests the cancellation of executions and prints for each if it has ended or is still being cancelled. Cancels
+/// none if a name cannot be resolved; stops at the first request that fails.
 async fn cancel(client: &Client, names: &[String]) -> anyhow::Result<()> {
     // All names are resolved before the first execution is cancelled.
     for execution in listing::resolve_each(names, async |name| listing::execution(client, name).await).await? {

@@ -20,7 +20,8 @@ pub(crate) async fn page<L: ListParams>(client: &Client, path: &str, list: &L) -
     client.get(&with_query(path, list)?).await
 }
 
-/// Returns the items of all pages, up to `limit` items. Fails if a request fails.
+/// Returns the items of all pages, up to `limit` items. The limit and cursor of `list` are ignored; reading starts at
+/// the first page. Fails if a request fails.
 pub(crate) async fn all_items<L: ListParams>(
     client: &Client,
     path: &str,
@@ -42,9 +43,9 @@ pub(crate) async fn all_items<L: ListParams>(
     Ok(found)
 }
 
-/// Returns the items for a table, up to the limit of `list`, else up to `limit`. Returns none if everything is printed:
-/// one page with `--json`, the ids with `quiet`, or the note `empty` if the list has no items. Fails if a request
-/// fails.
+/// Returns the items for a table, up to the limit of `list`, else up to `limit`. Returns none if everything is printed.
+/// With `--json`, this is one page with the limit and cursor of `list`. With `quiet`, it is the ids. Without items, it
+/// is the note `empty`. Fails if a request or the output fails.
 pub(crate) async fn items_to_show<L: ListParams>(
     client: &Client,
     path: &str,
@@ -129,7 +130,8 @@ named!("execution": Execution, |run| run.id, format!("{}, {}, {}", run.agent_id,
 pub(crate) type ItemMatcher<T> = fn(&T, &str) -> bool;
 
 /// Returns the item that `name` selects, ignoring case and surrounding whitespace. The first matcher that matches any
-/// item decides. Fails with `Ambiguous` if it matches several items, and with `NotFound` if no matcher matches.
+/// item decides. Fails with `Ambiguous` if it matches several items; the message lists up to 20 of them. Fails with
+/// `NotFound` if no matcher matches.
 pub(crate) fn select_one<'a, T: Named>(
     name: &str,
     items: &'a [T],
@@ -151,7 +153,8 @@ pub(crate) fn select_one<'a, T: Named>(
     Err(ExitError::new(ExitStatus::NotFound, format!("no {} matches '{name}'", T::KIND)).into())
 }
 
-/// Returns the items that the names select, without duplicates. Fails if a name cannot be resolved.
+/// Returns the items that the names select, in the order of the names and without duplicates. Fails at the first name
+/// that `resolve` rejects.
 pub(crate) async fn resolve_each<T: Named>(
     names: &[String],
     resolve: impl AsyncFn(&str) -> anyhow::Result<T>,
@@ -212,7 +215,8 @@ pub(crate) fn local_time(time: impl Into<Option<Timestamp>>) -> String {
     or_empty(time.map(|time| time.strftime("%Y-%m-%d %H:%M:%S").to_string()))
 }
 
-/// Formats a duration in its one or two largest units, up to hours.
+/// Formats a duration: `12 ms` below a second, `1.5 s` below a minute, `1 min 1 s` below an hour, else `2 h 1 min`.
+/// Smaller units are cut off.
 pub(crate) fn format_duration(millis: i64) -> String {
     let seconds = millis / 1000;
     match seconds {

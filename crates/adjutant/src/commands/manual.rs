@@ -15,7 +15,8 @@ pub(crate) fn completions(shell: clap_complete::Shell) -> anyhow::Result<()> {
     output::print(&script)
 }
 
-/// Prints the manual page, or writes the pages of all commands to a directory. Fails if a page cannot be written.
+/// Prints the manual page of `adjutant`. With `dir`, writes the pages of all commands to that directory instead, which
+/// is created if needed. Fails if a page or the directory cannot be written.
 pub(crate) fn man(dir: Option<&Path>) -> anyhow::Result<()> {
     if let Some(dir) = dir {
         std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(Cli::command(), dir))?;

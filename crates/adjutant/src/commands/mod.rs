@@ -28,8 +28,9 @@ use crate::client::Client;
 use crate::config::{Config, ConfigMistake};
 use crate::exit::{ExitError, ExitStatus};
 
-/// Runs a command that uses the server, or the data directory if no server runs. Does nothing for the commands that
-/// `main` runs itself. Fails if the command fails.
+/// Runs one of the commands `agents`, `tasks`, `reminders`, `notifications`, `token`, `backup`, `restore`, `export`,
+/// `import` and `erase`. They use the server, or the data directory if no server runs. Has no effect for the commands
+/// that `main` runs itself. Fails if the command fails.
 pub(crate) async fn run_with_client(global: &GlobalOptions, command: Command) -> anyhow::Result<()> {
     match command {
         Command::Agents(command) => agents::run(global, command).await,

@@ -14,8 +14,11 @@ pub(super) const PATH: &str = "/api/notifications";
 /// The number of notifications shown by default.
 const DEFAULT_LIMIT: usize = 50;
 
-/// Prints notifications as a table, as ids (`--quiet`), or as one page of JSON, [`DEFAULT_LIMIT`] unless `--limit` is
-/// given. With `--follow`, prints new ones instead. `--mark-read` marks the printed ones as read.
+/// Prints notifications as a table or as ids (`--quiet`), [`DEFAULT_LIMIT`] unless `--limit` is given. Prints a note
+/// instead of an empty table. With `--json`, prints one page as the server returns it. With `--follow`, prints new ones
+/// instead.
+///
+/// `--mark-read` marks the printed ones as read; with `--json` before they are printed. Fails if a request fails.
 pub(crate) async fn run(global: &GlobalOptions, args: &NotificationsArgs) -> anyhow::Result<()> {
     let client = &Client::connect(global).await?;
     if args.follow {
@@ -45,6 +48,7 @@ pub(crate) async fn run(global: &GlobalOptions, args: &NotificationsArgs) -> any
     if args.mark_read { mark_read(client, &found).await } else { Ok(()) }
 }
 
+/// Returns the row of a notification in a table: short id, a mark if it is unread, time, kind and title.
 fn row(notification: &Notification) -> Vec<String> {
     vec![
         short_id(notification.id),

@@ -13,7 +13,8 @@ use crate::output;
 
 const PATH: &str = "/api/reminders";
 
-/// Connects and runs one subcommand. Fails if a name matches no task or reminder, or several.
+/// Connects and runs one subcommand. Fails if the connection or a request fails, or if a name matches no task or
+/// reminder, or several.
 pub(crate) async fn run(global: &GlobalOptions, command: RemindersCommand) -> anyhow::Result<()> {
     let client = &Client::connect(global).await?;
     match command {
@@ -29,7 +30,8 @@ pub(crate) async fn run(global: &GlobalOptions, command: RemindersCommand) -> an
     }
 }
 
-/// Prints reminders as a table with the titles of their tasks, as ids (`quiet`), or as JSON.
+/// Prints one page as JSON with `--json`, ids (`quiet`), or a table with the titles of the tasks. Prints a note if
+/// there are none. For a table, all tasks of the user are read.
 async fn list(client: &Client, list: ListReminders, quiet: bool) -> anyhow::Result<()> {
     let reminders = listing::items_to_show(client, PATH, list, usize::MAX, quiet, "no reminders").await?;
     let Some(reminders) = reminders else { return Ok(()) };
@@ -39,8 +41,8 @@ async fn list(client: &Client, list: ListReminders, quiet: bool) -> anyhow::Resu
     output::print_table(&["ID", "TASK", "AT", "REPEATS", "FIRED", "STATUS"], &rows)
 }
 
-/// Returns the row of a reminder in a table. `titles` are the titles of tasks by id; a missing task is shown as
-/// deleted.
+/// Returns the row of a reminder in a table: short id, task, time, repetition, number of notifications sent, and
+/// status. `titles` are the titles of tasks by id; a missing task is shown as deleted.
 fn row(reminder: &Reminder, titles: &HashMap<Uuid, String>) -> Vec<String> {
     vec![
         short_id(reminder.id),
@@ -61,8 +63,9 @@ fn repeats(reminder: &Reminder) -> Option<String> {
     })
 }
 
-/// Adds a reminder for the task with this name. The server parses `remind_at`. Fails if no task matches or several do,
-/// or if the server rejects the reminder.
+/// Adds a reminder for the task with this name, and prints its time and repetition. The server parses `remind_at`.
+/// Without `repeat_interval_minutes` it does not repeat. Fails if no task matches or several do, or if the server
+/// rejects the reminder.
 async fn add(
     client: &Client,
     task: &str,
@@ -84,8 +87,8 @@ async fn add(
 
 named!("reminder": Reminder, |it| it.id, format!("{}, {}", local_time(it.remind_at), it.status.as_str()));
 
-/// Removes reminders of any status, selected by id or part of an id, after a confirmation. Removes none if a name
-/// cannot be resolved; stops at the first request that fails.
+/// Removes reminders of any status, selected by id or by the beginning or end of an id, after a confirmation. Removes
+/// none if a name cannot be resolved; stops at the first request that fails. Prints nothing with `--json`.
 async fn remove(client: &Client, names: &[String], yes: bool) -> anyhow::Result<()> {
     let list = ListReminders { status: Some("all".to_owned()), ..ListReminders::default() };
     let known = listing::all_items(client, PATH, list, usize::MAX).await?;

@@ -18,8 +18,9 @@ use crate::{output, wire};
 /// The size limit of the input in bytes.
 const MAX_INPUT_BYTES: u64 = 1 << 30;
 
-/// Reads the input, runs the agent and prints its output. Fails if the arguments are invalid or the execution does not
-/// succeed.
+/// Reads the input, runs the agent and prints its output, or with `--detach` the id of the execution. Does not wait for
+/// remaining tasks at the end. Fails if the arguments are invalid, if no server or agent can be used, or if the
+/// execution does not succeed.
 pub(crate) fn run(global: &GlobalOptions, args: &RunArgs) -> anyhow::Result<()> {
     // Ctrl-C must still end the process while the input is typed.
     let body = body(args)?;
@@ -30,7 +31,8 @@ pub(crate) fn run(global: &GlobalOptions, args: &RunArgs) -> anyhow::Result<()> 
     result
 }
 
-/// Connects and submits the execution. Stops the MCP servers that this process started for the assistant.
+/// Connects, with models only if the agent is given by the id of the assistant, and submits the execution. Stops the
+/// MCP servers that this process started. Fails if the connection or the execution fails.
 async fn run_agent(global: &GlobalOptions, args: &RunArgs, body: &ExecutionDraft) -> anyhow::Result<()> {
     let mut services = None;
     // Only the assistant needs models.
@@ -46,7 +48,8 @@ async fn run_agent(global: &GlobalOptions, args: &RunArgs, body: &ExecutionDraft
 }
 
 /// Starts the execution and follows it, or prints its id with `--detach`. Fails if `--detach` is given without a
-/// server, or if no agent or several match.
+/// server, or if no agent or several match. Also fails if the server rejects the request, or if a followed execution
+/// does not succeed.
 async fn submit(args: &RunArgs, body: &ExecutionDraft, client: &Client) -> anyhow::Result<()> {
     if args.detach && client.supervisor().is_some() {
         return Err(needs_server("--detach"));
@@ -62,8 +65,11 @@ pub(super) async fn detach(request: impl Future<Output = anyhow::Result<ClientRe
     request.await?.show(|execution: Execution| output::print_line(&execution.id.to_string()))
 }
 
-/// Sends a request that starts an execution of this agent, and prints the output. With `--json`, prints only the result
-/// at the end. Fails unless the execution succeeds or the reader closes standard output.
+/// Sends a request that starts an execution of this agent, and prints the output until its end. With `--json`, prints
+/// only the result at the end. Without a server, this process runs the execution. Ctrl-C cancels it.
+///
+/// Succeeds if the execution succeeds or the reader closes standard output. Fails otherwise, also if the request or the
+/// connection fails.
 pub(super) async fn watch(
     client: &Client,
     agent: &Agent,
@@ -93,7 +99,9 @@ pub(super) fn needs_server(option: &str) -> anyhow::Error {
     ExitError::new(ExitStatus::Usage, message).into()
 }
 
-/// Returns the request for the arguments. Reads standard input if it is the input. Fails if an argument is invalid.
+/// Returns the request for the arguments. Reads standard input if it is the input. The working directory becomes
+/// absolute. Fails if there is no valid input, if `--param` or `--env` is not NAME=VALUE, or if `--cwd` or `--timeout`
+/// is not valid.
 fn body(args: &RunArgs) -> anyhow::Result<ExecutionDraft> {
     let input = input(args)?;
     let parameters = parameters(Map::new(), &args.param)?;
@@ -115,8 +123,11 @@ fn body(args: &RunArgs) -> anyhow::Result<ExecutionDraft> {
     })
 }
 
-/// Returns INPUT, or standard input for `-` or if it is not a terminal. Empty if only parameters are given on a
-/// terminal. Fails without any input, and if standard input is larger than [`MAX_INPUT_BYTES`] or not UTF-8.
+/// Returns INPUT. Reads standard input for `-`, and without INPUT if it is not a terminal. On a terminal without INPUT,
+/// the input is empty if parameters are given, and missing otherwise.
+///
+/// Fails with a usage error if the input is missing or not UTF-8. Fails with [`ExitStatus::Refused`] if standard input
+/// is larger than [`MAX_INPUT_BYTES`]. Also fails if it cannot be read.
 fn input(args: &RunArgs) -> anyhow::Result<String> {
     let is_terminal = std::io::stdin().is_terminal();
     match args.input.as_deref() {

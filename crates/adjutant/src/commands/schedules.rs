@@ -18,7 +18,9 @@ const PATH: &str = "/api/schedules";
 /// The number of decisions shown by default.
 const DEFAULT_LIMIT: usize = 50;
 
-/// Runs one subcommand in its own runtime and does not wait for remaining tasks at the end.
+/// Runs one subcommand in its own runtime and does not wait for remaining tasks at the end. Ctrl-C cancels the
+/// execution of `run` without `--detach`, and ends the process in every other subcommand. Fails if the subcommand
+/// fails.
 pub(crate) fn run(global: &GlobalOptions, command: SchedulesCommand) -> anyhow::Result<()> {
     // Ctrl-C cancels a run that this command waits for, and ends every other command.
     let watches = matches!(command, SchedulesCommand::Run { detach: false, .. });
@@ -28,7 +30,8 @@ pub(crate) fn run(global: &GlobalOptions, command: SchedulesCommand) -> anyhow::
     result
 }
 
-/// Connects and runs one subcommand. Fails if a name matches no schedule or agent, or several.
+/// Connects and runs one subcommand. Fails if the connection or a request fails, or if a name matches no schedule or
+/// agent, or several.
 async fn execute(global: &GlobalOptions, command: SchedulesCommand) -> anyhow::Result<()> {
     let client = &Client::connect(global).await?;
     match command {
@@ -67,7 +70,8 @@ async fn execute(global: &GlobalOptions, command: SchedulesCommand) -> anyhow::R
     }
 }
 
-/// Prints all schedules that match `list` as a table, as ids (`quiet`), or as JSON.
+/// Prints all schedules that match `list` as ids (`quiet`) or as a table, or one page as JSON with `--json`. Prints a
+/// note if there are none.
 async fn list(client: &Client, list: ListSchedules, quiet: bool) -> anyhow::Result<()> {
     let empty = "no schedules; `adjutant schedules add AGENT INPUT --cron \"0 17 * * FRI\"` adds one";
     let schedules = listing::items_to_show(client, PATH, list, usize::MAX, quiet, empty).await?;
@@ -76,7 +80,8 @@ async fn list(client: &Client, list: ListSchedules, quiet: bool) -> anyhow::Resu
     output::print_table(&["ID", "NAME", "AGENT", "WHEN", "STATE", "LAST", "NEXT"], &rows)
 }
 
-/// Returns the row of a schedule in a table.
+/// Returns the row of a schedule in a table: short id, name, agent, timing, state, last execution and next occurrence.
+/// The last execution is its time and status. Empty cells stand for absent values.
 fn row(schedule: &Schedule) -> Vec<String> {
     let last = match (schedule.last_execution, schedule.last_status) {
         (Some(last), Some(status)) => format!("{} {status}", local_time(last)),
@@ -104,8 +109,11 @@ fn timing(schedule: &Schedule) -> String {
     }
 }
 
-/// Adds a schedule and prints its next occurrence. Without `name`, the schedule is named after the agent. Fails if no
-/// timing is given, if the agent is unknown, or if the server rejects the schedule.
+/// Adds a schedule and prints its next occurrence. Without `name`, the schedule has the id of the agent as name, with a
+/// number if it is taken. `agent` is an id, a name or a part of an id. Prints a note if no server runs.
+///
+/// Fails with a usage error if no cron expression, interval or time is given. Fails if no agent matches or several do,
+/// if a parameter is not NAME=VALUE, or if the server rejects the schedule.
 async fn add(
     client: &Client,
     agent: &str,
@@ -166,8 +174,9 @@ fn report(verb: &str, schedule: &Schedule) -> anyhow::Result<()> {
     output::print_line(&format!("{verb} '{}'{next}", schedule.settings.name))
 }
 
-/// Changes a schedule. `input` and the parameters in `given` override single parameters; the rest are kept. Fails if
-/// nothing is to be changed.
+/// Changes a schedule and prints its next occurrence. `input` and the parameters in `given` override single parameters;
+/// the rest are kept. Fails with a usage error if nothing is to be changed or a parameter is not NAME=VALUE. Fails if
+/// `name` matches no schedule or several, or if the server rejects the change.
 async fn edit(
     client: &Client,
     name: &str,
@@ -187,7 +196,8 @@ async fn edit(
 }
 
 /// Runs a schedule now and prints the output, or with `detached` only the id of the execution. Fails if `detached` is
-/// set without a server, or if the execution does not succeed.
+/// set without a server, or if `name` matches no schedule or several. Also fails if the server refuses, or if a
+/// followed execution does not succeed.
 async fn run_now(client: &Client, name: &str, detached: bool) -> anyhow::Result<()> {
     if detached && client.supervisor().is_some() {
         return Err(needs_server("--detach"));
@@ -202,7 +212,9 @@ async fn run_now(client: &Client, name: &str, detached: bool) -> anyhow::Result<
     watch(client, &agent, request).await
 }
 
-/// Prints up to `count` future occurrences in local time, with a note if the schedule is paused or has none.
+/// Prints up to `count` future occurrences in local time, with a note if the schedule is paused or has none. With
+/// `--json`, prints only the response. Fails if `name` matches no schedule or several, or if the server rejects
+/// `count`.
 async fn next(client: &Client, name: &str, count: usize) -> anyhow::Result<()> {
     let schedule = resolve(client, name).await?;
     let params = NextTimesParams { limit: Some(limit_param(count)) };
@@ -217,8 +229,8 @@ async fn next(client: &Client, name: &str, count: usize) -> anyhow::Result<()> {
     })
 }
 
-/// Prints the decisions about past occurrences, [`DEFAULT_LIMIT`] unless `limit` is given. With `--json`, prints one
-/// page as the server returns it.
+/// Prints the decisions about past occurrences, [`DEFAULT_LIMIT`] unless `limit` is given, or a note if there are none.
+/// With `--json`, prints one page as the server returns it. Fails if `name` matches no schedule or several.
 async fn history(client: &Client, name: &str, limit: Option<usize>) -> anyhow::Result<()> {
     let path = path(&resolve(client, name).await?, "/history");
     let list = ListDecisions { limit: limit.map(limit_param), cursor: None };
@@ -234,7 +246,8 @@ async fn history(client: &Client, name: &str, limit: Option<usize>) -> anyhow::R
     output::print_table(&["DUE", "DECISION", "AT", "EXECUTION", "REASON"], &rows)
 }
 
-/// Returns the row of a decision in a table. Empty cells stand for absent values.
+/// Returns the row of a decision in a table: due time, decision, its time, short id of the execution and reason. The
+/// due time of several occurrences is a period. Empty cells stand for absent values.
 fn decision_row(decision: &Decision) -> Vec<String> {
     let until = or_empty(decision.until.map(|until| format!(" to {}", local_time(until))));
     vec![
@@ -246,8 +259,9 @@ fn decision_row(decision: &Decision) -> Vec<String> {
     ]
 }
 
-/// Removes schedules after a confirmation. Removes nothing if a name cannot be resolved; stops at the first request
-/// that fails.
+/// Removes schedules with their history after a confirmation, unless `yes` is set. Fails and removes nothing if a name
+/// cannot be resolved or the removal is not confirmed. Stops at the first request that fails; the schedules before it
+/// stay removed, and nothing is printed. Otherwise prints one line with all names, or nothing with `--json`.
 async fn remove(client: &Client, names: &[String], yes: bool) -> anyhow::Result<()> {
     let schedules = listing::resolve_each(names, async |name| resolve(client, name).await).await?;
     let titles: Vec<_> = schedules.iter().map(|schedule| format!("'{}'", schedule.settings.name)).collect();
@@ -274,8 +288,9 @@ fn path(schedule: &Schedule, below: &str) -> String {
     format!("{PATH}/{}{below}", schedule.id)
 }
 
-/// Returns the patch for the flags. Absent flags change nothing, and the fields in `clear` are reset to their defaults;
-/// an unknown field counts as `pause-after`.
+/// Returns the patch for the flags, without parameters. Absent flags change nothing. The fields in `clear` are reset to
+/// their defaults, even if a flag sets them. They are `overlap`, `missed`, `missed-window`, `jitter`, `start` and
+/// `end`; any other name resets `pause-after`.
 fn patch(timing: ScheduleTiming, clear: &[String]) -> SchedulePatch {
     let mut patch = SchedulePatch {
         cron_expression: timing.cron.map(Some),

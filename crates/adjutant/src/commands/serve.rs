@@ -49,7 +49,10 @@ impl NodeRole {
 }
 
 /// Loads the configuration, locks the data directory, starts traces and logging, and serves until a signal stops the
-/// node. `listen` is the value of `--listen`. Fails if a step of the start fails, or if the data directory is in use.
+/// node. Sends the last traces at the end. Replaces the panic hook. `listen` is the value of `--listen`.
+///
+/// Fails if the configuration is invalid, if the role needs PostgreSQL, if the data directory is in use, or if a step
+/// of the start fails.
 pub(crate) fn run(global: &GlobalOptions, listen: Option<&str>, role: NodeRole) -> anyhow::Result<()> {
     let config = super::load_config(global, listen)?;
     role.check(&config)?;
@@ -66,8 +69,14 @@ pub(crate) fn run(global: &GlobalOptions, listen: Option<&str>, role: NodeRole) 
 }
 
 /// Starts the parts of this role, prints the banner, and serves until SIGTERM or SIGINT. SIGHUP reloads the
-/// configuration. Fails if a schedule refers to an unknown agent, if a part cannot start, if the server panics, or if a
-/// second signal arrives before the server has stopped.
+/// configuration.
+///
+/// - `Both` and `Work` run agents and schedules, and write the schedules of the file to the database. `Serve` does
+///   neither.
+/// - `Work` listens only with `--listen`, and serves only its health. The other roles publish their address in `lock`.
+///
+/// Fails if a schedule refers to an unknown agent, if a part cannot start, or if the server or the scheduler panics.
+/// Fails with [`ExitStatus::Interrupted`] if a second signal arrives before the server has stopped.
 async fn serve(
     global: &GlobalOptions,
     listen: Option<&str>,
@@ -208,8 +217,11 @@ async fn stop(terminate: &mut Signal, interrupt: &mut Signal) {
 }
 
 /// Loads the configuration again and applies it to the running parts. Rejects a configuration that is invalid, refers
-/// to unknown agents or removes authentication, and logs the reason. The address, the database and the traces do not
-/// change. If the backends cannot be built, only the log level has changed.
+/// to unknown agents or removes authentication, and logs the reason. Also rejects it if the agents cannot be read.
+///
+/// The address, the database, the data directory and the traces do not change, which is logged as a warning. If the
+/// backends cannot be built, only the log level has changed. A failure to write the schedules is logged, and the rest
+/// is applied. On a node with the role `Serve` too, the schedules are written.
 async fn reload(
     global: &GlobalOptions,
     listen: Option<&str>,
@@ -263,7 +275,8 @@ async fn reload(
 }
 
 /// Prints the version, the address and one line each for the database, models, tools, agents, channels, users and
-/// traces. `url` is none if this node does not listen.
+/// traces. `url` is none if this node does not listen. A node that only runs agents shows its health URL instead of the
+/// interface. Fails if standard output cannot be written.
 fn print_banner(config: &Config, role: NodeRole, url: Option<&str>) -> anyhow::Result<()> {
     let version = env!("CARGO_PKG_VERSION");
     match (role, url) {
@@ -314,7 +327,8 @@ fn print_banner(config: &Config, role: NodeRole, url: Option<&str>) -> anyhow::R
     }
 }
 
-/// Prints the ids of the enabled agents. Agents that fail the availability check are listed separately.
+/// Prints the ids of the enabled agents of the configuration. Agents with a missing program, directory or token are
+/// listed separately as not usable. Without agents, prints a hint to detect installed ones.
 fn print_agents(config: &Config) -> anyhow::Result<()> {
     let is_unusable = |agent: &&model::agent::Agent| {
         supervisor::check::check_available(agent, &|name| std::env::var(name).ok()).is_err()

@@ -13,7 +13,8 @@ use crate::output;
 
 const PATH: &str = "/api/tasks";
 
-/// Connects and runs one subcommand. Fails if a name matches no task or several.
+/// Connects and runs one subcommand. Fails if the connection or a request fails, or if a name matches no task or
+/// several.
 pub(crate) async fn run(global: &GlobalOptions, command: TasksCommand) -> anyhow::Result<()> {
     let client = &Client::connect(global).await?;
     match command {
@@ -40,7 +41,8 @@ async fn list(client: &Client, list: ListTasks, quiet: bool) -> anyhow::Result<(
     output::print_table(&["ID", "", "TITLE", "DUE", "PRIORITY", "TAGS"], &rows)
 }
 
-/// Returns the row of a task in a table.
+/// Returns the row of a task in a table: short id, a check mark if it is not pending, title, due date, priority and
+/// tags.
 fn row(task: &Task) -> Vec<String> {
     let done = if is_open(task) { "☐" } else { "✓" };
     vec![
@@ -63,8 +65,8 @@ async fn add(client: &Client, title: String, details: TaskDetails) -> anyhow::Re
     })
 }
 
-/// Completes tasks, several in one request, and prints the next due dates of recurring ones. Completes none if a name
-/// cannot be resolved.
+/// Completes tasks, several in one request, and prints the next due dates of recurring ones. Names of the same task
+/// count once. Completes none if a name cannot be resolved.
 async fn done(client: &Client, names: &[String]) -> anyhow::Result<()> {
     let tasks = resolve_all(client, names).await?;
     let completed = format!("Completed {}", titles(&tasks));
@@ -90,7 +92,8 @@ fn print_next(changed: &ChangedTask) -> anyhow::Result<()> {
     }
 }
 
-/// Changes a task. Fails with a usage error if the patch is empty.
+/// Changes a task. Prints its title, and the next due date if the change completes a recurring task. Fails with a usage
+/// error if the patch is empty, if `name` matches no task or several, or if the server rejects the patch.
 async fn edit(client: &Client, name: &str, patch: TaskPatch) -> anyhow::Result<()> {
     if patch == TaskPatch::default() {
         return Err(ExitError::new(ExitStatus::Usage, "nothing to change: give --title, --due, … or --clear").into());
@@ -102,7 +105,8 @@ async fn edit(client: &Client, name: &str, patch: TaskPatch) -> anyhow::Result<(
     })
 }
 
-/// Deletes tasks after a confirmation, several in one request. Deletes none if a name cannot be resolved.
+/// Deletes tasks after a confirmation, unless `yes` is set, several in one request. Deletes none if a name cannot be
+/// resolved. Prints nothing with `--json`.
 async fn remove(client: &Client, names: &[String], yes: bool) -> anyhow::Result<()> {
     let tasks = resolve_all(client, names).await?;
     output::confirm(&format!("Delete {}?", titles(&tasks)), yes)?;
@@ -129,7 +133,8 @@ fn titles(tasks: &[Task]) -> String {
     tasks.iter().map(|task| format!("'{}'", task.title)).collect::<Vec<_>>().join(", ")
 }
 
-/// Undoes the last change and prints the affected tasks.
+/// Undoes the last change and prints the affected tasks and the effect. Fails if the server refuses, for example
+/// because there is no change to undo.
 async fn undo(client: &Client) -> anyhow::Result<()> {
     client.post_empty(&format!("{PATH}/undo")).await?.show(|undone: UndoneChange| {
         let verb = if undone.tasks.len() == 1 { "is" } else { "are" };
@@ -150,9 +155,12 @@ async fn resolve_all(client: &Client, names: &[String]) -> anyhow::Result<Vec<Ta
     listing::resolve_each(names, async |name| resolve(client, name).await).await
 }
 
-/// Returns the task with this id, title, or part of an id or title, ignoring case. Exact matches take precedence over
-/// parts, and open tasks over completed ones with the same kind of match in the title. Fails if no task matches or
-/// several do.
+/// Returns the task that `name` selects, ignoring case. The first of these kinds of match decides:
+///
+/// - The id, then the title of an open task, then any title.
+/// - The beginning or end of an id, then a part of the title of an open task, then a part of any title.
+///
+/// Fails if no task matches, or if several match in the same way.
 pub(super) async fn resolve(client: &Client, name: &str) -> anyhow::Result<Task> {
     let list = ListTasks { reference: Some(name.to_owned()), ..all_tasks() };
     let found = listing::all_items(client, PATH, list, usize::MAX).await?;
@@ -177,8 +185,8 @@ pub(super) fn all_tasks() -> ListTasks {
     ListTasks { status: Some("all".to_owned()), ..ListTasks::default() }
 }
 
-/// Returns the patch for the flags. Absent flags change nothing, and the fields in `clear` are removed; an unknown
-/// field counts as the description.
+/// Returns the patch for the flags. Absent flags change nothing. The fields in `clear` (`due`, `repeat`, `tags`) are
+/// removed, even if a flag sets them; any other name in `clear` removes the description.
 fn patch(title: Option<String>, details: TaskDetails, status: Option<String>, clear: &[String]) -> TaskPatch {
     let TaskDetails { description, due, priority, tag, repeat } = details;
     let mut patch = TaskPatch {

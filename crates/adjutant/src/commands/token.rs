@@ -14,8 +14,9 @@ use crate::client::Client;
 use crate::exit::{ExitError, ExitStatus};
 use crate::output;
 
-/// Creates a token, or revokes one by its text (`-` reads standard input) or by its id and user. Fails if an option is
-/// invalid or the server refuses the revocation.
+/// Creates a token, or revokes one by its text (`-` reads standard input) or by its id and user. A revocation prints a
+/// note only, also with `--json`. Fails if an option is invalid, if standard input cannot be read, or if the server
+/// refuses.
 pub(crate) async fn run(global: &GlobalOptions, command: TokenCommand) -> anyhow::Result<()> {
     match command {
         TokenCommand::Create { user, ttl, scope, time_zone } => create(global, &user, &ttl, scope, time_zone),
@@ -36,8 +37,11 @@ pub(crate) async fn run(global: &GlobalOptions, command: TokenCommand) -> anyhow
     }
 }
 
-/// Prints a token that is signed with the configured secret. Needs no server. Fails with a usage error if an option is
-/// invalid or no secret is configured.
+/// Prints a token that is signed with the configured secret; with `--json` also its id, user and expiry. Needs no
+/// server.
+///
+/// Fails with a usage error if the configuration is invalid or has no secret, or if `user` is not a UUID. Also fails if
+/// `ttl` is not a valid duration, if the time zone is unknown, or if a scope is empty or contains whitespace.
 fn create(
     global: &GlobalOptions,
     user: &str,

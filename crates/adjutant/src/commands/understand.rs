@@ -20,9 +20,12 @@ use crate::output;
 /// Longer lines are truncated.
 const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// Parses `text` and prints the result. Without it, or with `-`, parses one utterance per line of standard input. `now`
-/// is the time to which dates are relative. Fails if `now` or an utterance is invalid, and if standard input is a
-/// terminal that would have to be read without `--json`.
+/// Parses `text` and prints its commands and time expressions, or with `--json` the parsed utterance. Without `text`,
+/// or with `-`, parses one utterance per line of standard input. `now` is the time to which dates are relative, by
+/// default the current time.
+///
+/// Fails if the configuration, `now` or an utterance is invalid, and if standard input is a terminal that would have to
+/// be read without `--json`.
 pub(crate) fn run(global: &GlobalOptions, now: Option<&str>, text: Option<&str>) -> anyhow::Result<()> {
     let settings = super::load_config(global, None)?.server;
     let zone = settings.time_zone;
@@ -60,8 +63,11 @@ struct InputLine<'a> {
     now: Option<Cow<'a, str>>,
 }
 
-/// Parses each line of standard input and prints one result each, in order. The result of an invalid line is its error.
-/// Stops if the reader closes the pipe. Fails at the end if a line was invalid.
+/// Parses each line of standard input and prints one result each, in order. The result of an invalid line is its error
+/// with its number. `default` is the time for lines without `now`, and `zone` the time zone for times without one.
+///
+/// Flushes when no more input is available. Succeeds at once if the reader closes the pipe. Fails at the end if a line
+/// was invalid, and if the input or output fails.
 fn process_lines(json: bool, parser: UtteranceParser, default: Zoned, zone: TimeZone) -> anyhow::Result<()> {
     let mut times = ReferenceTimes { default, zone, last: None };
     let mut input = BufReader::with_capacity(1 << 16, io::stdin().lock());
@@ -96,7 +102,8 @@ fn process_lines(json: bool, parser: UtteranceParser, default: Zoned, zone: Time
     Err(ExitError::new(ExitStatus::Usage, format!("{invalid} of {number} lines are not valid")).into())
 }
 
-/// Reads a line without its end, truncated to [`MAX_LINE_BYTES`]. Returns false at the end of the input.
+/// Replaces `line` with the next line without its `\n` and `\r`, truncated to [`MAX_LINE_BYTES`]. The rest of a longer
+/// line is skipped. Returns false at the end of the input. Fails if the input cannot be read.
 fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     if io::Read::take(&mut *input, MAX_LINE_BYTES as u64).read_until(b'\n', line)? == 0 {
@@ -111,8 +118,8 @@ fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Parses a line: an utterance, or an [`InputLine`] if it starts with `{`. Fails with a message if the object, its time
-/// or its text is invalid.
+/// Parses a line: an utterance, or an [`InputLine`] if it starts with `{`. Invalid UTF-8 in an utterance is replaced.
+/// Fails with a message if the object or its time is invalid, or if the text is too long.
 fn parse_line(parser: UtteranceParser, line: &[u8], times: &mut ReferenceTimes) -> Result<ParsedUtterance, String> {
     if !line.starts_with(b"{") {
         return parse(parser, &String::from_utf8_lossy(line), &times.default);
@@ -153,7 +160,7 @@ impl ReferenceTimes {
 }
 
 /// Parses a time with a time zone or an offset; without both, the time is in `zone`. A date without a time is midnight.
-/// Fails if the text is not a time.
+/// The result is in the time zone or at the offset of the text. Fails if the text is not a time.
 fn parse_now(text: &str, zone: &TimeZone) -> Result<Zoned, String> {
     let invalid = || format!("{text:?} is not a time such as 2025-12-21T12:00:00Z");
     let pieces = Pieces::parse(text).map_err(|_| invalid())?;
@@ -170,7 +177,8 @@ fn format_utterance(utterance: &ParsedUtterance) -> String {
     utterance.commands.iter().map(format_command).collect()
 }
 
-/// Formats a command: its intent and confidence, then one line for each slot that is not empty.
+/// Formats a command: its intent and confidence, then one line for each slot that is not empty. A list command has its
+/// dates in the filter, not as due date. The last line is the question for a missing slot.
 fn format_command(command: &ParsedCommand) -> String {
     let mut lines = format!("{} ({:.2})\n", command.effective_intent().as_str(), command.confidence);
     let mut line = |name: &str, value: Option<String>| {
@@ -195,7 +203,8 @@ fn format_command(command: &ParsedCommand) -> String {
     lines
 }
 
-/// Formats a time expression: its text, start, end, recurrence and precision.
+/// Formats a time expression: a line with its text, then one line each for start, end and recurrence, if present, and
+/// for the precision.
 fn format_date(date: &TimeExpression) -> String {
     let mut lines = format!("date '{}'\n", date.text);
     let until = date.end.map(|end| format!("until {}", due(end)));

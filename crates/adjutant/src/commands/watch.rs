@@ -44,9 +44,12 @@ impl<'a> EventFollower<'a> {
         Self { client, path, after: None, stream: None, failures: 0 }
     }
 
-    /// Returns the next event. Connects first if needed, and reconnects after the stream ends or breaks. Cancel safe:
-    /// no event is lost. Fails if the server is still unreachable after [`MAX_RECONNECTS`] retries without an event,
-    /// and at once on any other error of a connection attempt.
+    /// Returns the next event. Connects first if needed, and reconnects after the stream ends or breaks, without a
+    /// limit while the server can be reached. A new connection continues after the last event. Cancel safe: no event is
+    /// lost.
+    ///
+    /// Fails if the server is still unreachable after [`MAX_RECONNECTS`] retries without an event, and at once on any
+    /// other error of a connection attempt.
     pub(crate) async fn next(&mut self) -> anyhow::Result<ServerEvent> {
         loop {
             if let Some(stream) = &mut self.stream {
@@ -120,8 +123,11 @@ impl<'a> RunWatcher<'a> {
     }
 
     /// Prints the selected output of an execution until its end and returns its result, also if it failed. The first
-    /// Ctrl-C cancels the execution, as does a closed standard output if the answer is printed. Fails if the events
-    /// cannot be read, if the cancellation fails, or after a second Ctrl-C.
+    /// Ctrl-C cancels the execution, as does a closed standard output if the answer is printed. A closed output sets
+    /// `reader_closed`, and nothing more is printed.
+    ///
+    /// Fails if the events cannot be read, if the cancellation fails, or with [`ExitStatus::Interrupted`] after a
+    /// second Ctrl-C.
     pub(crate) async fn follow(&mut self, id: Uuid, selection: OutputSelection) -> anyhow::Result<ExecutionResult> {
         let mut follower = EventFollower::for_execution(self.client, id);
         let mut printer = OutputPrinter { selection, printed: String::new(), ends_line: true, starts: 0 };
@@ -168,8 +174,9 @@ impl<'a> RunWatcher<'a> {
         }
     }
 
-    /// Waits for the running executions of the agent and stops the supervisor. Ctrl-C ends the wait, and a second one
-    /// the stop. Does nothing with a server, or if a second Ctrl-C ended [`RunWatcher::follow`].
+    /// Waits for the running executions of the agent and stops the supervisor. Prints a note if executions still run.
+    /// Ctrl-C ends the wait, and a second one the stop. Has no effect with a server, or if a second Ctrl-C ended
+    /// [`RunWatcher::follow`].
     pub(crate) async fn finish(mut self) {
         let Some(supervisor) = self.client.supervisor().filter(|_| !self.aborted) else { return };
         match supervisor.running_count() {
@@ -202,8 +209,11 @@ struct OutputPrinter {
 
 impl OutputPrinter {
     /// Prints output: the answer to standard output, other streams and notices about discarded output to standard
-    /// error. Of a file, only the part that is not printed yet is printed. Returns false if the reader has closed the
-    /// pipe.
+    /// error. If the answer is not the stream `file`, a file goes to standard output too, without the part that is
+    /// printed already.
+    ///
+    /// Prints nothing if nothing is selected. Returns false if the reader has closed the pipe. Fails on any other
+    /// output error.
     fn output(&mut self, event: &OutputEvent) -> anyhow::Result<bool> {
         let OutputSelection::Answer { stream } = self.selection else { return Ok(true) };
         let text = event.text.as_str();
@@ -243,8 +253,9 @@ impl OutputPrinter {
         output::try_print(text.as_bytes())
     }
 
-    /// Returns the part of `text` that is not printed yet: nothing if all of it is printed, or all of it on a new line
-    /// if it does not continue the printed part. Removes the compared text from the printed part.
+    /// Returns the part of `text` that is not printed yet. This is an empty text if the printed part starts with
+    /// `text`, and the rest if `text` continues the printed part. Otherwise it is all of `text`, on a new line. Removes
+    /// the compared text from the printed part.
     fn new_part(&mut self, text: &str) -> String {
         let printed = std::mem::take(&mut self.printed);
         if let Some(rest) = printed.strip_prefix(text) {
@@ -258,7 +269,8 @@ impl OutputPrinter {
         }
     }
 
-    /// Counts attempts and forgets the printed answer when a new one starts. Announces every attempt after the first.
+    /// Counts attempts and forgets the printed answer at each state `starting`. Announces every attempt after the
+    /// first, unless nothing is selected. Ignores other states.
     fn state(&mut self, event: &StateEvent) {
         if event.state == "starting" {
             self.starts += 1;
@@ -275,8 +287,9 @@ impl OutputPrinter {
     }
 }
 
-/// Returns the text of a `said` event: the part of the answer, and the progress messages. Files appear as progress,
-/// with name and size. Both texts are empty if the event cannot be read.
+/// Returns the answer and the progress in a `said` event. The text of a message or artifact is the answer, and the text
+/// of a status is progress. Files appear as progress, with name and size. Both texts are empty if the event cannot be
+/// read.
 pub(crate) fn rich_output_text(event: &ServerEvent) -> (String, String) {
     let Ok(output) = event.read::<RichOutput>() else { return Default::default() };
     let parts = match &output {
@@ -300,8 +313,8 @@ pub(crate) fn gap_notice(missing: u64) -> String {
     format!("[… {missing} bytes were discarded …]")
 }
 
-/// Fails unless the execution succeeded. The status selects the exit code, and the error of the execution is the
-/// message, if present.
+/// Fails unless the execution succeeded: with `Timeout` after a timeout, `Interrupted` if it was cancelled, and
+/// `Failed` if it failed. The message is the error of the execution, or a general one without it.
 pub(crate) fn check_result(result: ExecutionResult) -> anyhow::Result<()> {
     let (code, default) = match result.status {
         ExecutionStatus::Success => return Ok(()),

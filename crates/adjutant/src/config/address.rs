@@ -4,9 +4,12 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use reqwest::Url;
 
-/// Returns the URL without a trailing slash. `with_secrets` is true if requests carry credentials. Fails if it is not
-/// an HTTP URL, contains a user or password, or would send credentials unencrypted to a public host. The error is the
-/// predicate of a sentence about the setting.
+/// Returns the URL without trailing slashes. `with_secrets` is true if requests carry credentials. `example` appears in
+/// the message for a text that is not a URL.
+///
+/// Fails if it is not an HTTP or HTTPS URL with a host, or if it contains a user or password. With secrets, also fails
+/// for `http://`, unless [`is_private_host`] accepts the host. The error is the predicate of a sentence about the
+/// setting.
 pub(crate) fn check(text: &str, example: &str, with_secrets: bool) -> Result<String, String> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     let Some(url) = url else {
@@ -27,8 +30,11 @@ pub(crate) fn without_query(address: &str) -> &str {
     address.split(['?', '#']).next().unwrap_or(address)
 }
 
-/// Returns true if the host is this machine or in a private network. A name without a dot counts as private, as for
-/// containers.
+/// Returns true if the host is this machine or in a private network. False without a host. A dot at the end is ignored.
+///
+/// Private addresses are loopback, private, link-local, unspecified and, for IPv4, 100.64.0.0/10. An IPv4-mapped IPv6
+/// address must be loopback, private or link-local. A name is private without a dot, as for containers, or with the
+/// ending `.localhost`, `.local`, `.internal` or `.home.arpa`. Names are not resolved.
 pub(crate) fn is_private_host(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
     let host = host.trim_matches(['[', ']']).trim_end_matches('.');

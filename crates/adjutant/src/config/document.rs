@@ -154,8 +154,9 @@ impl fmt::Debug for ConfigDocument {
 }
 
 impl ConfigDocument {
-    /// Collects the values of all layers: the file, then variables, then flags. Reports mistakes in the structure and
-    /// keeps the valid rest. A missing file is a mistake only if it was named explicitly.
+    /// Collects the values of all layers: the file, then variables, then the flags `--listen` and `--database-url`.
+    /// Appends mistakes in the structure to `mistakes` and keeps the valid rest. A missing file is a mistake only if
+    /// `--config` names it. A file that cannot be read for another reason is always a mistake.
     pub(crate) fn collect(
         global: &GlobalOptions,
         listen: Option<&str>,
@@ -200,8 +201,12 @@ impl ConfigDocument {
         self.lists.get(list.name).map_or(&[], Vec::as_slice)
     }
 
-    /// Adds the sections and lists of the file. Reports TOML errors, unknown sections and sections of the wrong type,
-    /// and continues with the rest.
+    /// Adds the sections and lists of the file. Fields of `[a2a]` that are no settings become the endpoint of the
+    /// assistant.
+    ///
+    /// Reports TOML errors, sections that are not tables, wrong lists and unknown sections, and continues with the
+    /// rest. Of an unknown section, each key is reported, or the section itself if it is empty or no table. Unknown
+    /// keys of known sections are not reported here.
     fn add_file(&mut self, path: &Path, text: &str, mistakes: &mut Vec<ConfigMistake>) {
         let at = |offset: usize| {
             let line = text.get(..offset).unwrap_or(text).matches('\n').count() + 1;
@@ -242,8 +247,9 @@ impl ConfigDocument {
         }
     }
 
-    /// Adds the variables of the form `ADJUTANT_SECTION__KEY` and ignores all other variables. Reports unknown
-    /// settings, lists, and values that are not UTF-8.
+    /// Adds the variables of the form `ADJUTANT_SECTION__KEY`, in the type of the setting, and ignores all other
+    /// variables. Reports and skips unknown settings, entries of lists, fields of the A2A endpoint of the assistant,
+    /// and values that are not UTF-8.
     fn add_variables(&mut self, variables: &EnvVariables, mistakes: &mut Vec<ConfigMistake>) {
         for (variable, value) in variables.iter() {
             let Some(path) = variable.strip_prefix("ADJUTANT_").filter(|path| path.contains("__")) else { continue };
@@ -273,8 +279,9 @@ impl ConfigDocument {
     }
 }
 
-/// Returns the tables of a list. Each has its id or name as title, or its number. Reports entries that are not tables
-/// and leaves them out. `at` returns the origin for a byte offset in the file.
+/// Returns the tables of a list. Each has its id, else its name, else its number from 1 as title. Reports `content`
+/// that is not a list and returns nothing then. Reports entries that are not tables and leaves them out. `origin` is
+/// the origin of the list, and `at` returns the origin for a byte offset in the file.
 fn entries(
     list: &ListSection,
     content: &DeValue<'_>,
@@ -306,7 +313,7 @@ fn entries(
     tables
 }
 
-/// Returns the value as JSON. Times, and numbers outside the range of JSON, become texts.
+/// Returns the value as JSON. Times, integers that do not fit 64 bits and floats that are not finite become texts.
 fn to_json(value: &DeValue<'_>) -> Value {
     match value {
         DeValue::String(text) => text.as_ref().into(),

@@ -12,8 +12,11 @@ use super::document::{AGENTS, ConfigTable, SCHEDULES, ValueOrigin};
 use super::section::{ConfigReader, hint};
 use super::{ConfigMistake, secrets};
 
-/// Reads the agents. Reports mistakes, repeated ids and repeated names, and leaves invalid agents out. Returns also the
-/// ids of all agents in the file, including invalid ones. Does not check that programs are installed.
+/// Reads the agents. Reports mistakes, repeated ids and repeated names, and leaves invalid agents out. Agents with the
+/// same id are not reported for their name too. Does not check that programs are installed.
+///
+/// Returns also the ids of all agents in the file. The id of an invalid agent is its `id`, else its `name`, else its
+/// `preset`. `with_auth` is true if `[auth]` is configured; without it, an A2A endpoint with `jwt` is reported.
 pub(crate) fn agents(reader: &ConfigReader<'_>, with_auth: bool) -> (Vec<Agent>, Vec<String>) {
     let variables = |name: &str| reader.variables.get(name).map(str::to_owned);
     let mut agents = Vec::new();
@@ -58,8 +61,11 @@ impl ExternalAgentRef {
     }
 }
 
-/// Reads the schedules. Reports mistakes and leaves invalid schedules out. Returns also the references to agents that
-/// are not in the file. `zone` is the default time zone, `agents` are the ids in the file.
+/// Reads the schedules. Reports mistakes and repeated names, and leaves invalid schedules out. `zone` is the default
+/// time zone, `agents` are the ids in the file.
+///
+/// Returns also the references to agents that are neither in the file nor the assistant, also those of invalid
+/// schedules. They are not reported here.
 pub(crate) fn schedules(
     reader: &ConfigReader<'_>,
     zone: &TimeZone,
@@ -83,7 +89,7 @@ pub(crate) fn schedules(
 }
 
 /// Reads the A2A endpoint of the assistant. None if `[a2a]` does not configure it, or if a field is invalid, which is
-/// reported.
+/// reported. Also reports authentication that cannot succeed; see [`check_auth`].
 pub(crate) fn assistant(reader: &ConfigReader<'_>, with_auth: bool) -> Option<Endpoint> {
     let table = reader.document.endpoint.as_ref()?;
     let agent = server::assistant_agent();
@@ -92,8 +98,9 @@ pub(crate) fn assistant(reader: &ConfigReader<'_>, with_auth: bool) -> Option<En
     Some(endpoint)
 }
 
-/// Reads a table as a `D` and validates it with `check`. Reports unknown fields, fields of the wrong type and all
-/// violations of the other fields. Returns none if there are any.
+/// Reads a table as a `D` and validates it with `check`. Reports unknown fields with a suggestion, fields of the wrong
+/// type, and the violations that `check` finds in the other fields. Returns none if there are any. `check` does not run
+/// if a required field is missing or malformed.
 fn draft<D: DeserializeOwned, T>(
     reader: &ConfigReader<'_>,
     table: &ConfigTable,
@@ -121,7 +128,7 @@ fn draft<D: DeserializeOwned, T>(
 }
 
 /// Reports authentication that cannot succeed: tokens of type `jwt` without `[auth]`, or a token reference that cannot
-/// be resolved. `path` is the path of the `auth` table.
+/// be resolved. `path` is the path of the `auth` table. Has no effect for an endpoint without `auth`.
 fn check_auth(reader: &ConfigReader<'_>, table: &ConfigTable, path: &str, endpoint: &Endpoint, with_auth: bool) {
     let Some(auth) = &endpoint.auth else { return };
     if auth.kind == EndpointAuthType::Jwt && !with_auth {
@@ -133,7 +140,7 @@ fn check_auth(reader: &ConfigReader<'_>, table: &ConfigTable, path: &str, endpoi
 }
 
 /// Describes the transports, the authentication and the rate limit of an endpoint, or states that it is off. A token is
-/// shown as a reference only.
+/// shown as a reference, with its user.
 pub(crate) fn describe_endpoint(endpoint: &Endpoint) -> String {
     if !endpoint.enabled {
         return "off: enabled is false".to_owned();

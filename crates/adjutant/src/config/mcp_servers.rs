@@ -52,8 +52,8 @@ section! {
     }
 }
 
-/// Returns the enabled servers without mistakes in their name or transport. Reports mistakes, also of disabled servers.
-/// Names of disabled servers may be used again.
+/// Returns the enabled servers with a name and a transport. Reports mistakes, also of disabled servers, and repeated
+/// names of enabled ones. Names of disabled servers may be used again.
 pub(crate) fn read(reader: &ConfigReader<'_>) -> Vec<McpServerSettings> {
     let tables = reader.document.list(&MCP_SERVERS);
     let enabled = || tables.iter().filter(|table| table.is_enabled());
@@ -74,8 +74,8 @@ struct McpServerReader<'a> {
 }
 
 impl McpServerReader<'_> {
-    /// Returns the settings of the server. None if it has no valid name or transport. Reports mistakes, and the
-    /// reserved name "adjutant".
+    /// Returns the settings of the server. None if it has no valid name or no transport. Reports mistakes, and the
+    /// reserved name "adjutant" in any case.
     fn settings(&self) -> Option<McpServerSettings> {
         let server = self.server;
         self.reader.require_name(self.table);
@@ -103,8 +103,9 @@ impl McpServerReader<'_> {
         self.reader.mistake(self.table, path, message);
     }
 
-    /// Returns the program or the URL. None if neither or both are given, which is reported. Also reports settings of
-    /// the other kind, and an invalid URL.
+    /// Returns the program or the URL. None if neither or both are given, which is reported, or if the given one is no
+    /// string. Reports settings of the other kind, mistakes in variables and headers of both kinds, and an invalid URL,
+    /// which is returned nevertheless. A trailing slash of the URL is kept.
     fn transport(&self) -> Option<McpTransport> {
         let server = self.server;
         // Settings of both kinds are read, so that all mistakes are reported.
@@ -153,8 +154,9 @@ impl McpServerReader<'_> {
         Some(directory)
     }
 
-    /// Returns the environment variables with references resolved. Reports invalid names, plain secrets and unresolved
-    /// references, and leaves them out.
+    /// Returns the environment variables with references resolved. Reports and leaves out invalid names (empty, or with
+    /// `=` or NUL), plain secrets and references that cannot be resolved. For a disabled server, references are not
+    /// resolved.
     fn variables(&self) -> Vec<(String, SecretString)> {
         self.each("env", &self.server.env, |name, value| {
             if name.is_empty() || name.contains(['=', '\0']) {
@@ -167,8 +169,9 @@ impl McpServerReader<'_> {
         })
     }
 
-    /// Returns the headers, including `Authorization` for the token, and true if any of them is a secret. Reports
-    /// invalid headers, and a token beside an `Authorization` header.
+    /// Returns the headers, including `Authorization` for the token, and true if a token or a reference is among them.
+    /// Reports and leaves out invalid headers. Reports a token beside an `Authorization` header, and returns both. For
+    /// a disabled server, the values of headers are empty.
     fn headers(&self) -> (Vec<(String, SecretString)>, bool) {
         let TextTable(given) = &self.server.headers;
         let mut headers = self.each("headers", &self.server.headers, |name, value| match self.server.enabled {
@@ -185,7 +188,7 @@ impl McpServerReader<'_> {
     }
 
     /// Returns the value of the `Authorization` header. None if no token is set or it cannot be resolved, which is
-    /// reported.
+    /// reported. Reports a token that cannot be sent in a header, and returns it.
     fn token(&self) -> Option<SecretString> {
         let SecretReference(reference) = self.server.token.as_ref()?;
         let token = self.resolved(reference).map_err(|message| self.mistake("token", &message)).ok()?;

@@ -76,8 +76,8 @@ impl std::fmt::Display for ConfigMistake {
 }
 
 impl Config {
-    /// Reads the configuration. Fails with all mistakes. [`Config::unknown_agents`] checks the agents that may be in the
-    /// database.
+    /// Reads the configuration. Fails with all mistakes. [`Config::unknown_agents`] checks the agents that may be in
+    /// the database.
     pub(crate) fn load(global: &GlobalOptions, listen: Option<&str>) -> Result<Self, Vec<ConfigMistake>> {
         match Self::read(global, listen, std::env::vars_os()) {
             (Some(config), mistakes) if mistakes.is_empty() => Ok(config),
@@ -86,7 +86,8 @@ impl Config {
     }
 
     /// Reads the configuration and returns it with all mistakes, ordered by origin. An invalid value is replaced by its
-    /// default. `listen` is the value of `--listen`.
+    /// default. `listen` is the value of `--listen`, and `variables` is the environment. The configuration is none only
+    /// if a default does not have the type of its setting.
     pub(crate) fn read(
         global: &GlobalOptions,
         listen: Option<&str>,
@@ -175,7 +176,9 @@ impl Config {
     }
 }
 
-/// Returns the settings of the server. Reports mistakes in the endpoint of the assistant and uses its default then.
+/// Returns the settings of the server. Without a configured time zone, uses that of the system. `loopback_only` is true
+/// if the server listens on a loopback address. A rate limit or a retention of 0 means unlimited. Reports mistakes in
+/// the endpoint of the assistant and uses its default then.
 fn server(reader: &ConfigReader<'_>, settings: &ConfigSettings, auth: Option<AuthSettings>) -> server::ServerSettings {
     let ConfigSettings { server, assistant, tasks, retention, a2a, .. } = settings;
     let origin = |WebOrigin(origin): &WebOrigin| origin.clone();
@@ -213,7 +216,8 @@ fn server(reader: &ConfigReader<'_>, settings: &ConfigSettings, auth: Option<Aut
 const MIN_SECRET_CHARS: usize = 32;
 
 /// Returns the settings for tokens, or none if neither a secret nor a JWKS URL is configured. Reports a secret that
-/// cannot be resolved or is too short, and a JWKS URL that is not confidential; both still count as configured.
+/// cannot be resolved or has fewer than [`MIN_SECRET_CHARS`] bytes, and a JWKS URL that is not confidential; both still
+/// count as configured. Also reports an issuer or audience without a secret and a JWKS URL.
 fn auth(reader: &ConfigReader<'_>, settings: &ConfigSettings) -> Option<AuthSettings> {
     let settings = &settings.auth;
     let table = reader.document.section("auth");
@@ -238,7 +242,8 @@ fn auth(reader: &ConfigReader<'_>, settings: &ConfigSettings) -> Option<AuthSett
     is_configured.then_some(AuthSettings { secret, jwks_url, issuer, audience: settings.audience.clone() })
 }
 
-/// Returns true for HTTPS, and for HTTP to this machine. False if the text is not a URL.
+/// Returns true for HTTPS, and for HTTP to `127.0.0.1`, `localhost` or `[::1]`. False for other schemes, and if the
+/// text is not a URL.
 fn is_confidential(url: &str) -> bool {
     let Ok(url) = reqwest::Url::parse(url) else { return false };
     match (url.scheme(), url.host_str()) {
@@ -254,8 +259,8 @@ fn days<const MIN: u64, const MAX: u64>(days: Number<MIN, MAX>) -> Option<Signed
     Some(SignedDuration::from_hours(hours))
 }
 
-/// Returns the rate limit of requests, or none if the limit is 0. Without authentication, the limit applies only if it
-/// is configured.
+/// Returns the rate limit of requests, or none if the limit is 0. `with_auth` is true if authentication is configured.
+/// Without it, the limit applies only if `rate_limit_per_minute` is set; its default does not apply.
 fn rate_limit(reader: &ConfigReader<'_>, settings: &ConfigSettings, with_auth: bool) -> Option<EndpointRateLimit> {
     let number = |number: u64| NonZeroU32::new(u32::try_from(number).unwrap_or_default());
     if !with_auth && reader.document.section("server").get("rate_limit_per_minute").is_none() {
@@ -265,7 +270,8 @@ fn rate_limit(reader: &ConfigReader<'_>, settings: &ConfigSettings, with_auth: b
     Some(EndpointRateLimit { per_minute, burst: number(settings.server.rate_limit_burst.0)? })
 }
 
-/// Returns the resources that a new run requires. 0 means no requirement.
+/// Returns the resources that a new run requires. 0 means no requirement. `disk` is the directory that needs free
+/// space.
 fn admission(settings: &ConfigSettings, disk: PathBuf) -> supervisor::Admission {
     let settings = &settings.executions;
     supervisor::Admission {
@@ -277,8 +283,9 @@ fn admission(settings: &ConfigSettings, disk: PathBuf) -> supervisor::Admission 
     }
 }
 
-/// Returns the URL of the database, with a reference resolved. None if it is not configured or cannot be resolved.
-/// Reports a URL that is not PostgreSQL, and a password in the file, which must be a reference.
+/// Returns the URL of the database, with a reference resolved. None if it is not configured or cannot be resolved,
+/// which is reported. Reports a URL that is not PostgreSQL, and a plain URL with a password in the file; returns them
+/// nevertheless. In a variable or a flag, a password is allowed.
 fn database_url(reader: &ConfigReader<'_>, settings: &ConfigSettings) -> Option<SecretString> {
     let table = reader.document.section("database");
     let text = settings.database.url.as_ref()?.0.expose_secret();

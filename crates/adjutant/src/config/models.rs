@@ -32,7 +32,8 @@ pub(crate) struct ConfiguredModels {
 const MAX_FALLBACKS: usize = 5;
 const EXAMPLE_URL: &str = "http://localhost:11434/v1";
 
-/// Selects the models and reports all mistakes. With mistakes, the result may be incomplete or empty.
+/// Selects the first model and its fallbacks and reports all mistakes. All models get the configured temperature. With
+/// mistakes, the result may be incomplete or empty, and a fallback may be first.
 pub(crate) fn read(reader: &ConfigReader<'_>, model: &ModelSection) -> ConfiguredModels {
     let finder = ModelFinder { reader, table: reader.document.section("model"), model };
     let first = finder.first();
@@ -47,7 +48,8 @@ pub(crate) fn read(reader: &ConfigReader<'_>, model: &ModelSection) -> Configure
 }
 
 impl ConfiguredModels {
-    /// Describes the first model, the reason for it and its fallbacks.
+    /// Returns the reason for the first model, followed by the fallbacks in order. Without fallbacks, adds "no
+    /// fallback", except for the offline model.
     pub(crate) fn describe(&self) -> String {
         let reason = &self.reason;
         let rest: Vec<_> = self.configs.iter().skip(1).map(ModelConfig::label).collect();
@@ -59,7 +61,8 @@ impl ConfiguredModels {
     }
 }
 
-/// Returns the base URL of the model: the configured one, else the default of its provider. None for the offline model.
+/// Returns the base URL of the model: the configured one, else the default of its provider. None without a base URL for
+/// the offline model and for compatible servers, which have no default.
 pub(crate) fn address_of(config: &ModelConfig) -> Option<&str> {
     let default = match config.provider {
         ModelProvider::Gemini => Some("https://generativelanguage.googleapis.com"),
@@ -109,7 +112,8 @@ fn provider_defaults(provider: ModelProvider) -> ProviderDefaults {
     }
 }
 
-/// Returns the name of the model to use if none is configured. None for compatible servers, which have no default.
+/// Returns the name of the model to use if none is configured. For OpenAI, the variable `OPENAI_DEFAULT_MODEL` takes
+/// precedence. None for compatible servers, which have no default.
 fn default_name(provider: ModelProvider, variables: &EnvVariables) -> Option<&str> {
     match provider {
         ModelProvider::Offline => Some("offline"),
@@ -149,7 +153,10 @@ impl ModelFinder<'_> {
     }
 
     /// Returns the first model and the reason for it: the configured provider, else a provider with a key in the
-    /// environment, else the offline model. Reports mistakes, and returns none if they leave no provider or no name.
+    /// environment, else the offline model. For a configured offline model, the other settings are ignored.
+    ///
+    /// Reports mistakes, and returns none if they leave no provider or no name. If `provider` is invalid, `headers` and
+    /// `base_url` are still checked.
     fn first(&self) -> Option<(ChosenModel, String)> {
         let Some(provider) = self.model.provider else {
             if self.table.get("provider").is_none() {
@@ -171,8 +178,9 @@ impl ModelFinder<'_> {
         Some((chosen, reason))
     }
 
-    /// Returns the first provider with a key in the environment, else the offline model. Reports settings that need
-    /// `model.provider` or a key, and returns none then.
+    /// Returns the first of Gemini, OpenAI and Anthropic with a key in the environment, else the offline model, with
+    /// the reason. Reports `base_url`, `api_key` and `headers`, which need `model.provider`, and `name` without any
+    /// provider. Returns none then.
     fn by_key(&self) -> Option<(ChosenModel, String)> {
         let is_given = |key: &&str| self.table.get(key).is_some_and(|value| *value != serde_json::json!([]));
         let without_provider: Vec<_> = ["base_url", "api_key", "headers"].into_iter().filter(is_given).collect();
@@ -203,8 +211,9 @@ impl ModelFinder<'_> {
         Some((chosen, reason))
     }
 
-    /// Appends the fallbacks to `chosen`, up to [`MAX_FALLBACKS`] entries. Reports more entries and repeated ones. An
-    /// entry that equals the first model is ignored.
+    /// Appends the fallbacks to `chosen`, from the first [`MAX_FALLBACKS`] entries. Reports too many entries and
+    /// repeated ones, which are left out. Two models are equal if label and base URL are. An entry that equals the
+    /// first model is ignored, and an invalid entry is left out.
     fn fallbacks(&self, chosen: &mut Vec<ChosenModel>) {
         let entries = &self.model.fallback;
         if entries.len() > MAX_FALLBACKS {
@@ -223,9 +232,12 @@ impl ModelFinder<'_> {
         }
     }
 
-    /// Returns the model of an entry `provider` or `provider:name`. A fallback with the provider of the first model has
-    /// its base URL, key and headers. Reports an invalid entry and returns none. Also returns none if the first model
-    /// has the same provider and could not be selected.
+    /// Returns the model of an entry `provider` or `provider:name`. `first` is the first model. A fallback with its
+    /// provider has its base URL, key and headers. Without a name, it has the default name, for a compatible server the
+    /// name of `first`.
+    ///
+    /// Reports an invalid entry and returns none: an unknown provider, an empty name, or a name for `offline`. Also
+    /// returns none if the first model has the same provider and could not be selected.
     fn fallback(&self, first: Option<&ChosenModel>, entry: &str) -> Option<ChosenModel> {
         // Split at the first colon: names of models may contain colons.
         let (provider, name) = entry.split_once(':').map_or((entry, None), |(provider, name)| (provider, Some(name)));
@@ -257,8 +269,9 @@ impl ModelFinder<'_> {
         }
     }
 
-    /// Completes a model with its key, base URL and headers. Headers apply to the first model only. Reports mistakes,
-    /// and returns none only if the name is missing.
+    /// Completes a model with its name, key, base URL and headers. Headers apply to the first model only. Reports a
+    /// missing key, a compatible server without a name or base URL, an invalid base URL and invalid headers. Returns
+    /// none only if the name is missing; every other mistake leaves its value out.
     fn resolve(&self, request: ModelRequest) -> Option<ChosenModel> {
         let default = || default_name(request.provider, self.reader.variables).map(str::to_owned);
         let name = request.name.clone().or_else(default);
@@ -300,8 +313,9 @@ impl ModelFinder<'_> {
         })
     }
 
-    /// Returns the base URL without a trailing slash. Reports an invalid URL, or one that would send secrets
-    /// unencrypted, and returns none then.
+    /// Returns the base URL without trailing slashes, or none without one. `with_secrets` is true if requests carry a
+    /// key or a secret header. Reports a URL that [`address::check`] rejects or that contains `?` or `#`, and returns
+    /// none then.
     fn checked(&self, base: Option<(String, ValueOrigin)>, with_secrets: bool) -> Option<String> {
         let (url, origin) = base?;
         let checked = address::check(&url, EXAMPLE_URL, with_secrets).and_then(|url| match url.contains(['?', '#']) {
@@ -313,7 +327,11 @@ impl ModelFinder<'_> {
     }
 
     /// Returns the key and the reference to it: `model.api_key` for the first model, else a variable of the provider.
-    /// `base` is the origin of the base URL. None without a key, which is a mistake except for compatible servers.
+    /// `base` is the origin of the base URL. A compatible server gets `OPENAI_API_KEY` only if its URL comes from
+    /// `OPENAI_BASE_URL`.
+    ///
+    /// Returns none without a key, which is reported except for compatible servers, and for an `api_key` that is
+    /// invalid or cannot be resolved. Reports a key that cannot be sent in a header, and returns it.
     fn key(&self, request: &ModelRequest, base: Option<&ValueOrigin>) -> Option<(SecretString, String)> {
         let (key, reference, origin) = if request.is_first() && self.table.get("api_key").is_some() {
             let SecretReference(reference) = self.model.api_key.as_ref()?;
@@ -342,7 +360,9 @@ impl ModelFinder<'_> {
         Some((key, reference))
     }
 
-    /// Returns the headers, each with true if it is a secret. Reports invalid entries and leaves them out.
+    /// Returns the headers with references resolved, each with true if its value was a reference. Reports and leaves
+    /// out invalid entries: not `Name: value`, an invalid name or value, a plain secret, or a reference that cannot be
+    /// resolved.
     fn headers(&self) -> Vec<((String, SecretString), bool)> {
         let HeaderList(entries) = &self.model.headers;
         let mut headers = Vec::new();
@@ -361,7 +381,8 @@ impl ModelFinder<'_> {
     }
 }
 
-/// Describes a model by its name, its provider and its base URL, if it has one.
+/// Describes a model by its name, its provider and its base URL, if it has one. A compatible server is described by
+/// name and base URL only.
 fn describe(config: &ModelConfig) -> String {
     let name = &config.name;
     let title = provider_defaults(config.provider).title;

@@ -43,8 +43,9 @@ section! {
     }
 }
 
-/// Reads the channels and the settings of notifications. Reports mistakes, also in disabled channels. Disabled and
-/// invalid channels are left out.
+/// Reads the channels and the settings of notifications. Reports mistakes, also in disabled channels, and repeated
+/// names of enabled channels. Disabled and invalid channels are left out. `[smtp]` is checked even without an e-mail
+/// channel.
 pub(crate) fn read(reader: &ConfigReader<'_>, settings: &ConfigSettings, time_zone: TimeZone) -> NotifySettings {
     let smtp = smtp(reader, &settings.smtp);
     let tables = reader.document.list(&NOTIFY);
@@ -58,9 +59,13 @@ pub(crate) fn read(reader: &ConfigReader<'_>, settings: &ConfigSettings, time_zo
     NotifySettings { channels, notify_due: settings.tasks.notify_due, time_zone: Some(time_zone) }
 }
 
-/// Returns the mail server, or none if it is not configured. Returns `Err` if it has mistakes, which are reported: a
-/// missing field, a password in the URL, a user without a password or the reverse, or a password that would be sent
-/// unencrypted.
+/// Returns the mail server, or none if nothing in `[smtp]` is set. Reports these mistakes and returns `Err`:
+///
+/// - A missing or invalid `url` or `from`.
+/// - A password in the URL, a user without `smtp.password`, or the reverse.
+/// - A user with `smtp://` and without `?tls=required`, except for a host on this machine or in a private network.
+///
+/// A password that cannot be resolved is reported too, but the server is returned without credentials.
 fn smtp(reader: &ConfigReader<'_>, settings: &SmtpSection) -> Option<Result<SmtpServer, ()>> {
     let table = reader.document.section("smtp");
     let wrong = |message: &str| {
@@ -118,8 +123,8 @@ impl ChannelReader<'_> {
         self.reader.mistake(self.table, key, message);
     }
 
-    /// Returns the transport of the type. Reports a missing type and settings of other types. None if the transport has
-    /// mistakes.
+    /// Returns the transport of the type. Reports a missing type, and settings that belong to other types. None if the
+    /// type is missing or invalid, if the transport has mistakes, or for a disabled webhook.
     fn transport(&self) -> Option<ChannelTransport> {
         let Some(kind) = self.channel.r#type else {
             if self.table.get("type").is_none() {
@@ -147,8 +152,9 @@ impl ChannelReader<'_> {
         }
     }
 
-    /// Returns the webhook with its URL and secret resolved. None if the channel is disabled or the URL is missing,
-    /// invalid or a plain secret. Mistakes are reported.
+    /// Returns the webhook with its URL and secret resolved. None if the channel is disabled, or if the URL is missing,
+    /// invalid, a plain secret or a reference that cannot be resolved. Mistakes are reported. The URL of a disabled
+    /// channel is not validated. An unresolved secret is reported, and the webhook is returned without a signature.
     fn webhook(&self) -> Option<Webhook> {
         self.require("url");
         let secret = self.channel.secret.as_ref().map(|SecretReference(reference)| self.resolved("secret", reference));
@@ -175,8 +181,8 @@ impl ChannelReader<'_> {
         Some(program)
     }
 
-    /// Returns the transport for the recipients. None if `[smtp]` is missing or invalid, or if a recipient is invalid.
-    /// Mistakes are reported.
+    /// Returns the transport for the recipients. None if `[smtp]` is missing or invalid, or if a recipient is missing
+    /// or invalid. Mistakes are reported, except for the recipients if `[smtp]` is invalid.
     fn email(&self) -> Option<EmailTransport> {
         let OneOrMore(to) = &self.channel.to;
         match self.smtp {
@@ -204,6 +210,7 @@ impl ChannelReader<'_> {
 }
 
 /// Describes a channel and its filters without secrets: the host of a webhook, the redacted command, or the recipients.
+/// Adds the kinds of notifications and the number of users, if they are limited.
 pub(crate) fn describe(channel: &Channel) -> String {
     let mut line = match &channel.transport {
         ChannelTransport::Webhook(webhook) => format!("webhook at {}", webhook.host()),

@@ -45,8 +45,9 @@ pub(crate) fn is_reference(text: &str) -> bool {
 /// The message for a secret in plain text.
 pub(crate) const INLINE_SECRET: &str = "must be a reference, not the secret: write \"env:NAME\" or \"file:PATH\"";
 
-/// Returns the secret that a reference points to, without surrounding whitespace. Fails if the text is not a reference,
-/// or if the variable or file is missing or empty.
+/// Returns the secret that a reference points to, without surrounding whitespace. Reads the file of a `file:`
+/// reference. Fails if the text is not a reference, or if the variable or file is missing, empty or not UTF-8. The
+/// error is the predicate of a sentence about the setting.
 pub(crate) fn resolve(variables: &EnvVariables, reference: &str) -> Result<SecretString, String> {
     match reference.split_once(':') {
         Some(("env", variable)) => match variables.get(variable) {

@@ -47,7 +47,8 @@ pub(crate) trait ConfigSection: Sized {
     /// have the type of its key.
     fn read(table: &ConfigTable, reader: &ConfigReader<'_>) -> Option<Self>;
 
-    /// Like [`ConfigSection::read`], and reports unknown keys with a suggestion.
+    /// Like [`ConfigSection::read`], and reports unknown keys with a suggestion. In an entry of a list, only its own
+    /// keys are suggested; in a section, the settings of all sections.
     fn load(table: &ConfigTable, reader: &ConfigReader<'_>) -> Option<Self> {
         for unknown in table.fields.keys().filter(|field| !Self::KEYS.iter().any(|key| key.name == *field)) {
             let path = format!("{}.{unknown}", table.title);
@@ -125,8 +126,9 @@ const ALIASES: [(&str, &str); 20] = [
     ("tz", "time_zone"),
 ];
 
-/// Returns a suggestion for an unknown name: an alias, else the most similar of the `known` names. Empty if none is
-/// similar enough.
+/// Returns a suggestion such as `; did you mean every?` for an unknown name, ignoring case. It is an alias if `known`
+/// has its key, else the most similar of the `known` names. Up to one difference for every three bytes counts as
+/// similar, at least 1 and at most 3. Empty if none is similar enough.
 pub(crate) fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let name = name.to_lowercase();
     let known: Vec<_> = known.collect();
@@ -179,7 +181,8 @@ impl ConfigReader<'_> {
         }
     }
 
-    /// Reports each entry with the same value of `key` as an earlier entry, ignoring case. Empty values are ignored.
+    /// Reports each entry with the same value of `key` as an earlier entry, ignoring case. `entries` are the tables
+    /// with their values. Empty values are ignored. The message contains the origin of the first entry with the value.
     pub(crate) fn unique<'t>(
         &self,
         list: &ListSection,

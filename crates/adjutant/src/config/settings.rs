@@ -164,8 +164,9 @@ pub(crate) fn find(name: &str) -> Option<&'static SettingKey> {
     keys.iter().find(|known| known.name == key)
 }
 
-/// Returns a suggestion for an unknown section or `section.key`, or an empty text. A known key in the wrong section is
-/// suggested with the correct one.
+/// Returns a suggestion such as `; did you mean auth.jwt_secret?` for an unknown section or `section.key`. For a
+/// section, it is a section or list. For a key that another section has, it is the first such setting, otherwise the
+/// most similar setting. Empty if none is similar enough.
 pub(crate) fn hint(name: &str) -> String {
     let Some((_, key)) = name.split_once('.') else {
         return hint_of(name, SECTIONS.iter().map(|(name, _)| *name).chain(LISTS.iter().map(|list| list.name)));

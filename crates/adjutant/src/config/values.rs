@@ -75,6 +75,8 @@ impl<T: SettingValue> SettingValue for Option<T> {
 }
 
 impl<T: SettingValue> SettingValue for Vec<T> {
+    /// Parses a list of strings, each as a `T`. Fails if the value is not such a list, or with the messages of all
+    /// invalid entries.
     fn parse(value: &Value) -> Result<Self, String> {
         let items = value.as_array().filter(|items| items.iter().all(Value::is_string));
         let mut wrong = Vec::new();

@@ -64,7 +64,8 @@ pub(super) struct CallPart {
 }
 
 impl ReplyAccumulator {
-    /// Adds text to the last part if that is unsigned text, else as a new part. Ignores empty text.
+    /// Adds text to the last part if that is unsigned text, else as a new part. Adds a delta and marks the reply as
+    /// begun. Ignores empty text.
     pub(super) fn push_text(&mut self, text: String) {
         if text.is_empty() {
             return;
@@ -87,7 +88,8 @@ impl ReplyAccumulator {
         }
     }
 
-    /// Adds reasoning to the last part if that is an unsigned thought, else as a new part. Ignores empty text.
+    /// Adds reasoning to the last part if that is an unsigned thought, else as a new part. Adds a delta and marks the
+    /// reply as begun. Ignores empty text.
     pub(super) fn push_thought(&mut self, text: String) {
         if text.is_empty() {
             return;
@@ -100,8 +102,9 @@ impl ReplyAccumulator {
         self.deltas.push_back(ReplyDelta::Thinking(text));
     }
 
-    /// Returns the call with this number, and creates it if there is none or if both have an id and the ids differ.
-    /// Returns `None` if a new call would exceed [`MAX_CALLS`].
+    /// Returns the last call with this number. Creates a call with the id if there is none, or if both have an id and
+    /// the ids differ. Calls without a number share the number `None`. Returns `None` if a new call would exceed
+    /// [`MAX_CALLS`]. Marks the reply as begun in all cases.
     pub(super) fn call_mut(&mut self, number: Option<u64>, id: &str) -> Option<&mut CallPart> {
         self.begun = true;
         let known = self.call_numbers.iter().rev().find(|(known, _)| *known == number).map(|(_, at)| *at);
@@ -133,7 +136,7 @@ impl ReplyAccumulator {
         }
     }
 
-    /// Returns `true` if the reply has neither text nor calls.
+    /// Returns `true` if the reply has neither text nor calls. Thoughts do not count.
     pub(super) fn is_empty(&self) -> bool {
         let has_content = |part: &ReplyPart| match part {
             ReplyPart::Text(part) => !part.text.is_empty(),
@@ -148,8 +151,8 @@ impl ReplyAccumulator {
         self.parts.iter().map(|part| if let ReplyPart::Text(part) = part { part.text.len() } else { 0 }).sum()
     }
 
-    /// Ends the reply: adds the deltas for the usage if any was counted, for the calls, and for the provider state,
-    /// which takes the parts. `model` is the label of the model.
+    /// Ends the reply: adds the deltas for the usage if any was counted, then for the calls, then for the provider
+    /// state. The provider state takes the parts, so the reply is empty afterwards. `model` is the label of the model.
     pub(super) fn finish(&mut self, model: &str) {
         if self.usage != ModelUsage::default() {
             self.deltas.push_back(ReplyDelta::Usage(self.usage));
@@ -184,8 +187,8 @@ impl CallPart {
         }
     }
 
-    /// Returns the arguments as text for providers that may parse it as JSON. Empty arguments become `{}`, and invalid
-    /// ones a JSON string.
+    /// Returns the arguments as text for providers that may parse it as JSON. Valid JSON of any type is unchanged.
+    /// Blank arguments become `{}`, and invalid ones a JSON string.
     pub(super) fn arguments_json(&self) -> Cow<'_, str> {
         if serde_json::from_str::<&RawValue>(&self.arguments).is_ok() {
             return Cow::Borrowed(&self.arguments);

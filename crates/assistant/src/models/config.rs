@@ -33,7 +33,7 @@ impl ModelProvider {
     /// All providers, in the order in which their keys are looked up.
     pub const ALL: [Self; 5] = [Self::Gemini, Self::OpenAi, Self::Anthropic, Self::OpenAiCompatible, Self::Offline];
 
-    /// Returns the name in the configuration.
+    /// Returns the name in the configuration, such as `openai-compatible`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Offline => "offline",

@@ -26,10 +26,12 @@ impl ProviderEvents {
         Self { response, decoder: SseDecoder::new(LIMITS) }
     }
 
-    /// Returns the data of the next non-empty event, or `None` at the end of the answer. Event names are not needed
-    /// because the data contains them.
+    /// Returns the data of the next non-empty event, without white space around it. Returns `None` at the end of the
+    /// answer. An event without its final empty line is returned too. Event names are not needed because the data
+    /// contains them.
     ///
-    /// Fails if the connection is lost or a size limit is exceeded.
+    /// Fails with a transient error if the connection is lost, and with an unusable one if a size limit of [`LIMITS`]
+    /// is exceeded.
     pub(super) async fn next(&mut self) -> Result<Option<&[u8]>, ProviderError> {
         loop {
             while self.decoder.advance()? {

@@ -20,9 +20,9 @@ pub use remote::{ModelConfigError, RemoteModel};
 use crate::offline::OfflineModel;
 use crate::{ChatModel, ModelChain};
 
-/// Creates the models in fallback order. Without configurations, the built-in model is used.
+/// Creates the models in fallback order. Without configurations, the chain has only the built-in model.
 ///
-/// Fails if a configuration is invalid, for example with an invalid URL.
+/// Fails if a configuration has an invalid URL or header, or if the HTTP client cannot be created.
 pub fn from_configs(
     configs: Vec<ModelConfig>,
     breakers: &Breakers,

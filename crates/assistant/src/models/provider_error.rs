@@ -51,7 +51,7 @@ impl ProviderError {
         Self { message: message.into(), remedy: Remedy::Unusable }
     }
 
-    /// Creates the failure of a connection. The message contains all causes.
+    /// Creates the failure of a connection, which is retried. The message contains all causes.
     pub(super) fn connection(error: &reqwest::Error) -> Self {
         let mut text = error.to_string();
         let mut cause = error.source();
@@ -64,8 +64,10 @@ impl ProviderError {
     }
 
     /// Creates the failure of an error response. `tools` has the names of the offered tools, in their order. The
-    /// statuses 408, 425, 429 and from 500 are retried. For 400 and 422, the body determines the remedy. 413 is an
-    /// invalid request, and any other status makes the provider unusable.
+    /// statuses 408, 425, 429 and from 500 are retried, after the delay of the provider. 413 is an invalid request. A
+    /// 400 or 422 that mentions "temperature" is repeated without it. If it identifies a tool, it is repeated without
+    /// that tool. If it only mentions tools, it is repeated without external tools. Otherwise it is an invalid request.
+    /// Any other status makes the provider unusable. The message contains the status and the whole body.
     pub(super) fn from_response(
         status: StatusCode,
         headers: &HeaderMap,
@@ -99,8 +101,9 @@ fn truncated(text: &str) -> String {
     text.char_indices().nth(MAX_MESSAGE_CHARS).map_or(text.clone(), |(end, _)| format!("{}…", &text[..end]))
 }
 
-/// Returns the retry delay that the provider requests, in `retry-after-ms` or as seconds or a date in `retry-after`. A
-/// date in the past means no delay. Returns `None` if there is no valid header.
+/// Returns the retry delay that the provider requests. `retry-after-ms` takes precedence over `retry-after`, which has
+/// seconds or a date. A date in the past means no delay. A very large number becomes [`Duration::MAX`]. Returns `None`
+/// if there is no valid header, or if the number of seconds is negative.
 fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(ms) = text("retry-after-ms").and_then(|ms| ms.trim().parse().ok()) {
@@ -116,8 +119,9 @@ fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     Some(Duration::try_from(at.duration_since(now)).unwrap_or_default())
 }
 
-/// Returns the tool that the provider rejects. The error must contain its quoted name and be about a schema, or contain
-/// its index in `tools`. Returns `None` if the tool cannot be identified.
+/// Returns the tool that the provider rejects. Its name must appear in quotes in an error about a schema. Of several,
+/// the longest is returned. Otherwise the error must contain its index in `tools`, such as `tools[3]`, `tools.3` or
+/// `function_declarations[3]`. Returns `None` if the tool cannot be identified.
 fn rejected_tool(body: &str, tools: &[String]) -> Option<String> {
     let quoted = |tool: &&String| ['\'', '"', '`'].iter().any(|q| body.contains(&format!("{q}{tool}{q}")));
     // An error can name a tool for other reasons. It must be about the schema.

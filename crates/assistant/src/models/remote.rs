@@ -84,7 +84,8 @@ pub struct ModelConfigError {
 }
 
 impl RemoteModel {
-    /// Creates a model. Fails if the configuration has an invalid URL or header, or names the built-in model.
+    /// Creates a model. Models with the same label share a circuit breaker. Redirects are not followed. Fails if the
+    /// configuration has an invalid URL or header or names the built-in model, or if the HTTP client cannot be created.
     pub fn new(config: ModelConfig, breakers: &Breakers, clock: Clock) -> Result<Self, ModelConfigError> {
         let label = config.label();
         let invalid = |cause: String| ModelConfigError { label: label.clone(), cause };
@@ -125,8 +126,10 @@ impl RemoteModel {
         self.tool_cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the tools in the format of this provider: at most [`MAX_TOOLS`], without rejected ones, and none if they
-    /// cannot be serialized. Cached until the specifications change, a tool is rejected or the temperature is dropped.
+    /// Returns the tools in the format of this provider: the first [`MAX_TOOLS`] that were not rejected, and none if
+    /// they cannot be serialized. Also contains the temperature, unless it was rejected. Cached until `specs` is
+    /// another list, a tool is rejected or the temperature is dropped. A new list also removes the rejections of tools
+    /// that it does not contain.
     fn prepare_tools(&self, specs: &ToolSpecs) -> Arc<PreparedTools> {
         let mut cache = self.tool_cache();
         let same = |cached: &ToolSpecs| std::ptr::eq(&**cached, &**specs);
@@ -152,7 +155,8 @@ impl RemoteModel {
         cache.prepared.clone()
     }
 
-    /// Removes these tools from all further requests.
+    /// Removes these tools from all further requests and logs each with the reason. Ignores tools that are rejected
+    /// already.
     fn reject_tools(&self, names: &[String], reason: &str) {
         let mut cache = self.tool_cache();
         for name in names {
@@ -165,10 +169,13 @@ impl RemoteModel {
         cache.specs = None;
     }
 
-    /// Sends the request and waits for the start of the reply. Applies the remedy of each failure. An empty reply is
-    /// retried, unless tools were already called in this turn.
+    /// Sends the request and waits for the start of the reply. A transient failure is retried up to [`MAX_RETRIES`]
+    /// times, after the longer of the backoff and the delay of the provider. A rejected temperature or tool is left out
+    /// from now on, and the request is repeated at once. An empty reply is retried, unless tools were already called in
+    /// this turn.
     ///
-    /// Fails if the circuit breaker is open, the remedies do not help, or the deadline would pass before a retry.
+    /// Fails if the circuit breaker is open, the remedies do not help, or the deadline would pass before a retry. The
+    /// circuit breaker counts this as a failure, except for an invalid request. Every failed attempt is logged.
     async fn start_reply(&self, prompt: &Prompt<'_>, deadline: Instant) -> Result<Box<StartedReply>, ModelError> {
         let Some(permit) = self.breaker.try_acquire() else {
             return Err(ModelError(format!("{} is paused after repeated failures", self.label)));
@@ -229,8 +236,9 @@ impl RemoteModel {
         }
     }
 
-    /// Sends the request once and waits for the first content of the reply, or for its end. Fails if the connection
-    /// fails, the status is not a success, or the answer ends early.
+    /// Sends the request once and waits for the first content of the reply, or for its end. Has no timeout. Fails if
+    /// the request cannot be serialized, the connection fails or the status is not a success. Also fails if an event is
+    /// invalid, too large or reports an error, or if the answer ends without content and stop reason.
     async fn send(&self, prompt: &Prompt<'_>, tools: &PreparedTools) -> Result<ReplyReader, ProviderError> {
         let mut request = reqwest::Request::new(Method::POST, self.url.clone());
         *request.headers_mut() = self.headers.clone();
@@ -248,7 +256,8 @@ impl RemoteModel {
         Ok(reader)
     }
 
-    /// Serializes the request. Fails if the serialization fails.
+    /// Serializes the request: the transcript, the model, the temperature and the tools. Fails with
+    /// [`Remedy::Unusable`] if the serialization fails.
     fn body(&self, prompt: &Prompt<'_>, tools: &PreparedTools) -> Result<Vec<u8>, ProviderError> {
         let transcript = ModelTranscript::new(prompt, &self.label);
         let model = self.config.name.as_str();
@@ -258,8 +267,8 @@ impl RemoteModel {
         body.map_err(|error| ProviderError::unusable(format!("cannot serialize the request: {error}")))
     }
 
-    /// Reads an error response and determines the remedy. Uses at most [`MAX_ERROR_BYTES`] of the body, and ignores a
-    /// failure to read it.
+    /// Reads an error response and determines the remedy from its status, headers and body. Uses at most
+    /// [`MAX_ERROR_BYTES`] of the body. If reading fails, uses the part so far.
     async fn read_error(&self, mut response: Response, tools: &PreparedTools) -> ProviderError {
         let mut body = Vec::new();
         while let Ok(Some(chunk)) = response.chunk().await {
@@ -283,7 +292,9 @@ impl ChatModel for RemoteModel {
         Some(ModelHealth { breaker: self.breaker.snapshot(), rejected_tools: self.tool_cache().rejected.clone() })
     }
 
-    /// Starts the request when the stream is first polled. Without a deadline in the prompt, the limit is 10 minutes.
+    /// Starts the request when the stream is first polled. Without a deadline in the prompt, the limit is 10 minutes,
+    /// counted from this call. An error is the last item. After the last delta, waits briefly for the end of the body,
+    /// so that the connection can be reused.
     fn reply<'a>(&'a self, prompt: Prompt<'a>) -> BoxStream<'a, Result<ReplyDelta, ModelError>> {
         let deadline = prompt.deadline.unwrap_or_else(|| Instant::now() + DEFAULT_TIMEOUT);
         let deltas = stream::unfold(ReplyState::Requesting, move |state| async move {
@@ -309,8 +320,9 @@ impl ChatModel for RemoteModel {
 }
 
 impl RemoteModel {
-    /// Returns the next delta of a started reply, or `None` after the last one. Reports the success to the circuit
-    /// breaker when the reply has ended. An error message is for the log.
+    /// Returns the next delta of a started reply, or `None` after the last one. At the end of the reply, logs it and
+    /// reports the success to the circuit breaker. Then yields the usage, the calls and the provider state. Fails with
+    /// a redacted message if the deadline passes or the event cannot be read.
     async fn next_delta(&self, started: &mut StartedReply) -> Option<Result<ReplyDelta, String>> {
         let StartedReply { reader, attempt } = started;
         loop {
@@ -354,7 +366,9 @@ struct ReplyReader {
 }
 
 impl ReplyReader {
-    /// Reads one event. Fails if the provider reports an error, or if the answer ends without a stop reason.
+    /// Reads one event into the reply. The end of the answer after a stop reason ends the reply. Fails if the
+    /// connection is lost, or if the event is too large, cannot be decoded or reports an error. Also fails if the
+    /// answer ends without a stop reason.
     async fn read_event(&mut self) -> Result<(), ProviderError> {
         match self.events.next().await? {
             Some(data) => self.wire.read(data, &mut self.reply),

@@ -35,8 +35,9 @@ const UNSUPPORTED_BY_GEMINI: [&str; 17] = [
     "x-mcp-header",
 ];
 
-/// Returns the schema of a tool's arguments for a provider. The result is an object schema without alternatives at the
-/// top level.
+/// Returns the schema of a tool's arguments for a provider. The result has the type `object` and `properties`, which
+/// may be empty. Alternatives, `enum`, `const` and `not` at the top level are removed. The rest is adapted by
+/// [`SchemaAdapter::part`].
 pub(super) fn adapt(schema: &Map<String, Value>, provider: ModelProvider) -> Value {
     let root = Value::Object(schema.clone());
     let mut adapter = SchemaAdapter { root: &root, provider, parts: 0 };
@@ -60,9 +61,11 @@ struct SchemaAdapter<'a> {
 }
 
 impl SchemaAdapter<'_> {
-    /// Adapts one subschema. `depth` is 0 at the root. Beyond [`MAX_DEPTH`] or [`MAX_PARTS`], returns the schema of any
-    /// object. The schema `true` becomes an empty schema, and other values that are not objects remain as they are.
-    /// `const` becomes `enum`, and an array without `items` gets items of type string.
+    /// Adapts one subschema and all below it. `depth` is 0 at the root. Beyond [`MAX_DEPTH`] or [`MAX_PARTS`], returns
+    /// the schema of any object. The schema `true` becomes an empty schema, and other values that are not objects
+    /// remain as they are. References are replaced by their targets. Unsupported keywords and `null` types are removed.
+    /// `const` becomes `enum`, and an array without `items` gets items of type string. For Gemini, `prefixItems`
+    /// becomes `items` with its first schema, and `oneOf` and `allOf` become `anyOf`.
     fn part(&mut self, schema: &Value, depth: usize) -> Value {
         self.parts += 1;
         let Value::Object(object) = schema else {
@@ -108,8 +111,9 @@ impl SchemaAdapter<'_> {
         Value::Object(adapted)
     }
 
-    /// Resolves a reference within the schema. The description, title and default in `beside` override those of the
-    /// target. An external or missing target becomes any object.
+    /// Returns the adapted target of a reference within the schema. The description, title and default in `beside`
+    /// override those of the target. All other keywords beside the reference are dropped. An external or missing target
+    /// becomes any object.
     fn resolve_reference(&mut self, target: &str, beside: &Map<String, Value>, depth: usize) -> Value {
         // External references are not fetched.
         let found = target.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
@@ -140,8 +144,9 @@ impl SchemaAdapter<'_> {
             .to_owned()
     }
 
-    /// Removes `null` alternatives and `null` defaults, because an optional argument can be omitted. Alternatives are
-    /// replaced only if a single one remains. Of several types, Gemini gets only the first.
+    /// Removes `null` from a list of types if exactly one other type remains. For Gemini, a list of several types
+    /// becomes the first that is not `null`. An `anyOf` or `oneOf` with `null` and one other schema is replaced by that
+    /// schema. Its keywords do not override existing ones. Other lists keep `null`. Removes a `null` default.
     fn remove_null_types(&self, schema: &mut Map<String, Value>) {
         if let Some(Value::Array(types)) = schema.get("type") {
             let some: Vec<_> = types.iter().filter(|kind| *kind != "null").cloned().collect();

@@ -39,7 +39,8 @@ pub(super) struct ToolResult<'a> {
 }
 
 impl<'a> ModelTranscript<'a> {
-    /// Creates the transcript for the model with this label. Empty messages of the history are left out.
+    /// Creates the transcript for the model with this label: the system prompt, the history, the message, and the tool
+    /// calls of this turn. Blank messages of the history are left out. The current message is always included.
     pub(super) fn new(prompt: &Prompt<'a>, model: &str) -> Self {
         let mut entries = Vec::with_capacity(prompt.context.history.len() + prompt.steps.len() + 1);
         for message in prompt.context.history.iter().filter(|message| !message.content.trim().is_empty()) {
@@ -78,8 +79,9 @@ fn system_prompt(prompt: &Prompt<'_>) -> String {
     format!("{INSTRUCTIONS}\nIt is {}, {} in {zone}.", now.strftime("%A, %Y-%m-%d"), now.strftime("%H:%M"))
 }
 
-/// Converts step `n` of the turn for the model with this label. Of a reply of another model, only the calls are kept. A
-/// call without an id gets one from `n` and its position.
+/// Converts step `n` of the turn for the model with this label. A reply of this model is sent back complete. Of a reply
+/// of another model, only the calls are kept. A result without a call id gets `call_N_M` from `n` and its position.
+/// `specs` determine the text format of the results.
 fn tool_round<'a>(n: usize, step: &'a ToolStep, model: &str, specs: &ToolSpecs) -> ToolRound<'a> {
     let recorded = step.provider_state.as_ref().and_then(|state| state.0.downcast_ref::<RecordedReply>());
     let recorded = recorded.filter(|reply| reply.model == model);
@@ -99,7 +101,8 @@ fn tool_round<'a>(n: usize, step: &'a ToolStep, model: &str, specs: &ToolSpecs) 
     ToolRound { parts, results: results.collect() }
 }
 
-/// Returns the result of a call as text, in the format of S3.
+/// Returns the result of a call as text, in the format of S3. A held call gets a note that the user is asked to confirm
+/// it.
 fn outcome_text(spec: Option<&ToolSpec>, outcome: &ToolOutcome) -> String {
     match outcome {
         ToolOutcome::Done(answer) => answer.text(spec.and_then(|spec| spec.kind)),

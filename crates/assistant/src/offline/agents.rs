@@ -13,9 +13,12 @@ const ARTICLES: [&str; 3] = ["the", "my", "our"];
 /// Words between the name of an agent and its input.
 const LINKS: [&str; 7] = ["agent", "on", "to", "with", "for", "and", "about"];
 
-/// Answers a message about agents or their schedules. Returns `None` if the message is about something else, names no
-/// known agent, or needs a tool that the user does not have. Fails with the next tool call if its result is not known
-/// yet.
+/// Answers a message about agents or their schedules: a list, a new schedule if the input has a time, or the start of
+/// an agent. A time before the verb belongs to the input. A refusal of a tool becomes the reply.
+///
+/// Returns `None` if the message neither asks for a list nor starts with one of [`VERBS`], or if it names no known
+/// agent. Also returns `None` if the user does not have the tool, or if the call is held. A verb alone already calls
+/// the tool that lists agents. Fails with the next tool call if its result is not known yet.
 pub(super) fn answer(policy: &mut OfflinePolicy<'_>) -> Result<Option<String>, PendingCall> {
     let Some(list) = policy.spec(ToolKind::ListAgents) else { return Ok(None) };
     let message = policy.prompt.request.message.as_str();
@@ -60,8 +63,8 @@ pub(super) fn answer(policy: &mut OfflinePolicy<'_>) -> Result<Option<String>, P
     })
 }
 
-/// Returns the number of words of a time at the start, if a verb for agents follows it. The time must be the whole text
-/// before the verb, with at most 8 words.
+/// Returns the number of words before the first verb for agents, if they are a time: "Every Friday at 5pm, have codex
+/// …". There must be 1 to 8 such words, and the time must be all of them. Returns `None` otherwise.
 fn leading_time(policy: &OfflinePolicy<'_>, words: &[&str]) -> Option<usize> {
     let at =
         words.iter().position(|word| VERBS.contains(&plain_word(word).as_str())).filter(|at| (1..=8).contains(at))?;
@@ -74,7 +77,7 @@ fn leading_time(policy: &OfflinePolicy<'_>, words: &[&str]) -> Option<usize> {
     found.first().filter(|first| is_all(first)).map(|_| at)
 }
 
-/// Returns `true` if at most 8 words contain "agents" and start with a word such as "list" or "which".
+/// Returns `true` if at most 8 words contain "agents" and start with "list", "show", "what" or "which".
 fn asks_for_list(words: &[&str]) -> bool {
     let words: Vec<_> = words.iter().map(|word| plain_word(word)).collect();
     let about = words.iter().any(|word| word == "agents");
@@ -83,8 +86,9 @@ fn asks_for_list(words: &[&str]) -> bool {
         && words.first().is_some_and(|first| ["list", "show", "what", "which"].contains(&&**first))
 }
 
-/// Returns the agent with the longest name or id at the start of `words`, and the input after it. Skips an article
-/// before the name, and words such as "to" after it. Returns `None` if no agent matches.
+/// Returns the agent with the longest name or id at the start of `words`, and the input after it. Hyphens in an id may
+/// be spaces. Case and punctuation around words are ignored. Skips an article before the name, and all [`LINKS`] after
+/// it. The first of several equally long names wins. Returns `None` if no agent matches.
 fn find_agent<'a>(agents: &'a [Value], words: &[&str]) -> Option<(&'a Value, String)> {
     let words = match words {
         [first, rest @ ..] if ARTICLES.contains(&plain_word(first).as_str()) => rest,

@@ -24,7 +24,8 @@ use crate::wording;
 /// The sentence about a command. `None` if the agent loop asks for a confirmation instead.
 type CommandReply = Result<Option<String>, PendingCall>;
 
-/// Runs a command. Fails with the next tool call if its result is not known yet.
+/// Runs a command and returns its sentence. A missing slot, or an unclear intent, leads to a question. An unknown
+/// intent is answered as small talk. Fails with the next tool call if its result is not known yet.
 pub(super) fn run(policy: &mut OfflinePolicy<'_>, resolved: &follow_up::ResolvedCommand) -> CommandReply {
     let follow_up::ResolvedCommand { command, pick, .. } = resolved;
     if let Some(missing) = command.missing {
@@ -43,7 +44,9 @@ pub(super) fn run(policy: &mut OfflinePolicy<'_>, resolved: &follow_up::Resolved
     }
 }
 
-/// Adds a task, with medium priority unless the command has one. Asks for the title if it is missing.
+/// Adds a task, with medium priority unless the command has one. Asks for the title if it is missing. The reply names
+/// the fields that an external tool does not support. Without a tool to add tasks, the reply is the system error. The
+/// new task becomes "it".
 fn create(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) -> CommandReply {
     let Some(title) = &command.title else { return Ok(Some(wording::missing(MissingSlot::Title))) };
     let Some(spec) = policy.spec(ToolKind::Add) else { return Ok(Some(wording::system_error().to_owned())) };
@@ -60,7 +63,10 @@ fn create(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) -> CommandRep
     })
 }
 
-/// Lists tasks, only open ones by default. The reply reports a filter that an external list does not support.
+/// Lists tasks, only open ones by default. Tasks of an external list are filtered by status here. Without any task and
+/// without a filter, the reply is that everything is done, or that there are no tasks. If an external list does not
+/// support a filter, the reply starts with a note and shows the list without it. Without a list tool, the reply is the
+/// system error.
 fn list(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) -> CommandReply {
     let Some(spec) = policy.spec(ToolKind::List) else { return Ok(Some(wording::system_error().to_owned())) };
     let filter = match spec.is_built_in() {
@@ -94,7 +100,8 @@ fn list(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) -> CommandReply
     Ok(Some(if filter.unsupported { format!("{}\n{list}", wording::unfiltered()) } else { list }))
 }
 
-/// Distinguishes an empty list from a list without open tasks. This needs a second call.
+/// Returns the reply to a list without a filter that is empty. A second call for all tasks distinguishes "everything is
+/// done" from "no tasks yet". It is not made if the list already had all tasks. A failed call counts as no tasks.
 fn none_open(policy: &mut OfflinePolicy<'_>, spec: &ToolSpec, filter: &CommandFilter) -> CommandReply {
     if filter.status == Some(StatusFilter::All) {
         return Ok(Some(wording::no_tasks()));
@@ -107,7 +114,8 @@ fn none_open(policy: &mut OfflinePolicy<'_>, spec: &ToolSpec, filter: &CommandFi
     Ok(Some(if any { wording::all_done() } else { wording::no_tasks() }))
 }
 
-/// Returns the completed flag, the title and the note of a list line. A completed task has no note.
+/// Returns the completed flag, the title and the note of a list line. The note has the due date and "high priority".
+/// Other priorities, and a due date that cannot be parsed, are left out. A completed task has no note.
 fn line(task: &Value, today: Date) -> (bool, &str, Option<String>) {
     let done = task["status"] == "completed";
     let due = task["due_date"].as_str().filter(|_| !done).and_then(|due| wording::due_words(due, today));
@@ -120,8 +128,10 @@ fn line(task: &Value, today: Date) -> (bool, &str, Option<String>) {
     (done, task["title"].as_str().unwrap_or_default(), extra)
 }
 
-/// Completes one task, or all tasks that match the filter if the command names none. Without a tool to complete a task,
-/// updates its status.
+/// Completes the named task, or several tasks with one call. If the command names none or all, completes those that
+/// match its filter. Open tasks are preferred. A task that is already completed leads to a reply without a call.
+/// Without a tool to complete a task, updates its status. Without either, the reply is the system error. No match or an
+/// ambiguous name leads to a reply.
 fn complete(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand, pick: Option<usize>) -> CommandReply {
     let target = command.target.as_ref();
     if target == Some(&TaskTarget::All) || target.is_none() {
@@ -154,7 +164,8 @@ fn complete(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand, pick: Optio
     Ok(reply_about(policy, outcome, &mention, wording::completed, wording::already_completed))
 }
 
-/// Finds the task of a statement: "I paid the rent". If the whole name has no match, tries it without its first word.
+/// Finds the task of a statement: "I paid the rent". Prefers open tasks. If the whole name has no match, tries it
+/// without its first word. If that has no match either, the result names the whole name.
 fn find_stated(
     policy: &mut OfflinePolicy<'_>,
     target: &TaskTarget,
@@ -169,7 +180,9 @@ fn find_stated(
     })
 }
 
-/// Deletes one task, or all tasks that match the filter if the command names none.
+/// Deletes the named task, or several tasks with one call. If the command names none or all, deletes those that match
+/// its filter. Open tasks are preferred among equally good matches. No match or an ambiguous name leads to a reply.
+/// Without a tool to delete a task, the reply is the system error. The call is usually held, so that there is no reply.
 fn delete(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand, pick: Option<usize>) -> CommandReply {
     let target = command.target.as_ref();
     if target == Some(&TaskTarget::All) || target.is_none() {
@@ -191,8 +204,10 @@ fn delete(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand, pick: Option<
     Ok(reply_about(policy, outcome, &mention, wording::deleted, wording::unchanged))
 }
 
-/// Completes or deletes several tasks: those in `named`, or all that match the filter. Rejects an unsupported filter.
-/// Without a filter, completes the open tasks or deletes all tasks.
+/// Completes or deletes several tasks with one call: those in `named`, or all that match the filter. Tasks in `named`
+/// without an id are left out. Without any filter, completes the open tasks or deletes all tasks. Rejects an
+/// unsupported filter. Without a tool of this kind, the reply asks for smaller steps. If no task matches, reports an
+/// empty list.
 fn several(
     policy: &mut OfflinePolicy<'_>,
     kind: ToolKind,
@@ -233,7 +248,12 @@ fn several(
     })
 }
 
-/// Changes one task. Several equally good matches lead to a question, unless `pick` selects one of them.
+/// Changes one task. Prefers completed tasks if the command reopens one, else open tasks among equally good matches.
+/// Several equally good matches lead to a question, unless `pick` selects one. Several named tasks are rejected.
+/// Without a change, asks for it, or names the unsupported fields.
+///
+/// Reads the task again if a new value depends on the current one. The reply has the title that the user knows, unless
+/// it was redacted. Without a tool to update tasks, the reply is the system error.
 fn update(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand, pick: Option<usize>) -> CommandReply {
     let prefer = if command.status == Some(TaskStatus::Pending) {
         StatusPreference::Completed
@@ -300,7 +320,8 @@ fn needs_current_task(command: &ParsedCommand) -> bool {
         || command.tag_operation != TagOperation::Set
 }
 
-/// Merges the current tags and description into a command that only adds or removes parts of them.
+/// Merges the current tags and description into a command that adds or removes parts of them. Tags are compared without
+/// case. Added tags follow the current ones. New text follows the description on its own line.
 fn amended(command: &ParsedCommand, mention: &TaskMention) -> ParsedCommand {
     let mut command = command.clone();
     let contains = |tags: &[String], tag: &str| tags.iter().any(|known| known.eq_ignore_ascii_case(tag));
@@ -322,8 +343,10 @@ fn amended(command: &ParsedCommand, mention: &TaskMention) -> ParsedCommand {
     command
 }
 
-/// Returns the new due date. "two days later" and "at 5pm" refer to the current due date, or to now if the task has
-/// none. A new day keeps the time of day.
+/// Returns the new due date, or `None` if it does not change. `due` is the current one. "two days later" shifts it, and
+/// "at 5pm" keeps its day. A new day keeps its time of day. Without a readable current date, the result is
+/// `command.when`, which is relative to now. This also holds if a date without a time is shifted by minutes. Returns
+/// `None` if a shift overflows.
 fn new_due_date(policy: &OfflinePolicy<'_>, command: &ParsedCommand, due: Option<&str>) -> Option<DayOrTime> {
     let zone = policy.prompt.request.now.time_zone();
     let due = due.and_then(|due| DueDate::parse("due_date", due, zone).ok());
@@ -355,7 +378,8 @@ fn new_due_date(policy: &OfflinePolicy<'_>, command: &ParsedCommand, due: Option
     }
 }
 
-/// Returns descriptions of the changes to a task. The list is empty if the command changes nothing.
+/// Returns descriptions of the changes to a task, such as "a due date tomorrow" or "no tags". The list is empty if the
+/// command changes nothing. Current values of the task are not compared.
 fn changes(policy: &OfflinePolicy<'_>, command: &ParsedCommand) -> Vec<String> {
     let today = policy.prompt.request.now.date();
     let mut changes = Vec::new();
@@ -390,7 +414,9 @@ fn changes(policy: &OfflinePolicy<'_>, command: &ParsedCommand) -> Vec<String> {
     changes
 }
 
-/// Schedules a reminder. Asks for the time if there is only a day. A repetition alone starts after one interval.
+/// Schedules a reminder for one task, preferably an open one. Asks for the time if there is none, or only a day. A
+/// repetition alone starts after one interval. The time is rounded to seconds. Several named tasks are rejected. No
+/// match or an ambiguous name leads to a reply. Without a tool for reminders, the reply is the system error.
 fn remind(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand, pick: Option<usize>) -> CommandReply {
     let found = match &command.target {
         Some(target) => find(policy, target, StatusPreference::Open, pick)?,
@@ -429,7 +455,8 @@ fn remind(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand, pick: Option<
     ))
 }
 
-/// Undoes the last change. The reply reports that there is none, or that the tools do not support it.
+/// Undoes the last change and names the tasks. The reply reports that there is no change, or that the tools do not
+/// support it. Any other failure becomes the system error.
 fn undo(policy: &mut OfflinePolicy<'_>) -> CommandReply {
     let Some(spec) = policy.spec(ToolKind::Undo) else { return Ok(Some(wording::cannot_undo())) };
     Ok(Some(match policy.call(spec, ToolArguments::new())? {
@@ -450,7 +477,8 @@ enum NoSingleTask {
     Reply(String),
 }
 
-/// Returns the task that a lookup found. Fails with the tasks if it found several, else with the reply to the user.
+/// Returns the task that a lookup found. Fails with the tasks if it found several. Otherwise fails with the reply: a
+/// question about an ambiguous or missing name, no match, or the system error if the lookup failed.
 fn single_task(found: LookupResult) -> Result<TaskMention, NoSingleTask> {
     match found {
         LookupResult::One(mention) => Ok(mention),
@@ -465,8 +493,10 @@ fn single_task(found: LookupResult) -> Result<TaskMention, NoSingleTask> {
     }
 }
 
-/// Returns the sentence about a call for a single task, or `None` if the call is held. `sentence` and `unchanged`
-/// format the title. Sets the task that "it" refers to.
+/// Returns the sentence about a call for a single task, or `None` if the call is held. `unchanged` formats the title if
+/// the result has `changed: false`, else `sentence` does. A completed recurring task adds its next due date. A refused
+/// call is reported by [`refused`]. Sets the task that "it" refers to: the next occurrence, else the task of the
+/// result, else `mention`.
 fn reply_about(
     policy: &mut OfflinePolicy<'_>,
     outcome: CallResult<'_>,
@@ -489,7 +519,8 @@ fn reply_about(
     }
 }
 
-/// Returns the sentence about a refused call, or `None` if the call is held.
+/// Returns the sentence about a refused call, or `None` if the call is held. `name` is the task that was not found. The
+/// message of a validation error is shown. Any other error becomes the system error.
 fn refused(outcome: CallResult<'_>, name: &str) -> Option<String> {
     match outcome {
         CallResult::Held => None,
@@ -513,7 +544,8 @@ fn task_argument(spec: &ToolSpec, mention: &TaskMention) -> ToolArguments {
     ToolArguments::from_iter([(spec.task_id_argument().to_owned(), id)])
 }
 
-/// Returns the arguments for the slots of a command, except the title.
+/// Returns the arguments for the description, due date, priority, recurrence and tags of a command. Slots without a
+/// value and empty tags are left out. So are the title, the status and cleared fields.
 fn attributes(command: &ParsedCommand, now: &Zoned) -> ToolArguments {
     let mut arguments = ToolArguments::new();
     let mut put = |name: &str, value: Option<Value>| arguments.extend(value.map(|value| (name.to_owned(), value)));
@@ -532,8 +564,8 @@ fn due_text(when: DayOrTime, now: &Zoned) -> String {
     }
 }
 
-/// Formats a local time. A local time that occurs twice (at the end of daylight saving time) means the one in the
-/// future.
+/// Formats a local time, usually without an offset. A time can occur twice at the end of daylight saving time. If the
+/// first occurrence has passed and the second has not, the result has the offset of the second.
 fn time_text(time: DateTime, now: &Zoned) -> String {
     let ambiguous = now.time_zone().to_ambiguous_zoned(time);
     let earlier = ambiguous.clone().earlier().ok();
@@ -544,7 +576,8 @@ fn time_text(time: DateTime, now: &Zoned) -> String {
     }
 }
 
-/// Returns the arguments for a filter.
+/// Returns the arguments for a filter. Parts that are not set are left out. The text is also left out if the tool has
+/// no argument `query`.
 fn filters(spec: &ToolSpec, filter: &CommandFilter) -> ToolArguments {
     let mut arguments = ToolArguments::new();
     let mut put = |name: &str, value: Option<Value>| arguments.extend(value.map(|value| (name.to_owned(), value)));

@@ -18,8 +18,9 @@ pub(super) struct ResolvedCommand {
     pub(super) only_if_found: bool,
 }
 
-/// Returns the commands of the message. If it answers a question, the command of that question is completed. A consent
-/// or refusal that answers no question becomes one command with an unknown intent.
+/// Returns the commands of the message. If it answers a question in the last message of the assistant, returns only the
+/// completed command of that question. A consent or refusal that answers no question becomes at most one command with
+/// an unknown intent.
 pub(super) fn commands(prompt: &Prompt<'_>) -> Vec<ResolvedCommand> {
     let history = &prompt.context.history;
     let asked = history.last().filter(|message| message.role == MessageRole::Assistant);
@@ -40,10 +41,12 @@ pub(super) fn commands(prompt: &Prompt<'_>) -> Vec<ResolvedCommand> {
     commands.map(|command| ResolvedCommand { command, pick: None, only_if_found }).collect()
 }
 
-/// Returns the commands of the message, and whether they apply only if a matching task exists.
+/// Returns the commands of the message, and `true` if they apply only if a matching task exists.
 ///
-/// A phrase such as "email Bob" can be the title of a task. It is treated as a title beside other commands, or if a
-/// task with that title exists.
+/// A single clause with a known intent keeps its interpretation. Otherwise the message is also parsed under the
+/// assumption that it is about tasks, because "email Bob" can be a title. If an intent is known, that reading wins if
+/// it has more commands. If none is known, it wins only if it is one command that completes, deletes or updates a named
+/// task. Only then `true` is returned.
 fn read_commands(prompt: &Prompt<'_>) -> (Vec<ParsedCommand>, bool) {
     let parsed = &prompt.request.utterance.commands;
     // A single understood command needs no second interpretation.
@@ -69,8 +72,9 @@ fn read_commands(prompt: &Prompt<'_>) -> (Vec<ParsedCommand>, bool) {
 }
 
 /// Resolves "the second one" after "Which one: …?" `asked` is the last message of the assistant, `before` the last
-/// message of the user before the current one. Returns `None` if `asked` is not this question, if the message neither
-/// selects an option nor is a name, or if `before` has no command with a target.
+/// message of the user before the current one. Returns the command of `before` with the chosen option, or with the
+/// message as the name if it selects no option. Returns `None` if `asked` is not this question, or if `before` has no
+/// command with a target. Also returns `None` if the message neither selects an option nor is a name.
 fn resolve_choice(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> Option<ResolvedCommand> {
     let (query, options) = wording::read_ambiguous(&asked.content)?;
     let pick = chosen_option(&prompt.request.message, &options);
@@ -96,8 +100,9 @@ fn resolve_choice(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> Opt
     })
 }
 
-/// Returns the index of the option that a short answer selects: by its position, or by a name that matches exactly one
-/// option best. Returns `None` otherwise.
+/// Returns the index of the option that an answer selects: by "second", "2", "2nd" or "last", or by a name that matches
+/// exactly one option best. "the", "one", "number" and "please" are ignored. A position out of range is tried as a
+/// name. Returns `None` otherwise.
 fn chosen_option(answer: &str, options: &[String]) -> Option<usize> {
     const NUMBERS: [&str; 10] =
         ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
@@ -122,9 +127,12 @@ fn chosen_option(answer: &str, options: &[String]) -> Option<usize> {
     }
 }
 
-/// Resolves the missing slot after "Could you provide more details about …?" The parameters are those of
-/// [`resolve_choice`]. Returns `None` if `asked` is not this question, if the message is a complete command or no
-/// answer, or if the slot cannot be read from it.
+/// Fills the missing slot after "Could you provide more details about …?" The parameters are those of
+/// [`resolve_choice`]. A title keeps the time, the priority and the recurrence of `before`. A target or a time
+/// completes the command of `before`. A change applies to its target.
+///
+/// Returns `None` if `asked` is not this question. Returns `None` if the message is a complete command or no answer, or
+/// does not contain the slot. Except for a title, also returns `None` if `before` has no command that lacks this slot.
 fn fill_missing_slot(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> Option<ResolvedCommand> {
     let missing =
         wording::read_missing(&asked.content).filter(|_| !small_talk::is_no_answer(&prompt.request.message))?;

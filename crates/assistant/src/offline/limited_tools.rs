@@ -5,8 +5,9 @@ use jiff::civil::Date;
 use tools::ToolSpec;
 use understand::{ClearableField, CommandFilter, DueFilter, ParsedCommand, StatusFilter, TagOperation};
 
-/// Returns the part of a filter that an external list tool supports. The status defaults to open. Sets `unsupported` if
-/// a part was dropped.
+/// Returns the part of a filter that an external list tool supports. The status defaults to open and is never dropped.
+/// "Tomorrow" becomes a date. Overdue and date ranges are always dropped. Due date, priority, text and tags are dropped
+/// if the tool has no argument for them. Sets `unsupported` if a part was dropped.
 pub(super) fn supported_filter(spec: &ToolSpec, filter: &CommandFilter, today: Date) -> CommandFilter {
     let mut supported = filter.clone();
     supported.status.get_or_insert(StatusFilter::Pending);
@@ -29,8 +30,9 @@ pub(super) fn supported_filter(spec: &ToolSpec, filter: &CommandFilter, today: D
     supported
 }
 
-/// Returns the part of a command that the tool supports, and the names of the dropped fields. A built-in tool supports
-/// all fields.
+/// Returns the part of a command that the tool supports, and the names of the dropped fields for the reply.
+/// Description, due date, recurrence, priority, tags and status are dropped if the tool has no argument for them, also
+/// if the command clears them. Only fields that the command uses are named. A built-in tool supports all fields.
 pub(super) fn supported_command(spec: &ToolSpec, command: &ParsedCommand) -> (ParsedCommand, Vec<&'static str>) {
     let mut supported = command.clone();
     let mut unsupported = Vec::new();

@@ -44,7 +44,11 @@ impl StatusPreference {
 }
 
 /// Resolves a reference. `pick` is the index of one of several equally good matches of a name. A name without a match
-/// may consist of several names. A task that was only mentioned by its title is looked up by that title.
+/// may consist of several names. A position refers to the last list, counted from 1. Without such an entry, "number 3"
+/// is looked up as a name. "It" is the task that was mentioned last. "All" names no task.
+///
+/// A task that was only mentioned by its title is looked up by that title. Positions and pronouns return a task that is
+/// not marked as completed or current, because its state may have changed.
 pub(super) fn find(
     policy: &mut OfflinePolicy<'_>,
     target: &TaskTarget,
@@ -79,8 +83,8 @@ pub(super) fn find(
     }
 }
 
-/// Splits a name that matches no task into 2 to 20 names: "the milk and the bread". If one of them has no match, the
-/// whole name has none.
+/// Splits a name that matches no task at " and " and ", " into 2 to 20 names: "the milk and the bread". If it cannot be
+/// split, or if one of the names has no match, the whole name has no match. An ambiguous name is returned as such.
 fn find_joined(
     policy: &mut OfflinePolicy<'_>,
     words: String,
@@ -97,8 +101,8 @@ fn find_joined(
     })
 }
 
-/// Resolves several references without duplicates. Returns the first result that is not a task, such as an ambiguous
-/// name. A single task is not returned as several.
+/// Resolves several references. Returns the first result that is not a task, such as an ambiguous name. A task that two
+/// references name directly is returned once. A single task is returned as [`LookupResult::One`].
 fn several(
     policy: &mut OfflinePolicy<'_>,
     targets: &[TaskTarget],
@@ -130,8 +134,9 @@ fn both(policy: &mut OfflinePolicy<'_>) -> Result<LookupResult, PendingCall> {
     several(policy, &[TaskTarget::Position(1), TaskTarget::Position(2)], StatusPreference::Open)
 }
 
-/// Selects a task from the last list that was shown. Loads the list if none was shown. `choose` returns the task, and
-/// `name` is the query of the result if there is none.
+/// Selects a task from the last list that was shown. If none was shown, loads the list without a filter. A failed call
+/// counts as an empty list. `choose` returns the task, and `name` is the query of [`LookupResult::NoMatch`] if there is
+/// none. The result is not marked as completed or current.
 fn find_in_list(
     policy: &mut OfflinePolicy<'_>,
     choose: impl Fn(&[TaskMention]) -> Option<&TaskMention>,
@@ -152,7 +157,7 @@ fn find_in_list(
 }
 
 /// Looks up the id of a mentioned task by its title, if the id is unknown. Of several matches, the only one with
-/// exactly this title is selected.
+/// exactly this title is selected. Otherwise returns the result of the lookup, such as no match or an ambiguous name.
 fn with_id(
     policy: &mut OfflinePolicy<'_>,
     mention: TaskMention,
@@ -174,8 +179,9 @@ fn with_id(
     })
 }
 
-/// Returns the current state of a mentioned task. Returns the mention itself if it is current or if the task is not
-/// found.
+/// Returns the current state of a mentioned task. Lists the tasks with its title as the query and compares ids. Returns
+/// the mention unchanged, without a call, if it is current. Also returns it unchanged if the call fails or the task is
+/// not found.
 pub(super) fn current(policy: &mut OfflinePolicy<'_>, mention: TaskMention) -> Result<TaskMention, PendingCall> {
     if mention.current {
         return Ok(mention);
@@ -185,8 +191,10 @@ pub(super) fn current(policy: &mut OfflinePolicy<'_>, mention: TaskMention) -> R
     Ok(now.unwrap_or(mention))
 }
 
-/// Looks up a name in the cached list, then with a query if the list tool supports it, then in the list of all tasks.
-/// Returns [`LookupResult::Failed`] if there is no list tool or if it fails.
+/// Looks up a name in the cached list, then with a query, then in the list of all tasks. The query is left out if the
+/// list tool does not support it, or if the name has fewer than 2 characters. A later step runs only if the earlier one
+/// finds nothing. Returns [`LookupResult::Failed`] if there is no list tool or if it fails, and
+/// [`LookupResult::NoMatch`] if no task matches.
 fn find_by_name(
     policy: &mut OfflinePolicy<'_>,
     words: &str,
@@ -212,8 +220,9 @@ fn find_by_name(
     Ok(LookupResult::NoMatch(words.to_owned()))
 }
 
-/// Looks up a name in the list that was loaded for all commands of the message. It lacks tasks of earlier commands.
-/// Returns `None` if no task matches, or if each name is looked up with its own call.
+/// Looks up a name in the list that is loaded once for all commands of the message. Loads it on first use. A failed
+/// call counts as an empty list. The list lacks tasks that earlier commands created. Returns `None` if no task matches,
+/// or if each name is looked up with its own call.
 fn find_in_cache(
     policy: &mut OfflinePolicy<'_>,
     words: &str,
@@ -230,8 +239,10 @@ fn find_in_cache(
     })
 }
 
-/// Matches a name against tasks. Returns `None` if no task matches. `pick` is the index of one of several equally good
-/// matches. An index out of range is ignored.
+/// Matches a name against tasks. Tasks of the preferred status win, even with a worse match. But an exact match of
+/// another status wins over a loose match of the preferred one. With [`StatusPreference::OpenIfTied`], open tasks win
+/// only among equally good matches. If no task of the preferred status matches, tasks of any status count. Returns
+/// `None` if no task matches. `pick` is the index of one of several matches, and an index out of range is ignored.
 fn match_name(tasks: &[Value], words: &str, prefer: StatusPreference, pick: Option<usize>) -> Option<LookupResult> {
     let all = matching::best_matches(tasks, words);
     let mut chosen: Vec<_> = match prefer {
@@ -253,8 +264,8 @@ fn match_name(tasks: &[Value], words: &str, prefer: StatusPreference, pick: Opti
     }
 }
 
-/// Lists at most [`LOOKUP_LIMIT`] tasks of any status, with an optional query. Returns `None` if there is no list tool
-/// or if the call fails.
+/// Lists tasks of any status, with an optional query, at most [`LOOKUP_LIMIT`] if the tool has a limit. A result
+/// without a list of tasks is an empty list. Returns `None` if there is no list tool, or if the call fails or is held.
 fn list_tasks<'a>(policy: &mut OfflinePolicy<'a>, query: Option<&str>) -> Result<Option<&'a [Value]>, PendingCall> {
     let Some(list) = policy.spec(ToolKind::List) else { return Ok(None) };
     let mut arguments = ToolArguments::from_iter([("status".to_owned(), json!("all"))]);

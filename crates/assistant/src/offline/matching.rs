@@ -17,8 +17,8 @@ enum MatchKind {
     Description,
 }
 
-/// Returns the tasks that match `words` best, in the order of the list. Returns none if `words` has no letters, digits
-/// or symbols.
+/// Returns all tasks with the best match kind for `words`, in the order of the list. Tasks with a worse match kind are
+/// left out. Returns none if no task matches, or if `words` has no letters, digits or symbols.
 pub(super) fn best_matches<'t>(tasks: impl IntoIterator<Item = &'t Value>, words: &str) -> Vec<&'t Value> {
     let query = normalize(words);
     if query.is_empty() {
@@ -39,8 +39,10 @@ pub(super) fn is_loose(task: &Value, words: &str) -> bool {
     match_kind(task, &normalize(words)) > Some(MatchKind::Substring)
 }
 
-/// Returns the best match kind of a task for a normalized query, or `None` if the task does not match. Filler words
-/// such as "the" are ignored when single words are compared.
+/// Returns the best match kind of a task for a normalized query, or `None` if the task does not match. Single words
+/// match in any order, without their endings, then with spelling mistakes. Filler words such as "the" are ignored
+/// there. A query of only filler words matches only as a part of the title. The description must contain the whole
+/// query.
 fn match_kind(task: &Value, query: &str) -> Option<MatchKind> {
     let title = normalize(task["title"].as_str().unwrap_or_default());
     if title == query {
@@ -88,8 +90,8 @@ fn stem(word: &str) -> &str {
     shorter.filter(|stem| stem.chars().count() >= 3).unwrap_or(word)
 }
 
-/// Returns `true` if the words differ by at most one edit, or two if both have at least 8 characters. A word of up to 3
-/// characters must be equal.
+/// Returns `true` if the words differ by at most one edit, or two if both have at least 8 characters. If the shorter
+/// word has up to 3 characters, the words must be equal.
 fn is_close(known: &str, word: &str) -> bool {
     let short = known.chars().count().min(word.chars().count());
     let long = known.chars().count().max(word.chars().count());
@@ -101,7 +103,8 @@ fn is_close(known: &str, word: &str) -> bool {
     long - short <= allowed && distance(known, word) <= allowed
 }
 
-/// Computes the Damerau-Levenshtein distance. A swap of neighbours counts as one edit.
+/// Computes the number of edits between two words, by characters: insertions, deletions, replacements, and swaps of
+/// neighbours. No character is edited twice (optimal string alignment).
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().collect();
     let b: Vec<char> = b.chars().collect();

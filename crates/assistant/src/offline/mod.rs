@@ -38,6 +38,7 @@ impl ChatModel for OfflineModel {
         true
     }
 
+    /// Runs the policy once. Yields the reply line by line, or the next tool call without text. Never yields an error.
     fn reply<'a>(&'a self, prompt: Prompt<'a>) -> BoxStream<'a, Result<ReplyDelta, ModelError>> {
         let deltas = match OfflinePolicy::new(prompt).run() {
             Ok(text) => text.split_inclusive('\n').map(|line| ReplyDelta::Text(line.to_owned())).collect(),
@@ -85,8 +86,10 @@ impl<'a> OfflinePolicy<'a> {
         Self { prompt, answered: 0, last, list: TaskListCache::PerName }
     }
 
-    /// Runs the policy and returns the reply, with one line per command. A message about agents is answered without the
-    /// commands. Fails with the first call that has no result yet.
+    /// Runs the policy and returns the reply, with one line per command. A message about agents or schedules is
+    /// answered without the commands. A command that waits for a confirmation has no line. Small talk replaces the line
+    /// of a command that applies only if its task exists, if no task is found. With more than two commands that name
+    /// tasks, one list serves all lookups. Fails with the first call that has no result yet.
     fn run(mut self) -> Result<String, PendingCall> {
         if let Some(text) = agents::answer(&mut self)? {
             return Ok(text);
@@ -118,8 +121,8 @@ impl<'a> OfflinePolicy<'a> {
     }
 
     /// Returns the result of this call from the transcript. Results belong to calls by their order, because the policy
-    /// repeats the same calls. Fails with the call itself if it has not been made yet. Arguments that an external tool
-    /// does not have are left out.
+    /// repeats the same calls. So neither the tool nor the arguments are compared. Fails with the call itself if it has
+    /// not been made yet. Arguments that an external tool does not have are left out of it.
     fn call(&mut self, spec: &ToolSpec, mut arguments: ToolArguments) -> Result<CallResult<'a>, PendingCall> {
         let outcome = self.prompt.steps.iter().flat_map(|step| &step.calls).nth(self.answered);
         let Some((_, outcome)) = outcome else {

@@ -19,8 +19,14 @@ const AMBIGUOUS_VERBS: [&str; 3] = ["stop", "continue", "restart"];
 const PRONOUNS: [&str; 4] = ["it", "that", "this", "them"];
 const FILLERS: [&str; 9] = ["the", "my", "our", "schedule", "schedules", "scheduled", "agent", "run", "please"];
 
-/// Answers a message about existing schedules. `words` is the message without courtesy at its start. Returns `None` if
-/// the message is not about schedules, if no schedule can be meant, or if the user does not have the tools.
+/// Answers a message that lists, pauses, resumes or removes schedules. `words` is the message without courtesy at its
+/// start. Removal is always declined. "Stop", "continue", "restart" and the verbs of removal need the word "schedule"
+/// too. Without a name or with a pronoun, the schedule that was mentioned last is meant. Several matches, and
+/// "schedule" without a known one, lead to a question. A refusal of a tool becomes the reply.
+///
+/// Returns `None` if the message is not about schedules, or if the user does not have the tools. Returns `None` if no
+/// schedule matches and the word "schedule" is missing, or the verb removes. Also returns `None` if the schedules
+/// cannot be listed or a call is held.
 pub(super) fn answer(policy: &mut OfflinePolicy<'_>, words: &[&str]) -> Result<Option<String>, PendingCall> {
     let Some(list) = policy.spec(ToolKind::ListSchedules) else { return Ok(None) };
     let words: Vec<String> =
@@ -82,8 +88,9 @@ pub(super) fn answer(policy: &mut OfflinePolicy<'_>, words: &[&str]) -> Result<O
     })
 }
 
-/// Creates a schedule if the input contains a time. Returns `None` if it contains none, so that the agent runs now, or
-/// if the call is held.
+/// Creates a schedule if the input contains a time. The agent gets the input without the time. Times that are
+/// unsupported, a missing right to schedule, and a refusal of the tool become the reply. Returns `None` if the input
+/// contains no time, so that the agent runs now, or if the call is held.
 pub(super) fn plan(policy: &mut OfflinePolicy<'_>, agent: &Value, input: &str) -> Result<Option<String>, PendingCall> {
     let request = policy.prompt.request;
     let expressions = request.parser.find_expressions(input, &request.now);
@@ -107,7 +114,8 @@ pub(super) fn plan(policy: &mut OfflinePolicy<'_>, agent: &Value, input: &str) -
     }))
 }
 
-/// Returns `true` if at most 8 words ask for schedules and do not mention tasks.
+/// Returns `true` if at most 8 words ask for schedules and do not mention tasks: "which schedules are there", "show my
+/// schedules", "is anything scheduled", "schedules". Otherwise they must start with a question word, "list" or "show".
 fn asks_for_list(words: &[String]) -> bool {
     let about = words.iter().any(|word| matches!(word.as_str(), "scheduled" | "schedules" | "schedule"));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -132,8 +140,8 @@ fn matches_words(schedule: &Value, named: &[&str]) -> bool {
     named.iter().all(|word| known.iter().any(|known| known == word || known.split('-').any(|part| part == *word)))
 }
 
-/// Returns the schedule that was mentioned last, or `None` if it no longer exists. If none was mentioned, returns the
-/// only schedule, if there is exactly one.
+/// Returns the schedule that the last tool result of the assistant with a `schedule_id` refers to, or `None` if it no
+/// longer exists. If there is no such result, returns the only schedule, if there is exactly one.
 fn last_mentioned<'a>(policy: &OfflinePolicy<'_>, known: &'a [Value]) -> Option<&'a Value> {
     let answers = policy.prompt.context.history.iter().rev().filter(|message| message.role == MessageRole::Assistant);
     let ids =

@@ -10,8 +10,8 @@ pub(super) fn is_consent(message: &str) -> bool {
     matches!(words.as_slice(), ["yes", "delete" | "complete", ..] | ["yes"] | ["confirm"] | ["yes", "please"])
 }
 
-/// Returns `true` if the message does not answer a question of the assistant: a refusal, a consent, a greeting, a
-/// question, or a phrase such as "not sure".
+/// Returns `true` if the message does not answer a question of the assistant: a refusal, a consent, any text that ends
+/// with "?", a single greeting or question word, or "I don't know", "not sure" or "nothing".
 pub(super) fn is_no_answer(message: &str) -> bool {
     let text = normalize(message);
     let words: Vec<_> = text.split_whitespace().collect();
@@ -28,7 +28,8 @@ pub(super) fn is_refusal(normalized: &str) -> bool {
     is_refusal_phrase(&normalized.split_whitespace().collect::<Vec<_>>())
 }
 
-/// Returns `true` if the words are exactly one of the known refusals.
+/// Returns `true` if the words are exactly one of the known refusals, such as "no", "never mind", "cancel that" or
+/// "stop". The words must be normalized.
 fn is_refusal_phrase(words: &[&str]) -> bool {
     let refusals: [&[&str]; 13] = [
         &["no"],
@@ -48,8 +49,9 @@ fn is_refusal_phrase(words: &[&str]) -> bool {
     refusals.contains(&words)
 }
 
-/// Returns the reply to a message without a command. Greetings and thanks are recognized only in messages of up to 4
-/// words.
+/// Returns the reply to a message without a command. Checks in this order: a consent, a greeting, thanks, a refusal,
+/// and a request for help. Any other message is out of scope. A consent with held calls has a wrong phrase, and without
+/// them confirms nothing. Greetings and thanks are recognized only in messages of up to 4 words.
 pub(super) fn answer(prompt: &Prompt<'_>) -> String {
     let text = normalize(&prompt.request.message);
     let words: Vec<_> = text.split_whitespace().collect();

@@ -31,8 +31,10 @@ pub(super) enum InputTiming {
     Unsupported,
 }
 
-/// Finds the times in `text`. A recurrence is recognized at any position. A single time is recognized only at the start
-/// or the end, because otherwise it belongs to the input, and only if it is in the future.
+/// Finds the times in `text`. The first recurrence is used, at any position. Without one, the first single time is used
+/// that is in the future and at the start or the end of the text. Any other time belongs to the input. Without a time
+/// of day, the schedule uses [`DEFAULT_TIME`], which the words then contain. Returns [`InputTiming::Unsupported`] if
+/// the recurrence is invalid or a schedule cannot represent it.
 pub(super) fn find_timing(text: &str, expressions: &[TimeExpression], now: &Zoned) -> InputTiming {
     let recurring = expressions.iter().find(|found| found.recurrence.is_some());
     let once = || expressions.iter().find(|found| is_at_an_end(text, found) && is_ahead(found, now));
@@ -87,8 +89,9 @@ fn format_local(time: DateTime) -> String {
 /// Names and values of schedule arguments.
 type ScheduleArguments = Vec<(&'static str, String)>;
 
-/// Converts a recurrence to `cron_expression` or `every`, with its start and end. Returns `None` if neither can
-/// represent it.
+/// Converts a recurrence to `cron_expression` or `every`, with its end. Only `every` has a start. An end day lasts
+/// until 23:59:59. Returns `None` if neither can represent the rule. Rules with a count, positions, weeks or days of
+/// the year are never supported.
 fn recurring_arguments(rule: &RecurrenceRule, first: Option<DayOrTime>, now: &Zoned) -> Option<ScheduleArguments> {
     if rule.count.is_some() || ![&rule.positions, &rule.weeks, &rule.year_days].iter().all(|list| list.is_empty()) {
         return None;
@@ -109,8 +112,8 @@ fn recurring_arguments(rule: &RecurrenceRule, first: Option<DayOrTime>, now: &Zo
     Some(arguments)
 }
 
-/// Converts an interval of hours or minutes. It starts now or at the given time. Returns `None` if the rule has further
-/// restrictions, such as weekdays.
+/// Converts an interval of hours or minutes. It starts now, or at the time of `first`. A `first` without a time is
+/// ignored. Returns `None` if the rule has further restrictions: weekdays, months, days of the month, hours or minutes.
 fn minute_interval(rule: &RecurrenceRule, first: Option<DayOrTime>) -> Option<ScheduleArguments> {
     let is_plain = rule.weekdays.is_empty() && rule.months.is_empty() && rule.month_days.is_empty();
     let minutes = if rule.frequency == Frequency::Hourly { rule.interval * 60 } else { rule.interval };
@@ -125,8 +128,9 @@ fn minute_interval(rule: &RecurrenceRule, first: Option<DayOrTime>) -> Option<Sc
 }
 
 /// Converts an interval of days or weeks, such as "every other Tuesday". Cron cannot represent it, so it becomes a
-/// number of days with a start: the given time, or the next [`DEFAULT_TIME`]. Returns `None` for several weekdays, and
-/// for days that are restricted to weekdays.
+/// number of days with a start: `first`, or the next [`DEFAULT_TIME`]. Returns `None` for several weekdays, and for
+/// days that are restricted to weekdays. A single weekday, months and hours of the rule are not read. Only `first`
+/// determines these.
 fn day_interval(rule: &RecurrenceRule, first: Option<DayOrTime>, now: &Zoned) -> Option<ScheduleArguments> {
     let days = match (rule.frequency, rule.weekdays.as_slice()) {
         (Frequency::Daily, []) => rule.interval,
@@ -152,8 +156,12 @@ fn format_interval(minutes: i64) -> String {
     }
 }
 
-/// Converts a rule to a cron expression with five fields. The minute, the hour and the day come from the rule, else
-/// from `first`, else from today at [`DEFAULT_TIME`]. Returns `None` if cron cannot represent the rule.
+/// Converts a rule to a cron expression with five fields. The minute, the hour, the day and the month come from the
+/// rule, else from `first`, else from today at [`DEFAULT_TIME`]. The last day of a month becomes `L`, and the second
+/// Friday `FRI#2`. The interval of daily and weekly rules is not read.
+///
+/// Returns `None` for years with an interval, hours, minutes, months that [`months_of`] rejects, other negative days,
+/// and weekdays together with days of the month.
 fn cron(rule: &RecurrenceRule, first: Option<DayOrTime>, now: &Zoned) -> Option<String> {
     let first = first.map_or_else(|| now.date().to_datetime(DEFAULT_TIME), start_time);
     let or_default = |list: &[i64], default: i64| if list.is_empty() { default.to_string() } else { joined(list) };
@@ -196,8 +204,9 @@ fn cron(rule: &RecurrenceRule, first: Option<DayOrTime>, now: &Zoned) -> Option<
     Some(format!("{minutes} {hours} {days} {months} {weekdays}"))
 }
 
-/// Returns the month field of a monthly rule. `named` is the field for an interval of 1. A longer interval must yield
-/// the same months every year, and the rule must not name months. Otherwise returns `None`.
+/// Returns the month field of a monthly rule. `named` is the field for an interval of 1. An interval of 2, 3, 4 or 6
+/// months becomes a list of months that contains the month of `first`. Returns `None` for any other interval, or if the
+/// rule also names months.
 fn months_of(rule: &RecurrenceRule, first: DateTime, named: String) -> Option<String> {
     match rule.interval {
         1 => Some(named),
@@ -215,7 +224,7 @@ fn joined(list: &[i64]) -> String {
     list.iter().map(i64::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Returns the name of a weekday in a cron expression.
+/// Returns the name of a weekday in a cron expression, such as `MON`.
 fn name(day: Weekday) -> &'static str {
     match day {
         Weekday::Monday => "MON",

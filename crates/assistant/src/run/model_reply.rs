@@ -28,7 +28,8 @@ pub(super) enum ReplyEnd {
 }
 
 impl TurnLoop<'_, '_> {
-    /// Warns about MCP servers that are unavailable. The turn continues without their tools.
+    /// Adds a warning and a recoverable `Error` event that name the unavailable MCP servers. The turn continues without
+    /// their tools. Has no effect if all servers are available.
     pub(super) fn warn_unavailable_tools(&mut self) {
         let missing = self.toolbox.unavailable_servers();
         if !missing.is_empty() {
@@ -46,8 +47,9 @@ impl TurnLoop<'_, '_> {
         self.deadline.and_then(|deadline| deadline.checked_sub(reserve))
     }
 
-    /// Switches to the next model and reports it. For the built-in model, forgets the steps, the held calls and the
-    /// failure.
+    /// Switches to the next model: logs it, adds a warning, and sends a recoverable `Error` event. Text that was
+    /// already sent remains, buffered text is sent, and the reply continues on a new line with a new length limit. For
+    /// the built-in model, also clears `steps`, the held calls and the failure.
     pub(super) fn fall_back(&mut self, next: &dyn ChatModel, steps: &mut Vec<ToolStep>) {
         let message = wording::model_unavailable(Some(next.is_built_in()));
         log::fell_back(next.name());
@@ -67,9 +69,10 @@ impl TurnLoop<'_, '_> {
         }
     }
 
-    /// Reads one reply to its end and reports its text and thoughts. Stops early after too many calls, or after a long
-    /// text that can no longer be shown. Records the call unless the model is built in. Fails if the model fails or the
-    /// deadline passes.
+    /// Reads one reply and reports its text and thoughts. Stops early, without a failure, after more calls than the
+    /// limit, or if the filter is full and the text exceeds [`MAX_UNSHOWN_BYTES`]. Calls before that are returned. Adds
+    /// a record of the call unless the model is built in. Fails with [`ErrorType::ModelUnavailable`] if the model
+    /// fails, which is logged, and with [`ErrorType::Timeout`] if the deadline of the turn passes.
     pub(super) async fn read_reply(
         &mut self,
         model: &dyn ChatModel,

@@ -7,8 +7,11 @@ use super::{AgentResult, ToolCallError, TurnLoop, timeout_failure};
 use crate::{RequestedCall, TurnEvent, wording};
 
 impl TurnLoop<'_, '_> {
-    /// Carries out exactly the confirmed calls. Carries out none if one of them cannot be a held call of its tool, or
-    /// if there are more than the limit. Fails only if the database fails.
+    /// Carries out exactly the confirmed calls, in order, and replies with one sentence for each. If one of them cannot
+    /// be a held call of its tool, carries out none and asks the user to repeat the request. If there are more than the
+    /// limit, carries out none and ends with [`ErrorType::LimitReached`]. If the deadline passes, ends with a timeout,
+    /// and calls so far remain. A failed call does not stop the rest. Fails only if the database fails in a turn
+    /// without a deadline.
     pub(super) async fn release(mut self, held: HeldCalls) -> store::Result<AgentResult> {
         self.released = true;
         let specs = self.specs.clone();
@@ -36,8 +39,11 @@ impl TurnLoop<'_, '_> {
         Ok(self.answer(&sentences.join("\n")))
     }
 
-    /// Deletes the task with exactly this title. Used if the held call itself is unknown. Asks the user if several
-    /// tasks match, and reports it if none matches. Fails only if the database fails.
+    /// Deletes the task with exactly this title, as if its held call were confirmed. Used if the held call itself is
+    /// unknown. Searches at most 200 tasks of any status. Asks the user if several match. Reports that none was found,
+    /// also if the search failed. Asks to repeat the request if there is no tool to list or delete tasks. A timeout, or
+    /// a search tool that is held, ends the turn with a timeout. Fails only if the database fails in a turn without a
+    /// deadline.
     pub(super) async fn release_by_title(mut self, title: &str) -> store::Result<AgentResult> {
         let specs = self.specs.clone();
         let find = |kind| specs.iter().find(|spec| spec.kind == Some(kind));

@@ -15,8 +15,9 @@ pub(super) struct ThoughtBuffer {
 }
 
 impl ThoughtBuffer {
-    /// Adds a piece. Returns the complete lines, or the complete sentences or words of a long line. Returns `None` if
-    /// there are none. Ignores pieces once [`MAX_BYTES`] were received.
+    /// Adds a piece. Returns the complete lines in the buffer, filtered like a reply. Without a line break, a buffer of
+    /// more than [`MAX_LINE_BYTES`] is returned up to its last complete sentence or word. Returns `None` if nothing is
+    /// complete or the filter leaves nothing. Ignores pieces once [`MAX_BYTES`] were received.
     pub(super) fn push(&mut self, piece: &str) -> Option<String> {
         if self.received >= MAX_BYTES {
             return None;

@@ -32,7 +32,8 @@ impl ActiveTurns {
         self.conversation(id).try_lock_owned().ok()
     }
 
-    /// Returns the lock of a conversation, and creates it if no turn holds or awaits it.
+    /// Returns the lock of a conversation, and creates it if no turn holds or awaits it. Does not acquire it. Removes
+    /// unused locks before the map grows.
     fn conversation(&self, id: &ConversationId) -> Arc<tokio::sync::Mutex<()>> {
         let mut conversations = self.conversations.lock().unwrap_or_else(PoisonError::into_inner);
         // Removes entries of ended turns before the map grows.

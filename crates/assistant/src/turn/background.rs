@@ -28,7 +28,11 @@ const MAX_LEASE: Duration = Duration::from_secs(3600);
 const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
 /// Starts the turn in the background and returns its events. If the key was used before, returns the events of that
-/// turn. Fails if the key or the conversation cannot be used. The key is then released if this request claimed it.
+/// turn. Otherwise waits, without a time limit, until no other turn of the conversation runs on any node.
+///
+/// Fails with [`store::Error::KeyReused`] or [`store::Error::KeyBusy`] if the key cannot be used. Fails with
+/// [`store::Error::NotFound`] if the conversation belongs to another user. Also fails if the database fails. If this
+/// request has claimed the key, it is released before the error is returned.
 pub(super) async fn start(run: TurnRun) -> store::Result<TurnStream> {
     if let Some(earlier) = run.claim_key().await? {
         return Ok(earlier);
@@ -71,8 +75,12 @@ struct TurnLease {
 }
 
 impl TurnRun {
-    /// Claims the key. Returns `None` if the turn has no key or the key is new, else the stream of the earlier request.
-    /// Fails with [`store::Error::KeyBusy`] if that request has not ended and does not run on this node.
+    /// Claims the key in its own transaction. Returns `None` if the turn has no key or the key is new. Otherwise
+    /// returns the stream of the earlier request: its record, or its events so far if it still runs on this node.
+    ///
+    /// Fails with [`store::Error::KeyBusy`] if that request has not ended and does not run on this node. Fails with
+    /// [`store::Error::KeyReused`] if the key belongs to a different request. Also fails if the record is corrupt or
+    /// the database fails.
     async fn claim_key(&self) -> store::Result<Option<TurnStream>> {
         let Some(key) = self.turn.key.clone() else { return Ok(None) };
         let owner = self.turn.user.id;
@@ -89,8 +97,9 @@ impl TurnRun {
         }
     }
 
-    /// Acquires the lease and reads the conversation. A conversation of the caller needs no lease. Fails if the
-    /// conversation cannot be read.
+    /// Waits for the lock of the conversation on this node, then for its lease, and reads the conversation. A
+    /// conversation of the caller needs neither. Fails if the conversation belongs to another user or the database
+    /// fails. The lock and the lease are released after a failure.
     async fn prepare(&self) -> store::Result<PreparedTurn> {
         let asked_at = self.clock().now();
         match &self.turn.history {
@@ -105,7 +114,7 @@ impl TurnRun {
                         Ok(PreparedTurn { context, asked_at, lease })
                     }
                     Err(error) => {
-                        // The conversation may belong to another user, who must not wait for this lease to expire.
+                        // The conversation may belong to another user. Its turns must not wait for the lease to expire.
                         self.release_lease(id, holder).await?;
                         Err(error)
                     }
@@ -119,8 +128,9 @@ impl TurnRun {
         store::conversations::read_history(&mut reader, self.turn.user.id, id, MAX_HISTORY_MESSAGES).await
     }
 
-    /// Waits until no other node runs a turn of this conversation. The lease of a crashed node expires. Returns the
-    /// holder of the new lease, or `None` if the store is not shared between nodes.
+    /// Waits, without a time limit, until no other node runs a turn of this conversation. The lease lasts for the time
+    /// limit of the turn, at most [`MAX_LEASE`], plus [`LEASE_MARGIN`]. The lease of a crashed node expires. Returns
+    /// the holder of the new lease, or `None` if the store is not shared between nodes. Fails if the database fails.
     async fn acquire_lease(&self, id: &ConversationId) -> store::Result<Option<Uuid>> {
         if !self.store().is_shared() {
             return Ok(None);
@@ -147,8 +157,10 @@ impl TurnRun {
         self.store().transaction(async move |tx| turns::release(tx, &id, holder).await).await
     }
 
-    /// Runs the turn to its end. [`TurnEvent::Done`] is sent last because it guarantees that the exchange is stored. A
-    /// cancelled turn, a panic and a failure of the database become a failed outcome.
+    /// Runs the turn to its end, stores the exchange, calls the hook, and sends [`TurnEvent::Done`] last. A panic, a
+    /// failure of the database and a failure to store the exchange are logged. They add an `Error` event and make the
+    /// outcome an [`ErrorType::Internal`] failure. A cancelled turn also fails with this type, but without an `Error`
+    /// event. If the exchange cannot be stored, the lease and the key are not released.
     async fn run(self, prepared: PreparedTurn, log: Arc<EventLog>) {
         let turn = &self.turn;
         let mut toolbox = self.tools.for_user(&prepared.context.user, self.store()).in_conversation(turn.history.id());
@@ -169,13 +181,17 @@ impl TurnRun {
             outcome = self.outcome(result);
         }
         drop(prepared);
+        self.report_end(&outcome);
         log.push(TurnEvent::Done(Arc::new(outcome)));
         if let Some(key) = &turn.key {
             self.engine.0.active.remove(turn.user.id, key);
         }
     }
 
-    /// Writes the exchange, releases the lease and records the events under the key, in one transaction.
+    /// Writes the exchange, releases the lease and records the events under the key, in one transaction. A conversation
+    /// of the caller is not written. The recorded events are those of the log and a final [`TurnEvent::Done`]. Fails,
+    /// without any effect, if the events cannot be serialized, the conversation belongs to another user, or the
+    /// database fails.
     async fn store_exchange(
         &self,
         prepared: &PreparedTurn,

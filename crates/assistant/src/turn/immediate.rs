@@ -1,5 +1,6 @@
 //! Runs a turn in one transaction: reads the conversation, calls tools, and writes the exchange and the record for the
-//! idempotency key. If the transaction fails, the turn has no effect.
+//! idempotency key. If the transaction fails, the turn has no effect. A turn that exceeds its time limit is reported as
+//! a failure, but its transaction can still commit.
 //!
 //! The model and the tools must not wait for anything but the database. On SQLite the turn runs on the writer thread.
 
@@ -21,8 +22,10 @@ enum TransactionResult {
     Replayed(Vec<TurnEvent>),
 }
 
-/// Runs the turn and returns its events. If the database is unavailable or the time limit passes, the outcome is a
-/// failure. Fails with all other errors of the store.
+/// Runs the turn in one transaction, returns its events and calls the hook. An earlier turn with the same key is
+/// replayed without a call of the hook. If the database is unavailable, logs this and returns an
+/// [`ErrorType::McpUnavailable`] failure. Returns an [`ErrorType::Timeout`] failure if the time limit passes. The
+/// transaction is then not stopped and can still commit. Fails with all other errors of the store.
 pub(super) async fn start(run: TurnRun) -> store::Result<TurnStream> {
     let limit = run.time_limit();
     let run = Arc::new(run);
@@ -31,10 +34,10 @@ pub(super) async fn start(run: TurnRun) -> store::Result<TurnStream> {
     let job = async move |tx: &mut Transaction| in_job.in_transaction(tx).instrument(span).await;
     let result = match tokio::time::timeout(limit, run.store().transaction(job)).await {
         Ok(Ok(TransactionResult::Replayed(events))) => return Ok(TurnStream::replayed(events)),
-        Ok(Ok(TransactionResult::Recorded(events))) => return Ok(TurnStream::finished(events)),
+        Ok(Ok(TransactionResult::Recorded(events))) => return Ok(run.finished(events)),
         Ok(Ok(TransactionResult::Finished(result, mut events))) => {
             events.push(TurnEvent::Done(Arc::new(run.outcome(*result))));
-            return Ok(TurnStream::finished(events));
+            return Ok(run.finished(events));
         }
         Ok(Err(store::Error::Unavailable(cause))) => {
             tracing::error!(
@@ -49,12 +52,24 @@ pub(super) async fn start(run: TurnRun) -> store::Result<TurnStream> {
         Err(_) => AgentResult::failed(ErrorType::Timeout, timed_out()),
     };
     let failure = failure(&result);
-    Ok(TurnStream::finished(vec![failure, TurnEvent::Done(Arc::new(run.outcome(result)))]))
+    Ok(run.finished(vec![failure, TurnEvent::Done(Arc::new(run.outcome(result)))]))
 }
 
 impl TurnRun {
-    /// Runs the turn in a transaction. Returns the recorded events if the key was used before. Fails if the key or the
-    /// conversation cannot be used, or if the database fails.
+    /// Returns the stream of these events and reports the end of the turn.
+    fn finished(&self, events: Vec<TurnEvent>) -> TurnStream {
+        let stream = TurnStream::finished(events);
+        if let Some(outcome) = stream.try_outcome() {
+            self.report_end(&outcome);
+        }
+        stream
+    }
+
+    /// Claims the key, reads the history, runs the turn, appends the exchange to a stored conversation and records the
+    /// events under the key. Returns the recorded events without a run if the key has them. Fails with
+    /// [`store::Error::KeyReused`] or [`store::Error::KeyBusy`] if the key cannot be used. Fails with
+    /// [`store::Error::NotFound`] if the conversation belongs to another user, and with [`store::Error::Corrupt`] if
+    /// events cannot be encoded or decoded. Also fails if the database fails.
     async fn in_transaction(&self, tx: &mut Transaction) -> store::Result<TransactionResult> {
         let turn = &self.turn;
         let owner = turn.user.id;

@@ -3,9 +3,10 @@
 //! [`TurnEngine::start`] is the only function that runs turns. It returns a [`TurnStream`] that ends with
 //! [`TurnEvent::Done`]. An interface encodes that stream in its own format and knows nothing else about turns.
 //!
-//! If the model is immediate, the whole turn is one transaction ([`immediate`]). Otherwise each tool call is a
-//! transaction, and the exchange is written at the end ([`background`]). In both cases the turn runs to its end even if
-//! the stream is dropped. A request with an idempotency key runs once. Repeated requests get the same events.
+//! If the first model is immediate and no external tools are configured, the whole turn is one transaction
+//! ([`immediate`]). Otherwise each tool call is a transaction, and the exchange is written at the end ([`background`]).
+//! In both cases the turn runs to its end even if the stream is dropped. A request with an idempotency key runs once.
+//! Repeated requests get the same events.
 
 mod active;
 mod background;
@@ -48,7 +49,13 @@ pub struct Turn {
     pub include_utterance: bool,
     /// Stops a turn that runs in the background. Its changes so far remain, and the exchange is stored.
     pub cancelled: CancellationToken,
+    /// Called when the turn has ended, before a reader gets [`TurnEvent::Done`].
+    pub on_end: Option<EndHook>,
 }
+
+/// A function that observes the outcome of a turn. It must not block. It is not called for a turn that is joined or
+/// replayed.
+pub type EndHook = Arc<dyn Fn(&TurnOutcome) + Send + Sync>;
 
 /// The conversation that a message belongs to.
 pub enum History {
@@ -136,7 +143,8 @@ impl TurnRun {
         &self.engine.0.clock
     }
 
-    /// Creates the outcome of the turn. Names the first model if no model answered.
+    /// Creates the outcome of the turn. Names the first model if no model answered. The duration counts from
+    /// [`Turn::started`]. The parsed message is included only if the turn asks for it.
     fn outcome(&self, result: AgentResult) -> TurnOutcome {
         let turn = &self.turn;
         let model = result.answered_by.clone().unwrap_or_else(|| self.runner.models.first().name().to_owned());
@@ -152,7 +160,15 @@ impl TurnRun {
         }
     }
 
-    /// Returns the two messages to store: the message of the user and the reply.
+    /// Calls the hook of the turn.
+    fn report_end(&self, outcome: &TurnOutcome) {
+        if let Some(on_end) = &self.turn.on_end {
+            on_end(outcome);
+        }
+    }
+
+    /// Returns the two messages to store, with new ids: the message of the user at `asked_at`, and the reply at the
+    /// current time. The reply contains the tool calls and the held calls of the result.
     fn exchange(&self, asked_at: Timestamp, result: &AgentResult) -> [Message; 2] {
         let clock = self.clock();
         let pending = result.pending.as_ref().and_then(|held| serde_json::to_value(held).ok());

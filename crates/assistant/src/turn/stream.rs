@@ -61,7 +61,8 @@ impl TurnStream {
         Self { log: self.log.clone(), offset: 0, source: self.source }
     }
 
-    /// Waits for the next event and returns it with its number, counted from 1. Returns `None` after the last event.
+    /// Waits for the next event and returns it with its number, counted from 1. Returns `None` once the turn has ended
+    /// and no event after the offset is left.
     pub async fn next(&mut self) -> Option<(usize, TurnEvent)> {
         loop {
             let log = self.log.clone();
@@ -84,7 +85,7 @@ impl TurnStream {
         Some((self.offset, event))
     }
 
-    /// Waits for the end of the turn and returns its outcome.
+    /// Waits for the end of the turn and returns its outcome. Does not consume events.
     pub async fn outcome(&self) -> Arc<TurnOutcome> {
         loop {
             let changed = self.log.changed.notified();

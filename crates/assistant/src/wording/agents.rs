@@ -34,7 +34,8 @@ pub(crate) fn output_truncated(characters: usize) -> String {
     format!("(That is not all: about {characters} more characters are kept with its run.)")
 }
 
-/// Lists the agents that the user can run, at most [`MAX_LISTED`], and marks those that are running.
+/// Lists the agents that the user can run, numbered, with their descriptions. Marks those that are running with "(at
+/// work)". Leaves out agents after [`MAX_LISTED`] without a note. Returns a sentence if there are none.
 pub(crate) fn agents(agents: &[Value]) -> String {
     if agents.is_empty() {
         return "There are no agents that you can run.".to_owned();
@@ -56,7 +57,9 @@ pub(crate) fn scheduled(name: &str, agent: &str, when: &str, next: Option<&str>)
     format!("Okay! I've scheduled '{name}' for '{agent}', {when}.{next}")
 }
 
-/// Lists the schedules, at most [`MAX_LISTED`]. `format_time` formats the time of the next execution.
+/// Lists the schedules, numbered, with their agent and state: paused, at work, the next execution, or no more runs.
+/// `format_time` formats the time of the next execution. Shows at most [`MAX_LISTED`] and the number of the rest.
+/// Returns "Nothing is scheduled." if there are none.
 pub(crate) fn schedules(schedules: &[Value], format_time: impl Fn(&Value) -> Option<String>) -> String {
     if schedules.is_empty() {
         return "Nothing is scheduled.".to_owned();

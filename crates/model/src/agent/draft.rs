@@ -119,8 +119,9 @@ impl AgentDraft {
         Agent { agent_type: "built-in".to_owned(), ..agent }
     }
 
-    /// Returns the agent and adds a violation for each broken rule. Fields of the A2A endpoint have the prefix `a2a.`
-    /// in violations. An invalid endpoint is replaced by the default one.
+    /// Returns the agent with defaults for missing fields, and adds a violation for each broken rule. An agent with
+    /// `card_url` or the type `a2a` is remote: it needs no program, and its patterns are stdin and stdout. Fields of
+    /// the A2A endpoint have the prefix `a2a.` in violations. An invalid endpoint is replaced by the default one.
     fn build(mut self, checks: &mut Checks) -> Agent {
         let id = resolve_id(checks, self.id.as_deref(), self.name.as_deref());
         let is_remote = remote::check_remote(checks, &self) || self.agent_type.as_deref() == Some(A2A_AGENT_TYPE);
@@ -152,8 +153,12 @@ impl AgentDraft {
         agent
     }
 
-    /// Returns the agent with this id, agent type, input and output pattern, and the default of every missing field. The
-    /// A2A endpoint is always the default: the caller sets it. Checks nothing.
+    /// Returns the agent with this id, agent type and patterns, and the default of every missing field. The access is
+    /// read-only by default. A read-only agent has 10 concurrent executions and the permissions `Read`, a read-write
+    /// agent 1 and `Allow`. The protocol is ACP if both patterns are json-rpc. Timeouts are 1800 s, the grace 5 s and
+    /// the retry delay 1 s, without retries. The queue depth is 10. The sizes are 1 MiB for the input and 10 MiB for
+    /// the output. Secrets and e-mail addresses are redacted. The A2A endpoint is always the default: the caller sets
+    /// it. Checks nothing.
     fn fill_defaults(self, id: String, patterns: AgentPatterns) -> Agent {
         let access_type = self.access_type.unwrap_or(AccessType::ReadOnly);
         let (max_concurrency, permissions) = match access_type {
@@ -209,10 +214,10 @@ impl AgentDraft {
     }
 }
 
-/// Returns the given id, or the words of the name in lower case, joined by `-` and cut at [`MAX_ID_CHARS`].
+/// Returns the given id, or the ASCII words of the name in lower case, joined by `-` and cut at [`MAX_ID_CHARS`].
 ///
-/// Adds a violation if the id is empty or too long, has other characters than a-z, 0-9 and `-`, or is the id of the
-/// built-in assistant.
+/// Adds a violation if the id is not 1 to [`MAX_ID_CHARS`] characters of a-z, 0-9 and `-`, or if it is the id of the
+/// built-in assistant. Returns the id in any case.
 fn resolve_id(checks: &mut Checks, id: Option<&str>, name: Option<&str>) -> String {
     let from_name = || {
         let words = name.unwrap_or_default().to_lowercase();
@@ -244,10 +249,11 @@ impl AgentPatterns {
 }
 
 /// Returns the given patterns, else those of the type, else the defaults. The default input is stdin; the default
-/// output is json-rpc if the input is, otherwise stdout. A missing type is derived from the patterns.
+/// output is json-rpc if the input is, otherwise stdout. A missing type is derived from the patterns. The types
+/// `file-input` and `args` accept every output.
 ///
-/// Adds a violation if the type is unknown or contradicts a pattern, or if the two patterns are incompatible. The type
-/// is empty in the last case.
+/// Adds a violation if the type is unknown or contradicts a given pattern; both are returned unchanged then. Also adds
+/// one for json-rpc input with stdout output; the returned type is empty then.
 fn resolve_patterns(
     checks: &mut Checks,
     agent_type: Option<&str>,

@@ -44,8 +44,8 @@ impl CardAuth {
         if self.kind == EndpointAuthType::ApiKey { token.to_owned() } else { format!("Bearer {token}") }
     }
 
-    /// Adds a violation if the type is neither `bearer_token` nor `api_key`, if the token is missing or not a
-    /// reference, or if the header name is malformed or reserved.
+    /// Adds a violation if the type is neither `bearer_token` nor `api_key`. The token must be `env:NAME` or
+    /// `file:PATH`. The header name, if given, must be well-formed and not reserved.
     fn check(&self, checks: &mut Checks) {
         if !matches!(self.kind, EndpointAuthType::BearerToken | EndpointAuthType::ApiKey) {
             checks.fail("card_auth.type", "one_of", "must be bearer_token or api_key");
@@ -73,8 +73,10 @@ impl CardAuth {
 
 /// Returns `true` if the draft has a `card_url`.
 ///
-/// With a `card_url`, adds violations for an invalid URL, for invalid credentials, and for each field that only a local
-/// program uses. Without one, adds a violation if `card_auth` or the agent type `a2a` is given.
+/// With a `card_url`, adds violations for an invalid URL, credentials in the URL, an invalid `card_auth`, and an agent
+/// type other than `a2a`. Also adds one for each field that only a local program uses, such as `executable_path`,
+/// `preset`, `args` or `limits`. Empty lists and default values of these are accepted. Without a `card_url`, adds a
+/// violation if `card_auth` or the agent type `a2a` is given.
 pub(super) fn check_remote(checks: &mut Checks, draft: &AgentDraft) -> bool {
     let Some(url) = &draft.card_url else {
         if draft.card_auth.is_some() {

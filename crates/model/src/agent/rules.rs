@@ -23,8 +23,8 @@ pub(super) fn identity(checks: &mut Checks, agent: &Agent) {
     text(checks, "description", &agent.description, 0, MAX_TEXT_CHARS);
 }
 
-/// Checks that a local agent has a program, and the length of the two paths. A remote agent needs no program. Does not
-/// access the file system.
+/// Checks that a local agent has a program. A remote agent needs none. The path of the program and the working
+/// directory must have at most 4096 bytes and no NUL. Does not access the file system.
 pub(super) fn program(checks: &mut Checks, agent: &Agent, is_remote: bool) {
     if agent.executable_path.is_empty() && !is_remote {
         let message = "must be given, or set a preset for a local program or card_url for a remote agent";
@@ -36,8 +36,10 @@ pub(super) fn program(checks: &mut Checks, agent: &Agent, is_remote: bool) {
     }
 }
 
-/// Checks the arguments, the environment variables and the names of the parameters: their syntax, secrets in them, and
-/// at most [`MAX_ITEMS`] of each. The values of the parameters are not checked.
+/// Checks `args`, `cli_args`, `envs` and the names of the parameters; at most [`MAX_ITEMS`] of each. Arguments must
+/// have no NUL, no secret and only valid templates. The value after a secret flag, or of a key with a secret name,
+/// counts as a secret. Keys of `cli_args` must not be empty. [`variable`] checks the variables. The values of the
+/// parameters are not checked.
 pub(super) fn arguments(checks: &mut Checks, agent: &Agent) {
     for (at, arg) in agent.args.iter().enumerate() {
         argument(checks, &format!("args[{at}]"), arg);
@@ -71,8 +73,8 @@ pub(super) fn arguments(checks: &mut Checks, agent: &Agent) {
     }
 }
 
-/// Checks the templates of the input and output file, and the length of the writable paths. Does not access the file
-/// system.
+/// Checks the templates of the input and output file, if given, and the writable paths. Each must have at most 4096
+/// bytes and no NUL. The parameters in templates must have valid names. Does not access the file system.
 pub(super) fn files(checks: &mut Checks, agent: &Agent) {
     for (field, template) in
         [("input_file_template", &agent.input_file_template), ("output_file_template", &agent.output_file_template)]
@@ -87,8 +89,8 @@ pub(super) fn files(checks: &mut Checks, agent: &Agent) {
     }
 }
 
-/// Checks the ranges of `max_concurrent_executions`, `queue_depth` and `max_retries`. A read-write agent may have only
-/// one concurrent execution.
+/// Checks that `max_concurrent_executions` is between 1 and [`MAX_CONCURRENCY`], and 1 for a read-write agent. Also
+/// checks that `queue_depth` is at most [`MAX_QUEUE_DEPTH`] and `max_retries` at most [`MAX_RETRIES`]. Both may be 0.
 pub(super) fn concurrency(checks: &mut Checks, agent: &Agent) {
     let max_concurrency = agent.max_concurrent_executions;
     if max_concurrency == 0 || max_concurrency > MAX_CONCURRENCY {
@@ -104,8 +106,9 @@ pub(super) fn concurrency(checks: &mut Checks, agent: &Agent) {
     }
 }
 
-/// Checks that the timeouts and the quiet time of a session are not zero, and that a marker is not blank. The `grace`
-/// and the `retry_delay` may be zero.
+/// Checks that `timeout`, `session_timeout`, `queue_timeout` and `session.quiet` are not zero, and that
+/// `session.marker` is not blank if it is given. The `grace` and the `retry_delay` may be zero. There is no upper
+/// limit.
 pub(super) fn times(checks: &mut Checks, agent: &Agent) {
     let positive: [(&str, Seconds); 4] = [
         ("timeout", agent.timeout),
@@ -123,8 +126,8 @@ pub(super) fn times(checks: &mut Checks, agent: &Agent) {
     }
 }
 
-/// Checks that the sizes of input and output are between 1 and [`MAX_SIZE_BYTES`], and that each given resource limit
-/// is between 1 and 2^40.
+/// Checks that the sizes of input and output are between 1 and [`MAX_SIZE_BYTES`]. Each given resource limit must be
+/// between 1 and 2^40.
 pub(super) fn sizes(checks: &mut Checks, agent: &Agent) {
     for (field, value) in [("max_input_size", agent.max_input_size), ("max_output_size", agent.max_output_size)] {
         if value == 0 || value > MAX_SIZE_BYTES {
@@ -145,7 +148,8 @@ pub(super) fn sizes(checks: &mut Checks, agent: &Agent) {
     }
 }
 
-/// Checks the allowed users and the error patterns.
+/// Checks that each entry of `allow` is the id of a user or `*`. The text of each error pattern must have 1 to
+/// [`MAX_TEXT_CHARS`] characters, without control characters.
 pub(super) fn access(checks: &mut Checks, agent: &Agent) {
     for (at, allowed) in agent.allow.iter().enumerate() {
         if allowed != "*" && allowed.parse::<UserId>().is_err() {
@@ -208,7 +212,8 @@ fn secret_flag_values(checks: &mut Checks, args: &[String]) {
     }
 }
 
-/// Checks that every `{{` is followed by a valid parameter name and `}}`. White space around the name is ignored.
+/// Checks that every `{{` is followed by a valid parameter name and `}}`. White space around the name is ignored. Stops
+/// at the first `{{` without `}}`. A `}}` without `{{` is accepted.
 fn check_template(checks: &mut Checks, field: &str, template: &str) {
     let mut rest = template;
     while let Some((_, after)) = rest.split_once("{{") {
@@ -230,8 +235,9 @@ fn parameter_name(checks: &mut Checks, field: &str, name: &str) {
     }
 }
 
-/// Checks the name of an environment variable, and that its value has no NUL. The name must not start with `ADJUTANT_`.
-/// A value that is a secret, or that has a secret name, must be empty, a reference, or contain `${`.
+/// Checks the name of an environment variable, and that its value has no NUL. The name must not be empty, contain `=`
+/// or NUL, or start with `ADJUTANT_`. A value that contains a secret, or that has a secret name, must be empty, start
+/// with `env:` or `file:`, or contain `${`. If the name is malformed, the value is not checked.
 fn variable(checks: &mut Checks, name: &str, value: &str) {
     let field = format!("envs.{name}");
     if name.is_empty() || name.contains(['=', '\0']) {

@@ -74,7 +74,8 @@ schema_enum! {
 }
 
 impl Execution {
-    /// Returns a queued execution without input, context or retries.
+    /// Returns a queued execution without input, context, schedule or session, and with no retries allowed. The caller
+    /// sets these fields.
     pub fn new(id: Uuid, agent_id: impl Into<String>, timeout: Seconds, created_at: Timestamp) -> Self {
         Self {
             id,
@@ -200,7 +201,8 @@ impl Execution {
         Ok(())
     }
 
-    /// Records the transitions through `path`. Fails without a change if a transition is not allowed, or after the end.
+    /// Appends the transitions from the current state through `path` and sets the time of the last change to `at`. The
+    /// caller sets the state itself. Fails without a change if a transition is not allowed, or after the end.
     fn apply_transitions(&mut self, path: &[StateName], at: Timestamp) -> Result<(), IllegalTransition> {
         let mut from = self.state_name();
         let mut steps = Vec::with_capacity(path.len());
@@ -216,8 +218,9 @@ impl Execution {
         Ok(())
     }
 
-    /// Adds the current attempt to the previous ones, with the status `Failure`. Without resource usage in `exit`, the
-    /// last measured usage is used.
+    /// Adds the current attempt to the previous ones, with the status `Failure` and the end time `at`. The start and
+    /// the process are those of the current state. Without resource usage in `exit`, the last measured usage is used.
+    /// The outcome of `exit` is dropped. Must be called before the state changes.
     fn archive_attempt(&mut self, exit: AttemptExit, at: Timestamp) {
         let started = self.state.started();
         let (error, error_category) = exit.error.map(|error| (error.message, error.category)).unzip();
@@ -234,7 +237,8 @@ impl Execution {
         });
     }
 
-    /// Returns the status of the request, as A2A clients see it. An execution that waits for a retry counts as working.
+    /// Returns the status of the request, as A2A clients see it. A queued execution is `Waiting` in its first attempt;
+    /// one that waits for a retry, is starting or running is `Working`. The status of an ended one depends on its end.
     pub fn public_status(&self) -> PublicStatus {
         match &self.state {
             ExecutionState::Idle { .. } if self.previous_retries.is_empty() => PublicStatus::Waiting,

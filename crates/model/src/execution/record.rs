@@ -66,6 +66,8 @@ pub enum ImpossibleRecord {
 }
 
 impl From<Execution> for ExecutionRecord {
+    /// Returns the flat form. Fields that the state does not carry are `None`. The previous state, the number of
+    /// retries and the attempt are derived from the history.
     fn from(execution: Execution) -> Self {
         let state = execution.state_name();
         let previous_state = previous_state(state, &execution.state_transitions);
@@ -113,7 +115,8 @@ impl From<Execution> for ExecutionRecord {
 impl TryFrom<ExecutionRecord> for Execution {
     type Error = ImpossibleRecord;
 
-    /// Fails if the fields do not fit the state, or if the attempts or transitions contradict them.
+    /// Returns the execution. Fails if a field of the state is missing, a field of another state is set, or the state
+    /// is never stored. Also fails if the retries, the transitions or the previous state contradict each other.
     fn try_from(mut record: ExecutionRecord) -> Result<Self, ImpossibleRecord> {
         let state = record.take_state()?;
         record.check_history(&state)?;
@@ -136,8 +139,9 @@ impl TryFrom<ExecutionRecord> for Execution {
 }
 
 impl ExecutionRecord {
-    /// Moves the fields of the state out of the record. Fails if a field of the state is missing, if a field of another
-    /// state is set, or if the state is `Cleanup`, which is never stored.
+    /// Moves the fields of the state out of the record. `Running` and `Completed` require `start_time`, and every end
+    /// requires `end_time`. Fails if one is missing, if a field of another state is set, or if the state is `Cleanup`,
+    /// which is never stored. An error category without a message counts as such a field.
     fn take_state(&mut self) -> Result<ExecutionState, ImpossibleRecord> {
         let state = match self.state {
             StateName::Idle => ExecutionState::Idle { queue_position: self.queue_position.take() },

@@ -135,8 +135,9 @@ pub struct ExecutionEnd {
 }
 
 impl ExecutionEnd {
-    /// Returns the status of the request, as A2A clients see it. A timeout counts as failed, and a withdrawn question
-    /// as cancelled.
+    /// Returns the status of the request, as A2A clients see it. A success is `Completed`, unless its outcome is
+    /// `InputRequired`, `AuthRequired` or `Withdrawn`, which counts as cancelled. A failure or timeout is `Rejected`
+    /// with that outcome, otherwise `Failed`. A cancellation is always `Cancelled`.
     pub(super) fn public_status(&self) -> PublicStatus {
         match (self.status, self.exit.outcome) {
             (ExecutionStatus::Success, Some(ExecutionOutcome::InputRequired)) => PublicStatus::InputRequired,

@@ -14,8 +14,9 @@ const SEARCH_BUDGET: u32 = 40_000;
 const LAST_YEAR: i64 = 9999;
 
 impl RecurrenceRule {
-    /// Returns the occurrences at or after `from` of a series that starts at `start`. `start` is included only if the
-    /// rule selects it; earlier times never are. The caller must check `COUNT` and `UNTIL`.
+    /// Returns the occurrences at or after `from` of a series that starts at `start`, in order, as local times. `start`
+    /// is included only if the rule selects it; earlier times never are. The iterator ends after the year 9999, or
+    /// after a search of 40,000 days, hours or minutes. The caller must check `COUNT` and `UNTIL`.
     pub fn occurrences(&self, start: DateTime, from: DateTime) -> Occurrences {
         let rule = self.with_defaults_from(start);
         let from = from.max(start);
@@ -64,8 +65,10 @@ impl RecurrenceRule {
         None
     }
 
-    /// Returns the rule with the omitted parts taken from the start: the month, the day or the weekday, and the time of
-    /// day, as far as the frequency does not define them.
+    /// Returns the rule with the omitted parts taken from the start. A yearly rule without days gets the day, and the
+    /// month if it has none; with only weeks it gets the weekday. A monthly rule without days gets the day, a weekly
+    /// one the weekday. A missing hour is added unless the rule is hourly or minutely, a missing minute unless it is
+    /// minutely, a missing second always.
     fn with_defaults_from(&self, start: DateTime) -> Self {
         let mut rule = self.clone();
         let lists = [&rule.weeks, &rule.year_days, &rule.month_days];
@@ -101,7 +104,7 @@ impl RecurrenceRule {
     }
 
     /// Returns the number of periods (years, months, weeks …) between the period of `start` and that of `time`.
-    /// Negative if `time` is in an earlier period.
+    /// Negative if `time` is in an earlier period. 0 if a week begins before the start of the calendar.
     fn periods_between(&self, start: DateTime, time: DateTime) -> i64 {
         let years = i64::from(time.year()) - i64::from(start.year());
         let days = |from: Date, to: Date| from.until((Unit::Day, to)).map_or(0, |span| i64::from(span.get_days()));
@@ -142,7 +145,7 @@ pub struct Occurrences {
 impl Iterator for Occurrences {
     type Item = DateTime;
 
-    /// Returns the next occurrence, `None` at the end of the calendar or of the budget.
+    /// Returns the next occurrence at or after `from`, `None` at the end of the calendar or of the budget.
     fn next(&mut self) -> Option<DateTime> {
         loop {
             while let Some(time) = self.nth_of_period(self.cursor) {
@@ -199,8 +202,9 @@ impl Occurrences {
         indexes
     }
 
-    /// Searches the next year, month, week or day and stores its matching days. Returns `Some(true)` if there are any,
-    /// `None` at the end of the calendar or of the budget.
+    /// Searches the next year, month, week or day, stores its matching days, and moves on by the interval. Returns
+    /// `Some(false)` if it has none, `None` at the end of the calendar or if the budget does not suffice for all its
+    /// days.
     fn search_days(&mut self) -> Option<bool> {
         let (first, length) = self.days_of_period()?;
         self.spend(length)?;
@@ -217,7 +221,8 @@ impl Occurrences {
         Some(!self.days.is_empty())
     }
 
-    /// Returns the first day and the length of the next period, `None` after the end of the calendar.
+    /// Returns the first day and the number of days of the next period, `None` after the year 9999. The first period
+    /// contains the start and may begin before it. A rule that is not yearly, monthly or weekly has periods of one day.
     fn days_of_period(&self) -> Option<(Date, u32)> {
         let start = self.start.date();
         let within = |date: Date| Some(date).filter(|date| i64::from(date.year()) <= LAST_YEAR);
@@ -239,8 +244,9 @@ impl Occurrences {
         }
     }
 
-    /// Searches the next hour or minute and stores its occurrences. Returns `Some(true)` if there are any, `None` at
-    /// the end of the calendar or of the budget. Skips the rest of a day or an hour without a match.
+    /// Searches the next hour or minute, stores its occurrences, and moves on by the interval. Returns `Some(true)` if
+    /// it matches. Otherwise returns `Some(false)` and skips the rest of the day or hour that does not match. Returns
+    /// `None` at the end of the calendar or of the budget.
     fn search_hour_or_minute(&mut self) -> Option<bool> {
         self.spend(1)?;
         let hourly = self.rule.frequency == Frequency::Hourly;
@@ -279,7 +285,8 @@ impl Occurrences {
     }
 }
 
-/// Returns all combinations as times of day, in order.
+/// Returns all combinations as times of day, in order if the lists are sorted. Skips numbers that are not valid in a
+/// time.
 fn times(hours: &[i64], minutes: &[i64], seconds: &[i64]) -> Vec<Time> {
     let part = |n: &i64| i8::try_from(*n).ok();
     let mut times = Vec::with_capacity(hours.len() * minutes.len() * seconds.len());

@@ -54,8 +54,9 @@ pub struct RecurrenceRule {
 }
 
 impl RecurrenceRule {
-    /// Parses a rule in upper case. Fails with the reason if a part is unknown, malformed or repeated, if `FREQ` is
-    /// missing, if both `COUNT` and `UNTIL` are given, or if the text has more than 500 bytes.
+    /// Parses parts `NAME=VALUE` in upper case, separated by `;`, without the prefix `RRULE:`. Fails with the reason if
+    /// a part is empty, unknown, malformed or repeated, or if `FREQ` is missing. Also fails if both `COUNT` and `UNTIL`
+    /// are given, or if the text has more than 500 bytes. Does not check that the rule has an occurrence.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > MAX_RULE_BYTES {
             return Err(format!("it is longer than {MAX_RULE_BYTES} bytes"));
@@ -79,7 +80,7 @@ impl RecurrenceRule {
         Ok(rule)
     }
 
-    /// Returns the rule with this frequency and no other part.
+    /// Returns the rule with this frequency and no other part: the interval is 1, and weeks start on Monday.
     pub fn new(frequency: Frequency) -> Self {
         Self {
             frequency,
@@ -99,7 +100,9 @@ impl RecurrenceRule {
         }
     }
 
-    /// Sets one part. Returns `Ok(None)` without a change if the value is invalid. Fails if the name is unknown.
+    /// Sets one part. Lists of numbers are sorted, without duplicates. Returns `Ok(None)` without a change if the value
+    /// or an entry of a list is malformed or out of range. `INTERVAL` is 1 to 9999 and `COUNT` 1 to 99999. Fails if the
+    /// name is unknown.
     fn set_part(&mut self, name: &str, value: &str) -> Result<Option<()>, String> {
         Ok(match name {
             "FREQ" => frequency(value).map(|frequency| self.frequency = frequency),

@@ -63,11 +63,11 @@ pub struct ScheduleDraft {
 }
 
 impl ScheduleDraft {
-    /// Returns the settings. Fails with all violations. `zone` is the time zone of the user; if it has no IANA name,
-    /// UTC is stored.
-    ///
-    /// Does not check the syntax of the cron expression or that the agent exists. `enabled` is not part of the
-    /// settings.
+    /// Returns the settings. Fails with all violations: a missing name or agent, an unknown time zone, a malformed
+    /// value, `end_at` before `start_at`, or invalid parameters. Exactly one of `cron_expression`, `every` and `at`
+    /// must be given, and `at` without `start_at` and `end_at`. The jitter is at most one day and shorter than `every`.
+    /// `pause_after_failures` is 1 to 1000. `zone` is the default; without an IANA name, UTC is stored. Does not check
+    /// the syntax of the cron expression, the agent, or that `at` is in the future. Ignores `enabled`.
     pub fn check(self, zone: &TimeZone) -> Result<ScheduleSettings, Invalid> {
         let mut checks = Checks::default();
         let name = checks.take(text::required_line("name", &self.name.unwrap_or_default(), MAX_NAME));
@@ -145,6 +145,7 @@ impl ScheduleDraft {
 
 /// Returns the draft with exactly these settings.
 impl From<ScheduleSettings> for ScheduleDraft {
+    /// Returns the draft that [`ScheduleDraft::check`] turns into these settings again. `enabled` is `None`.
     fn from(settings: ScheduleSettings) -> Self {
         Self {
             name: Some(settings.name),
@@ -221,8 +222,9 @@ pub struct SchedulePatch {
 }
 
 impl SchedulePatch {
-    /// Returns the draft of the changed settings, which is not validated yet. Its `enabled` is that of the patch. Fails
-    /// if the patch has no field.
+    /// Returns the draft of the changed settings, which is not validated yet. `null` removes a value, so that its
+    /// default applies. A new `cron_expression`, `every` or `at` removes the other two. `enabled` is that of the patch.
+    /// Fails if the patch has no field.
     pub fn apply_to(self, settings: ScheduleSettings) -> Result<ScheduleDraft, Invalid> {
         if self == Self::default() {
             return Err(Invalid::one("body", "min_fields", "must have at least one field"));
@@ -266,8 +268,8 @@ fn parse_time(field: &str, text: &str, zone: &TimeZone) -> Result<Timestamp, Inv
     time.ok_or_else(|| Invalid::one(field, "date_time", message))
 }
 
-/// Adds a violation if the parameters have more than [`MAX_PARAMETERS_BYTES`] as JSON, for each invalid name, for each
-/// parameter that contains a secret, and if `input` is not a string.
+/// Adds a violation if the parameters have more than [`MAX_PARAMETERS_BYTES`] as JSON, or if `input` is not a string.
+/// Adds one for each name that is empty or contains `}}`, and for each parameter that contains a secret.
 fn check_parameters(checks: &mut Checks, parameters: &Map<String, Value>) {
     let size = serde_json::to_string(parameters).map_or(usize::MAX, |json| json.len());
     if size > MAX_PARAMETERS_BYTES {

@@ -123,7 +123,9 @@ schema_enum! {
 }
 
 impl ScheduleState {
-    /// Returns the state of a schedule. A paused schedule is `Paused` even while its last execution is running.
+    /// Returns the state of a schedule. A schedule that is not enabled is `Paused`, even while its last execution is
+    /// running. Otherwise it is `Executing` if an execution has not ended, `Created` if `start_at` is after `now`, and
+    /// `Active` if neither applies.
     pub fn compute(enabled: bool, executing: bool, start_at: Option<Timestamp>, now: Timestamp) -> Self {
         if !enabled {
             Self::Paused

@@ -40,7 +40,8 @@ impl TimeSpan {
         SignedDuration::from_secs(self.0 as i64)
     }
 
-    /// Parses a duration. Fails if it is not between 1 second and ten years, or not in whole seconds.
+    /// Parses a duration such as `1h30m`, or in ISO 8601 such as `PT90M`. Outer spaces are ignored. Fails if it is
+    /// malformed, has months or years, is not between 1 second and 3660 days, or not in whole seconds.
     pub fn parse(field: &str, text: &str) -> Result<Self, Invalid> {
         let invalid =
             || Invalid::one(field, "length", "must be a duration such as 45s, 90m, 1h30m or 2d, between 1s and 3660d");

@@ -34,11 +34,11 @@ impl Task {
         })
     }
 
-    /// Returns a copy of the reminder for the task `next`, with the same local time before the due date. The copy is
-    /// scheduled and has not fired.
+    /// Returns a copy of the reminder for the task `next`, with the same local time before the due date. If a due date
+    /// is only a day, the reminder moves by whole days. The copy is scheduled and has not fired.
     ///
-    /// Returns `None` if one of the tasks has no due date, if the reminder is after the due date or was dropped, or if
-    /// the copy would not be in the future.
+    /// Returns `None` if one of the tasks has no due date, or if the reminder is after the due date or was dropped.
+    /// Also returns `None` if the copy would not be in the future.
     pub fn carry_reminder(&self, reminder: &Reminder, next: &Self, clock: &Clock, zone: &TimeZone) -> Option<Reminder> {
         let at = reminder.remind_at.to_zoned(zone.clone());
         let remind_at = match (self.due_date?, next.due_date?) {
@@ -78,8 +78,8 @@ fn local_day(due: DueDate, zone: &TimeZone) -> Date {
 /// Returns the first occurrence after the due date and after now, with the number of occurrences up to it. Returns
 /// `None` if the rule has none.
 ///
-/// The result is a moment if the due date is a moment or the rule has times of day, otherwise a day. Without a due
-/// date, the rule starts now.
+/// The result is a moment if the due date is a moment or the rule has times of day, otherwise a day. A due day starts
+/// at midnight in `zone` then. Without a due date, the rule starts now, in whole seconds.
 fn next_due(rule: &RecurrenceRule, due: Option<DueDate>, now: Timestamp, zone: &TimeZone) -> Option<(DueDate, i64)> {
     let now = now.to_zoned(zone.clone());
     match due {

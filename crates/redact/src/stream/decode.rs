@@ -11,8 +11,8 @@ pub(super) struct Utf8Decoder {
 }
 
 impl Utf8Decoder {
-    /// Decodes a chunk and appends the complete characters to `out`. Invalid bytes become U+FFFD. An incomplete
-    /// character at the end is kept for the next chunk.
+    /// Decodes a chunk and appends the complete characters to `out`. Each invalid sequence and each NUL becomes U+FFFD.
+    /// An incomplete character at the end is kept and continued by the next chunk.
     pub(super) fn push(&mut self, mut bytes: &[u8], out: &mut String) {
         while let ([next, rest @ ..], false) = (bytes, self.incomplete.is_empty()) {
             self.incomplete.push(*next);

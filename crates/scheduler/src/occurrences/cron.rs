@@ -48,9 +48,11 @@ const NICKNAMES: &[(&str, &str)] = &[
 ];
 
 impl CronExpression {
-    /// Parses five fields, six fields with the second first, or a nickname such as `@daily`, ignoring case. Fields may
-    /// contain lists, ranges, steps, names, `L`, `W` and `#`. Fails with a message for people if the text is invalid or
-    /// never occurs. `field` is the name of the input in the violation.
+    /// Parses five fields, six fields with the second first, or a nickname such as `@daily`, ignoring case and
+    /// surrounding spaces. With five fields the second is 0. Fields may contain lists, ranges, steps, names, `?`, `L`,
+    /// `W` and `#`. If neither the day nor the weekday begins with `*`, either of them matches; otherwise both must
+    /// match. Fails with a message for people if the nickname is unknown, the number of fields is wrong, a field is
+    /// invalid, or no such day exists. `field` is the name of the input in the violation.
     pub(super) fn parse(field: &str, text: &str) -> Result<Self, Invalid> {
         let invalid = |message: String| Invalid::one(field, "cron", message);
         let upper = text.trim().to_uppercase();
@@ -95,7 +97,8 @@ impl CronExpression {
 }
 
 /// Returns a field with its names replaced by numbers. `index` is its position in [`FIELDS`]. `?` becomes `*` for the
-/// day and the weekday. Fails with a message for people if the field is invalid.
+/// day and the weekday. Fails with a message for people if an entry of the list is invalid, or if the list contains
+/// both `L` and `LW`.
 fn to_numbers(index: usize, part: &str) -> Result<String, String> {
     let field = &FIELDS[index];
     if part == "?" && (index == DAY || index == WEEKDAY) {
@@ -110,9 +113,11 @@ fn to_numbers(index: usize, part: &str) -> Result<String, String> {
 }
 
 impl CronField {
-    /// Returns one entry of a list with its names replaced by numbers: a value, a range, `*`, a step, or an entry with
-    /// `L`, `W` or `#`. A step needs a range or `*`. A weekday range may end with Sunday. `index` is the position of
-    /// the field. Fails with a message for people if the entry is invalid.
+    /// Returns one entry of a list with its names replaced by numbers. `index` is the position of the field. Accepts a
+    /// value, a range and `*`, the latter two also with a step of 1 to `max`. Also accepts `L`, `LW` and `15W` for the
+    /// day, and `FRI#2` and `FRIL` for the weekday. A weekday range may end with Sunday as 0. Fails with a message for
+    /// people in all other cases, for example for an empty entry, a step without a range, or a range that ends before
+    /// it begins.
     fn item(&self, index: usize, item: &str) -> Result<String, String> {
         if item.is_empty() {
             return Err(format!("has an empty entry for the {}", self.name));
@@ -175,7 +180,8 @@ impl CronField {
         Ok(step.map_or(range.clone(), |step| format!("{range}/{step}")))
     }
 
-    /// Parses a number from `min` to `max`, or a name of the field in upper case. Fails with a message for people.
+    /// Parses a number from `min` to `max` with at most four digits, or a name of the field in upper case. Fails with a
+    /// message for people that lists the permitted values.
     fn number(&self, text: &str) -> Result<u32, String> {
         if let Some(index) = self.names.iter().position(|name| *name == text) {
             return Ok(self.min + u32::try_from(index).unwrap_or_default());

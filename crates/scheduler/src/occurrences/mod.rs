@@ -38,8 +38,9 @@ enum OccurrenceTiming {
 
 impl OccurrenceRule {
     /// Creates the rule of a schedule. A cron expression takes precedence over an interval, and an interval over a
-    /// single time. Intervals are counted from the second of `created_at` unless the schedule has a start. Fails if the
-    /// cron expression or the time zone is invalid, or if no timing is given.
+    /// single time. Intervals are counted from the start of the schedule, which is an occurrence itself. Without a
+    /// start, they are counted from the second of `created_at`, which is not. Fails if the cron expression is invalid,
+    /// if the time zone of a cron expression is unknown on this machine, or if no timing is given.
     pub fn new(settings: &ScheduleSettings, created_at: Timestamp) -> Result<Self, Invalid> {
         let ScheduleSettings { cron_expression, every, at, time_zone, start_at, end_at, .. } = settings;
         let timing = match (cron_expression, every, at) {
@@ -67,8 +68,8 @@ impl OccurrenceRule {
         CronExpression::parse("cron_expression", expression).map(drop)
     }
 
-    /// Returns the first occurrence after `time`, or `None` if there are no more. Occurrences before the start or after
-    /// the end of the schedule do not count. Both limits are inclusive.
+    /// Returns the first occurrence after `time`, or `None` if there are no more or the next one is out of range.
+    /// Occurrences before the start or after the end of the schedule do not count. Both limits are inclusive.
     pub fn next_after(&self, time: Timestamp) -> Option<Timestamp> {
         let just_before = |start: Timestamp| start.checked_sub(SignedDuration::from_micros(1)).unwrap_or(start);
         let time = self.start_at.map_or(time, |start| time.max(just_before(start)));
@@ -115,8 +116,9 @@ fn next_interval(first: Timestamp, includes_first: bool, interval: TimeSpan, tim
     Timestamp::from_microsecond(first.as_microsecond().checked_add(count.checked_mul(interval)?)?).ok()
 }
 
-/// Returns the time at which an occurrence runs: `due` plus a delay of less than `max`, or `due` if `max` is `None`.
-/// The delay is derived from the schedule and the occurrence, so it is the same on all nodes.
+/// Returns the time at which an occurrence runs: `due` plus a delay of less than `max`, in microseconds. Returns `due`
+/// if `max` is `None` or the sum is out of range. `max` must not be zero. The delay is derived from the schedule and
+/// the occurrence, so it is the same on all nodes.
 pub fn apply_jitter(id: Uuid, due: Timestamp, max: Option<TimeSpan>) -> Timestamp {
     let Some(max) = max else { return due };
     let (high, low) = id.as_u64_pair();

@@ -1,8 +1,8 @@
 //! Maps the civil times of a cron expression to instants in a time zone, across daylight saving changes. The rules are
 //! those of Vixie cron:
 //!
-//! - A fixed expression (no leading `*` in its hour, minute and second) runs once for each of its times. A skipped time runs
-//!   right after the gap, together with all other times in the gap. Of a repeated time, the first one runs.
+//! - A fixed expression (no leading `*` in its hour, minute and second) runs once for each of its times. A skipped time
+//!   runs right after the gap, together with all other times in the gap. Of a repeated time, the first one runs.
 //! - Any other expression follows the wall clock. Skipped times do not run, repeated times run twice.
 
 use jiff::civil::DateTime;
@@ -17,7 +17,7 @@ pub(super) fn next(cron: &CronExpression, zone: &TimeZone, after: Timestamp) -> 
 }
 
 /// Returns the first occurrence of a fixed expression after `after`. Skipped and repeated times are mapped by
-/// [`instant`].
+/// [`instant`]. Returns `None` if there is none or it is out of range.
 fn next_fixed(cron: &CronExpression, zone: &TimeZone, after: Timestamp) -> Option<Timestamp> {
     let mut civil = zone.to_datetime(after);
     loop {
@@ -45,8 +45,9 @@ fn instant(zone: &TimeZone, civil: DateTime) -> Option<Timestamp> {
     }
 }
 
-/// Returns the first occurrence after `after` of an expression that follows the wall clock. Searches from one offset
-/// change to the next. Between two changes, every civil time occurs once.
+/// Returns the first occurrence after `after` of an expression that follows the wall clock, or `None` if there is none.
+/// Searches from one offset change to the next. Between two changes, every civil time occurs once, so a skipped time
+/// does not occur and a repeated time occurs twice.
 fn next_by_wall_clock(cron: &CronExpression, zone: &TimeZone, after: Timestamp) -> Option<Timestamp> {
     let mut from = after;
     let mut inclusive = false;

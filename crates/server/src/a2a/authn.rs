@@ -1,8 +1,8 @@
 //! Authenticates callers of agents (A2A-2): by a token or key of the agent, by a token of a user, or not at all if the
 //! operator allows that.
 //!
-//! Rejections do not contain a reason. Credentials are compared by digest, so that the timing reveals nothing. Addresses
-//! with repeated failures are blocked for some time.
+//! Rejections do not contain a reason. Credentials are compared by digest, so that the timing reveals nothing.
+//! Addresses with repeated failures are blocked for some time.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(crate) struct OfferedAgent {
 
 impl OfferedAgent {
     /// Returns the agent with this id, or the configured default agent if `agent` is `None`. Returns `None` if the
-    /// agent does not exist, is disabled, or is not enabled for A2A.
+    /// agent does not exist, is disabled, or is not enabled for A2A. Does not check that the caller may use it.
     pub(crate) fn find(app: &App, agent: Option<&str>) -> Option<Self> {
         let config = app.active_config();
         let entry = app.supervisor().agent(agent.unwrap_or(&config.settings.a2a.default_agent))?;
@@ -78,8 +78,9 @@ pub(crate) enum CallerAuth<'a> {
 }
 
 impl<'a> CallerAuth<'a> {
-    /// Returns the method of the endpoint settings. Without settings a token of a user is required if the server has a
-    /// verifier; without a verifier every caller is the local user.
+    /// Returns the method of the endpoint settings, with their value of `required`. The type `none` means
+    /// [`Self::Anonymous`] if the server has a verifier of user tokens, otherwise [`Self::Local`]. Without settings a
+    /// token of a user is required if the server has a verifier, otherwise every caller is the local user.
     fn from_settings(auth: Option<&'a EndpointAuth>, has_verifier: bool) -> Self {
         match auth {
             None if has_verifier => Self::Jwt { required: true },
@@ -93,7 +94,7 @@ impl<'a> CallerAuth<'a> {
         }
     }
 
-    /// Returns whether a call without credentials is rejected.
+    /// Returns true if a call without credentials is rejected. Always false for `Local` and `Anonymous`.
     pub(crate) fn is_required(self) -> bool {
         match self {
             Self::Local | Self::Anonymous => false,
@@ -113,7 +114,8 @@ impl<'a> CallerAuth<'a> {
     }
 }
 
-/// Authenticates a call and returns its caller. Fails if the caller is rejected or the agent does not offer the binding.
+/// Authenticates a call and returns its caller. Fails like [`authenticate`], or with `NotOffered` if the agent does not
+/// offer the binding of the call.
 pub(crate) async fn authorize(app: &App, call: &CallContext) -> Result<A2aCaller, CallRejection> {
     let caller = authenticate(app, call).await?;
     let config = app.active_config();
@@ -124,11 +126,13 @@ pub(crate) async fn authorize(app: &App, call: &CallContext) -> Result<A2aCaller
     Ok(caller)
 }
 
-/// Authenticates a call of any binding and returns its caller. Fails if the agent is unknown or disabled, the tenant
-/// names another agent, the credentials are missing or invalid, the address is blocked or the rate limit is exceeded.
+/// Authenticates a call of any binding and returns its caller. A call without an agent is for the default agent.
 ///
-/// Records the user in the request log. Counts the call against the rate limit of the agent, or else of the server.
-/// Anonymous callers are counted per network.
+/// Fails with `UnknownAgent` if the agent does not exist or is not enabled for A2A, or the tenant is another agent.
+/// Fails with `RateLimited` if the rate limit is exceeded. Also fails like [`identify`].
+///
+/// Records the user in the request log. Counts the authenticated call against the rate limit of the agent, or else of
+/// the server. Anonymous callers are counted per network.
 pub(crate) async fn authenticate(app: &App, call: &CallContext) -> Result<A2aCaller, CallRejection> {
     let offered = OfferedAgent::find(app, call.agent.as_deref()).ok_or(CallRejection::UnknownAgent)?;
     if call.tenant.as_deref().is_some_and(|tenant| names_other_agent(app, &offered.entry, tenant)) {
@@ -146,8 +150,7 @@ pub(crate) async fn authenticate(app: &App, call: &CallContext) -> Result<A2aCal
     Ok(A2aCaller { user, entry: offered.entry, version: call.version, binding: call.binding, is_anonymous })
 }
 
-/// Returns whether a tenant is the id of a different agent. A tenant that is no known agent id is ignored: it returns
-/// `false`.
+/// Returns true if the tenant is the id of a known agent other than `entry`. Returns false for any other tenant.
 pub(crate) fn names_other_agent(app: &App, entry: &AgentEntry, tenant: &str) -> bool {
     tenant != entry.agent.id && app.supervisor().agent(tenant).is_some()
 }
@@ -158,12 +161,12 @@ pub(crate) fn client_address(config: &ActiveConfig, extensions: &Extensions, hea
 }
 
 /// Returns the user of a call, and whether it is the anonymous user. A valid credential of the agent identifies the
-/// user in the endpoint settings.
+/// user in the endpoint settings. Missing credentials that are not required yield the anonymous user.
 ///
-/// Fails with `RateLimited` while the address is blocked (only if the agent checks credentials), with `Unauthenticated`
-/// if credentials are invalid or required but missing, and with `UnknownAgent` if the user of a JWT may not use the
-/// agent. Missing credentials that are not required yield the anonymous user. Invalid credentials are always rejected
-/// and counted for the block of the address.
+/// Fails with `RateLimited` while the address is blocked (only if the agent checks credentials), and with
+/// `Unauthenticated` if credentials are invalid or required but missing. Fails with `UnknownAgent` if the user of a JWT
+/// may not use the agent. Invalid credentials are always rejected, and logged and counted for the block of the address.
+/// A JWT is invalid if the server has no verifier, and a credential if the settings name no user.
 async fn identify(
     app: &App,
     offered: &OfferedAgent,
@@ -227,9 +230,9 @@ pub(crate) fn presented_jwt(headers: &HeaderMap) -> Option<&str> {
     headers.contains_key(axum::http::header::AUTHORIZATION).then(|| auth::bearer_token(headers).unwrap_or_default())
 }
 
-/// Returns the token or key that a caller presents, or `None` without the header of the endpoint. A token in
-/// `Authorization` must have the scheme `Bearer`, otherwise the result is empty. In a custom header the scheme is
-/// optional. An API key is the whole value.
+/// Returns the token or key that a caller presents, or `None` without the header of the endpoint. An API key is the
+/// whole value of the header, trimmed. A token in `Authorization` must have the scheme `Bearer`, otherwise the result
+/// is empty. In a custom header the scheme is optional. A value that is not visible ASCII is empty.
 pub(crate) fn presented_credential<'h>(auth: &EndpointAuth, headers: &'h HeaderMap) -> Option<&'h str> {
     let name = auth.header()?;
     let value = headers.get(name)?.to_str().unwrap_or_default().trim();
@@ -243,8 +246,8 @@ pub(crate) fn presented_credential<'h>(auth: &EndpointAuth, headers: &'h HeaderM
     }
 }
 
-/// Returns whether this is the token or key of the agent. Returns `false` if it is empty, or if the configured token is
-/// missing or cannot be read.
+/// Returns true if this is the token or key of the agent. Returns false if it is empty, or if the configured token is
+/// missing or cannot be read. A changed token takes effect after at most five seconds.
 pub(crate) async fn is_agent_credential(app: &App, auth: &EndpointAuth, presented: &str) -> bool {
     let Some(reference) = &auth.token else { return false };
     let Some(digest) = app.a2a().tokens.digest(app, reference).await else { return false };

@@ -43,8 +43,8 @@ impl FailureRecord {
 }
 
 impl AddressBlocklist {
-    /// Returns the remaining time of a block, or `None` if the address is not blocked. IPv6 addresses count by their
-    /// network.
+    /// Returns the remaining time of a block, or `None` if the address is not blocked or its block has ended at `now`.
+    /// IPv6 addresses count by their /64 network.
     pub(crate) fn remaining_block(&self, address: IpAddr, now: Timestamp) -> Option<Duration> {
         let records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match records.get(&peer::client_network(address)) {
@@ -55,8 +55,11 @@ impl AddressBlocklist {
         }
     }
 
-    /// Records a failure. Returns `true` only for the failure that starts a block, and `false` while the address is
-    /// blocked. If the list is full, another record is evicted.
+    /// Records a failure at `now`. The tenth failure within five minutes starts a block of 15 minutes. Returns `true`
+    /// only for that failure. Failures during a block are not counted, and the count starts again after it. IPv6
+    /// addresses count by their /64 network.
+    ///
+    /// If the list is full, a new address evicts all expired records, or else the record that expires first.
     pub(crate) fn record_failure(&self, address: IpAddr, now: Timestamp) -> bool {
         let address = peer::client_network(address);
         let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,7 +88,8 @@ impl AddressBlocklist {
     }
 }
 
-/// Removes all expired records. If the list is still full, removes the record that expires first.
+/// Removes all expired records. If 10,000 records are left, also removes the one that expires first, even if it is a
+/// block.
 fn evict_one(records: &mut HashMap<IpAddr, FailureRecord>, now: Timestamp) {
     records.retain(|_, record| record.until() > now);
     if records.len() < MAX_ADDRESSES {

@@ -1,5 +1,5 @@
-//! Builds agent cards from the configuration of agents (A2A-1, A2A-4). Public cards need no authentication. Extended cards
-//! also contain the limits of the agent.
+//! Builds agent cards from the configuration of agents (A2A-1, A2A-4). Public cards need no authentication. Extended
+//! cards also contain the limits of the agent.
 
 use std::collections::HashMap;
 
@@ -27,8 +27,8 @@ const SCHEME_NAME: &str = "default";
 pub(crate) struct BaseUrl(pub(crate) String);
 
 impl BaseUrl {
-    /// Returns the configured public URL. Without it, returns `http://` and the host of the URI or of the `Host`
-    /// header, or `localhost` if the host is missing, invalid or contains user information.
+    /// Returns the configured public URL. Without it, returns `http://` and the host and port of the URI, or else of
+    /// the `Host` header. Uses `localhost` if the host is missing, invalid or contains user information.
     pub(crate) fn from_request(settings: &ServerSettings, uri: &Uri, headers: &HeaderMap) -> Self {
         if let Some(public) = &settings.public_url {
             return Self(public.clone());
@@ -41,7 +41,8 @@ impl BaseUrl {
     }
 }
 
-/// Returns the public card of an agent, with the later of the times at which the agent and the configuration changed.
+/// Returns the public card of an agent. The time of the last change is the later of the changes of the agent and of the
+/// configuration.
 pub(crate) fn card(offered: &OfferedAgent, base: &BaseUrl) -> PublishedCard {
     let configured = offered.config.activated_at;
     let since = offered.entry.updated_at.map_or(configured, |updated| updated.max(configured));
@@ -56,7 +57,9 @@ pub(crate) fn extended_card(offered: &OfferedAgent, base: &BaseUrl) -> AgentCard
     card
 }
 
-/// Returns the extension with the capabilities and the rate limit of an agent.
+/// Returns the extension [`LIMITS_EXTENSION`], which clients may ignore. Its parameters are the advertised capabilities
+/// of the agent and the field `rate`. That is the rate limit of the agent, or else of the server. It is omitted if
+/// there is none.
 fn limits_extension(offered: &OfferedAgent) -> AgentExtension {
     let advertised = offered.endpoint().advertised_capabilities(&offered.entry.agent);
     let mut params: HashMap<String, Value> = HashMap::new();
@@ -80,8 +83,11 @@ pub(crate) fn has_extended(endpoint: &Endpoint, auth: CallerAuth<'_>) -> bool {
     auth != CallerAuth::Anonymous && endpoint.allows(A2aMethod::ExtendedCard)
 }
 
-/// Builds the card without extensions. An empty description and an empty list of skills are replaced by defaults from
-/// the name and mode of the agent; an empty version by that of adjutant. The security scheme is listed even if it is
+/// Builds the card without extensions and signatures. A blank description becomes `The agent NAME.`, a missing version
+/// that of adjutant. An empty list of skills becomes one skill with the id, name and description of the agent. Its tag
+/// is the mode.
+///
+/// The capabilities follow from the methods that the endpoint allows. The security scheme is listed even if it is
 /// optional, but it is required only if authentication is.
 fn build_card(agent: &Agent, endpoint: &Endpoint, auth: CallerAuth<'_>, base: &BaseUrl) -> AgentCard {
     let description = match agent.description.trim() {
@@ -129,8 +135,8 @@ fn build_card(agent: &Agent, endpoint: &Endpoint, auth: CallerAuth<'_>, base: &B
     }
 }
 
-/// Returns the offered interfaces: JSON-RPC, HTTP+JSON, gRPC, each in 1.0 and then 0.3. The tenant is set only for gRPC
-/// 1.0.
+/// Returns the offered interfaces: JSON-RPC, HTTP+JSON, gRPC, each in 1.0 and then 0.3. Their URL is `BASE/agents/ID`,
+/// for gRPC only the base URL. The tenant is set only for gRPC 1.0, to the id of the agent.
 fn interfaces(agent: &Agent, endpoint: &Endpoint, base: &BaseUrl) -> Vec<AgentInterface> {
     let mut interfaces = Vec::new();
     for (transport, binding) in [
@@ -158,8 +164,8 @@ fn interfaces(agent: &Agent, endpoint: &Endpoint, base: &BaseUrl) -> Vec<AgentIn
     interfaces
 }
 
-/// Returns the security scheme for callers, or `None` without authentication. A token in a custom header is described
-/// as an API key in that header.
+/// Returns the security scheme for callers, or `None` without authentication. A JWT and a token in `Authorization` are
+/// HTTP bearer authentication. An API key, and a token in a custom header, are an API key in that header.
 fn scheme(auth: CallerAuth<'_>) -> Option<SecurityScheme> {
     let bearer = |format: Option<&str>| {
         SecurityScheme::HttpAuth(HttpAuthSecurityScheme {
@@ -182,6 +188,8 @@ fn scheme(auth: CallerAuth<'_>) -> Option<SecurityScheme> {
     }
 }
 
+/// Converts a configured skill. Empty examples are omitted. Media types and security requirements are never set, so
+/// those of the card apply.
 fn skill(skill: &EndpointSkill) -> AgentSkill {
     AgentSkill {
         id: skill.id.clone(),
@@ -195,8 +203,8 @@ fn skill(skill: &EndpointSkill) -> AgentSkill {
     }
 }
 
-/// Returns the configured media types of the output. The default is plain text, and for agents other than the assistant
-/// also arbitrary files.
+/// Returns the configured media types of the output. If they are not configured, returns plain text, and for agents
+/// other than the assistant also `application/octet-stream`.
 fn output_modes(agent: &Agent, endpoint: &Endpoint) -> Vec<String> {
     let default = || {
         let all: &[&str] =

@@ -23,8 +23,8 @@ pub(crate) fn is_valid_id(id: &str) -> bool {
     id.len() <= MAX_CONTEXT_ID_BYTES && !id.contains(char::is_control)
 }
 
-/// Returns the conversation of a context with the assistant, or `None` for other agents. The id is derived from the user
-/// and the context, so that later messages find it again.
+/// Returns the conversation of a context with the assistant, or `None` for other agents. The id is derived from the
+/// user and the context, so that later messages find it again. Nothing is read or stored.
 pub(crate) fn conversation_id(entry: &AgentEntry, owner: UserId, context: &str) -> Option<ConversationId> {
     if entry.agent.id != ASSISTANT_ID {
         return None;
@@ -40,10 +40,11 @@ pub(crate) fn needs_session(entry: &AgentEntry) -> bool {
     entry.agent.mode == AgentMode::Interactive
 }
 
-/// Returns the open session of a context. If there is none, or it has ended or is closing, opens `new_session` and
-/// links it to the context, which is created if necessary.
+/// Returns the open session of a context. If there is none, or it has ended, is closing or was deleted, opens
+/// `new_session` and links it to the context. The context is created if necessary.
 ///
-/// Fails if the database fails. An error in `new_session` is reported only if a new session is needed.
+/// Fails with the error in `new_session`, or if the agent has no free slot, but only if a new session is needed. Fails
+/// if the database fails.
 pub(crate) async fn open_session(
     tx: &mut Transaction,
     app: &App,

@@ -4,16 +4,17 @@ use ::a2a::{Error, ErrorKind};
 use supervisor::SubmitError;
 use uuid::Uuid;
 
-/// Parses the id of a task. Fails with "not found" if it cannot be an id of this server.
+/// Parses the id of a task. Fails with "not found" if it is not a UUID in canonical form: lower case, with hyphens. The
+/// error contains the first 100 characters of the id.
 pub(crate) fn parse_task_id(id: &str) -> Result<Uuid, Error> {
     // Only the canonical form is accepted, so that a task has one id.
     let found = Uuid::try_parse(id).ok().filter(|uuid| uuid.to_string() == id);
     found.ok_or_else(|| Error::task_not_found(&truncate(id)))
 }
 
-/// Converts an error of the store. `task` is the requested id; its first 100 characters are repeated in the error. A
-/// full queue, missing slots and an unavailable database become `Busy`. The causes of an unavailable database and of
-/// internal errors are only logged.
+/// Converts an error of the store. `NotFound` becomes "task not found" with `task`, the requested id, cut to 100
+/// characters. A full queue, missing slots and an unavailable database become `Busy`, all other errors `Internal`. The
+/// causes of an unavailable database and of internal errors are only logged.
 pub(crate) fn from_store(error: store::Error, task: &str) -> Error {
     match error {
         store::Error::NotFound => Error::task_not_found(&truncate(task)),
@@ -26,7 +27,10 @@ pub(crate) fn from_store(error: store::Error, task: &str) -> Error {
     }
 }
 
-/// Converts an error of a submission. The field `input` is reported as `message.parts`, its name in the request.
+/// Converts an error of a submission. A missing agent is `NotFound`. A disabled or forbidden agent, and a request that
+/// this node cannot accept, are `UnsupportedOperation`. A too large input and violations are `InvalidParams`. Their
+/// field `input` is reported as `message.parts`, its name in the request. The cause of an internal error is only
+/// logged.
 pub(crate) fn from_submit_error(error: SubmitError) -> Error {
     match error {
         SubmitError::AgentNotFound => Error::new(ErrorKind::NotFound, "the agent was not found"),

@@ -23,8 +23,9 @@ const MAX_INLINE_TOTAL: u64 = 4 << 20;
 const PATH_ENCODED: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'`');
 
-/// Returns the files of an ended run with their names. A file is included if it is small, fits into the remaining
-/// total, and can be read on this node. Otherwise the part is a URL.
+/// Returns the files of an ended run in order, each with its full name. A file is included if it can be read on this
+/// node and has at most 1 MiB. All included files together have at most 4 MiB. Otherwise the part is a URL below
+/// `base`. The part has the last segment of the name and a media type by extension.
 pub(crate) async fn file_parts(app: &App, base: &BaseUrl, run: &A2aRun) -> Vec<(String, types::Part)> {
     let mut parts = Vec::with_capacity(run.artifacts.len());
     let mut total = 0;
@@ -54,7 +55,8 @@ fn file_url(base: &BaseUrl, run: &A2aRun, name: &str) -> String {
     format!("{}/agents/{agent}/files/{id}/{}", base.0, utf8_percent_encode(name, PATH_ENCODED))
 }
 
-/// Returns the media type for the extension of a file name, or `application/octet-stream` if the extension is unknown.
+/// Returns the media type for the extension of a file name, ignoring case. Returns `application/octet-stream` if the
+/// extension is missing or unknown.
 fn media_type(name: &str) -> &'static str {
     let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
     match extension.as_deref() {
@@ -78,9 +80,10 @@ fn media_type(name: &str) -> &'static str {
 }
 
 /// Handles `GET /agents/{agent}/files/{execution}/{name}`: returns a file of a task of the caller, as an attachment.
+/// The agent need not offer HTTP+JSON.
 ///
-/// Fails if the caller is rejected, the execution does not belong to an A2A task of the caller with this agent, the
-/// name is not one of its artifacts, or the file is not on this node.
+/// Fails with 401, 404 or 429 if the caller is rejected. Fails with 404 if the caller has no A2A task with this agent
+/// and execution. Also fails with 404 if the name is not one of the artifacts, or the file is not on this node.
 pub(crate) async fn download(
     State(app): State<App>,
     Path((agent, execution, name)): Path<(String, String, String)>,

@@ -27,7 +27,8 @@ struct AgentBuckets {
 }
 
 impl CallRateLimits {
-    /// Counts one call. Fails with the time to wait if the rate limit is exceeded; the call is then not counted.
+    /// Counts one call of the caller with this agent against `rate`. Fails with the time to wait if the limit is
+    /// exceeded; the call is then not counted. Removes full buckets first if the agent has more than [`MAX_BUCKETS`].
     pub(crate) fn check(&self, agent: &str, rate: EndpointRateLimit, key: CallerKey) -> Result<(), Duration> {
         let buckets = self.buckets(agent, rate);
         if buckets.limiter.len() > MAX_BUCKETS {
@@ -36,7 +37,8 @@ impl CallRateLimits {
         buckets.limiter.check(&key)
     }
 
-    /// Returns the buckets of an agent. A changed rate starts with full buckets.
+    /// Returns the buckets of an agent. Creates full ones if there are none yet or the rate has changed. The old ones
+    /// are discarded.
     fn buckets(&self, agent: &str, rate: EndpointRateLimit) -> Arc<AgentBuckets> {
         let mut agents = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match agents.get(agent) {
@@ -73,7 +75,7 @@ pub(crate) struct OpenStream {
 }
 
 impl StreamCounter {
-    /// Counts one more stream. Returns `None` if the limit is reached.
+    /// Counts one more stream of a user with an agent, until the result is dropped. Returns `None` if 1,000 are open.
     pub(crate) fn open(&self, user: UserId, agent: &str) -> Option<OpenStream> {
         let key = (user, agent.to_owned());
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -87,6 +89,7 @@ impl StreamCounter {
 }
 
 impl Drop for OpenStream {
+    /// Reduces the count of the user and the agent by one. An entry without streams is removed.
     fn drop(&mut self) {
         let mut counts = self.counter.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = counts.get_mut(&self.key) {

@@ -25,11 +25,12 @@ pub(super) struct CardList {
     next_cursor: Option<String>,
 }
 
-/// Returns the cards of the agents that the user may run, the agents for which the caller presents a valid credential,
-/// and the agents that require none. Without a verifier the caller is the local user.
+/// Returns the cards of the agents that the user may run, that accept a presented credential, or that require none.
+/// Cards have the form of 0.3. Without a verifier the caller is the local user. `limit` and `cursor` have no effect.
 ///
-/// Fails if the address is blocked, the rate limit of the user is exceeded, a presented credential is invalid for every
-/// agent, or the list would be empty for a caller without credentials. Invalid credentials count for the block.
+/// Fails with 429 if the address is blocked or the rate limit of the user is exceeded. Fails with 401 if a presented
+/// credential is invalid for every agent, which is logged and counts for the block. Also fails with 401 if a caller
+/// without credentials would get an empty list.
 pub(super) async fn list(
     State(app): State<App>,
     QueryParams(_): QueryParams<ListAgents>,
@@ -54,7 +55,8 @@ pub(super) async fn list(
         .get()
         .cloned()
         .unwrap_or_else(|| BaseUrl::from_request(&config.settings, &Default::default(), &headers));
-    // Every presented credential must be valid for an agent. Otherwise this endpoint could be used to guess credentials.
+    // Every presented credential must be valid for an agent. Otherwise this endpoint could be used to guess
+    // credentials.
     let mut presented = HashMap::new();
     if token.is_some() {
         presented.insert(AUTHORIZATION_HEADER.to_ascii_lowercase(), user.is_some());

@@ -79,7 +79,8 @@ pub(crate) fn fill_assistant_defaults(assistant: &mut Endpoint) {
     assistant.capabilities.supported_content_types.get_or_insert_with(text);
 }
 
-/// Returns all A2A routes. They have their own authentication.
+/// Returns all A2A routes: the bindings below `/agents/{agent}`, gRPC, the card of the default agent, the list of
+/// agents, envelopes and files. They have their own authentication. Every request gets a [`BaseUrl`] as an extension.
 pub(crate) fn routes(app: &App) -> Router<App> {
     let handler = AppHandler(app.clone());
     Router::new()
@@ -118,6 +119,8 @@ impl AgentHandler for AppHandler {
         Ok(AuthorizedCaller { caller, base: base_url(call) })
     }
 
+    /// Performs an operation for an authorized caller and logs it at debug level. Fails with `NotFound` if the tenant
+    /// in the request is the id of another agent. Otherwise fails like [`policy::check`] or like the operation.
     async fn handle(
         &self,
         AuthorizedCaller { caller, base }: AuthorizedCaller,
@@ -179,8 +182,8 @@ impl AgentHandler for AppHandler {
         Ok(cards::card(&offered, &base_url(call)))
     }
 
-    /// Returns the maximum size of a request: the largest input size of an agent in base64, plus 64 KiB for the
-    /// remaining fields, but at least the configured maximum body size.
+    /// Returns the maximum size of a request in bytes: the largest input size of all agents in base64, plus 64 KiB for
+    /// the remaining fields. At least the configured maximum body size.
     fn max_request_bytes(&self) -> usize {
         const ENVELOPE_BYTES: u64 = 64 << 10;
         let largest = self.0.supervisor().max_input_size();

@@ -9,8 +9,12 @@ use model::agent::{Agent, Endpoint};
 use super::authn::CallerAuth;
 use super::{caller::A2aCaller, cards};
 
-/// Fails if the agent does not accept this request from this caller: a disabled operation or push configuration, an
-/// extended card or a list for an anonymous caller, or a message with an unaccepted media type or too large content.
+/// Checks a request of a caller. `auth` is the authentication method of the endpoint. Fails with `UnsupportedOperation`
+/// if the operation is disabled or an anonymous caller lists tasks. Fails with `PushNotificationNotSupported` if push
+/// operations are disabled, also for a message with a push configuration.
+///
+/// An extended card is rejected for an anonymous caller or if the endpoint has none: `ExtendedCardNotConfigured` in
+/// 0.3, `UnsupportedOperation` in 1.x. Messages are checked by [`check_message`].
 pub(crate) fn check(
     caller: &A2aCaller,
     endpoint: &Endpoint,
@@ -57,8 +61,8 @@ pub(crate) fn not_offered(name: &str) -> Error {
     Error::new(ErrorKind::UnsupportedOperation, format!("this agent does not offer {name}"))
 }
 
-/// Fails if a part has a media type that the endpoint does not accept, or all parts together exceed the maximum input
-/// size.
+/// Fails with `ContentTypeNotSupported` for the first part with a media type that the endpoint does not accept. Fails
+/// with an invalid `message.parts` if all parts together exceed the maximum input size.
 fn check_message(endpoint: &Endpoint, agent: &Agent, message: &Message) -> Result<(), Error> {
     for (index, part) in message.parts.iter().enumerate() {
         let media_type = media_type(part);
@@ -82,7 +86,8 @@ pub(crate) fn too_large(field: &str, limit: u64) -> Error {
     Error::invalid(field, format!("must have at most {limit} bytes"))
 }
 
-/// Returns the declared media type of a part. If it is missing or blank, returns the default for the kind of content.
+/// Returns the declared media type of a part, trimmed. If it is missing or blank, returns plain text for text, JSON for
+/// data, and `application/octet-stream` for bytes and URLs.
 fn media_type(part: &Part) -> &str {
     let default = match part.content {
         PartContent::Text(_) => "text/plain",
@@ -92,7 +97,8 @@ fn media_type(part: &Part) -> &str {
     part.media_type.as_deref().map(str::trim).filter(|media_type| !media_type.is_empty()).unwrap_or(default)
 }
 
-/// Returns the size of the content in bytes: decoded bytes for files, the length of the URL, or the encoded JSON.
+/// Returns the size of the content in bytes: of the text, the decoded file, the URL itself, or the data encoded as
+/// JSON.
 fn size(part: &Part) -> u64 {
     let bytes = match &part.content {
         PartContent::Text(text) | PartContent::Url(text) => text.len(),
@@ -102,7 +108,7 @@ fn size(part: &Part) -> u64 {
     bytes as u64
 }
 
-/// Returns the configurable method of an operation.
+/// Returns the method in the endpoint settings that enables the operation. Each operation has its own.
 pub(crate) fn method(operation: Operation) -> A2aMethod {
     match operation {
         Operation::Send => A2aMethod::Send,

@@ -68,7 +68,8 @@ struct RunProjection {
 }
 
 impl TaskProjection {
-    /// Returns a projection without executions. [`Self::begin_run`] must be called first.
+    /// Returns a projection in the state `Submitted`, without executions, messages and artifacts. [`Self::begin_run`]
+    /// must be called first.
     pub(crate) fn new(task_ref: A2aTaskRef, options: ProjectionOptions) -> Self {
         Self {
             task_ref,
@@ -86,7 +87,10 @@ impl TaskProjection {
     }
 
     /// Begins the next execution with its messages, which are added to the history after the status message of the
-    /// previous execution. Clears the answer and the question. Artifacts and the state of the task remain.
+    /// previous execution. Clears the status message, the answer and the question. Artifacts and the state of the task
+    /// remain. The time of the status becomes the creation time of the execution.
+    ///
+    /// The execution has the next number, but at least 2 if its id is not that of the task.
     pub(crate) fn begin_run(&mut self, run: &A2aRun, messages: impl IntoIterator<Item = Message>) {
         self.history.extend(self.status_message.take());
         self.history.extend(messages);
@@ -105,9 +109,12 @@ impl TaskProjection {
         self.question_text = Some(text.to_owned());
     }
 
-    /// Applies an event of the current execution and returns its update. Returns `None` for events that do not change
-    /// the visible task: final states, an unchanged state, stderr, output that is not part of the answer, answer
-    /// messages and invalid events.
+    /// Applies an event of the current execution and returns its update. A gap adds a note with the number of missing
+    /// bytes to the output.
+    ///
+    /// Returns `None` for events that do not change the visible task. These are final, unknown and unchanged states,
+    /// stderr, output that is not part of the answer, and answer messages. Rich output that cannot be parsed is logged
+    /// and ignored.
     pub(crate) fn apply(&mut self, event: &ExecutionEvent) -> Option<StreamResponse> {
         match event.kind {
             ExecutionEventKind::State => self.apply_state(event),
@@ -125,11 +132,12 @@ impl TaskProjection {
         }
     }
 
-    /// Ends the execution with its final state and files. Returns the updates in this order: the end of the output
-    /// artifact, one for each file, and the status.
+    /// Ends the execution with its final state and files, which are added as artifacts. Returns the updates in this
+    /// order: the end of the output artifact if there is output, one for each file, and the status.
     ///
-    /// The status message is the error of a failed execution, the error of a rejected one without a message, or the end
-    /// of the output if the task awaits input without a message. Otherwise it is the answer, if that is a message.
+    /// The status message of a failed execution is its error. Without a status message so far, a rejected execution has
+    /// its error, and one that awaits input the end of the output. If there is no such text, it is the answer, if that
+    /// is a message. Otherwise the current status message remains.
     pub(crate) fn end_run(&mut self, run: &A2aRun, files: Vec<(String, types::Part)>) -> Vec<StreamResponse> {
         let mut updates = Vec::new();
         if let Some(id) = self.run.output.take().map(|_| self.output_id()) {
@@ -159,8 +167,8 @@ impl TaskProjection {
         updates
     }
 
-    /// Returns the task with the last `history_length` messages. `None` means the whole history. With zero the history
-    /// is omitted; a negative length yields an empty one.
+    /// Returns the task with its last `history_length` messages. `None` means the whole history. With zero the history
+    /// is omitted; a negative length yields an empty one. Artifacts are omitted if there are none.
     pub(crate) fn task(&self, history_length: Option<i32>) -> Task {
         let skipped = match history_length {
             None => 0,
@@ -196,8 +204,9 @@ impl TaskProjection {
         self.answer.is_some() || !self.artifacts.is_empty() || self.status_message.is_some()
     }
 
-    /// Applies a state of the execution. Returns an update only if the state of the task changes. Final and unknown
-    /// states are ignored. The start of a retry discards the artifacts and the answer of the previous attempt.
+    /// Applies a state of the execution. Returns an update only if the state of the task changes. It is `Submitted`
+    /// while the first execution is queued and was never started, otherwise `Working`. Final and unknown states are
+    /// ignored. The start of a retry discards the artifacts and the answer of the previous attempt.
     fn apply_state(&mut self, event: &ExecutionEvent) -> Option<StreamResponse> {
         let state = StateName::parse("state", &event.text).ok()?;
         if state.is_end() {
@@ -224,8 +233,9 @@ impl TaskProjection {
         changed.then(|| self.status_update(event.at))
     }
 
-    /// Appends text to the output artifact. Text of the stream `file` replaces earlier text of stdout. Returns `None`
-    /// for other streams, and for stdout if only the answer at the end counts or the answer is in a file.
+    /// Appends text to the output artifact and returns the update. Text of the stream `file` replaces earlier text of
+    /// stdout. Returns `None` for other streams, and for stdout if only the answer at the end counts or the answer is
+    /// in a file.
     fn append_output(&mut self, stream: &str, text: String) -> Option<StreamResponse> {
         let stream = match stream {
             // An answer in a file replaces the output on stdout.
@@ -244,8 +254,9 @@ impl TaskProjection {
         Some(self.artifact_update(artifact(id, vec![types::Part::text(text)]), append, false))
     }
 
-    /// Applies a message, a status or an artifact chunk. A message becomes the answer and has no update. A status sets
-    /// the state to working. A chunk that appends to an unknown artifact of this execution starts it.
+    /// Applies a message, a status or an artifact chunk. A message becomes the answer and has no update. A status
+    /// becomes the status message and sets the state to working, even if nothing else changes. A chunk adds or extends
+    /// an artifact. A chunk that appends to an unknown artifact of this execution starts it.
     fn apply_rich_output(&mut self, event: &ExecutionEvent, output: RichOutput) -> Option<StreamResponse> {
         match output {
             RichOutput::Message(parts) => {
@@ -282,8 +293,9 @@ impl TaskProjection {
         self.history.extend(previous);
     }
 
-    /// Returns the end of the output without surrounding whitespace, at most 64 KiB, as the question. Returns `None` if
-    /// there is no output or it is blank.
+    /// Returns the end of the output without surrounding whitespace, at most 64 KiB, as the question. Without an output
+    /// artifact it uses the text of [`Self::set_question_text`]. Returns `None` if there is neither or the text is
+    /// blank.
     fn last_output(&self) -> Option<String> {
         let id = self.output_id();
         let artifact = self.artifact_index.get(&id).and_then(|at| self.artifacts.get(*at));
@@ -295,7 +307,8 @@ impl TaskProjection {
     }
 
     /// Adds an artifact or replaces the one with the same id. If `append` is true, appends the parts to an existing one
-    /// and updates its name and description. With `without_artifacts`, only the id is recorded.
+    /// and updates its name and description if they are set; its metadata remain. With `without_artifacts`, only the id
+    /// is recorded.
     fn store_artifact(&mut self, chunk: &types::Artifact, append: bool) {
         if !self.run.artifacts.contains(&chunk.artifact_id) {
             self.run.artifacts.insert(chunk.artifact_id.clone());
@@ -338,7 +351,8 @@ impl TaskProjection {
         }
     }
 
-    /// Returns a message of the agent. `id` must be unique within the execution.
+    /// Returns a message of the agent in this task. Its id consists of the execution id and `id`, which must be unique
+    /// within the execution.
     fn agent_message(&self, id: &str, parts: Vec<types::Part>) -> Message {
         Message {
             message_id: format!("{}-{id}", self.run.id),
@@ -356,6 +370,7 @@ impl TaskProjection {
         TaskStatus { state: self.state.clone(), message: self.status_message.clone(), timestamp: time(at) }
     }
 
+    /// Returns an update with the current state and status message, and `at` as its time.
     fn status_update(&self, at: Timestamp) -> StreamResponse {
         let task_id = self.task_ref.id.to_string();
         let context_id = self.task_ref.context_id.clone();
@@ -383,7 +398,7 @@ impl TaskProjection {
     }
 }
 
-/// Returns the A2A state of a status.
+/// Returns the A2A state of a status. The names are the same, except that `Waiting` is `Submitted`.
 pub(crate) fn task_state(status: PublicStatus) -> TaskState {
     match status {
         PublicStatus::Waiting => TaskState::Submitted,
@@ -402,7 +417,7 @@ pub(crate) fn public_status(state: &TaskState) -> Option<PublicStatus> {
     PublicStatus::ALL.iter().copied().find(|status| task_state(*status) == *state)
 }
 
-/// Converts a part to A2A.
+/// Converts a part to A2A, with its name and media type. Empty metadata are omitted.
 pub(crate) fn part_to_a2a(part: ContentPart) -> types::Part {
     let ContentPart { content, media_type, name, metadata } = part;
     let content = match content {

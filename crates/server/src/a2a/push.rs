@@ -1,8 +1,8 @@
 //! Push configurations: the webhooks of clients and their credentials.
 //!
-//! The URL, the token and the credentials are sealed before they are stored. Only the origin and the name of the scheme are
-//! stored in plain text. The owner can read the URL and the token again, but never the credentials. `push_loop` creates
-//! the notifications.
+//! The URL, the token and the credentials are sealed before they are stored. Only the origin and the name of the scheme
+//! are stored in plain text. The owner can read the URL and the token again, but never the credentials. `push_loop`
+//! creates the notifications.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,7 +56,8 @@ pub(crate) struct PushTarget {
     pub(crate) task: Uuid,
     /// The id of the configuration.
     pub(crate) id: String,
-    /// The creation time of the configuration, in microseconds. A later configuration with the same id is a different one.
+    /// The creation time of the configuration, in microseconds. A later configuration with the same id is a different
+    /// one.
     #[serde(rename = "made")]
     pub(crate) created_at: i64,
     /// The protocol version of the payload.
@@ -64,9 +65,10 @@ pub(crate) struct PushTarget {
 }
 
 /// Handles `CreateTaskPushNotificationConfig`. A configuration with the same id is replaced. Returns it with its id and
-/// without its credentials.
+/// token and without its credentials.
 ///
-/// Fails if the configuration is invalid, the task does not exist or has too many configurations.
+/// Fails like [`prepare`] if the configuration is invalid. Fails if the task does not exist or has too many
+/// configurations, or the database fails.
 pub(crate) async fn set(
     app: &App,
     caller: &A2aCaller,
@@ -85,10 +87,11 @@ pub(crate) async fn set(
     Ok(TaskPushNotificationConfig { id: Some(new.id), authentication, tenant: None, ..config })
 }
 
-/// Handles `GetTaskPushNotificationConfig`. Clients of 0.3 may omit the id or use `default`; if no configuration has
-/// that id, they get the first one.
+/// Handles `GetTaskPushNotificationConfig`. Returns the configuration like [`visible_config`]. Clients of 0.3 may omit
+/// the id or use `default`; if no configuration has that id, they get the first one.
 ///
-/// Fails if the id is empty in 1.x or invalid, or the task or the configuration does not exist.
+/// Fails if the id is empty in 1.x, is too long or contains control characters. Fails if the task or the configuration
+/// does not exist, or the database fails.
 pub(crate) async fn get(
     app: &App,
     caller: &A2aCaller,
@@ -118,8 +121,11 @@ pub(crate) async fn get(
     Ok(visible_config(&sealer(app), push))
 }
 
-/// Handles `ListTaskPushNotificationConfigs`. A missing or zero page size means 50. Fails if the task does not exist,
-/// or the page size or the page token is invalid.
+/// Handles `ListTaskPushNotificationConfigs`. Returns the configurations like [`visible_config`]. A missing or zero
+/// page size means 50.
+///
+/// Fails if the task does not exist or the database fails. Fails if the page size is not between 0 and 100, or the page
+/// token is not from an earlier response.
 pub(crate) async fn list(
     app: &App,
     caller: &A2aCaller,
@@ -151,7 +157,8 @@ pub(crate) async fn list(
     Ok(ListTaskPushNotificationConfigsResponse { configs, next_page_token: page.next.map(|next| next.encode()) })
 }
 
-/// Handles `DeleteTaskPushNotificationConfig`. Deleting a missing configuration succeeds. Fails if the task does not exist.
+/// Handles `DeleteTaskPushNotificationConfig`. Deleting a missing configuration succeeds. Fails if the task does not
+/// exist, the id is too long or contains control characters, or the database fails.
 pub(crate) async fn delete(
     app: &App,
     caller: &A2aCaller,
@@ -178,11 +185,14 @@ fn check_id(id: &str) -> Result<&str, Error> {
     Ok(id)
 }
 
-/// Validates and seals a configuration. [`store_with_task`] stores the result. Fails with an error that names the
-/// field, or if the configuration cannot be sealed.
+/// Validates and seals a configuration. [`store_with_task`] stores the result. Without an id, the id is that of the
+/// task in 0.3, otherwise a new one. An empty scheme means `Bearer`. Empty tokens and credentials count as missing.
 ///
-/// Without an id, the id is that of the task in 0.3, otherwise a new one. An empty scheme means `Bearer`. Empty tokens
-/// and credentials count as missing. The URL must be allowed: private addresses only if the settings permit them.
+/// Fails with an error that names the field in these cases. A failure to seal is logged and `Internal`.
+///
+/// - The id has more than 200 bytes or control characters, or the scheme is malformed or has more than 50 bytes.
+/// - The URL has more than 4,096 bytes, is malformed, or has a private address that the settings do not permit.
+/// - The token or the credentials have more than 8,192 bytes or are not valid in a header.
 pub(crate) fn prepare(
     app: &App,
     version: Version,
@@ -229,9 +239,9 @@ pub(crate) fn prepare(
     Ok(NewPushConfig { id, url, sealed, scheme, version: version.as_str().to_owned() })
 }
 
-/// Stores a configuration, in the transaction that enqueues the task or in a separate one.
-///
-/// Fails with [`store::Error::NotFound`] if the task does not exist.
+/// Stores a configuration, in the transaction that enqueues the task or in a separate one. Fails with
+/// [`store::Error::NotFound`] if the task does not exist, and with [`store::Error::TooMany`] if it has too many
+/// configurations.
 pub(crate) async fn store_with_task(
     conn: &mut Conn,
     owner: UserId,
@@ -243,8 +253,8 @@ pub(crate) async fn store_with_task(
     pushes::set(conn, owner, agent_id, task, new, now).await
 }
 
-/// Returns the function that resolves the targets of deliveries. It holds a weak reference to the app, and fails with a
-/// transient error once the app is dropped.
+/// Returns the function that resolves the targets of deliveries with [`resolve`]. It holds a weak reference to the app,
+/// and fails with a transient error once the app is dropped.
 pub(crate) fn callback_resolver(app: &App) -> CallbackResolver {
     let app = Arc::new(app.downgrade());
     let warned = Arc::new(AtomicBool::new(false));
@@ -258,11 +268,12 @@ pub(crate) fn callback_resolver(app: &App) -> CallbackResolver {
     })
 }
 
-/// Returns the HTTP request for a stored target, with the token and the credentials as headers.
+/// Returns the HTTP request for a stored target. The token is in two headers. The credentials are in `Authorization`,
+/// if both a scheme and credentials are stored. The content type is JSON in 0.3, otherwise A2A JSON.
 ///
-/// Fails with `Removed` if the target is malformed or its configuration does not exist any more, with `Transient` if
-/// the database fails, and with `OtherNode` if this node cannot unseal it. `warned` limits the warning about the latter
-/// to one per process.
+/// Fails with `Removed` if the target is malformed or its configuration does not exist any more, and with `Transient`
+/// if the database fails. Fails with `OtherNode` if this node cannot unseal it, because the key is missing or the text
+/// is damaged. `warned` limits the warning about the latter to one per process.
 async fn resolve(app: &App, target: &str, warned: &AtomicBool) -> Result<CallbackRequest, ResolveError> {
     let target: PushTarget = serde_json::from_str(target).map_err(|_| ResolveError::Removed)?;
     let found = async {
@@ -300,8 +311,8 @@ async fn resolve(app: &App, target: &str, warned: &AtomicBool) -> Result<Callbac
     })
 }
 
-/// Returns the configuration for its owner, with the token but without the credentials. If this node cannot unseal it,
-/// the URL is only the origin and the token is missing.
+/// Returns the configuration for its owner, with the token and the scheme but without the credentials. If this node
+/// cannot unseal it, the URL is only the origin and the token is missing.
 fn visible_config(sealer: &Sealer, push: PushConfig) -> TaskPushNotificationConfig {
     let secrets = unseal(sealer, &push).unwrap_or(PushSecrets { url: push.url, token: None, credentials: None });
     TaskPushNotificationConfig {
@@ -344,7 +355,7 @@ fn header_value(text: &str) -> Option<HeaderValue> {
 }
 
 /// Converts an error of the store to an A2A error. `task` is the requested id. Too many configurations are an invalid
-/// `taskId`.
+/// `taskId`. Other errors are converted by [`errors::from_store`].
 pub(crate) fn error_from_store(error: store::Error, task: &str) -> Error {
     match error {
         store::Error::TooMany { limit } => {

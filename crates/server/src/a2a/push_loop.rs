@@ -1,8 +1,8 @@
 //! Creates the push notifications of tasks (A2A-1).
 //!
-//! The loop runs on every node, without a leader. It reads the tables after a local commit, after the end of an execution on
-//! any node, and after the poll interval. One transaction adds the next notification to the outbox and records the progress,
-//! unless another node did so first. A crash therefore loses and repeats nothing.
+//! The loop runs on every node, without a leader. It reads the tables after a local commit, after the end of an
+//! execution on any node, and after the poll interval. One transaction adds the next notification to the outbox and
+//! records the progress, unless another node did so first. A crash therefore loses and repeats nothing.
 
 use std::time::Duration;
 
@@ -33,8 +33,8 @@ const BATCH_SIZE: i64 = 200;
 /// The number of configurations that are processed concurrently.
 const CONCURRENCY: usize = 8;
 
-/// Runs the loop until the server stops. A round starts after a commit and the debounce delay, at once after the end of
-/// an execution, and at the latest after the poll interval.
+/// Runs the loop until the server stops. A round starts after a commit and the debounce delay, and at once after the
+/// end of an execution. It starts at the latest after the poll interval. A failed round is logged and repeated.
 pub(crate) async fn run(app: App) {
     let shared = app.store().is_shared();
     let poll_interval = if shared { POLL_INTERVAL_SHARED } else { POLL_INTERVAL };
@@ -53,8 +53,8 @@ pub(crate) async fn run(app: App) {
     reconcile::run("pushes_wait", poll_interval, app.stopping(), wake, work).await;
 }
 
-/// Performs one step of every due configuration, in batches. A failed step does not prevent the remaining ones; the
-/// first error is returned at the end. Fails at once if a batch cannot be read.
+/// Performs one step of every due configuration, in batches of 200 and eight at a time. A failed step does not prevent
+/// the remaining ones; the first error is returned at the end. Fails at once if a batch cannot be read.
 async fn process_due(app: &App) -> store::Result<()> {
     let mut last: Option<DuePush> = None;
     let mut failed = None;
@@ -73,8 +73,12 @@ async fn process_due(app: &App) -> store::Result<()> {
     }
 }
 
-/// Performs the next step of one configuration: gives it up after a failed delivery, removes it if its task is deleted,
-/// adds its next notification to the outbox, or marks it as idle until the task continues.
+/// Performs the next step of one configuration. After a failed delivery it logs that and gives the configuration up. If
+/// the task is deleted, it removes the configuration. Otherwise it takes the step of [`push_payload::next_step`]: it
+/// adds a notification to the outbox and wakes the notifier, marks the configuration as idle, or does nothing.
+///
+/// Nothing is added if another node did so first. An unknown stored version counts as 1.0. Fails if the database fails
+/// or the notification cannot be encoded.
 async fn process(app: &App, due: DuePush) -> store::Result<()> {
     let store = app.store();
     if let Some(error) = due.delivery_error.clone() {
@@ -108,7 +112,8 @@ async fn process(app: &App, due: DuePush) -> store::Result<()> {
 }
 
 /// Returns the current state of the task, or `None` if the task does not exist any more. URLs of files start with the
-/// public URL, or with `http://localhost` if none is configured.
+/// public URL, or with `http://localhost` if none is configured. The answer contains the task id. Fails if the database
+/// fails.
 async fn snapshot(app: &App, due: &DuePush) -> store::Result<Option<TaskSnapshot>> {
     let url = app.active_config().settings.public_url.clone();
     let base = BaseUrl(url.unwrap_or_else(|| "http://localhost".to_owned()));
@@ -129,7 +134,7 @@ async fn snapshot(app: &App, due: &DuePush) -> store::Result<Option<TaskSnapshot
 }
 
 /// Returns the delivery of a payload to a configuration. It names the configuration; the URL and the secrets are
-/// resolved when it is sent.
+/// resolved when it is sent. It has no notification. Fails if the target cannot be encoded.
 fn new_delivery(app: &App, due: &DuePush, payload: String) -> store::Result<outbox::NewDelivery> {
     let target = PushTarget {
         task: due.task_id,

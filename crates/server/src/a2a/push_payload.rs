@@ -38,8 +38,12 @@ pub(crate) enum PushStep {
     Wait,
 }
 
-/// Returns the next step after `progress`, the last sent notification. A waiting task has none. Progress of an earlier
-/// execution does not count. Fails if the payload cannot be encoded.
+/// Returns the next step after `progress`, the last sent notification. Progress of an earlier execution does not count.
+/// Fails if the payload cannot be encoded.
+///
+/// - `Wait`: the task is queued, or it works and this was sent.
+/// - `Idle`: the end of the task or its request for input was sent.
+/// - `Send`: otherwise, with the whole task in 0.3 and [`next_update`] in 1.x.
 pub(crate) fn next_step(
     progress: PushProgress,
     snapshot: &TaskSnapshot,
@@ -68,7 +72,13 @@ pub(crate) fn next_step(
 
 /// Returns the next update in 1.x and the progress after it. `seq` is the progress in the current execution, `goal` the
 /// progress when the current status is sent. The progress between `WORKING` and `goal` counts the artifacts that were
-/// sent.
+/// sent. The update is the first that applies:
+///
+/// - the status, if the task works or has ended after its request for input was sent,
+/// - the answer, if it is a message,
+/// - the task, if it has more than five artifacts or an earlier execution was not reported to its end,
+/// - the next artifact that was not sent,
+/// - the status.
 fn next_update(progress: PushProgress, seq: i64, goal: i64, snapshot: &TaskSnapshot) -> (i64, StreamResponse) {
     if goal == PushProgress::WORKING || seq == PushProgress::INPUT_REQUIRED {
         return (goal, status_update(&snapshot.task));
@@ -95,7 +105,7 @@ fn status_update(task: &Task) -> StreamResponse {
     StreamResponse::StatusUpdate(TaskStatusUpdateEvent { task_id, context_id, status, metadata: None })
 }
 
-/// Returns an update with a complete artifact.
+/// Returns an update with a complete artifact: it replaces earlier content and is the last chunk.
 fn artifact_update(task: &Task, artifact: &Artifact) -> StreamResponse {
     StreamResponse::ArtifactUpdate(TaskArtifactUpdateEvent {
         task_id: task.id.clone(),

@@ -36,10 +36,11 @@ impl SubmittedMessage {
     }
 }
 
-/// Sends a message. Without `return_immediately` it waits until the execution ends or the server stops, and returns the
-/// task, or the message if a message is the whole answer to a new task. With it, the started task is returned.
+/// Sends a message. Without `return_immediately` it waits until the execution ends, also with a request for input, or
+/// the server stops. Then it returns the task, or the message if a message is the whole answer to a new task. With
+/// `return_immediately` it returns the started task. `history_length` limits the messages in the task.
 ///
-/// Fails if the message is invalid, cannot be enqueued, or the database fails.
+/// Fails like [`submit`], or if the task is deleted or the database fails.
 pub(crate) async fn send(
     app: &App,
     caller: &A2aCaller,
@@ -84,8 +85,10 @@ pub(crate) async fn send(
 }
 
 /// Enqueues a message for its agent, with its push configuration. `acknowledge` selects the durability of a new task;
-/// an answer to a question is always synced. Fails if the message or the push configuration is invalid, or the message
-/// cannot be enqueued.
+/// an answer to a question is always synced.
+///
+/// Fails like [`resolve_target`], [`prepare_submission`] and [`enqueue`]. Fails if the push configuration is invalid,
+/// with fields below `configuration.taskPushNotificationConfig`.
 pub(crate) async fn submit(
     app: &App,
     caller: &A2aCaller,
@@ -120,9 +123,11 @@ struct MessageTarget {
     context: String,
 }
 
-/// Returns the target of a message. A message without a task id starts a task, in the given context or a new one. Fails
-/// if the role is that of an agent, the context id is invalid or not that of the task, or the task does not exist or
-/// does not await input.
+/// Returns the target of a message. A message without a task id starts a task, in the given context or a new one. Empty
+/// ids count as missing.
+///
+/// Fails if the role is that of an agent, or the context id is invalid or not that of the task. Fails if the caller has
+/// no such task with the agent, the task does not await input, or the database fails.
 async fn resolve_target(app: &App, caller: &A2aCaller, message: &Message) -> Result<MessageTarget, Error> {
     if message.role == Role::Agent {
         return Err(Error::invalid("message.role", "must be the role of the user"));
@@ -150,8 +155,8 @@ async fn resolve_target(app: &App, caller: &A2aCaller, message: &Message) -> Res
     Ok(MessageTarget { answered_run: Some(run), context })
 }
 
-/// Returns the error for a message to a task that does not await input. `status` selects the text. In 0.3 it is an
-/// invalid parameter, in 1.x an unsupported operation.
+/// Returns the error for a message to a task that does not await input. `status` selects the text: the task has ended
+/// or is running. In 0.3 it is an invalid `message.taskId`, in 1.x an unsupported operation.
 fn not_awaiting_input(version: Version, status: PublicStatus) -> Error {
     let message = match status.is_final() {
         true => format!("the task has ended with status {status}; send the message without a task id"),
@@ -164,7 +169,10 @@ fn not_awaiting_input(version: Version, status: PublicStatus) -> Error {
 }
 
 /// Returns the submission for a message, with the A2A task and the context. The stored message contains both ids. The
-/// input consists of the texts, data and URLs of the parts. Logs the message. Fails if the agent does not accept it.
+/// input consists of the texts, data and URLs of the parts. For the assistant the context selects the conversation.
+/// Logs the message.
+///
+/// Fails if the agent is disabled, the input is invalid or too large for it, or this node cannot accept the message.
 fn prepare_submission(
     app: &App,
     caller: &A2aCaller,
@@ -195,8 +203,11 @@ fn prepare_submission(
 }
 
 /// Enqueues the message in one transaction, with a session if the agent requires one, and with its push configuration.
+/// Followers of `answered_execution`, which awaits this message, are woken after the commit.
 ///
-/// `answered_execution` is the execution that awaits this message. Fails if the message cannot be enqueued.
+/// Fails if the queue is full, no slot for a session is free, or the task has too many push configurations. Fails like
+/// [`not_awaiting_input`] if another message has answered meanwhile. Fails if the session cannot be opened on this
+/// node, or the database fails.
 async fn enqueue(
     app: &App,
     caller: &A2aCaller,

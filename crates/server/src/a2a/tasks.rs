@@ -29,18 +29,20 @@ const CANCEL_MARGIN: Duration = Duration::from_secs(5);
 /// The maximum number of attempts to cancel a task that continues concurrently.
 const MAX_CANCEL_ATTEMPTS: usize = 3;
 
-/// Handles `GetTask`. Returns the task with its artifacts and the requested part of its history. Fails if the task does
-/// not exist or the database fails.
+/// Handles `GetTask`. Returns the task of this user with this agent, with its artifacts and the last `history_length`
+/// messages. Fails with `TaskNotFound` if the task does not exist, or if the database fails.
 pub(crate) async fn get(app: &App, caller: &A2aCaller, base: &BaseUrl, request: GetTaskRequest) -> Result<Task, Error> {
     let task = errors::parse_task_id(&request.id)?;
     let follower = TaskFollower::start(app, base, caller.user.id, &caller.entry.agent.id, task).await;
     Ok(follower.map_err(|error| errors::from_store(error, &request.id))?.task(request.history_length))
 }
 
-/// Handles `ListTasks`: returns the tasks of the user with this agent, the last changed first. Artifacts are included
-/// only on request. A page ends early when it reaches 16 MiB; tasks that are deleted meanwhile are left out.
+/// Handles `ListTasks`: returns the tasks of the user with this agent, the last changed first. Filters by context,
+/// status and time of change; an unspecified status means all. The default page size is 50. Artifacts are included only
+/// on request.
 ///
-/// Fails if a parameter is invalid or the database fails.
+/// A page ends early when it reaches about 16 MiB; tasks that are deleted meanwhile are left out. Fails if the page
+/// token, the time or the context id is invalid, or the database fails.
 pub(crate) async fn list(
     app: &App,
     caller: &A2aCaller,
@@ -116,8 +118,9 @@ pub(crate) async fn list(
     })
 }
 
-/// Returns a task without its artifacts. The output is read from the database only if the task awaits input and nothing
-/// else contains the question. `last` is the last run; with a history length of zero no other run is read.
+/// Returns a task without its artifacts. `last` is its last run; with a history length of zero no other run is read.
+/// The output is read from the database only if the task awaits input and nothing else contains the question. Stored
+/// messages that cannot be parsed are left out. Fails if the database fails.
 async fn task_summary(
     conn: &mut Conn,
     caller: &A2aCaller,
@@ -157,7 +160,8 @@ async fn task_summary(
     Ok(projection.task(history_length))
 }
 
-/// Returns the approximate encoded size of a task in bytes. It counts only the content of messages and artifacts.
+/// Returns the approximate encoded size of a task in bytes. It counts only the content of the history, the status
+/// message and the artifacts, with bytes as base64.
 fn approximate_size(task: &Task) -> usize {
     let part = |part: &types::Part| match &part.content {
         types::PartContent::Text(text) | types::PartContent::Url(text) => text.len(),
@@ -170,10 +174,11 @@ fn approximate_size(task: &Task) -> usize {
 }
 
 /// Handles `CancelTask`: cancels a task and waits for its end, at most for the grace period of the agent and five
-/// seconds. Returns the task, which may still be running after that. A task that asks for input meanwhile is cancelled
-/// again.
+/// seconds. Returns the task, which may still be running after that or if the server stops. A task that asks for input
+/// meanwhile is cancelled again.
 ///
-/// Fails if the task does not exist, has ended, or ends with another status before the cancellation takes effect.
+/// Fails with `TaskNotCancelable` if the task has ended, ends with another status before the cancellation takes effect,
+/// or three attempts fail. Fails if the task does not exist or the database fails.
 pub(crate) async fn cancel(
     app: &App,
     caller: &A2aCaller,
@@ -214,9 +219,10 @@ pub(crate) async fn cancel(
 }
 
 /// Requests the cancellation of a task and returns its run, or `None` if the task has ended. A task that awaits input
-/// is cancelled at once. A running one is only asked to stop.
+/// is cancelled at once. A queued or running one is cancelled by the supervisor, which may take time.
 ///
-/// Fails with [`store::Error::AlreadyEnded`] or [`store::Error::NotEnded`] if the task changed its state concurrently.
+/// Fails with [`store::Error::NotFound`] if the task does not exist. Fails with [`store::Error::AlreadyEnded`] or
+/// [`store::Error::NotEnded`] if it changed its state concurrently.
 async fn request_cancel(app: &App, caller: &A2aCaller, task: Uuid) -> store::Result<Option<A2aRun>> {
     let owner = caller.user.id;
     let agent_id = caller.entry.agent.id.clone();

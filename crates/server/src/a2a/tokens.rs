@@ -1,5 +1,5 @@
-//! Resolves the tokens of agents. Only digests stay in memory, and only for a few seconds, so that a changed token takes
-//! effect soon.
+//! Resolves the tokens of agents. Only digests stay in memory, and only for a few seconds, so that a changed token
+//! takes effect soon.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -22,7 +22,7 @@ pub(crate) struct TokenDigests(Mutex<HashMap<String, (Instant, Option<TokenDiges
 
 impl TokenDigests {
     /// Returns the SHA-256 digest of the secret at `env:NAME` or `file:PATH`, or `None` if it cannot be read, which is
-    /// logged. Both results are cached for five seconds.
+    /// logged. Both results are cached for five seconds. A full cache is cleared.
     pub(crate) async fn digest(&self, app: &App, reference: &str) -> Option<TokenDigest> {
         let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(reference).copied();
         if let Some((_, digest)) = cached.filter(|(at, _)| at.elapsed() < CACHE_TTL) {

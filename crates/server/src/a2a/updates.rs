@@ -1,6 +1,7 @@
 //! Follows a task: first its history, then its updates, until it ends or awaits input.
 //!
-//! All events are read from the database, so the follower is independent of the node that runs the task and of restarts.
+//! All events are read from the database, so the follower is independent of the node that runs the task and of
+//! restarts.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -46,7 +47,8 @@ pub(crate) struct TaskFollower {
 }
 
 impl TaskFollower {
-    /// Reads the history of a task of the user. Fails with [`store::Error::NotFound`] if the task does not exist.
+    /// Reads the whole history of a task of the user with this agent; later updates come from [`Self::next`]. Fails
+    /// with [`store::Error::NotFound`] if the task does not exist. Also fails if the database fails.
     pub(crate) async fn start(
         app: &App,
         base: &BaseUrl,
@@ -57,8 +59,9 @@ impl TaskFollower {
         Self::start_before(app, base, owner, agent_id, task, None).await
     }
 
-    /// Reads the history of all runs of a task. Of the execution `fresh` only the first event is read, so that its
-    /// updates follow, even if it has already ended. Fails with [`store::Error::NotFound`] if the task does not exist.
+    /// Reads the history of all runs of a task of the user. Of the execution `fresh` only the first event is read, so
+    /// that its updates follow, even if it has already ended. The updates of the history are discarded. Fails with
+    /// [`store::Error::NotFound`] if the task does not exist, and if the database fails.
     async fn start_before(
         app: &App,
         base: &BaseUrl,
@@ -87,7 +90,8 @@ impl TaskFollower {
         Ok(this)
     }
 
-    /// Returns a follower of a task that started with this message and has one finished run. Fails if the database fails.
+    /// Returns a follower of a task that started with this message and has one finished run. Its events are already
+    /// applied, so no updates follow. The events are taken from `finished_run`. Fails if the database fails.
     pub(crate) async fn from_finished_run(
         app: &App,
         base: &BaseUrl,
@@ -105,8 +109,8 @@ impl TaskFollower {
         Ok(this)
     }
 
-    /// Returns a follower of the first run, before any of its events. If the agent does not exist any more, all its
-    /// output counts as the answer.
+    /// Returns a follower of the first run, before any of its events. `messages` are those of the run. If the agent
+    /// does not exist any more, all its output counts as the answer.
     fn new(app: &App, base: &BaseUrl, owner: UserId, first: A2aRun, messages: Vec<store::a2a::A2aTaskMessage>) -> Self {
         let agent_id = first.execution.agent_id.clone();
         let entry = app.supervisor().agent(&agent_id);
@@ -131,7 +135,8 @@ impl TaskFollower {
         }
     }
 
-    /// Applies the existing events of the run, or only the first one, which is the queued state.
+    /// Applies the existing events of the run and queues their updates. With `only_first` applies only the first event,
+    /// which is the queued state. Fails if the database fails.
     async fn catch_up(&mut self, only_first: bool) -> store::Result<()> {
         while let Some(event) = self.run_follower.next_existing().await? {
             self.apply(event).await?;
@@ -167,8 +172,8 @@ impl TaskFollower {
         self.run.public_status()
     }
 
-    /// Waits for the next update. Returns `None` after the last update of the current run, when the task has ended or
-    /// awaits input. Fails if the database fails.
+    /// Returns the next queued update, or waits for one. Returns `None` after the last update of the current run, when
+    /// the task has ended or awaits input. Fails if the database fails.
     pub(crate) async fn next(&mut self) -> store::Result<Option<StreamResponse>> {
         loop {
             if let Some(update) = self.ready.pop_front() {
@@ -179,7 +184,8 @@ impl TaskFollower {
         }
     }
 
-    /// Waits at most half a second for an event with content. The updates of all events until then are queued.
+    /// Waits at most half a second until the task has an answer, an artifact or a status message, or the run has ended.
+    /// The updates of all events until then are queued. Fails if the database fails.
     async fn wait_for_content(&mut self) -> store::Result<()> {
         let deadline = tokio::time::Instant::now() + FIRST_MESSAGE_TIMEOUT;
         while !self.projection.has_content() {
@@ -191,8 +197,9 @@ impl TaskFollower {
         Ok(())
     }
 
-    /// Waits until a task that awaits input continues or is cancelled, and switches to the next run or queues the final
-    /// update. Fails if the database fails or the task does not exist any more.
+    /// Waits without a time limit until a task that awaits input continues or is cancelled. Then switches to the run
+    /// after the current one, or queues the final update. Fails if the database fails or the task does not exist any
+    /// more.
     pub(crate) async fn wait_for_next_run(&mut self) -> store::Result<()> {
         let notifier = self.app.supervisor().change_notifier(self.run.execution.id);
         loop {
@@ -227,8 +234,9 @@ impl TaskFollower {
         self.run = run;
     }
 
-    /// Applies an event and queues its updates. At the end of a run it reads the run again, for its artifacts, and
-    /// includes its files.
+    /// Applies an event and queues its updates. Usage is ignored. At the end of a run it includes the files of the run.
+    /// It reads the run again for them, unless it is already known as ended. Fails if the database fails or the run is
+    /// deleted.
     async fn apply(&mut self, event: FollowEvent) -> store::Result<()> {
         match event {
             FollowEvent::Event(event) => self.ready.extend(self.projection.apply(&event)),
@@ -248,7 +256,7 @@ impl TaskFollower {
     }
 
     /// Returns a stream of `first` and the following updates. A message is the only update. The stream ends when the
-    /// run ends, the task is deleted or the server stops. A failure of the database is its last item.
+    /// run ends, the task is deleted or the server stops. Any other failure of the database is its last item.
     fn into_updates(self, first: StreamResponse) -> UpdateStream {
         // A message is the only update.
         let rest = (!matches!(first, StreamResponse::Message(_))).then_some(self);
@@ -280,8 +288,8 @@ impl TaskFollower {
     }
 }
 
-/// Begins the next run of a projection and returns its follower, from the first event. Stored messages that cannot be
-/// parsed are left out.
+/// Begins the next run of `projection` and returns a follower of its events, from the first one. The follower of an
+/// ended run does not wait for more. Stored messages that cannot be parsed are left out.
 fn begin_run(
     app: &App,
     projection: &mut TaskProjection,
@@ -309,10 +317,10 @@ fn open_stream(app: &App, caller: &A2aCaller) -> Result<OpenStream, Error> {
     stream.ok_or_else(|| Error::new(ErrorKind::Busy, "too many open streams with this agent; close some of them"))
 }
 
-/// Handles `SendStreamingMessage`: sends a message and returns the task and its updates. If the agent answers a new
-/// task with a message within half a second, that message is the only update.
+/// Handles `SendStreamingMessage`: sends a message and returns the task and its updates until the run ends. If the
+/// agent may answer with a message, waits half a second for it in a new task. That message is then the only update.
 ///
-/// Fails if the message cannot be sent or the caller has too many streams.
+/// Fails if the caller has too many streams, like [`send::submit`], or if the database fails.
 pub(crate) async fn stream(
     app: &App,
     caller: &A2aCaller,
@@ -340,7 +348,8 @@ pub(crate) async fn stream(
 /// Handles `SubscribeToTask`: returns the task and its updates from now on. If the task awaits input, the stream
 /// continues with its next run. For an ended task in 0.3, only the task is returned.
 ///
-/// Fails if the task does not exist, or has ended in 1.x, or the caller has too many streams.
+/// Fails with `Busy` if the caller has too many streams, and with `UnsupportedOperation` if the task has ended in 1.x.
+/// Fails if the task does not exist or the database fails.
 pub(crate) async fn subscribe(
     app: &App,
     caller: &A2aCaller,

@@ -46,9 +46,9 @@ impl Jwks {
         &self.url
     }
 
-    /// Returns the key that a token names, or `None` if no key has the `kid` or fits the algorithm. A cached key is
-    /// returned without waiting; if it is older than ten minutes, a refresh starts in the background. An unknown key
-    /// waits for a refresh.
+    /// Returns the key that a token names, or `None` if no usable key has the `kid` and fits the algorithm. Without a
+    /// `kid` the only key that fits is used. A cached key is returned without waiting; if it is older than ten minutes,
+    /// a refresh starts in the background. An unknown key waits for a refresh, which is skipped within [`COOLDOWN`].
     pub(crate) async fn key(self: &Arc<Self>, kid: Option<&str>, algorithm: Algorithm) -> Option<DecodingKey> {
         let keys = self.cached();
         if let Some(key) = find(&keys.list, kid, algorithm) {
@@ -66,8 +66,8 @@ impl Jwks {
         self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Fetches the keys, unless the last fetch, successful or not, ended less than [`COOLDOWN`] ago. Concurrent callers
-    /// wait for one fetch. A failure is logged and keeps the cached keys.
+    /// Fetches the keys and replaces the cached ones. Has no effect if the last fetch, successful or not, ended less
+    /// than [`COOLDOWN`] ago. Concurrent callers wait for one fetch. A failure is logged and keeps the cached keys.
     async fn refresh(&self) {
         let mut ended = self.last_fetch.lock().await;
         if ended.is_some_and(|at| at.elapsed() < COOLDOWN) {
@@ -83,8 +83,9 @@ impl Jwks {
         *ended = Some(Instant::now());
     }
 
-    /// Returns the published keys. Malformed keys are left out. Redirects are not followed. Fails if the response has
-    /// an error status, is larger than 1 MiB, or has no list of keys.
+    /// Returns the published keys. Malformed keys are left out. Redirects are not followed. Fails if the request fails
+    /// or takes longer than five seconds. Fails if the response has an error status, is larger than 1 MiB, is not JSON,
+    /// or has no list of keys.
     async fn fetch(&self) -> Result<Vec<Jwk>, String> {
         let response = self.client.get(&self.url).send().await.and_then(reqwest::Response::error_for_status);
         let body = response.map_err(|e| e.to_string())?.bytes().await.map_err(|e| e.to_string())?;
@@ -108,7 +109,8 @@ fn find<'a>(keys: &'a [Jwk], kid: Option<&str>, algorithm: Algorithm) -> Option<
     }
 }
 
-/// Returns whether the type of the key fits the algorithm, and the algorithm of the key, if it names one, is the same.
+/// Returns whether the type of the key fits the algorithm: RSA for RS256, an elliptic curve for ES256, an octet key
+/// pair for EdDSA. If the key names an algorithm, it must be the same. Other algorithms never fit.
 fn fits(key: &Jwk, algorithm: Algorithm) -> bool {
     let kind = match &key.algorithm {
         AlgorithmParameters::RSA(_) => Algorithm::RS256,

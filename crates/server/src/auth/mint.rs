@@ -27,7 +27,9 @@ pub struct MintedToken {
     pub expires_at: Timestamp,
 }
 
-/// Creates a token that is signed with HS256. It expires after `ttl` and has the configured issuer and audience.
+/// Creates a token that is signed with HS256, with a new id. It expires after `ttl` and has the configured issuer and
+/// audience. Empty scopes and a missing time zone are omitted. Nothing is stored.
+///
 /// Returns `None` without a shared secret, because only the issuer can sign tokens of a JWKS, or if the signature
 /// fails.
 pub fn mint(auth: &AuthSettings, request: &TokenRequest, clock: &Clock) -> Option<MintedToken> {

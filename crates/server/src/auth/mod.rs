@@ -17,7 +17,8 @@ use model::User;
 use crate::{App, Problem, request};
 
 /// Authenticates a request and adds its [`User`] to the extensions and the log. Responds with 401 if the token is
-/// missing or invalid, and with 429 beyond the rate limit of the user.
+/// missing, invalid or revoked, and with 429 beyond the rate limit of the user. Without configured authentication the
+/// user is the local user.
 pub(crate) async fn require_user(State(app): State<App>, mut request: Request, next: Next) -> Response {
     match authenticate(&app, request.headers()).await {
         Ok(user) => {
@@ -39,8 +40,8 @@ async fn authenticate(app: &App, headers: &HeaderMap) -> Result<User, Problem> {
     Ok(user)
 }
 
-/// Returns the user of a token, or `None` if the token is missing, invalid or revoked. Without configured authentication
-/// returns the local user.
+/// Returns the user of a token, or `None` if the token is missing, invalid or revoked. Without configured
+/// authentication returns the local user.
 pub async fn identify(app: &App, token: Option<&str>) -> Option<User> {
     let config = app.active_config();
     let Some(verifier) = &config.verifier else { return Some(User::local(config.settings.time_zone.clone())) };

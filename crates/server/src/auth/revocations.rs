@@ -1,5 +1,5 @@
-//! The revoked tokens, cached in memory. Every node reads the table every few seconds. So a revocation applies at once on
-//! its own node, and soon on all nodes.
+//! The revoked tokens, cached in memory. Every node reads the table every few seconds. So a revocation applies at once
+//! on its own node, and soon on all nodes.
 
 use std::collections::HashSet;
 use std::sync::{PoisonError, RwLock};

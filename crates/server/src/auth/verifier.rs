@@ -1,7 +1,7 @@
 //! Verifies tokens: signature, lifetime, issuer, audience.
 //!
-//! The algorithm decides which keys are tried. HS256 is verified only with the shared secret; RS256, ES256 and EdDSA only
-//! with the published public keys. So a token cannot pass a public key off as a shared secret.
+//! The algorithm decides which keys are tried. HS256 is verified only with the shared secret; RS256, ES256 and EdDSA
+//! only with the published public keys. So a token cannot pass a public key off as a shared secret.
 
 use std::sync::Arc;
 
@@ -52,7 +52,8 @@ pub(crate) struct Claims {
 }
 
 impl Verifier {
-    /// Creates a verifier. It reuses `known_keys` if they belong to the same URL.
+    /// Creates a verifier. It reuses `known_keys` if they belong to the configured URL. Otherwise the keys are fetched
+    /// on first use. Without a secret and a URL it accepts no token.
     pub(crate) fn new(auth: AuthSettings, known_keys: Option<Arc<Jwks>>) -> Self {
         let jwks = auth.jwks_url.map(|url| match known_keys {
             Some(known) if known.url() == url => known,
@@ -70,8 +71,9 @@ impl Verifier {
         self.jwks.clone()
     }
 
-    /// Returns the claims of a valid token. Returns `None` if the token is malformed, has another algorithm than the
-    /// configured keys allow, has no known key, or breaks a rule of [`Verifier::decode`]. Revocations are not checked.
+    /// Returns the claims of a valid token. HS256 needs the shared secret; RS256, ES256 and EdDSA need the configured
+    /// URL of keys. Returns `None` if the token is malformed, has another algorithm, has no known key, or breaks a rule
+    /// of [`Verifier::decode`]. May wait for a fetch of the keys. Revocations are not checked.
     pub(crate) async fn verify(&self, token: &str) -> Option<Claims> {
         let header = decode_header(token).ok()?;
         let claims = match (header.alg, &self.secret, &self.jwks) {
@@ -85,9 +87,9 @@ impl Verifier {
         Some(claims)
     }
 
-    /// Returns the claims if the signature is valid, the token is not expired and already valid within the clock skew,
-    /// and the issuer and audience are the configured ones. Without a configured issuer or audience, that claim is not
-    /// checked.
+    /// Returns the claims if the signature is valid, and `exp` and `nbf` allow the current time within 60 seconds.
+    /// `exp` and a `sub` that is a user id are required. The issuer and the audience must be the configured ones.
+    /// Without a configured issuer or audience, that claim is not checked.
     fn decode(&self, token: &str, key: &DecodingKey, algorithm: Algorithm) -> Option<Claims> {
         let mut rules = Validation::new(algorithm);
         rules.leeway = CLOCK_SKEW_SECONDS;
@@ -115,7 +117,8 @@ impl Claims {
         jsonwebtoken::dangerous::insecure_decode(token).ok().map(|data| data.claims)
     }
 
-    /// Returns the user of the token. `default_zone` applies if the token has no valid time zone.
+    /// Returns the user of the token, with the scopes of its `scope`, separated by whitespace. `default_zone` applies
+    /// if the token has no known time zone.
     pub(crate) fn user(&self, default_zone: &TimeZone) -> User {
         let zone = self.zoneinfo.as_deref().and_then(|name| TimeZone::get(name).ok());
         User {
@@ -131,8 +134,8 @@ impl Claims {
     }
 }
 
-/// Returns the id for a revocation: a digest of fixed length. It includes the user, so that a guessed `jti` cannot revoke
-/// the token of a different user.
+/// Returns the id for a revocation: a digest of fixed length. It includes the user, so that a guessed `jti` cannot
+/// revoke the token of a different user.
 pub(crate) fn revocation_id(user: UserId, jti: &str) -> String {
     hex(&Sha256::digest(format!("{user}:{jti}")))
 }

@@ -1,5 +1,5 @@
-//! Runs the assistant as an agent: one execution is one turn in a stored conversation. It starts no process. Destructive
-//! calls are held in the conversation until the user confirms them.
+//! Runs the assistant as an agent: one execution is one turn in a stored conversation. It starts no process.
+//! Destructive calls are held in the conversation until the user confirms them.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -36,7 +36,8 @@ impl AssistantRunner {
         Self(app.downgrade())
     }
 
-    /// Returns the default configuration of the agent.
+    /// Returns the default configuration of the agent. All users may run it. It has ten slots, a queue of 100, an input
+    /// of at most 64 KiB and a timeout of ten minutes. Only secrets are redacted.
     pub(crate) fn agent() -> Agent {
         let draft = AgentDraft {
             id: Some(ASSISTANT_ID.to_owned()),
@@ -60,6 +61,8 @@ impl Runner for AssistantRunner {
         parse_request(request).map(drop)
     }
 
+    /// Runs one turn and records its start. Fails with a system failure if the server is stopping, otherwise like
+    /// [`run_turn`].
     fn run<'a>(&'a self, run: &'a AgentRun, recorder: &'a RunRecorder) -> BoxFuture<'a, RunResult> {
         Box::pin(async move {
             recorder.record_start(None);
@@ -72,8 +75,8 @@ impl Runner for AssistantRunner {
     }
 }
 
-/// Returns the message, and the conversation if the request names one. Fails with all violations if the message is
-/// invalid, a parameter is unknown, or the conversation id is malformed.
+/// Returns the message, and the conversation if the request names one. Fails with all violations: the message is empty
+/// or too long, a parameter is not `conversation_id`, or its value is not a conversation id.
 fn parse_request(request: &RunRequest) -> Result<(String, Option<ConversationId>), Invalid> {
     let mut checks = Checks::default();
     let message = checks.take(conversation::clean_message("input", &request.input, MAX_CHAT_INPUT_CHARS));
@@ -97,10 +100,12 @@ fn parse_request(request: &RunRequest) -> Result<(String, Option<ConversationId>
 }
 
 /// Runs the turn and records its events. Without a conversation, a new one starts under the id of the execution. The
-/// reply is written to stdout. A pending confirmation has the outcome `InputRequired` and a hint on stderr.
+/// reply is written to stdout, also of an unsuccessful turn. A pending confirmation has the outcome `InputRequired` and
+/// a hint on stderr.
 ///
-/// A turn that is stopped while it runs ends with the work done so far, and its messages are stored. Fails if the
-/// request is invalid, the conversation is not found or the database fails.
+/// A stop before the turn starts returns a stopped result. A turn that is stopped while it runs ends with the work done
+/// so far, and its messages are stored. It counts as stopped only if it did not succeed. An unsuccessful turn has the
+/// failure of [`turn_failure`]. Fails if the request is invalid, the conversation is not found or the database fails.
 async fn run_turn(app: &App, run: &AgentRun, recorder: &RunRecorder) -> Result<RunResult, RunFailure> {
     let (message, id) = parse_request(&run.request).map_err(|invalid| RunFailure::permanent(invalid.to_string()))?;
     let zone = app.active_config().settings.time_zone.clone();
@@ -115,6 +120,7 @@ async fn run_turn(app: &App, run: &AgentRun, recorder: &RunRecorder) -> Result<R
         started: Instant::now(),
         include_utterance: false,
         cancelled: cancelled.clone(),
+        on_end: None,
     };
     let mut stream = tokio::select! {
         started = super::start(app, turn) => started.map_err(|error| start_failure(&error))?,
@@ -142,7 +148,8 @@ async fn run_turn(app: &App, run: &AgentRun, recorder: &RunRecorder) -> Result<R
     Ok(RunResult { stopped, failure: turn_failure(result), outcome, ..RunResult::default() })
 }
 
-/// Records the events of a turn until its end. Returns the outcome, or `None` if the stream ends without one.
+/// Records the events of a turn until its end with [`record_event`]. Returns the outcome, or `None` if the stream ends
+/// without one.
 async fn record_events(stream: &mut TurnStream, recorder: &RunRecorder) -> Option<Arc<TurnOutcome>> {
     while let Some((_, event)) = stream.next().await {
         match event {
@@ -153,7 +160,8 @@ async fn record_events(stream: &mut TurnStream, recorder: &RunRecorder) -> Optio
     None
 }
 
-/// Writes ended tool calls and errors to standard error, for followers of the execution. Other events are ignored.
+/// Writes one line to standard error for each completed or failed tool call, with its name, and for each error, with
+/// its message. Other events are ignored.
 fn record_event(recorder: &RunRecorder, event: &TurnEvent) {
     let line = match event {
         TurnEvent::ToolCall { tool_name, status: ToolCallStatus::Completed, .. } => format!("{tool_name} completed\n"),
@@ -164,9 +172,9 @@ fn record_event(recorder: &RunRecorder, event: &TurnEvent) {
     recorder.output_now(StreamName::Stderr, line.as_bytes());
 }
 
-/// Returns the failure of an unsuccessful turn, or `None` if it succeeded or has no error message. The error type
-/// implies the category: transient after a timeout or if a model or MCP server is unavailable, system for internal
-/// errors, otherwise agent.
+/// Returns the failure of an unsuccessful turn, or `None` if it succeeded or has no error message. It is transient
+/// after a timeout or if a model or MCP server is unavailable. It is a system failure for internal errors, otherwise
+/// one of the agent.
 fn turn_failure(result: &AgentResult) -> Option<RunFailure> {
     let message = result.error.clone().filter(|_| !result.success)?;
     Some(match result.error_type {

@@ -12,7 +12,8 @@ use serde_json::json;
 
 use crate::Problem;
 
-/// Converts the token usage of a turn.
+/// Converts the token usage of a turn. The total is the sum of input and output, because reasoning is part of the
+/// output.
 pub(crate) fn token_usage(usage: ModelUsage) -> TokenUsage {
     TokenUsage {
         input_tokens: usage.input,
@@ -22,6 +23,8 @@ pub(crate) fn token_usage(usage: ModelUsage) -> TokenUsage {
     }
 }
 
+/// Returns the response for `/chat`. The error, the confirmation phrase and the usage are set only if the turn has
+/// them.
 fn chat_response(outcome: &TurnOutcome) -> ChatResponse<'_> {
     let result = &outcome.result;
     ChatResponse {
@@ -39,8 +42,8 @@ fn chat_response(outcome: &TurnOutcome) -> ChatResponse<'_> {
     }
 }
 
-/// Returns the response for `/agent/run`. `warnings` come before the warnings of the turn. Fails if the pending
-/// confirmation cannot be encoded.
+/// Returns the response for `/agent/run`. `warnings` come before the warnings of the turn. Without a parsed utterance,
+/// the parameters are an empty object and the question is null. Fails if the pending confirmation cannot be encoded.
 fn agent_response<'a>(outcome: &'a TurnOutcome, warnings: &[&'a str]) -> serde_json::Result<AgentResponse<'a>> {
     let result = &outcome.result;
     let parsed = |name: &str| outcome.utterance.as_ref().and_then(|utterance| utterance.get(name)).cloned();
@@ -64,7 +67,8 @@ fn agent_response<'a>(outcome: &'a TurnOutcome, warnings: &[&'a str]) -> serde_j
     })
 }
 
-/// Returns a tool call in the form of S4. A failed call has an error and no result.
+/// Returns a tool call in the form of S4. A failed call has an error and no result. A successful one has a result and
+/// no error.
 fn tool_invocation(call: &ToolCall) -> ToolInvocation<'_> {
     ToolInvocation {
         tool_name: call.tool_name.as_str().into(),

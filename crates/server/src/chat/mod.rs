@@ -1,14 +1,15 @@
-//! Turns of the assistant over HTTP and as an agent. `assistant::turn` runs them. Each file here encodes their events for
-//! one interface: [`sse`] for `/chat/stream`, [`document`] for `/chat` and `/agent/run`, [`agent`] for executions and
-//! A2A.
+//! Turns of the assistant over HTTP and as an agent. `assistant::turn` runs them. Each file here encodes their events
+//! for one interface: [`sse`] for `/chat/stream`, [`document`] for `/chat` and `/agent/run`, [`agent`] for executions
+//! and A2A.
 
 mod agent;
 pub(crate) mod document;
 pub(crate) mod sse;
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use assistant::turn::{StreamSource, Turn, TurnStream};
+use assistant::turn::{EndHook, StreamSource, Turn, TurnStream};
 use assistant::{AgentRunner, TurnLimits};
 use axum::http::HeaderValue;
 use axum::response::Response;
@@ -30,9 +31,11 @@ async fn start(app: &App, turn: Turn) -> store::Result<TurnStream> {
 }
 
 /// Runs the turn of a request, or joins or replays the turn with the same idempotency key. Returns the response that
-/// `encode` makes of its events. A replay has the header `Idempotent-Replayed`.
+/// `encode` makes of its events, with the extensions for the request log. A replay has the header
+/// `Idempotent-Replayed`.
 ///
-/// `seen` is the number of events that the client already has. Fails if the turn cannot be started.
+/// `seen` is the number of events that the client already has; `encode` gets the later ones. Fails with 404 if the
+/// conversation is not found, with the problem of a used idempotency key, or if the database fails.
 pub(crate) async fn respond(
     app: &App,
     turn: Turn,
@@ -51,8 +54,16 @@ pub(crate) async fn respond(
     Ok(response)
 }
 
-/// Returns the extensions of the response that the log and the metrics need. If a started turn is still running, both
-/// are written in the background when it ends. A replayed or joined turn is not counted again.
+/// Returns the function that counts a turn in the metrics when it ends. A client that has the last event finds the turn
+/// in the metrics.
+pub(crate) fn count_at_end(app: &App) -> EndHook {
+    let app = app.clone();
+    Arc::new(move |outcome| app.metrics().count_turn(outcome, app.active_config().settings.tool_names))
+}
+
+/// Returns the extensions of the response that the log needs. An ended turn is logged with the response. If a started
+/// turn is still running, its log entry is written in the background when it ends. A joined turn is logged only by the
+/// request that started it. A replayed turn has no summary.
 fn summarize(app: &App, stream: &TurnStream, started: Instant) -> axum::http::Extensions {
     let mut summary = axum::http::Extensions::new();
     match (stream.source(), stream.try_outcome()) {
@@ -62,14 +73,8 @@ fn summarize(app: &App, stream: &TurnStream, started: Instant) -> axum::http::Ex
         (StreamSource::Started, None) => {
             summary.insert(TurnSummary::Deferred);
             let stream = stream.from_start();
-            let app = app.clone();
-            let tasks = app.background_tasks().clone();
-            let summarize_at_end = async move {
-                let summary = TurnSummary::Ended(stream.outcome().await);
-                app.metrics().count_turn(&summary, app.active_config().settings.tool_names);
-                summary.log(true, started);
-            };
-            tasks.spawn(summarize_at_end.in_current_span());
+            let log_at_end = async move { TurnSummary::Ended(stream.outcome().await).log(true, started) };
+            app.background_tasks().spawn(log_at_end.in_current_span());
         }
     }
     summary

@@ -1,5 +1,5 @@
-//! Encodes a turn as server-sent events (S0's format). Their ids count from 1, so that a client can resume after the last
-//! one.
+//! Encodes a turn as server-sent events (S0's format). Their ids count from 1, so that a client can resume after the
+//! last one.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,8 @@ use serde::Serialize;
 use super::document::token_usage;
 use crate::event_stream;
 
-/// Returns the data of the last event of a turn.
+/// Returns the data of the last event of a turn. The tools are listed in the order of their calls, with repetitions.
+/// The confirmation phrase and the usage are set only if the turn has them.
 fn done(outcome: &TurnOutcome) -> TurnDone<'_> {
     let result = &outcome.result;
     TurnDone {
@@ -26,8 +27,9 @@ fn done(outcome: &TurnOutcome) -> TurnDone<'_> {
     }
 }
 
-/// Returns a response that sends the events from the offset of the stream on, as they arrive. If the turn has ended,
-/// they are all in the body at once.
+/// Returns a response that sends the events from the offset of the stream on, as they arrive. Events that arrive
+/// together are sent together. If the turn has ended, they are all in the body at once. The stream ends after the last
+/// event of the turn.
 pub(crate) async fn encode(mut stream: TurnStream) -> Response {
     if stream.try_outcome().is_some() {
         return event_stream::respond(encode_ready(&mut stream).into());
@@ -52,7 +54,8 @@ fn encode_ready(stream: &mut TurnStream) -> String {
     text
 }
 
-/// Appends the encoded event to `text`. An event that cannot be encoded is left out.
+/// Appends the encoded event to `text`, under the name `thinking`, `tool_call`, `response_delta`, `error` or `done`. An
+/// event that cannot be encoded is left out.
 fn push_event(text: &mut String, id: usize, event: &TurnEvent, request_id: &str) {
     let (name, data) = match event {
         TurnEvent::Thinking { content } => {

@@ -1,4 +1,10 @@
-//! `/api/agents`: the configured agents and their status.
+//! `/api/agents`: the configured agents and their status. Users see the agents that they may run, and only
+//! administrators see configurations.
+//!
+//! Only administrators may create, replace and delete. Creating fails with 409 if the id or the name is in use; case is
+//! ignored in names. Replacing and deleting fail with 404 if the agent does not exist, and with 409 if it is not from
+//! this interface. An id in the body must be that of the path. Deleting also ends the queued executions of the agent.
+//! After each change this node reads the agents again.
 
 use api::agents::{
     Agent, AgentConfiguration, AgentDraft, AgentSource, AgentStatus, AgentStatusParams, AgentSummary, Agents,
@@ -22,7 +28,8 @@ use crate::{App, Problem};
 /// The fields of an agent that a request cannot set. A body may repeat them.
 const READ_ONLY_FIELDS: [&str; 3] = ["source", "created_at", "updated_at"];
 
-/// Returns the view of an agent that the user may see: only administrators see the configuration.
+/// Returns the view of an agent that the user may see. Administrators see the configuration with its times, other users
+/// the summary.
 fn agent_view(user: &User, entry: AgentEntry) -> Agent {
     let AgentEntry { agent, source, created_at, updated_at, .. } = entry;
     if user.is_admin() {
@@ -205,8 +212,9 @@ pub(super) async fn status(
     Ok(Json(current_status(&app, &entry.agent).await?))
 }
 
-/// Returns the current load of an agent on all nodes, and the reason why this node admits no executions, if any. Fails
-/// if the database fails.
+/// Returns the current load of an agent on all nodes, and the reason why this node admits no executions, if any. The
+/// state is `Running` if an execution runs, otherwise `Idle`, even if the queue is not empty. The utilisation is the
+/// share of the slots in use. Fails if the database fails.
 pub(crate) async fn current_status(app: &App, agent: &ConfiguredAgent) -> store::Result<AgentStatus> {
     let (waiting, running) = store::executions::queue_counts(&mut app.store().reader().await?, &agent.id).await?;
     let limit = agent.max_concurrency();
@@ -222,8 +230,8 @@ pub(crate) async fn current_status(app: &App, agent: &ConfiguredAgent) -> store:
     })
 }
 
-/// Parses and checks the configuration in a body. Read-only fields and fields with `null` are ignored. Fails if a field
-/// is unknown or invalid.
+/// Parses and checks the configuration in a body. Read-only fields and fields with `null` are ignored. Fails with 422
+/// if a field is unknown or has a wrong type, or if [`supervisor::Supervisor::check_agent`] rejects the configuration.
 fn parse_agent(app: &App, mut fields: Map<String, Value>) -> Result<ConfiguredAgent, Problem> {
     for name in READ_ONLY_FIELDS {
         fields.shift_remove(name);
@@ -241,7 +249,7 @@ fn check_name_is_free(app: &App, agent: &ConfiguredAgent) -> Result<(), Problem>
     if app.supervisor().agents().iter().any(other) { Err(already_exists("name")) } else { Ok(()) }
 }
 
-/// Fails if the agent does not exist, is built in, or is defined in the configuration file.
+/// Fails with 404 if the agent does not exist, and with 409 if it is built in or defined in the configuration file.
 fn check_changeable(app: &App, id: &str) -> Result<(), Problem> {
     let entry = app.supervisor().agents().into_iter().find(|entry| entry.agent.id == id);
     match entry.map(|entry| entry.source) {

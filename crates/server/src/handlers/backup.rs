@@ -1,5 +1,9 @@
-//! `/api/backup` and `/api/restore`: backs up and restores the whole database while the server runs (OPS-7). Both require
-//! the scope `adjutant:admin`.
+//! `/api/backup` and `/api/restore`: backs up and restores the whole database while the server runs (OPS-7). Both
+//! require the scope `adjutant:admin`.
+//!
+//! A backup is sent while it is read. If it fails, the response is aborted. A restore first receives the whole body
+//! into a temporary file, of any size. It fails with 422 if the body is incomplete or not a valid backup; then nothing
+//! changes. Afterwards the revoked tokens are read again.
 
 use api::data::RestoreSummary;
 use axum::Json;

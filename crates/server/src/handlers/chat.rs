@@ -1,4 +1,9 @@
 //! `/chat/stream`, `/chat` and `/agent/run`: the endpoints of the assistant.
+//!
+//! All of them fail with 422 if the input is invalid, and with 403 if `user_id` is not the user of the token.
+//! `Last-Event-ID` counts only with an idempotency key. `/agent/run` stores no conversation. It checks the whole
+//! history of the caller, uses the last 50 messages, and warns if there are more. Its `metadata.pending` sets the held
+//! calls.
 
 use std::time::Instant;
 
@@ -108,7 +113,8 @@ pub(super) async fn run(
 }
 
 /// Returns the turn for a message to a stored conversation. Without a conversation id, a new one is created. Adds the
-/// conversation to the log. Fails if the message or an id is invalid, or `user_id` names a different user.
+/// conversation to the log. Fails with 403 if `user_id` names a different user and authentication is configured. Fails
+/// with 422 and all violations if the message is empty or too long, or the conversation id is malformed.
 fn turn_from_request(
     request: IdempotentRequest<JsonBody<ChatRequest>>,
     request_id: &RequestId,
@@ -129,7 +135,8 @@ fn turn_from_request(
     Ok((app, turn))
 }
 
-/// Returns a turn that starts now and has its own cancellation token.
+/// Returns a turn that starts now and has its own cancellation token. It is counted in the metrics when it ends. The
+/// parsed utterance is not part of its outcome.
 fn new_turn(
     app: &App,
     user: User,
@@ -147,11 +154,12 @@ fn new_turn(
         started: Instant::now(),
         include_utterance: false,
         cancelled: CancellationToken::new(),
+        on_end: Some(chat::count_at_end(app)),
     }
 }
 
-/// Fails if authentication is configured and `named` is not the user of the token. Without authentication any name is
-/// accepted.
+/// Fails with 403 if authentication is configured and `named` is not the user of the token, or malformed. Without
+/// authentication any name is accepted.
 fn check_user(app: &App, user: &User, named: &str) -> Result<(), Problem> {
     let is_same = named.parse::<UserId>().is_ok_and(|named| named == user.id);
     if app.active_config().verifier.is_none() || is_same {
@@ -169,8 +177,9 @@ fn check_agent_user(app: &App, user: &User, named: Option<&str>) -> Result<(), P
     check_user(app, user, named)
 }
 
-/// Returns a message of the history that the caller sends, with a new id and the current time. Fails if the role is
-/// unknown or the content is empty; fields of violations start with `path`.
+/// Returns a message of the history that the caller sends, with a new id and the current time. Its own timestamp is
+/// ignored. A tool call without a duration has the duration 0. Fails with all violations if the role is unknown or the
+/// content is empty. Fields of violations start with `path`.
 fn history_message(message: HistoryMessage, path: &str, clock: &Clock) -> Result<Message, Invalid> {
     let mut checks = Checks::default();
     let role = checks.take(MessageRole::parse(&format!("{path}.role"), &message.role));

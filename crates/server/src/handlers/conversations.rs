@@ -1,4 +1,6 @@
-//! `/api/conversations`: the stored conversations of the user.
+//! `/api/conversations`: the stored conversations of the user. Conversations of other users are not found, also by
+//! administrators. The search text `q` must have 1 to 200 characters in one line. Listings fail with 422 if a parameter
+//! is invalid. Deleting cannot be undone.
 
 use api::conversations::{Conversations, ListConversations, ListMessages, Transcript};
 use axum::Json;

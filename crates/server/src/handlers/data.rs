@@ -1,4 +1,9 @@
 //! `/api/data`: exports, imports and erases all data of the current user (OPS-7).
+//!
+//! An export is sent while it is read from one snapshot. If it fails, the response is aborted. An import checks the
+//! whole document first and is one transaction. Its tasks are one undo step. Objects with an id that exists are skipped
+//! and counted. Notifications, executions and schedules are not imported. Erasing is one transaction and cannot be
+//! undone.
 
 use std::time::Duration;
 
@@ -87,8 +92,9 @@ pub(super) async fn export(State(app): State<App>, CurrentUser(user): CurrentUse
     }))
 }
 
-/// Writes the document: `head`, an object without a trailing line break, extended by one array for each section. All
-/// sections are read from one snapshot. Fails if the database fails or the client stops reading.
+/// Writes the document: `head`, extended by one array for each section. `head` must be a JSON object with at least one
+/// field. Its last value must be no object. All sections are read from one snapshot, page by page. Fails if the
+/// database fails or the client stops reading; the document is then incomplete.
 async fn write_export(
     mut conn: StoreSnapshot,
     owner: UserId,
@@ -138,8 +144,8 @@ impl ExportSection {
         ("schedules", Self::Schedules),
     ];
 
-    /// Returns one page of the list, its items as JSON. Conversations, with all their messages, and executions are read
-    /// one at a time.
+    /// Returns one page of the list after `cursor`, its items as JSON. Conversations, with all their messages, and
+    /// executions are read one at a time. Fails if the database fails or an item cannot be encoded.
     async fn read(
         self,
         conn: &mut Conn,
@@ -182,7 +188,7 @@ fn to_json<T: Serialize>(page: Page<T>) -> store::Result<Page<String>> {
     Ok(Page { rows, next: page.next })
 }
 
-/// Returns all messages of a conversation, page by page.
+/// Returns all messages of a conversation. They are read page by page. Fails if the database fails.
 async fn all_messages(conn: &mut Conn, owner: UserId, conversation: &Conversation) -> store::Result<Vec<Message>> {
     let mut messages = Vec::new();
     let mut cursor = None;
@@ -257,8 +263,9 @@ struct CheckedImport {
     conversations: Vec<FullConversation>,
 }
 
-/// Checks a document by the rules for all other input. Fails with all violations, or if the document is missing or has
-/// another format version.
+/// Checks a document by the rules for all other input. Fails alone if the document is missing. Otherwise fails with all
+/// violations: another format version, or an invalid task, reminder, conversation or message. Fields start with the
+/// path of their object, such as `tasks[0].`.
 fn check(document: Option<UserData>, app: &App) -> Result<CheckedImport, Invalid> {
     let mut checks = Checks::default();
     let document = document.ok_or_else(|| Invalid::one("body", "required", "must not be empty"))?;
@@ -288,7 +295,7 @@ fn check(document: Option<UserData>, app: &App) -> Result<CheckedImport, Invalid
     checks.finish(Some(CheckedImport { tasks, reminders, conversations }))
 }
 
-/// Prefixes the fields of all violations with the path of the object.
+/// Returns the result. In an error, prefixes the fields of all violations with `path` and a dot.
 fn prefix_fields<T>(path: String, result: Result<T, Invalid>) -> Result<T, Invalid> {
     result.map_err(|mut invalid| {
         for violation in &mut invalid.violations {

@@ -1,4 +1,13 @@
-//! `/api/executions`: starts, lists, cancels and repeats executions, and streams their events.
+//! `/api/executions`: starts, lists, cancels and repeats executions, and streams their events. Administrators see the
+//! executions of all users and may cancel and repeat them.
+//!
+//! - `list`: the state `active` means idle, starting or running. An unknown state or parameter fails with 422.
+//! - `retry`: runs the request again for the current user, with the same input, parameters, directory and timeout but
+//!   without its variables. `retry_of` in the context names the first execution. Fails with 409 if that has not ended,
+//!   or its request was not stored because it contained secrets.
+//! - `events`: starts after `Last-Event-ID` and ends after the result, if the server stops or if the database fails.
+//!   `follow=false` returns only the events so far.
+//! - `artifact`: serves only listed artifacts, as attachments. Fails with 404 if the file is not on this node.
 
 use api::executions::{
     EndedExecution, EventParams, Execution, ExecutionDraft, ExecutionResult, Executions, ListExecutions, OutputEvent,
@@ -59,9 +68,11 @@ pub(crate) fn run_draft(body: ExecutionDraft) -> RunDraft {
     RunDraft { input, parameters, working_directory, envs, timeout, message: None }
 }
 
-/// Enqueues an execution, at most once for the idempotency key. With `wait` the response comes at its end.
+/// Enqueues an execution, at most once for the idempotency key. Responds at once with 202 and the execution, or with
+/// `wait` at its end with 200 and the output.
 ///
-/// Fails if the agent does not exist, rejects the draft or has a full queue.
+/// Fails with 404 if the user may run no such agent, and with 409 if it is disabled. Fails if the draft is invalid or
+/// not allowed, or the queue is full. Fails if the key was used for a different request, or the database fails.
 pub(super) async fn start(
     app: &App,
     user: &User,
@@ -80,10 +91,11 @@ pub(super) async fn start(
 }
 
 /// Calls `enqueue`, which returns the id of the execution, in one transaction, at most once for the idempotency key of
-/// the user. A repetition returns the stored reply of the first request.
+/// the user. The reply is 202 with the execution. A repetition returns the stored reply of the first request. Without a
+/// key `enqueue` always runs.
 ///
 /// `scope` must include the owner of the execution. Fails if `enqueue` or the database fails, or the key was used for a
-/// different request.
+/// different request or one that is still running.
 pub(super) async fn enqueue_once<W>(
     app: &App,
     user: UserId,
@@ -117,8 +129,9 @@ pub(super) struct Enqueued {
 }
 
 impl Enqueued {
-    /// Returns the stored reply at once, or with `wait` the ended execution with its output. Fails if the database
-    /// fails.
+    /// Returns the stored reply at once, or with `wait` the ended execution with its output. The wait has no time
+    /// limit. A repetition waits for the execution of the first request. Fails if the execution is deleted meanwhile or
+    /// the database fails.
     pub(super) async fn respond(self, app: &App, wait: bool) -> Result<Response, Problem> {
         #[derive(Deserialize)]
         struct ReplyBody {
@@ -364,8 +377,9 @@ pub(super) async fn artifact(
     Ok((headers, Body::from_stream(ReaderStream::new(file))).into_response())
 }
 
-/// Encodes one event as a server-sent event. Only stored events have an id. A gap is an output without text and with
-/// the number of missing bytes. Returns an empty text if the result of an ended execution cannot be read.
+/// Encodes one event as the server-sent event `state`, `output`, `said` for rich output, `usage` or `result`. Only
+/// stored events have an id. A gap is an output without text and with the number of missing bytes. Returns an empty
+/// text if the result of an ended execution cannot be read.
 async fn encode_event(app: &App, scope: OwnerScope, follower: &ExecutionFollower, event: FollowEvent) -> String {
     let encode = |id: Option<i64>, name: &str, data: serde_json::Result<String>| {
         let id = id.map(|id| id.to_string());

@@ -33,7 +33,7 @@ use crate::App;
 #[openapi(paths(executions::artifact))]
 struct Wildcards;
 
-/// Returns the routes with their descriptions.
+/// Returns the routes of all handlers with their descriptions. The caller adds the authentication.
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Wildcards::openapi())
         .routes(routes!(chat::stream))
@@ -81,8 +81,11 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(tokens::revoke))
 }
 
-/// Returns the time limit until the response of a request starts. `default` is the configured limit. `Duration::MAX`
-/// means no limit: for imports, restores, A2A, and endpoints that may wait for the end of an execution.
+/// Returns the time limit until the response of a request starts. `default` is the configured limit. Chat has twice the
+/// default plus five seconds, because a turn has its own limit.
+///
+/// `Duration::MAX` means no limit. It applies to imports, restores and A2A. It also applies to endpoints that may wait
+/// for an execution or an idle agent, even without `wait`.
 pub(crate) fn time_limit(method: &Method, route: &str, default: Duration) -> Duration {
     match route {
         // Large bodies may take any time to arrive and to be stored.

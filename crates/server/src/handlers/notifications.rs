@@ -1,4 +1,8 @@
-//! `/api/notifications`: lists and streams the notifications of the user.
+//! `/api/notifications`: lists and streams the notifications of the user, and marks them as read.
+//!
+//! The list contains all notifications, or with `unread=true` only unread ones. The stream starts after
+//! `Last-Event-ID`, or with the next notification without that header. It first sends the id from which it can be
+//! resumed. It ends if the server stops or the database fails. Marking a notification again keeps its first time.
 
 use api::notifications::{ListNotifications, Notification, Notifications};
 use axum::Json;

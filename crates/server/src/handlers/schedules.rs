@@ -1,5 +1,13 @@
-//! `/api/schedules`: rules that run agents at certain times. A schedule runs programs on this host, so only administrators
-//! may create, change and run one (OPS-6). Users can still read the schedules that they own.
+//! `/api/schedules`: rules that run agents at certain times. A schedule runs programs on this host, so only
+//! administrators may create, change and run one (OPS-6). Users can still read the schedules that they own, and
+//! administrators those of all users.
+//!
+//! - `update` and `delete` fail with 409 if the schedule is defined in the configuration file. A patch is checked
+//!   against the locked row.
+//! - `pause` accepts a reason of at most 500 characters; a blank one counts as missing. `resume` fails with 409 if
+//!   there are no future occurrences.
+//! - `run` starts an execution at once, at most once for an idempotency key, and waits for its end with `wait`.
+//! - `explain` needs a time of day in `at`. The default is the current time.
 
 use api::executions::{EndedExecution, Execution, Executions};
 use api::schedules::{
@@ -102,7 +110,7 @@ async fn find(app: &App, user: &User, id: Uuid) -> Result<Schedule, Problem> {
 }
 
 /// Converts an error of the store in an operation on a schedule. `AlreadyEnded` means that there are no future
-/// occurrences.
+/// occurrences and becomes 409 with that text. Other errors are converted by [`Problem::from_store`].
 fn schedule_problem(error: store::Error) -> Problem {
     match error {
         store::Error::AlreadyEnded => {

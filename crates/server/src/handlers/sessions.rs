@@ -1,4 +1,6 @@
-//! `/api/sessions`: running agent processes that answer several messages.
+//! `/api/sessions`: running agent processes that answer several messages. Administrators may list, read and close the
+//! sessions of all users, but only the owner may send messages. A message waits for the end of its execution unless
+//! `wait` is false. It fails with 409 if the session has ended. Closing only requests the end of the process.
 
 use api::executions::{EndedExecution, Execution, ExecutionDraft};
 use api::sessions::{ListSessions, Session, SessionDraft, Sessions};

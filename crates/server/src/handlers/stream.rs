@@ -16,8 +16,8 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) struct BodyWriter(mpsc::Sender<std::io::Result<Bytes>>);
 
 impl BodyWriter {
-    /// Sends a chunk. Waits while the client reads slowly. Fails if the client disconnected or accepted nothing for 30
-    /// seconds.
+    /// Sends a chunk. Waits while four earlier chunks are not read. Fails if the client disconnected or accepted
+    /// nothing for 30 seconds.
     pub(super) async fn send(&self, text: String) -> store::Result<()> {
         let sent = tokio::time::timeout(WRITE_TIMEOUT, self.0.send(Ok(text.into()))).await;
         match sent {
@@ -28,8 +28,9 @@ impl BodyWriter {
     }
 }
 
-/// Returns a response with the body that `write` produces. If `write` fails, the connection is aborted, so that the client
-/// can detect the incomplete body.
+/// Returns a response with status 200 and the body that `write` produces in a new task. If `write` fails, that is
+/// logged and the body ends with an error, so that the client can detect the incomplete body. If four chunks are still
+/// unread then, the body ends after them without an error.
 pub(super) fn respond<F>(content_type: &'static str, write: impl FnOnce(BodyWriter) -> F) -> Response
 where
     F: Future<Output = (BodyWriter, store::Result<()>)> + Send + 'static,

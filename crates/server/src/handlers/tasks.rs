@@ -1,4 +1,7 @@
-//! `/api/tasks`: the tasks of the user.
+//! `/api/tasks`: the tasks of the user. Tasks of other users are not found.
+//!
+//! Each change is one transaction and one undo step. Several tasks are changed all or none. Completing a recurring task
+//! adds the next one. Invalid filters and bodies fail with 422.
 
 use api::tasks::{ChangedTask, CompletedTasks, ListTasks, Task, TaskDraft, TaskIds, TaskPatch, Tasks, UndoneChange};
 use axum::Json;
@@ -135,7 +138,8 @@ pub(super) async fn complete(
     apply(id, request, TaskChange::complete()).await
 }
 
-/// Changes a task as one undo step. If the change completes a recurring task, the next one is added.
+/// Changes a task as one undo step and responds with the changed task. If the change completes a recurring task, the
+/// next one is added. Fails with 404 if the user has no such task, or if the database fails.
 async fn apply<T>(id: Uuid, request: IdempotentRequest<T>, patch: TaskChange) -> Result<Response, Problem> {
     let user = request.user.clone();
     let clock = request.app.clock().clone();
@@ -177,8 +181,8 @@ pub(super) async fn delete(
 /// The most ids in one request.
 const MAX_IDS: usize = 1000;
 
-/// Returns the ids without duplicates, in their order. Fails if there are none or more than 1,000, or one is not a
-/// UUID.
+/// Returns the ids without duplicates, in their order. Fails if there are none or more than 1,000, with duplicates.
+/// Also fails with one violation for each that is not a UUID.
 fn parse_ids(body: TaskIds) -> Result<Vec<Uuid>, Invalid> {
     if body.ids.is_empty() || body.ids.len() > MAX_IDS {
         let message = format!("must have 1 to {MAX_IDS} entries, has {}", body.ids.len());

@@ -1,4 +1,6 @@
-//! `/api/tokens/revoke`: revokes a token before it expires.
+//! `/api/tokens/revoke`: revokes a token before it expires. Users may revoke only their own valid token, which they
+//! present. Administrators may revoke any token, also by its id and user. The revocation applies at once on this node,
+//! and within seconds on all nodes.
 
 use api::tokens::Revocation;
 use axum::response::Response;
@@ -47,8 +49,9 @@ pub(super) async fn revoke(request: IdempotentRequest<JsonBody<Revocation>>) -> 
     Ok(response)
 }
 
-/// Fails if the token belongs to a different user or is invalid. A revocation by id fails as well, because only a
-/// presented token can be verified. Without this check users could fill the table with invented tokens.
+/// Fails with 403 if the token belongs to a different user, and with 422 if it is not valid. A revocation by id fails
+/// as well, because only a presented token can be verified. Without this check users could fill the table with invented
+/// tokens.
 async fn check_own(request: &IdempotentRequest<JsonBody<Revocation>>, owner: UserId) -> Result<(), Problem> {
     if owner != request.user.id {
         return require_admin(&request.user);
@@ -61,9 +64,12 @@ async fn check_own(request: &IdempotentRequest<JsonBody<Revocation>>, owner: Use
     if is_valid { Ok(()) } else { Err(Invalid::one("token", "jwt", "must be a valid token of the user").into()) }
 }
 
-/// Returns the owner of the token, the id of its revocation, and the time until which the revocation is stored. The
-/// token is not verified. Fails if the token is not a JWT, an id is invalid, or the body has neither a token alone nor
-/// an id with a user.
+/// Returns the owner of the token, the id of its revocation, and the time until which the revocation is stored. For a
+/// token that is five minutes after its expiry, for an id about ten years from now. An expiry in more than ten years
+/// counts as ten years. The token is not verified.
+///
+/// Fails if the body has neither a token alone nor an id with a user. Fails if the token is not a JWT, or the id or the
+/// user id is invalid.
 fn target(revocation: &Revocation, now: Timestamp) -> Result<(UserId, String, Timestamp), Invalid> {
     match revocation {
         Revocation { token: Some(token), id: None, user_id: None } => {

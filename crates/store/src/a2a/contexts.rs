@@ -58,7 +58,8 @@ pub async fn set_link(conn: &mut Conn, owner: UserId, agent_id: &str, id: &str, 
     Ok(conn.run((sql, args![owner, agent_id, id, conversation, session, remote])).await? == 1)
 }
 
-/// Reads a context. Fails with [`Error::Corrupt`] if the id of the session is invalid.
+/// Reads a context. Fails with [`Error::Corrupt`] if the id of the session is not a UUID, or if another column is
+/// invalid.
 fn read(row: &DbRow) -> Result<A2aContext> {
     let session = row.maybe_text(2)?.map(|id| Uuid::try_parse(&id)).transpose();
     let link = ContextLink {

@@ -62,10 +62,11 @@ pub struct A2aTaskMessage {
     pub at: Timestamp,
 }
 
-/// Like [`executions::enqueue_or_claim`], also for an execution of a task. The execution is the first one of the task,
-/// or continues a task that has requested input. Stores the message, if there is one. Fails with [`Error::NotFound`] if
-/// the continued task does not exist, and with [`Error::AlreadyEnded`] or [`Error::NotEnded`] if it has not requested
-/// input.
+/// Like [`executions::enqueue_or_claim`], and also handles the A2A task of the execution, if it has one. If the id of
+/// the task differs from that of the execution, the execution continues the task, and the previous one is superseded.
+/// Stores the message of the task, if there is one. Fails with [`Error::QueueFull`], and with [`Error::NotFound`] if
+/// the user and the agent have no such task to continue. If the continued task has not requested input, fails with
+/// [`Error::NotEnded`] while it is working, with [`Error::AlreadyEnded`] after its end.
 pub async fn enqueue_or_claim(
     conn: &mut Conn,
     new: &NewExecution,
@@ -85,9 +86,10 @@ pub async fn enqueue_or_claim(
     Ok(claimed)
 }
 
-/// Marks the last execution of the task as superseded, and makes its push configurations due. Of two concurrent answers
-/// only the first succeeds. The second one fails with [`Error::AlreadyEnded`] or [`Error::NotEnded`], because the task
-/// no longer requests input. Fails with [`Error::NotFound`] if the task does not exist.
+/// Marks the last execution of the task as superseded, sends a hint about it, and makes the push configurations of the
+/// task due. The execution must have completed with a request for input or access. Otherwise fails with
+/// [`Error::AlreadyEnded`] if it has ended, with [`Error::NotEnded`] if not. Of two concurrent answers only the first
+/// succeeds. Fails with [`Error::NotFound`] if the user and the agent have no such task.
 async fn supersede(conn: &mut Conn, new: &NewExecution, task: &A2aTaskRef) -> Result<()> {
     let sql = "UPDATE executions SET superseded = 1 WHERE task_id = $1 AND owner = $2 AND agent_id = $3 \
                AND superseded = 0 AND state = 'completed' AND outcome IN ('asks', 'needs_access') RETURNING id";
@@ -115,7 +117,8 @@ pub async fn run_by_execution(conn: &mut Conn, owner: UserId, agent_id: &str, ex
     read_run(&conn.first(select).await?.ok_or(Error::NotFound)?)
 }
 
-/// Returns all stored executions of a task in order. Fails with [`Error::NotFound`] if the task does not exist.
+/// Returns all stored executions of a task in the order of their messages, the current one last. Fails with
+/// [`Error::NotFound`] if the user and the agent have no such task.
 pub async fn runs(conn: &mut Conn, owner: UserId, agent_id: &str, id: Uuid) -> Result<Vec<A2aRun>> {
     let mut select = select(owner, agent_id);
     // The ids of different nodes are not ordered, but the numbers of the messages are.
@@ -127,8 +130,8 @@ pub async fn runs(conn: &mut Conn, owner: UserId, agent_id: &str, id: Uuid) -> R
     if runs.is_empty() { Err(Error::NotFound) } else { Ok(runs) }
 }
 
-/// Returns one page of tasks, represented by their last executions, and the total number of tasks that the filter
-/// selects. The task with the latest status change comes first.
+/// Returns one page of the tasks of the user and the agent, represented by their last executions. The task with the
+/// latest status change comes first. Also returns the total number of tasks that the filter selects, on all pages.
 pub async fn list_tasks(
     conn: &mut Conn,
     owner: UserId,
@@ -156,7 +159,8 @@ pub async fn list_tasks(
     Ok((Page::from_rows(runs, limit, cursor), total))
 }
 
-/// Returns the messages of a task in order, or none if the task does not exist.
+/// Returns the messages of a task in order, or none if the user and the agent have no such task. Messages of deleted
+/// executions are missing. Fails with [`Error::Corrupt`] if a message is not JSON.
 pub async fn messages(conn: &mut Conn, owner: UserId, agent_id: &str, id: Uuid) -> Result<Vec<A2aTaskMessage>> {
     let sql = "SELECT m.execution_id, m.message, m.at FROM a2a_messages m JOIN executions e ON e.id = m.execution_id \
                WHERE m.task_id = $1 AND e.owner = $2 AND e.agent_id = $3 ORDER BY m.seq";
@@ -179,9 +183,10 @@ pub(crate) async fn message_for(conn: &mut Conn, owner: UserId, execution: Uuid)
     row.map(|row| row.parsed(0, |json| serde_json::from_str(json))).transpose()
 }
 
-/// Cancels a task that requests input, and makes its push configurations due. Returns its last execution. Fails with
-/// [`Error::NotFound`] if the task does not exist, and with [`Error::AlreadyEnded`] or [`Error::NotEnded`] if it has
-/// not requested input.
+/// Cancels a task that requests input or access. Sets its outcome and the time of its status change, sends a hint, and
+/// makes its push configurations due. Returns its last execution. Fails with [`Error::NotFound`] if the user and the
+/// agent have no such task. Without such a request, fails with [`Error::NotEnded`] while it is working, and with
+/// [`Error::AlreadyEnded`] after its end.
 pub async fn withdraw(conn: &mut Conn, owner: UserId, agent_id: &str, id: Uuid, now: Timestamp) -> Result<A2aRun> {
     let sql = "UPDATE executions SET outcome = 'withdrawn', changed_at = $4 WHERE task_id = $1 AND owner = $2 \
                AND agent_id = $3 AND superseded = 0 AND state = 'completed' AND outcome IN ('asks', 'needs_access')";
@@ -215,8 +220,8 @@ fn select<'a>(owner: UserId, agent_id: &'a str) -> Statement<'a> {
     select
 }
 
-/// Adds the source and the conditions of a query for the last executions of tasks. A task matches any of the statuses
-/// and all other conditions.
+/// Appends FROM and WHERE of a query for the last executions of the tasks of a user and an agent. A task must match one
+/// of the statuses, if there are any, and all other conditions. `changed_since` includes its own time.
 fn push_filter<'a>(select: &mut Statement<'a>, owner: UserId, agent_id: &'a str, filter: &'a A2aTaskFilter) {
     select.push(" FROM executions e WHERE e.owner = ").bind(owner).push(" AND e.agent_id = ").bind(agent_id);
     select.push(" AND e.task_id IS NOT NULL AND e.superseded = 0");
@@ -232,7 +237,9 @@ fn push_filter<'a>(select: &mut Statement<'a>, owner: UserId, agent_id: &'a str,
     select.push(if filter.statuses.is_empty() { "" } else { ")" });
 }
 
-/// Returns the SQL condition for a result of [`A2aRun::public_status`].
+/// Returns the SQL condition for a result of [`A2aRun::public_status`], for the table alias `e`. `Waiting` is the first
+/// execution of a task that is queued and was never retried. `Working` is any other that has not ended. The rest
+/// depends on the state and the outcome of an ended execution.
 fn status_condition(status: PublicStatus) -> &'static str {
     match status {
         PublicStatus::Waiting => "(e.ended_at IS NULL AND e.state = 'idle' AND e.retry_count = 0 AND e.id = e.task_id)",

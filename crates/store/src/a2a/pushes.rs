@@ -94,10 +94,10 @@ pub struct DuePush {
     waiting: Option<String>,
 }
 
-/// Stores a push configuration of a task. A new one causes no notification about an end or a request for input that has
-/// already happened. A configuration with the same id is replaced, keeps its progress and creation time, and is no
-/// longer given up. Fails with [`Error::NotFound`] if the task does not exist, and with [`Error::TooMany`] if it
-/// already has [`MAX_PER_TASK`] configurations with different ids.
+/// Stores a push configuration of a task and makes it due. A new one causes no notification about an end or a request
+/// for input that has already happened. A configuration with the same id is replaced, keeps its progress and creation
+/// time, and is no longer given up. Fails with [`Error::NotFound`] if the user and the agent have no such task. Fails
+/// with [`Error::TooMany`] if it already has [`MAX_PER_TASK`] configurations with other ids.
 pub async fn set(
     conn: &mut Conn,
     owner: UserId,
@@ -197,8 +197,8 @@ pub async fn due_pushes(conn: &mut Conn, after: Option<&DuePush>, limit: i64) ->
     conn.all(select).await?.iter().map(read_due).collect()
 }
 
-/// Adds `delivery` to the outbox and advances the progress of the configuration. Returns false, without a change, if
-/// the row has changed since `due` was read.
+/// Adds `delivery` to the outbox as the delivery in progress of the configuration, and sets its progress to `progress`.
+/// Returns false, without a change, if the row was changed or deleted since `due` was read.
 pub async fn enqueue_delivery(
     conn: &mut Conn,
     due: &DuePush,

@@ -51,8 +51,8 @@ impl Backup {
         Ok(Self { conn: store.snapshot().await?, phase: BackupPhase::Header(now), rows: 0, digest: Sha256::new() })
     }
 
-    /// Returns the next lines, or `None` at the end. The text may be empty. After a failure it returns `None`, and the
-    /// backup is incomplete.
+    /// Returns the next lines, or `None` at the end: the header, then batches of rows, then the trailer. The text may
+    /// be empty. After a failure it returns `None`, and the backup is incomplete.
     pub async fn next(&mut self) -> Result<Option<String>> {
         let chunk = match std::mem::replace(&mut self.phase, BackupPhase::End) {
             BackupPhase::Header(now) => {
@@ -70,8 +70,10 @@ impl Backup {
         Ok(Some(chunk))
     }
 
-    /// Returns up to one batch of rows of a table and moves to the next phase. The line with the columns comes before
-    /// the first row. After the last table, returns an empty text.
+    /// Returns up to one batch of rows of the table `index`, after the row `after`, and counts them. The line with the
+    /// columns comes before the first row. Sets the next phase: the same table after a full batch, otherwise the next
+    /// one. After the last table, returns an empty text and continues with the trailer. Fails if a column has another
+    /// type than [`TABLES`] names.
     async fn next_rows(&mut self, index: usize, after: Option<DbRow>) -> Result<String> {
         let Some(table) = TABLES.get(index) else {
             self.phase = BackupPhase::Trailer;
@@ -97,8 +99,8 @@ impl Backup {
     }
 }
 
-/// Returns a query for one batch of rows of a table in the order of its key, after the row `after`. Fails with
-/// [`Error::Corrupt`] if a key column of that row is invalid.
+/// Returns a query for one batch of rows of a table in the order of its key. The batch begins after the row `after`, or
+/// at the start. Fails with [`Error::Corrupt`] if a key column of that row is NULL or has another type.
 fn select_rows(table: &BackupTable, after: Option<&DbRow>) -> Result<Statement<'static>> {
     let key = &table.columns[..table.key];
     let mut select = Statement::default();
@@ -133,9 +135,12 @@ fn push_names(statement: &mut Statement<'_>, columns: &[BackupColumn]) {
     }
 }
 
-/// Replaces the content of the database with the backup in `file`. Revoked tokens that the database has stay revoked.
-/// Running executions and open sessions of the backup become abandoned. Returns the number of rows. Fails without a
-/// change if the backup is invalid, incomplete or of a newer schema.
+/// Replaces the content of the database with the backup in `file`, in one transaction. Revoked tokens that the database
+/// has stay revoked. All slots are released. Executions and sessions that were running in the backup become abandoned,
+/// and current claims become invalid. If the backup is older than notifications, past due times cause none. Returns the
+/// number of rows in the backup. Fails without a change: with [`Error::File`] if the file cannot be read, with
+/// [`Error::NewerSchema`], and with [`Error::Backup`] if the backup is invalid or incomplete or a row violates a
+/// constraint.
 pub async fn restore(store: &Store, file: PathBuf) -> Result<u64> {
     let VerifiedBackup { rows, schema } = verify(&file).await?;
     store
@@ -185,8 +190,10 @@ struct VerifiedBackup {
     schema: i64,
 }
 
-/// Reads the whole file and checks that it is a complete backup of a known schema. Fails with [`Error::NewerSchema`],
-/// [`Error::Backup`] or [`Error::File`] otherwise.
+/// Reads the whole file and checks that it is a complete backup of a known schema. Returns its number of rows and its
+/// schema. Ignores text after the trailer. Fails with [`Error::File`] if the file cannot be read, and with
+/// [`Error::NewerSchema`] if its schema is newer. Fails with [`Error::Backup`] if the header, a line, a table, a column
+/// or a value is invalid. Fails likewise if the trailer is missing, or its number of rows or digest differs.
 async fn verify(file: &Path) -> Result<VerifiedBackup> {
     let mut lines = BackupLines::open(file).await?;
     let header = lines.next().await?.unwrap_or_default();
@@ -234,7 +241,8 @@ impl RestoreTarget {
         values.len() == self.columns.len() && self.columns.iter().zip(values).all(matches)
     }
 
-    /// Reads the table and the columns from a line. Fails if this version does not know them.
+    /// Reads the table and the columns from a line. A line may name fewer columns than the table has, in any order.
+    /// Fails with [`Error::Backup`] if the table or a column is unknown, or if the columns are missing.
     fn from_line(line: &Value) -> Result<Self> {
         let unknown = || {
             Error::Backup(format!(
@@ -248,8 +256,9 @@ impl RestoreTarget {
     }
 }
 
-/// Inserts one row of a backup. Skips it if the table keeps existing rows and has one with the same key. Fails with
-/// [`Error::Backup`] if the database rejects the row.
+/// Inserts one row of a backup; `values` are in the order of the columns of `target`. Skips it if the table keeps
+/// existing rows and has one with the same key. Fails with [`Error::Backup`] if the database rejects the row, and with
+/// [`Error::Unavailable`] if it cannot be used.
 async fn insert(conn: &mut Conn, target: &RestoreTarget, values: &[Value]) -> Result<()> {
     let RestoreTarget { table, columns } = target;
     let mut insert = Statement::default();
@@ -290,8 +299,9 @@ impl BackupLines {
         Ok(Self { path: path.to_owned(), reader: BufReader::new(file), digest: Sha256::new() })
     }
 
-    /// Returns the next line, or `None` at the end of the file. Adds it to the digest. Fails with [`Error::Backup`] if
-    /// it is not JSON.
+    /// Returns the next line as JSON, or `None` at the end of the file. Adds it to the digest, also if it is invalid.
+    /// Fails with [`Error::Backup`] if it is not JSON, and with [`Error::File`] if the file cannot be read or is not
+    /// UTF-8.
     async fn next(&mut self) -> Result<Option<Value>> {
         let mut line = String::new();
         let read = self.reader.read_line(&mut line).await;

@@ -48,8 +48,9 @@ pub struct ExecutionEvent {
     pub text: String,
 }
 
-/// Appends events. The caller calls [`save`](super::save) first in the same transaction, which checks the fence. Events
-/// with an existing number are skipped, so that a caller can repeat a transaction with an unknown outcome.
+/// Appends events with their numbers. The caller calls [`save`](super::save) first in the same transaction, which
+/// checks the fence. Events with an existing number are skipped, so that a caller can repeat a transaction with an
+/// unknown outcome. NUL characters in the text are replaced by U+FFFD.
 pub async fn append_events(conn: &mut Conn, id: Uuid, events: &[ExecutionEvent]) -> Result<()> {
     let sql = "INSERT INTO execution_events (execution_id, seq, kind, stream, start, at, text) \
                VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (execution_id, seq) DO NOTHING";
@@ -113,8 +114,9 @@ pub async fn rich_output(conn: &mut Conn, id: Uuid) -> Result<Vec<RichOutput>> {
     conn.all(select).await?.iter().map(|row| row.parsed(0, |json| serde_json::from_str(json))).collect()
 }
 
-/// Returns the stored output of the last attempt by stream, in the order of offsets. A marker replaces missing output.
-/// `stream` selects one stream, `None` all of them. Structured output is not included.
+/// Returns the stored output of the last attempt by stream, in the order of offsets. A marker with the number of bytes
+/// replaces missing output. `stream` selects one stream, `None` all of them. Structured output is not included, except
+/// for a marker if it was dropped. Streams without output are absent.
 async fn read_texts(conn: &mut Conn, id: Uuid, stream: Option<&str>) -> Result<BTreeMap<String, String>> {
     let mut select = Statement::default();
     select.push("SELECT seq, kind, stream, start, at, text FROM execution_events WHERE execution_id = ").bind(id);
@@ -155,8 +157,8 @@ pub(crate) struct DroppedOutput {
 }
 
 /// Drops the output of the executions that ended first, until `excess` bytes are free or `limit` executions are
-/// processed. Their records and states stay. Executions that another transaction has locked are skipped. Returns the
-/// dropped amount.
+/// processed. Executions without output do not count. Their records and states stay; `now` is the time of the gap
+/// events. On PostgreSQL, executions that another transaction has locked are skipped. Returns the dropped amount.
 pub(crate) async fn drop_output(conn: &mut Conn, excess: i64, limit: i64, now: Timestamp) -> Result<DroppedOutput> {
     let mut select = Statement::default();
     select.push("SELECT id, output_bytes FROM executions WHERE ended_at IS NOT NULL AND output_bytes > 0 ");
@@ -177,7 +179,8 @@ pub(crate) async fn drop_output(conn: &mut Conn, excess: i64, limit: i64, now: T
 }
 
 /// Replaces the output of all attempts of an execution, also the structured output, with one gap event for each stream.
-/// Marks the execution as truncated.
+/// A gap has the next free number and the time `now`, and counts the stored bytes and those of earlier gaps. State
+/// events stay. Marks the execution as truncated, with an output size of 0.
 async fn replace_output_with_gaps(conn: &mut Conn, id: Uuid, now: Timestamp) -> Result<()> {
     let mut missing = BTreeMap::<String, i64>::new();
     let sql = "SELECT stream, CAST(SUM(OCTET_LENGTH(text)) AS BIGINT) FROM execution_events \

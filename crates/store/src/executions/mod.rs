@@ -75,8 +75,9 @@ pub async fn get(conn: &mut Conn, scope: OwnerScope, id: Uuid) -> Result<Executi
     read_with_position(&row)
 }
 
-/// Returns one page of executions, newest first. Inputs and context values of more than 1000 characters are shortened;
-/// [`get`] returns them completely.
+/// Returns one page of the executions in the scope, ordered by descending id, so newest first, with their queue
+/// positions. An execution must match all conditions of the filter, and one of its states if it has any. The reference
+/// ignores case. Inputs and context values of more than 1000 characters are shortened; [`get`] returns them completely.
 pub async fn list(
     conn: &mut Conn,
     scope: OwnerScope,
@@ -119,8 +120,9 @@ pub async fn list(
     Ok(Page::from_rows(executions, limit, cursor))
 }
 
-/// Returns the result of an ended execution. Its output is the output file, or else the standard output, or else the
-/// text of the structured output. Fails with [`Error::NotFound`] or [`Error::NotEnded`].
+/// Returns the result of an ended execution. Its output is that of the last attempt: the output file, or if that is
+/// empty the standard output, or if that is empty the text of the structured output. Fails with [`Error::NotFound`] if
+/// it does not exist in the scope, and with [`Error::NotEnded`] if it has not ended.
 pub async fn result(conn: &mut Conn, scope: OwnerScope, id: Uuid) -> Result<ExecutionResult> {
     let execution = get(conn, scope, id).await?;
     let end = execution.ended().ok_or(Error::NotEnded)?;
@@ -169,9 +171,10 @@ pub async fn get_for_rerun(conn: &mut Conn, scope: OwnerScope, id: Uuid) -> Resu
     if row.execution.is_ended() { Ok(row) } else { Err(Error::NotEnded) }
 }
 
-/// Cancels an execution. A queued execution ends immediately. For a running one the request is recorded for its node;
-/// the time of the first request is kept. Returns the execution, which still runs in that case. Fails with
-/// [`Error::NotFound`] or [`Error::AlreadyEnded`].
+/// Cancels an execution. A queued execution ends immediately as cancelled, also one that waits for a retry. For a
+/// running one the request is recorded for its node and sent as a hint; the time of the first request is kept. Returns
+/// the execution, which still runs in that case. Fails with [`Error::NotFound`] if it does not exist in the scope, and
+/// with [`Error::AlreadyEnded`] if it has ended.
 pub async fn cancel(conn: &mut Conn, scope: OwnerScope, id: Uuid, now: Timestamp) -> Result<Execution> {
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM executions e WHERE e.id = ").bind(id);
@@ -210,8 +213,9 @@ pub(crate) async fn invalidate_claims(conn: &mut Conn, max_token: i64) -> Result
     conn.run((sql, args![max_token])).await.map(drop)
 }
 
-/// Removes the dependent rows of deleted executions. The columns of `deleted` are the id and the id of the A2A task.
-/// The executions are deleted first, so that no new dependent rows can appear.
+/// Removes the events and the A2A messages of deleted executions. With the last execution of an A2A task, also removes
+/// its push configurations. The columns of `deleted` are the id and the id of the A2A task, which may be NULL. The
+/// executions are deleted first, so that no new dependent rows can appear.
 pub(crate) async fn remove_dependents(conn: &mut Conn, deleted: &[DbRow]) -> Result<()> {
     for row in deleted {
         let id = row.text(0)?;

@@ -82,8 +82,11 @@ pub async fn enqueue(conn: &mut Conn, new: &NewExecution) -> Result<()> {
     enqueue_or_claim(conn, new, None).await.map(drop)
 }
 
-/// Like [`enqueue`], but claims the execution for `node` if the queue is empty and a slot is free. Returns the claim,
-/// or `None` if the execution was queued. A message of a session is always queued.
+/// Adds an execution with its first events and sends a hint. Claims it for `node` if the queue of the agent is empty, a
+/// slot is free, and the node was not declared dead. Returns the claim, or `None` if the execution was queued. Always
+/// queues it without a `node`, or if it is a message of a session. Fails with [`Error::QueueFull`] if the number of
+/// queued executions has reached `queue_depth` plus the free slots. For a message, the limit is `queue_depth` queued
+/// messages of the session.
 pub async fn enqueue_or_claim(
     conn: &mut Conn,
     new: &NewExecution,
@@ -132,8 +135,9 @@ fn check_queue_depth(new: &NewExecution, waiting: i64, free_slots: usize) -> Res
     if waiting < limit { Ok(()) } else { Err(Error::QueueFull { waiting, depth }) }
 }
 
-/// Takes a slot for an execution that is not stored yet. `free` are the slots to try. Returns `None` if no slot is free
-/// or the node was declared dead.
+/// Takes a slot for an execution that is not stored yet, and returns its claim in the state `Starting`. Does not store
+/// the execution or its events. `free` are the slots to try. Returns `None` if no slot is free or the node was declared
+/// dead. Fails with [`Error::IllegalTransition`] if the execution is not idle.
 async fn claim_new(
     conn: &mut Conn,
     new: &NewExecution,
@@ -158,7 +162,9 @@ async fn claim_new(
     Ok(Some(ClaimedExecution { row, fence, seq: 2 }))
 }
 
-/// Inserts the row of an execution, as claimed if `claimed` is given and as queued otherwise.
+/// Inserts the row of an execution, as claimed if `claimed` is given and as queued otherwise. It can run from its
+/// creation time. NUL characters in the input are replaced by U+FFFD. Fails with [`Error::Corrupt`] if a value cannot
+/// be encoded, and with [`Error::Database`] if the id exists.
 async fn insert(conn: &mut Conn, new: &NewExecution, claimed: Option<&ClaimedExecution>) -> Result<()> {
     let execution = claimed.map_or(&new.execution, |claimed| &claimed.row.execution);
     let execution = ExecutionRecord::from(execution.clone());
@@ -227,7 +233,8 @@ async fn waiting_and_taken(conn: &mut Conn, agent_id: &str) -> Result<(i64, Hash
     Ok((waiting, taken))
 }
 
-/// Returns the ids of the agents with queued executions that may run now, in order.
+/// Returns the ids of the agents with queued executions that may run at `now`, in alphabetical order. Messages of
+/// sessions do not count.
 pub async fn agents_with_queued(conn: &mut Conn, now: Timestamp) -> Result<Vec<String>> {
     // Skips from agent to agent on the index. DISTINCT would read all queued rows.
     let sql = "WITH RECURSIVE waiting (agent_id) AS (\
@@ -247,8 +254,10 @@ pub async fn has_queued(conn: &mut Conn, agent_id: &str, now: Timestamp) -> Resu
     Ok(conn.first((sql, args![agent_id, now])).await?.is_some())
 }
 
-/// Claims the next executions of an agent, up to the number of free slots and `limit`. Skips requests in a spool other
-/// than `spool`. Returns no claims if the node was declared dead.
+/// Claims the next executions of an agent, up to the number of free slots and `limit`, in the order in which they may
+/// run. Takes a slot for each. Skips messages of sessions and requests in a spool other than `spool`. Skips executions
+/// that wait for the time of a retry, still hold a slot, or are locked by another transaction. Returns no claims if the
+/// node was declared dead. `slots` is the number of slots of the agent.
 pub async fn claim(
     conn: &mut Conn,
     node: Uuid,
@@ -282,8 +291,8 @@ pub async fn claim(
     Ok(claimed)
 }
 
-/// Claims the next message of a session. Returns `None` if no message may run now, or if the session has ended or
-/// belongs to another node.
+/// Claims the next message of a session, without a slot. Returns `None` if no message may run at `now`, or if another
+/// transaction has locked it. Also returns `None` if the session has ended, does not exist or belongs to another node.
 pub async fn claim_in_session(
     conn: &mut Conn,
     node: Uuid,
@@ -315,8 +324,9 @@ fn skip_locked(select: &mut Statement<'_>, conn: &Conn) {
     }
 }
 
-/// Claims a queued execution with a new lease token and appends the event. Fails with [`Error::Database`] if it is no
-/// longer queued.
+/// Claims a queued execution: sets the state `Starting`, the node and a new lease token, appends the event and sends a
+/// hint. The columns of `row` are [`COLUMNS`] and [`INTERNAL_COLUMNS`]. Fails with [`Error::Database`] if the execution
+/// is no longer queued.
 async fn claim_row(conn: &mut Conn, row: &DbRow, node: Uuid, now: Timestamp) -> Result<ClaimedExecution> {
     let mut row = read_row(row)?;
     let execution = &mut row.execution;
@@ -335,9 +345,10 @@ async fn claim_row(conn: &mut Conn, row: &DbRow, node: Uuid, now: Timestamp) -> 
     Ok(ClaimedExecution { row, fence, seq })
 }
 
-/// Saves the state of a running execution. `None` for `output` keeps the stored summary. Returns false if the fence is
-/// no longer valid or the execution has ended. Otherwise the fence stays valid until the transaction ends, and the
-/// caller can append events.
+/// Saves the state of a running execution and sends a hint. `None` for `output` keeps the stored summary; otherwise its
+/// size is added to that of earlier attempts. Returns false, without a change, if the fence is no longer valid or the
+/// execution has ended or was requeued. Otherwise the fence stays valid until the transaction ends, and the caller can
+/// append events. Does not append events itself.
 pub async fn save(
     conn: &mut Conn,
     fence: Fence,
@@ -364,8 +375,9 @@ pub async fn requeue(conn: &mut Conn, fence: Fence, run_at: Timestamp) -> Result
     Ok(conn.run((sql, args![fence.id, fence.node, fence.token, run_at])).await? == 1)
 }
 
-/// Saves a queued execution, or an abandoned one with the lease token `token`, and appends its state as an event. Fails
-/// with [`Error::AlreadyEnded`] if another transaction has changed it.
+/// Saves an execution that no node holds: a queued one, or with `token` an abandoned one with this lease token. Removes
+/// its node, appends its state as an event and sends a hint. Fails with [`Error::AlreadyEnded`] if another transaction
+/// has changed it, also if it has not ended.
 pub(super) async fn save_unclaimed(conn: &mut Conn, execution: &Execution, token: Option<i64>) -> Result<()> {
     let mut update = update_state(execution)?;
     update.push(", node = NULL WHERE id = ").bind(execution.id);
@@ -381,7 +393,9 @@ pub(super) async fn save_unclaimed(conn: &mut Conn, execution: &Execution, token
     append_events(conn, execution.id, &[state_event(seq, execution)]).await
 }
 
-/// Returns the beginning of a statement that writes the state of an execution.
+/// Returns the beginning of an UPDATE that writes the state, times, process, error, outcome, retries and transitions of
+/// an execution. The caller adds the WHERE clause. NUL characters in the error message are replaced by U+FFFD. Fails
+/// with [`Error::Corrupt`] if a value cannot be encoded.
 fn update_state(execution: &Execution) -> Result<Statement<'static>> {
     let execution = ExecutionRecord::from(execution.clone());
     let mut update = Statement::default();
@@ -432,7 +446,9 @@ pub async fn end_without_session(conn: &mut Conn, now: Timestamp, limit: i64) ->
     end_all(conn, select, ExecutionStatus::Failure, "the session has ended", now).await
 }
 
-/// Ends all selected executions with `status` and `reason`, and returns them. The query must select queued executions.
+/// Ends all selected executions with `status` and `reason`, saves them, and returns them in order. The query must
+/// select queued executions with [`COLUMNS`] and [`INTERNAL_COLUMNS`]. Fails if one of them cannot end or is no longer
+/// queued.
 async fn end_all(
     conn: &mut Conn,
     select: Statement<'_>,
@@ -471,8 +487,9 @@ pub async fn end_queued(
     end_all(conn, select, ExecutionStatus::Failure, reason, now).await
 }
 
-/// Releases the slots of removed nodes, and locks and returns up to `limit` executions of these nodes. The caller
-/// passes them to [`recover`] in the same transaction.
+/// Releases all slots of removed nodes. Also locks and returns up to `limit` executions that these nodes hold, in any
+/// order. May return fewer, because it skips executions that another transaction has locked or a new node has claimed.
+/// The caller passes them to [`recover`] in the same transaction.
 pub async fn lock_abandoned(conn: &mut Conn, limit: i64) -> Result<Vec<ExecutionRow>> {
     conn.run(("DELETE FROM places WHERE node NOT IN (SELECT id FROM nodes)", [])).await?;
     let mut select = Statement::default();
@@ -488,9 +505,10 @@ pub async fn lock_abandoned(conn: &mut Conn, limit: i64) -> Result<Vec<Execution
     Ok(found)
 }
 
-/// Ends an interrupted execution as failed with `reason`, or returns it to the queue until `retry_at` if that is given.
-/// An execution with a cancellation request is cancelled. A message of a session is never retried. Returns the
-/// execution. Fails with [`Error::AlreadyEnded`] if another node has recovered it.
+/// Ends an interrupted execution as failed with `reason` and the category system error. If `retry_at` is given, returns
+/// it to the queue until then instead, and its queue timeout starts again. An execution with a cancellation request is
+/// always cancelled. A message of a session is never retried. Returns the execution. Fails with [`Error::AlreadyEnded`]
+/// if another node has recovered it.
 pub async fn recover(
     conn: &mut Conn,
     mut row: ExecutionRow,
@@ -523,7 +541,7 @@ pub async fn recover(
     Ok(row.execution)
 }
 
-/// Returns the event of the current state of an execution.
+/// Returns the event with the number `seq` for the current state of an execution, at the time of its last change.
 fn state_event(seq: i64, execution: &Execution) -> ExecutionEvent {
     ExecutionEvent {
         seq,

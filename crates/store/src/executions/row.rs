@@ -55,8 +55,9 @@ pub(super) fn read_with_position(row: &DbRow) -> Result<Execution> {
     Ok(record.try_into()?)
 }
 
-/// Reads an execution from [`SUMMARY_COLUMNS`] and the queue position, and shortens long values. A context value of
-/// more than 1000 bytes becomes text.
+/// Reads an execution from [`SUMMARY_COLUMNS`] and the queue position, and shortens long values. The input is cut after
+/// 1000 characters. A context value of more than 1000 bytes becomes its JSON as text, cut after 1000 characters. Fails
+/// with [`crate::Error::Corrupt`] if a column is invalid.
 pub(super) fn read_summary(row: &DbRow) -> Result<Execution> {
     let mut execution = read_with_position(row)?;
     shorten(&mut execution.input);
@@ -78,7 +79,8 @@ fn shorten(text: &mut String) {
     }
 }
 
-/// Reads an execution with its internal columns.
+/// Reads an execution from [`COLUMNS`] and [`INTERNAL_COLUMNS`]. The request is `None` if it is in a spool. Fails with
+/// [`crate::Error::Corrupt`] if a column is invalid or the columns contradict each other.
 pub(super) fn read_row(row: &DbRow) -> Result<ExecutionRow> {
     let spool = row.maybe_text(COLUMN_COUNT + 2)?;
     Ok(ExecutionRow {
@@ -97,7 +99,8 @@ pub(crate) fn read(row: &DbRow) -> Result<Execution> {
     Ok(read_record(row)?.try_into()?)
 }
 
-/// Reads [`COLUMNS`], without a queue position. Fails with [`crate::Error::Corrupt`] if a column is invalid.
+/// Reads [`COLUMNS`], without a queue position. The attempt is the number of retries plus one. Does not check that the
+/// columns fit together. Fails with [`crate::Error::Corrupt`] if a column is invalid.
 fn read_record(row: &DbRow) -> Result<ExecutionRecord> {
     let maybe_id = |column| row.maybe_text(column)?.map(|text| parsed(&text, Uuid::try_parse)).transpose();
     let retry_count = row.int(16)?;

@@ -12,7 +12,7 @@ use crate::{Error, Result};
 
 const COLUMNS: &str = "schedule_id, due_at, decided_at, kind, reason, execution_id, until_at";
 
-/// Records a decision. Returns false if the occurrence already has one.
+/// Records a decision. Returns false, without a change, if the schedule already has one with the same `due_at`.
 pub async fn record_decision(conn: &mut Conn, decision: &Decision) -> Result<bool> {
     let sql = "INSERT INTO decisions (schedule_id, due_at, decided_at, kind, reason, execution_id, until_at) \
                VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING";
@@ -37,7 +37,8 @@ pub async fn is_decided(conn: &mut Conn, schedule_id: Uuid, due_at: Timestamp) -
     Ok(last.is_some_and(|last| last >= due_at))
 }
 
-/// Replaces a queued decision by its outcome. Returns false if it is no longer queued.
+/// Replaces the kind, time, reason and execution of a queued decision by its outcome. Its `until` stays. Returns false,
+/// without a change, if it is no longer queued or does not exist.
 pub async fn resolve_queued(conn: &mut Conn, decision: &Decision) -> Result<bool> {
     let sql = "UPDATE decisions SET decided_at = $3, kind = $4, reason = $5, execution_id = $6 \
                WHERE schedule_id = $1 AND due_at = $2 AND kind = 'queued'";
@@ -87,8 +88,8 @@ pub async fn history(
     Ok(Page::from_rows(rows, limit, |d| Cursor { sort: d.due_at.as_microsecond(), id: d.schedule_id.to_string() }))
 }
 
-/// Returns the last decision at or before `at` and the first one after it. Fails with [`Error::NotFound`] if the
-/// schedule does not exist in the scope.
+/// Returns the last decision with `due_at` at or before `at`, and the first one after it. Each is `None` if there is
+/// none. Fails with [`Error::NotFound`] if the schedule does not exist in the scope.
 pub async fn decisions_around(
     conn: &mut Conn,
     scope: OwnerScope,

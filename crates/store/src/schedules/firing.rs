@@ -29,8 +29,8 @@ pub async fn due_schedules(conn: &mut Conn, now: Timestamp, limit: i64) -> Resul
     rows.iter().map(|row| Ok((row.parsed(0, Uuid::try_parse)?, read(row, now)))).collect()
 }
 
-/// Locks a due schedule until the transaction ends. Returns false, without waiting, if another node has locked it, or
-/// if it was changed, paused or removed since `row` was read.
+/// Locks a due schedule until the transaction ends. Returns false, without waiting, if another transaction has locked
+/// it, or if it was changed, advanced, paused or removed since `row` was read. On SQLite, only checks the latter.
 pub async fn lock_due(conn: &mut Conn, row: &ScheduleRow) -> Result<bool> {
     let mut select = Statement::default();
     select.push("SELECT id FROM schedules WHERE id = ").bind(row.schedule.id);

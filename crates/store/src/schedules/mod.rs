@@ -65,8 +65,8 @@ pub struct ScheduleCounts {
     pub due: i64,
 }
 
-/// Adds a schedule and returns it. With a reason of the pause it does not fire. Fails with [`Error::AlreadyExists`] if
-/// its name is in use by any user, ignoring case.
+/// Adds a schedule and returns it. With a reason of the pause it is disabled and does not fire. Fails with
+/// [`Error::AlreadyExists`] for `name` if its name is in use by any user, ignoring case, or if its id exists.
 pub async fn create(conn: &mut Conn, owner: UserId, new: &NewSchedule, now: Timestamp) -> Result<Schedule> {
     let sql = "INSERT INTO schedules (id, owner, name_key, agent_id, source, enabled, due_at, next_at, version, failures, \
                paused_at, paused_reason, created_at, updated_at, settings) \
@@ -108,8 +108,8 @@ pub async fn lock_row(conn: &mut Conn, scope: OwnerScope, id: Uuid, now: Timesta
     select_row(conn, scope, id, now, true).await
 }
 
-/// Returns a schedule with its internal columns. With `lock`, locks the row until the transaction ends. Fails with
-/// [`Error::NotFound`] if it does not exist in the scope.
+/// Returns a schedule with its internal columns. `now` determines its state. With `lock`, locks the row until the
+/// transaction ends; SQLite needs no lock. Fails with [`Error::NotFound`] if it does not exist in the scope.
 async fn select_row(conn: &mut Conn, scope: OwnerScope, id: Uuid, now: Timestamp, lock: bool) -> Result<ScheduleRow> {
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM schedules s WHERE s.id = ").bind(id);
@@ -129,8 +129,9 @@ pub async fn get_by_name(conn: &mut Conn, scope: OwnerScope, name: &str, now: Ti
     read(&conn.first(select).await?.ok_or(Error::NotFound)?, now).map(|row| row.schedule)
 }
 
-/// Returns one page of schedules, oldest first. A filter that is `None` selects all. Fails with [`Error::Corrupt`] if a
-/// row is invalid.
+/// Returns one page of the schedules in the scope that match all conditions of the filter, oldest first. A condition
+/// that is `None` selects all. A reference matches a complete name, or a prefix or a suffix of an id, ignoring case and
+/// outer spaces. `now` determines the states. Fails with [`Error::Corrupt`] if a row is invalid.
 pub async fn list(
     conn: &mut Conn,
     scope: OwnerScope,
@@ -167,8 +168,9 @@ pub async fn list(
     Ok(Page::from_rows(found, limit, |s| Cursor { sort: s.created_at.as_microsecond(), id: s.id.to_string() }))
 }
 
-/// Replaces the settings of a schedule that the caller has locked. `next` replaces its next occurrence; a paused
-/// schedule does not fire then. Returns the schedule. Fails with [`Error::AlreadyExists`] if the name is in use.
+/// Replaces the settings of a schedule that the caller has locked, and its next occurrence by `next`. A paused schedule
+/// stays paused and does not fire. Returns the schedule. Fails with [`Error::AlreadyExists`] if another schedule of any
+/// user has the name, ignoring case. Fails with [`Error::Database`] if the version of the row has changed.
 pub async fn update(
     conn: &mut Conn,
     row: &ScheduleRow,

@@ -25,7 +25,8 @@ pub struct ScheduleRow {
     pub version: i64,
 }
 
-/// Reads a schedule. `now` determines its state. Fails with [`crate::Error::Corrupt`] if a column is invalid.
+/// Reads [`COLUMNS`]. The state follows from `now`, the start time, the pause and the number of running executions.
+/// Fails with [`crate::Error::Corrupt`] if a column is invalid.
 pub(super) fn read(row: &DbRow, now: Timestamp) -> Result<ScheduleRow> {
     let settings: ScheduleSettings = row.parsed(1, |json| serde_json::from_str(json))?;
     let enabled = row.int(2)? != 0;

@@ -41,8 +41,9 @@ pub(crate) struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens or creates the file, migrates its schema and starts the writer thread. Fails if the file cannot be used or
-    /// the schema is newer.
+    /// Opens or creates the file in WAL mode, migrates its schema and starts the writer thread. With
+    /// [`Durability::Full`] also starts the sync thread. Must be called inside a tokio runtime. Fails if the file
+    /// cannot be used, a thread cannot be started, the schema is newer, or an applied migration was edited.
     pub(crate) async fn open(path: &Path, durability: Durability) -> Result<Self> {
         let connection = connect(path, OpenFlags::default())?;
         connection.pragma_update(None, "journal_mode", "wal")?;
@@ -72,8 +73,10 @@ impl Sqlite {
     }
 
     /// Queues the job for the writer and returns its value once it is committed or synced, according to `when`. Waits
-    /// while the queue is full. Fails with the error of the job or of the commit, and with [`Error::Unavailable`] if
-    /// the job panics or the writer has stopped.
+    /// while the queue is full. A queued job runs even if the returned future is dropped. On success, increments
+    /// `commits` and runs the effects of the commit. On failure, rolls the job back and runs the effects of the
+    /// rollback. Fails with the error of the job, and with [`Error::Unavailable`] if the commit fails, the job panics
+    /// or the writer has stopped.
     pub(crate) async fn transaction<T, E, F>(&self, when: Acknowledge, job: F, commits: Commits) -> Result<T, E>
     where
         T: Send + 'static,
@@ -113,7 +116,9 @@ impl Sqlite {
         answered.await.map_err(|_| Error::Unavailable("the write was not executed".to_owned()))?
     }
 
-    /// Returns a pooled connection for reads. Waits until one is free.
+    /// Returns a connection for reads. Reuses an idle one, or opens a new one and fails if that is not possible. Waits
+    /// without a timeout while [`MAX_READERS`] connections are in use. The connection returns to the pool when it is
+    /// dropped.
     pub(crate) async fn reader(&self) -> Result<Conn> {
         let permit = self.readers.permits.clone().acquire_owned().await;
         let permit = permit.map_err(|_| Error::Unavailable("the readers have stopped".to_owned()))?;
@@ -172,7 +177,8 @@ impl ReaderPool {
     }
 }
 
-/// Opens a connection with the settings that readers and the writer share. Fails if the file cannot be opened.
+/// Opens a connection with the settings that readers and the writer share. It waits up to [`BUSY_TIMEOUT`] for locks
+/// and keeps temporary tables in memory. Fails if the file cannot be opened.
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;

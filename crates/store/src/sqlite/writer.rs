@@ -77,8 +77,9 @@ impl Writer {
         });
     }
 
-    /// Waits for the first job of a group. Recovers the previous group if its sync fails meanwhile. Returns `None` if
-    /// all handles to the store are dropped.
+    /// Waits for the first job of a group and returns it. If the sync of the previous group ends before a job arrives
+    /// and has failed, first recovers that group. Returns `None` if all handles to the store are dropped and the queue
+    /// is empty.
     async fn first_job(&mut self) -> Option<QueuedJob> {
         if let Some(syncer) = self.syncer.as_mut().filter(|syncer| syncer.in_progress.is_some()) {
             tokio::select! {
@@ -90,8 +91,12 @@ impl Writer {
         self.queue.recv().await
     }
 
-    /// Runs and commits one group of jobs, beginning with `first`. If the group fails, it is rolled back and all its
-    /// jobs are answered with an error. A group without changes is answered without a sync.
+    /// Runs and commits one group of jobs, beginning with `first`. The group ends at [`MAX_GROUP_SIZE`] outcomes.
+    /// Commits only after the previous group is synced. If the group changes no rows, answers it without a sync. The
+    /// group fails if the BEGIN, a savepoint, the previous sync or the COMMIT fails. Then logs the error, rolls back,
+    /// sets `failing`, and answers the jobs with [`Error::Unavailable`]. A job that has failed itself keeps its own
+    /// error. After a failed BEGIN or savepoint, drops the jobs that are still queued; their callers get
+    /// [`Error::Unavailable`], too.
     async fn write_group(&mut self, first: QueuedJob) {
         let mut outcomes = Vec::new();
         let changes_before = self.tx.total_changes();
@@ -145,7 +150,10 @@ impl Writer {
         }
     }
 
-    /// Runs one job and rolls it back if it fails. Returns an error only if the whole group has failed.
+    /// Runs one job, appends its outcome to `outcomes`, and rolls it back if it fails. If the job panics, appends
+    /// nothing, drops its effects as for a rollback, and rolls it back. `is_empty` is true while no job of the
+    /// transaction was kept, and is updated. Then a rollback restarts the transaction, otherwise it uses a savepoint.
+    /// Fails only if SQLite rejects one of these statements, which fails the whole group.
     async fn run_job(&mut self, job: QueuedJob, is_empty: &mut bool, outcomes: &mut Vec<JobOutcome>) -> Result<()> {
         if !*is_empty {
             self.tx.run_cached(&["SAVEPOINT job"])?;
@@ -167,8 +175,9 @@ impl Writer {
         self.tx.run_cached(next)
     }
 
-    /// Returns the next job of the group, or `None` at its end. While the previous group is syncing, the group waits
-    /// for new jobs. After that, `remaining` limits it to the jobs that are already queued.
+    /// Returns the next job of the group, or `None` at its end. While the previous group is syncing and `remaining` is
+    /// `None`, waits for a new job or the end of the sync. After the sync, `remaining` is set to the number of queued
+    /// jobs, and each call takes one of them without waiting.
     async fn next_job(&mut self, remaining: &mut Option<usize>) -> Option<QueuedJob> {
         if let Some(syncer) = self.syncer.as_mut().filter(|syncer| remaining.is_none() && syncer.in_progress.is_some())
         {
@@ -189,7 +198,10 @@ impl Writer {
         answer(outcomes, None);
     }
 
-    /// Syncs a committed group. Answers each job after the commit or after the sync, according to its `when`.
+    /// Syncs a committed group. Answers each job after the commit or after the sync, according to its `when`. Without a
+    /// syncer, answers all jobs immediately. Syncs on this thread if exactly one job waits for the sync and the queue
+    /// is empty, otherwise on the sync thread. A failed sync leaves its jobs unanswered for
+    /// [`Writer::recover_unsynced`].
     fn sync_and_answer(&mut self, outcomes: Vec<JobOutcome>) {
         let Some(syncer) = &mut self.syncer else { return self.answer_committed(outcomes) };
         let (committed, synced): (Vec<_>, Vec<_>) =
@@ -224,7 +236,9 @@ struct CommitGroup {
 type Unsynced = Option<Vec<JobOutcome>>;
 
 impl Syncer {
-    /// Starts the sync thread. Fails if the thread cannot be started.
+    /// Starts the sync thread, which syncs one group after the other. After a successful sync it informs the writer and
+    /// then answers the jobs. After a failed one it returns the jobs to the writer unanswered. `failing` gets the
+    /// outcome of each sync. Fails if the thread cannot be started.
     fn new(flush: FlushFn, failing: Arc<AtomicBool>) -> io::Result<Self> {
         let (groups, received) = std::sync::mpsc::channel::<CommitGroup>();
         let thread_flush = flush.clone();
@@ -263,7 +277,9 @@ impl Syncer {
         }
     }
 
-    /// Waits for the sync in progress. Fails if the last group is not synced: then nothing may be committed after it.
+    /// Waits for the sync in progress, if any, and keeps the jobs of a failed sync in `unsynced`. Fails with
+    /// [`Error::Unavailable`] while a group is not synced, because nothing may be committed after it. A sync thread
+    /// that has ended counts as a failed sync.
     async fn finish_group(&mut self) -> Result<()> {
         if let Some(in_progress) = &mut self.in_progress {
             self.unsynced = in_progress.await.unwrap_or(Some(Vec::new()));

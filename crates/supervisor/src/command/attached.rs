@@ -17,8 +17,9 @@ pub struct AttachedFile {
     pub bytes: Vec<u8>,
 }
 
-/// Returns the files of an A2A message, with safe names. A file without a usable name is called `file-N`, and a
-/// repeated name gets the prefix `N-`, where N is the position of the file. A value that is not a message has no files.
+/// Returns the files of an A2A message, with safe names, in order. Only parts with bytes are files. A file without a
+/// usable name is called `file-N`, and a repeated name gets the prefix `N-`, where N is the position among the files. A
+/// value that is not a message has no files.
 pub fn attached_files(message: Option<&Value>) -> Vec<AttachedFile> {
     let parts = message.and_then(|message| parse_message_parts(message).ok()).unwrap_or_default();
     let mut files: Vec<AttachedFile> = Vec::new();
@@ -43,8 +44,8 @@ impl AttachedFile {
     }
 }
 
-/// Returns the last component of a Unix or Windows path, without leading dots, hyphens and spaces. Control characters
-/// are replaced. A long name keeps only its last [`MAX_NAME_BYTES`]. The result may be empty.
+/// Returns the last component of a Unix or Windows path, without spaces around it and without leading dots and hyphens.
+/// Control characters become `_`. A long name keeps only its last [`MAX_NAME_BYTES`]. The result may be empty.
 fn safe_name(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     // The name must not be hidden and must not look like an option.

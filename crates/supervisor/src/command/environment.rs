@@ -57,8 +57,13 @@ pub(super) struct Environment {
 }
 
 /// Builds the environment. `run` contains the variables of the run, `tmp` is the value of `TMPDIR`, and `own` looks up
-/// a variable of adjutant. The secrets are referenced values, proxy addresses with credentials, and variables of the
-/// run with a secret name. Fails if a referenced variable or file is missing, or if a variable of the run is invalid.
+/// a variable of adjutant. Variables of adjutant that are empty or contain NUL are not inherited. `PATH` has a default.
+/// An agent with a terminal gets a `TERM`; any other gets `TERM=dumb` and `NO_COLOR`. The variables of the agent
+/// replace these, and those of the run replace both.
+///
+/// The secrets are referenced values, proxy addresses with `@`, and variables of the run with a secret name, sorted and
+/// without duplicates. Fails permanently if a reference of the agent cannot be resolved. Also fails if a variable of
+/// the run has an empty name, `=` or NUL in its name, a name that begins with `ADJUTANT_`, or NUL in its value.
 pub(super) fn build(
     agent: &Agent,
     run: &BTreeMap<String, String>,
@@ -107,8 +112,9 @@ pub(super) fn build(
 }
 
 /// Returns the value of a variable with its references resolved: `env:NAME`, `file:PATH`, or any number of `${NAME}`.
-/// Adds the referenced values to `secrets`, except for those of inherited variables. Fails if a referenced variable or
-/// file is missing, if a file contains a NUL byte, or if `${` is not closed.
+/// Spaces around names, paths and the content of a file are removed. Adds the referenced values to `secrets`, except
+/// for those of inherited variables. Fails permanently if a referenced variable is not set, if a file cannot be read or
+/// contains a NUL byte, or if `${` is not closed. `name` is the name of the variable in errors.
 fn resolve(
     name: &str,
     value: &str,

@@ -52,8 +52,9 @@ pub struct FileExcerpt {
 }
 
 /// Creates the directories and writes the input file and the attached files. Only the current user can read them.
-/// Returns the state of the output file. Fails if a file cannot be written, or if a directory outside of the scratch
-/// directory does not exist.
+/// Existing files are replaced. Returns the state of the output file before the run. Fails with a system failure if a
+/// directory or a file cannot be written. Fails permanently if the directory of the input or output file is outside of
+/// the scratch directory and does not exist.
 pub fn prepare_files(plan: &CommandPlan) -> Result<FilesBefore, RunFailure> {
     for dir in SCRATCH_DIRS.map(|name| plan.scratch.join(name)) {
         create_dir(&dir).map_err(|error| failed("create the directory", &dir, &error))?;
@@ -85,8 +86,9 @@ pub(crate) fn has_files_to_collect(plan: &CommandPlan) -> bool {
     plan.output_file.is_some() || fs::read_dir(&plan.output_dir).is_ok_and(|mut entries| entries.next().is_some())
 }
 
-/// Reads at most `limit` bytes of the output file and lists the artifacts, sorted by name. Fails if the agent has not
-/// written its output file, or if the file cannot be read.
+/// Reads at most `limit` bytes of the output file and lists the artifacts, sorted by name. A plan without an output
+/// file gives none. Lists at most [`MAX_ARTIFACTS`] files, and none if the directory was replaced by a link. Fails if
+/// the agent has not written its output file, or if the file cannot be read.
 pub fn collect_files(plan: &CommandPlan, before: &FilesBefore, limit: usize) -> Result<CollectedFiles, RunFailure> {
     let output = match &plan.output_file {
         Some(path) => Some(read_output(plan, path, before, limit)?),
@@ -105,7 +107,8 @@ fn create_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Creates the parent directory of a file inside the scratch directory. Fails if a parent outside of it does not exist.
+/// Creates the parent directory of a file inside the scratch directory. Does not create a parent outside of it. Fails
+/// with a system failure if it cannot be created, and permanently if a parent outside does not exist.
 fn create_parent(scratch: &Path, path: &Path) -> Result<(), RunFailure> {
     match path.parent() {
         Some(parent) if parent.starts_with(scratch) => {
@@ -130,8 +133,9 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Returns the output file, or its head and tail if it has more than `limit` bytes.
 ///
-/// Fails if the agent has not written the file since `before`, if a link leads out of the scratch directory, or if it
-/// is not a regular file or cannot be read.
+/// Fails if the file does not exist, if the agent has not written it since `before`, if it is a link, or if it is not a
+/// regular file or cannot be read. A file inside the scratch directory counts as missing if a link leads its directory
+/// out of there.
 fn read_output(plan: &CommandPlan, path: &Path, before: &FilesBefore, limit: usize) -> Result<FileExcerpt, RunFailure> {
     let shown = path.display();
     let absent = || RunFailure::agent(format!("the agent wrote no output file ({shown})"));
@@ -165,7 +169,8 @@ fn stays_inside(scratch: &Path, path: &Path) -> bool {
 }
 
 /// Reads the head and the tail of a file, together at most `limit` bytes. A file that fits in the limit is read
-/// completely, into the head. Fails if the file cannot be read.
+/// completely, into the head. Otherwise the head is cut after its last line, or after its last word if it has only one
+/// line. The tail is not cut. Fails if the file cannot be read.
 fn read_excerpt(file: &mut File, limit: usize) -> io::Result<FileExcerpt> {
     let tail_limit = (limit / 2) as u64;
     let head_limit = limit as u64 - tail_limit;
@@ -186,9 +191,10 @@ fn read_excerpt(file: &mut File, limit: usize) -> io::Result<FileExcerpt> {
     Ok(FileExcerpt { head, missing, tail })
 }
 
-/// Adds the artifacts in a directory and its subdirectories, at most [`MAX_ARTIFACTS`]. `prefix` is the path of the
-/// directory with a slash at the end, and `depth` its depth, at most [`MAX_DEPTH`]. Links and special files are
-/// ignored. Files that cannot be read are left out: they do not make the run fail.
+/// Adds the regular files in a directory and its subdirectories to `artifacts`, until it has [`MAX_ARTIFACTS`].
+/// `prefix` is the path of the directory with a slash at the end, and `depth` its depth, at most [`MAX_DEPTH`]. Links,
+/// special files and names that are not UTF-8 are ignored. Entries that cannot be read are left out: they do not make
+/// the run fail.
 fn list_artifacts(dir: &Path, prefix: &str, depth: usize, artifacts: &mut Vec<Artifact>) {
     let Ok(entries) = fs::read_dir(dir) else {
         return;

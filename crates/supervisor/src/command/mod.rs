@@ -50,7 +50,8 @@ pub struct CommandRequest {
     pub started_at: Timestamp,
 }
 
-/// Returns the variables that every run of the agent gets. Fails if a referenced variable or file is missing.
+/// Returns the variables that every run of the agent gets. `TMPDIR` is empty. Fails if a referenced variable or file is
+/// missing.
 pub(crate) fn agent_variables(
     agent: &Agent,
     own: impl Fn(&str) -> Option<String>,
@@ -105,7 +106,15 @@ pub struct InputFile {
 
 impl CommandPlan {
     /// Returns the plan of a run. `scratch` is a directory that only this run uses. `variables` looks up variables of
-    /// adjutant. Fails if the configuration or the request is unusable, for example if the program does not exist.
+    /// adjutant. The input file is `input.txt` and the output file `output.txt` in the scratch directory, unless a
+    /// template is set. A relative output file that the program does not get as an argument is below the working
+    /// directory.
+    ///
+    /// Fails if the input exceeds `max_input_size`, a variable or reference is invalid, the program or the working
+    /// directory cannot be used, or a template has an unknown placeholder or leaves its directory. Also fails if a path
+    /// is not UTF-8, an argument is not allowed, the command is too long, or the output is a file and neither `args`
+    /// nor `output_file_template` names it. All these failures are permanent. An invalid scratch directory is a system
+    /// failure.
     pub fn make(
         agent: &Agent,
         run: &CommandRequest,
@@ -216,8 +225,8 @@ impl fmt::Debug for CommandPlan {
     }
 }
 
-/// Returns the working directory of the request, or otherwise of the agent. Returns `None` if neither is set. Fails if
-/// it does not exist or is not a directory.
+/// Returns the working directory of the request, or otherwise of the agent, as an absolute path. `~/` stands for
+/// `home`. Returns `None` if neither is set. Fails if it is not UTF-8, does not exist or is not a directory.
 fn directory(agent: &Agent, run: &CommandRequest, home: Option<&str>) -> Result<Option<PathBuf>, RunFailure> {
     let requested = run.working_directory.as_deref().map(utf8).transpose()?;
     let Some(directory) = requested.or(agent.working_directory.as_deref()) else {
@@ -234,10 +243,11 @@ fn directory(agent: &Agent, run: &CommandRequest, home: Option<&str>) -> Result<
     }
 }
 
-/// Returns the path that a template expands to.
+/// Returns the path that a template expands to, without `.` and `..`. `field` names the setting in errors.
 ///
 /// A relative path is joined to the first directory of `roots` and must be inside one of them. An absolute path must be
-/// inside the directory that the fixed beginning of the template names. Fails otherwise.
+/// inside the directory that the fixed beginning of the template names. Fails permanently otherwise, and if the path
+/// contains a NUL byte or ends with a slash, or the template is invalid. Links are not resolved.
 fn file(field: &str, template: &str, values: &Values<'_>, roots: &[&Path]) -> Result<PathBuf, RunFailure> {
     let expanded = values.expand(field, template)?.text;
     if expanded.contains('\0') {
@@ -261,7 +271,7 @@ fn file(field: &str, template: &str, values: &Values<'_>, roots: &[&Path]) -> Re
     Ok(path)
 }
 
-/// Returns the path without `.` and `..`. Does not access the file system.
+/// Returns the path without `.` and `..`. Each `..` removes the component before it. Does not access the file system.
 fn normalize(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {
@@ -277,7 +287,9 @@ fn normalize(path: &Path) -> PathBuf {
 }
 
 /// Returns the arguments in order: `args`, `cli_args`, then the input or the path of the input file if the input
-/// pattern needs it and no placeholder contains it. Fails if a template is invalid or an argument is not allowed.
+/// pattern needs it and no placeholder contains it. A key of `cli_args` gets `--` in front unless it begins with `-`,
+/// and its value is the next argument; an empty value is left out. Fails if a template is invalid or [`push_argument`]
+/// rejects an argument.
 fn arguments(agent: &Agent, placeholders: &[&str], values: &Values<'_>) -> Result<Vec<String>, RunFailure> {
     let mut args = Vec::new();
     for (at, template) in agent.args.iter().enumerate() {
@@ -303,9 +315,9 @@ fn arguments(agent: &Agent, placeholders: &[&str], values: &Values<'_>) -> Resul
     Ok(args)
 }
 
-/// Adds an argument. Fails if it contains a NUL byte. Also fails if its beginning comes from the request and the
-/// program could take it for an option: a caller must not be able to add options. Numbers and arguments after `--` are
-/// allowed.
+/// Adds an argument. Fails permanently if it contains a NUL byte. Also fails if its beginning comes from the request
+/// and it begins with `-`, because a caller must not be able to add options. A single `-`, numbers, and arguments after
+/// `--` are allowed. `field` names the setting in errors.
 fn push_argument(args: &mut Vec<String>, field: &str, expanded: Expanded) -> Result<(), RunFailure> {
     let Expanded { text, starts_with_request } = expanded;
     if text.contains('\0') {
@@ -322,7 +334,8 @@ fn push_argument(args: &mut Vec<String>, field: &str, expanded: Expanded) -> Res
     Ok(())
 }
 
-/// Fails if the arguments or the variables exceed a limit of the system.
+/// Fails permanently if an argument or a variable with its name exceeds [`MAX_ARGUMENT_BYTES`], or if all of them
+/// together exceed [`MAX_COMMAND_BYTES`]. The message names the agent or the variable.
 fn check_size(args: &[String], env: &BTreeMap<String, String>, agent: &Agent) -> Result<(), RunFailure> {
     const ADVICE: &str = "let the agent take its input by stdin or file (input_pattern)";
     if let Some(long) = args.iter().find(|arg| arg.len() > MAX_ARGUMENT_BYTES) {

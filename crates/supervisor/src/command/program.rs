@@ -7,7 +7,8 @@ use rustix::fs::{Access, access};
 use crate::RunFailure;
 
 /// Returns the absolute path of a program. A name without a slash is searched in `path`. A relative path starts at the
-/// working directory of adjutant, and `~/` at `home`. Fails if the program does not exist or is not executable.
+/// working directory of adjutant, and `~/` at `home`. Fails permanently if the program is not found, is a directory or
+/// is not executable.
 pub(crate) fn find(program: &str, path: &str, home: Option<&str>) -> Result<PathBuf, RunFailure> {
     if !program.contains('/') {
         return on_path(program, path).ok_or_else(|| {

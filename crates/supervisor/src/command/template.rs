@@ -30,7 +30,8 @@ pub(super) struct Expanded {
 }
 
 impl<'a> Values<'a> {
-    /// Returns the parameters of the agent, replaced by those of the run.
+    /// Returns the parameters of the agent, replaced by those of the run. A string is used as it is, null is empty, and
+    /// any other value becomes JSON. Only values of the run count as values of the request.
     pub(super) fn new(defaults: &'a BTreeMap<String, Value>, given: &'a Map<String, Value>) -> Self {
         let defaults = defaults.iter().map(|(name, value)| (name, value, false));
         let given = given.iter().map(|(name, value)| (name, value, true));
@@ -54,7 +55,9 @@ impl<'a> Values<'a> {
         self.0.insert("input", TemplateValue { value: input.into(), from_request: true });
     }
 
-    /// Expands a template. `field` names the setting in errors. Fails if a placeholder is unknown or not closed.
+    /// Expands a template. Spaces around the name of a placeholder are ignored. `starts_with_request` is set if the
+    /// first character comes from a value of the request. `field` names the setting in errors. Fails permanently if a
+    /// placeholder is unknown or not closed.
     pub(super) fn expand(&self, field: &str, template: &str) -> Result<Expanded, RunFailure> {
         let mut expanded = Expanded { text: String::with_capacity(template.len()), starts_with_request: false };
         let mut rest = template;

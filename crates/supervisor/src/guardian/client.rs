@@ -93,8 +93,8 @@ enum ClientCommand {
 }
 
 impl Guardian {
-    /// Starts the guardian. Must be called in a tokio runtime. Fails if the process cannot be started or does not
-    /// answer.
+    /// Starts the guardian and a task that communicates with it. Must be called in a tokio runtime. Fails with
+    /// [`Error::Start`] if the process cannot be started or does not answer within 10 seconds.
     pub async fn start(options: GuardianOptions) -> Result<Self, Error> {
         let connection = GuardianConnection::open(&options).await.map_err(Error::Start)?;
         let (commands, received) = mpsc::channel(QUEUE_CAPACITY);
@@ -111,8 +111,12 @@ impl Guardian {
         Ok(Self { commands })
     }
 
-    /// Starts a program and returns it. Closes the descriptors of `stdio` in this process in any case. Fails if the
-    /// program cannot be started or the guardian is not available.
+    /// Starts a program and returns it. Closes the descriptors of `stdio` in this process in any case. Replaces a
+    /// guardian that has died. Fails with:
+    /// - [`Error::Refused`] if the program cannot be started or one with the same id still runs.
+    /// - [`Error::TooLarge`] if the launch is too large.
+    /// - [`Error::Died`] if the guardian dies or cannot be restarted.
+    /// - [`Error::Stopped`] if the guardian was stopped.
     pub async fn spawn(&self, launch: Launch, stdio: Stdio) -> Result<Child, Error> {
         let (started, answer) = oneshot::channel();
         let command = ClientCommand::Launch { launch: Box::new(launch), stdio, started };
@@ -148,8 +152,8 @@ impl Child {
         self.events.recv().await
     }
 
-    /// Waits until no process of the program is left. Returns its exit with the total usage. The reason is
-    /// `GuardianDied` if no exit was reported.
+    /// Waits until no process of the program is left. Returns its exit with the total usage. Skips the other events.
+    /// The reason is `GuardianDied` if no exit was reported.
     pub async fn wait(&mut self) -> ChildExit {
         let mut reason = ExitReason::GuardianDied;
         let mut last = ProcessUsage::default();
@@ -179,6 +183,7 @@ impl Child {
 }
 
 impl Drop for Child {
+    /// Stops the program with its grace period. Does not wait: if the queue is full, a new task sends the request.
     fn drop(&mut self) {
         let control = self.control.clone();
         if let Err(mpsc::error::TrySendError::Full(command)) = control.commands.try_send(control.command(false))
@@ -238,8 +243,10 @@ struct LaunchedChild {
 
 impl GuardianClient {
     /// Handles commands and reports until the guardian is stopped or all handles are dropped. Kills a guardian that
-    /// does not answer in time. After the death of a guardian, cleans up, and starts a replacement with the next
-    /// launch.
+    /// does not answer a launch or a renewal within `response_timeout`. After the death of a guardian, logs it, kills
+    /// its processes and reports their end. Starts a replacement with the next launch; if that fails, logs it, and the
+    /// launch fails with [`Error::Died`]. Without a guardian, other commands have no effect, except that the lease is
+    /// remembered. A request to end an earlier launch of an execution is ignored.
     async fn run(mut self, connection: GuardianConnection, mut commands: mpsc::Receiver<ClientCommand>) {
         let mut connection = Some(connection);
         loop {
@@ -316,7 +323,7 @@ impl GuardianClient {
     }
 
     /// Sends a launch to the guardian. `started` receives the result when the guardian reports it. It receives an error
-    /// at once if the launch is too large or a program with the same id still runs.
+    /// at once if the launch is too large or cannot be encoded, or if a program with the same id still runs.
     async fn launch(
         &mut self,
         to: &GuardianConnection,
@@ -360,8 +367,9 @@ impl GuardianClient {
         self.unanswered += 1;
     }
 
-    /// Forwards a report to the child that it belongs to. Reports of unknown children are ignored. Usage is dropped if
-    /// the queue of the child is almost full.
+    /// Forwards a report to the child that it belongs to. Reports of unknown children are ignored. A start completes
+    /// the call of [`Guardian::spawn`]; if its caller no longer waits, the program is stopped. A refusal and the end of
+    /// the tree remove the child. Usage is remembered, and dropped if the queue of the child is almost full.
     fn forward(&mut self, report: GuardianReport) {
         match report {
             GuardianReport::Hello => {}
@@ -399,8 +407,9 @@ impl GuardianClient {
         }
     }
 
-    /// Waits for the exit of a dead guardian and kills the processes that it has left. Then reports the end of all its
-    /// children: callers that still wait for a start get [`Error::Died`].
+    /// Waits for the exit of a dead guardian and kills the processes that it has left, in its session and in the
+    /// sessions of the last usage reports. Logs their number. Then reports the end of all its children: callers that
+    /// still wait for a start get [`Error::Died`], and programs without an exit get the reason `GuardianDied`.
     async fn clean_up_after(&mut self, dead: GuardianConnection) {
         let marker = dead.marker.clone();
         // The session of the guardian, in which agents start, and the sessions that they have created.
@@ -439,8 +448,8 @@ impl GuardianClient {
         Ok(connection)
     }
 
-    /// Ends the guardian and forwards its reports until it closes the socket. If a process hangs beyond its grace
-    /// period, the guardian is killed and its processes are swept.
+    /// Ends the guardian and forwards its reports until it closes the socket. If it takes longer than the longest grace
+    /// period and [`GUARDIAN_TIMEOUT`], the guardian is killed. Afterwards, remaining processes are swept in any case.
     async fn finish(&mut self, mut connection: GuardianConnection) {
         send(Some(&connection), &GuardianRequest::Quit).await;
         let grace = self.children.values().map(|child| child.grace).max().unwrap_or_default();
@@ -479,8 +488,9 @@ struct GuardianConnection {
 }
 
 impl GuardianConnection {
-    /// Starts a guardian with a cleared environment and waits for its first report. Fails if the process cannot be
-    /// started, or does not answer within [`GUARDIAN_TIMEOUT`].
+    /// Starts a guardian with a new marker and waits for its first report. Its environment contains only the markers,
+    /// and the execution id and `LD_LIBRARY_PATH` of this process. Fails if the process cannot be started, closes the
+    /// socket, or sends another report first. Kills it and fails if it does not answer within [`GUARDIAN_TIMEOUT`].
     async fn open(options: &GuardianOptions) -> io::Result<Self> {
         /// Makes the markers of the guardians of one node different.
         static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -541,7 +551,8 @@ impl GuardianConnection {
     }
 }
 
-/// Writes frames in order until the queue is closed or a write fails. A descriptor is closed as soon as it is sent.
+/// Writes frames in order until the queue is closed or a write fails. Descriptors are sent with the first byte of their
+/// frame and closed as soon as they are sent.
 async fn write(socket: Arc<UnixStream>, mut frames: mpsc::Receiver<(Vec<u8>, Option<Stdio>)>) {
     while let Some((bytes, stdio)) = frames.recv().await {
         let mut rest = bytes.as_slice();

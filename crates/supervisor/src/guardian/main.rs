@@ -94,14 +94,17 @@ impl NodeLease {
 }
 
 impl GuardianProcess {
-    /// Prepares this process: own session, subreaper, no core files, signal handlers, socket from standard input.
-    /// Queues the first report. Fails if a system call fails.
+    /// Prepares this process: closes inherited descriptors, creates a session of its own, becomes the subreaper,
+    /// disables new privileges and core files, handles signals, and changes to `/`. The socket comes from standard
+    /// input, the marker of the node from the environment. Queues the first report. Fails if a system call fails; only
+    /// the scheduling group is optional.
     fn set_up() -> io::Result<Self> {
         close_inherited();
         // In the session of another process, the guardian would be ended with it.
         rustix::process::setsid()?;
-        // With autogroup scheduling, the kernel divides the processors among sessions first. The session of the guardian,
-        // with all agents, would get as much time as the node. Kernels without autogroups do not have this file.
+        // With autogroup scheduling, the kernel divides the processors among sessions first. The session of the
+        // guardian, with all agents, would get as much time as the node. Kernels without autogroups do not have this
+        // file.
         let _ = std::fs::write("/proc/self/autogroup", NICE.to_string());
         rustix::thread::set_no_new_privs(true)?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -134,8 +137,9 @@ impl GuardianProcess {
         Ok(guard)
     }
 
-    /// Handles requests, ended children and timers. Returns once the guardian is closing and no process is left. Fails
-    /// if waiting or encoding a report fails.
+    /// Handles requests, ended children, the lease and timers, and sends reports. Drops usage reports while more than
+    /// [`MAX_UNSENT_BYTES`] are unsent. Returns once the guardian is closing and no process is left. Fails if waiting
+    /// or encoding a report fails.
     fn run(mut self) -> io::Result<()> {
         loop {
             let (readable, child_ended) = self.wait()?;
@@ -163,8 +167,9 @@ impl GuardianProcess {
         }
     }
 
-    /// Waits for the socket, an ended child or the next timer. Returns two flags: the socket is readable or closed, and
-    /// a child has ended. Fails if `poll` fails.
+    /// Waits for the socket, an ended child or the next timer. Also wakes up if unsent reports can be sent. Returns two
+    /// flags: the socket is readable or closed, and a child has ended. Both are false after a signal or a timer. Fails
+    /// if `poll` fails.
     fn wait(&self) -> io::Result<(bool, bool)> {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::IN, self.connected);
@@ -183,7 +188,9 @@ impl GuardianProcess {
         Ok((readable, !fds[0].revents().is_empty()))
     }
 
-    /// Returns the time until the next timer, or `None` to wait without a limit. It is zero if requests may be waiting.
+    /// Returns the time until the next timer, or `None` to wait without a limit. Timers are the samples and signals of
+    /// the tree, and a check of the lease at least every second while an execution runs. It is at most 50 ms while
+    /// closing, and zero if requests may be waiting.
     fn timeout(&self) -> Option<Timespec> {
         if self.backlog {
             return Some(Timespec { tv_sec: 0, tv_nsec: 0 });
@@ -206,8 +213,9 @@ impl GuardianProcess {
         while matches!(rustix::io::read(&self.child_signal, &mut bytes), Ok(256)) {}
     }
 
-    /// Handles at most [`REQUESTS_PER_ITERATION`] requests of the node. Returns true if there may be more. A closed
-    /// socket or an invalid frame ends the connection.
+    /// Receives and handles requests of the node, in at most [`REQUESTS_PER_ITERATION`] steps. Returns true if there
+    /// may be more. A closed socket, a read error or an invalid frame ends the connection, see
+    /// [`GuardianProcess::lose_node`].
     fn read_requests(&mut self) -> bool {
         for _ in 0..REQUESTS_PER_ITERATION {
             match self.reader.next::<GuardianRequest>() {
@@ -230,7 +238,9 @@ impl GuardianProcess {
         true
     }
 
-    /// Handles one request. A request to end an unknown execution has no effect.
+    /// Handles one request. A request to end an unknown execution has no effect. A renewal is answered with `Hello`; if
+    /// the lease has expired, the programs are killed first. `Quit` ends all programs with their grace periods and
+    /// refuses further launches.
     fn handle(&mut self, request: GuardianRequest) {
         match request {
             GuardianRequest::Launch(launch) => self.launch(&launch),
@@ -250,8 +260,9 @@ impl GuardianProcess {
         }
     }
 
-    /// Starts a program and reports the result. Refuses it if the guardian is closing, the lease has expired, or the
-    /// execution still runs.
+    /// Starts a program and reports `Started` or `Refused`. Refuses it if the guardian is closing, the lease has
+    /// expired, or the execution still runs, and like [`spawn::start`]. Takes the descriptors of the request in any
+    /// case.
     fn launch(&mut self, launch: &Launch) {
         let fds = self.reader.fds();
         let id = launch.id;
@@ -301,8 +312,8 @@ impl GuardianProcess {
         Ok(())
     }
 
-    /// Sends as much as the socket accepts. The rest stays in the buffer. A failed socket counts as the loss of the
-    /// node.
+    /// Sends as much as the socket accepts, without waiting. The rest stays in the buffer. A failed socket counts as
+    /// the loss of the node: all programs end. Has no effect after that.
     fn flush(&mut self) {
         while self.connected && !self.out.is_empty() {
             match rustix::net::send(&self.socket, &self.out, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
@@ -314,7 +325,7 @@ impl GuardianProcess {
         }
     }
 
-    /// Sends the last reports. Gives up after a timeout if the node does not read.
+    /// Sends the last reports. Gives up after [`ORPHAN_GRACE`] if the node does not read. Never fails.
     fn send_last_reports(mut self) -> io::Result<()> {
         let deadline = Instant::now() + ORPHAN_GRACE;
         while self.connected && !self.out.is_empty() && Instant::now() < deadline {
@@ -327,8 +338,8 @@ impl GuardianProcess {
     }
 }
 
-/// Closes descriptors that were inherited from the node. Agents must not get them, and a reader must not wait for their
-/// end.
+/// Closes all descriptors above 2 that were inherited from the node. Agents must not get them, and a reader must not
+/// wait for their end. Does nothing if `/proc` cannot be read.
 fn close_inherited() {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return };
     let open: Vec<i32> = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();

@@ -28,7 +28,7 @@ pub(super) struct Stat {
 
 impl Stat {
     /// Parses the line. The program name may contain any byte, so fields are counted from the last parenthesis. Returns
-    /// `None` if a required field is missing.
+    /// `None` if a required field is missing or not a number. Missing times and a missing memory size count as 0.
     fn parse(text: &[u8]) -> Option<Self> {
         let open = text.iter().position(|byte| *byte == b'(')?;
         let close = text.iter().rposition(|byte| *byte == b')')?;
@@ -70,7 +70,7 @@ impl Stat {
     }
 
     /// Signals exactly this process. Returns true if the signal was sent. Returns false if the process has ended, also
-    /// if its pid was reused. Never signals process 1 or the current process.
+    /// if its pid was reused, and if the signal is not permitted. Never signals process 1 or the current process.
     pub(super) fn signal(&self, signal: Signal) -> bool {
         if self.pid <= 1 || self.pid as u32 == std::process::id() {
             return false;
@@ -120,7 +120,8 @@ impl ProcessMarkers {
         std::fs::read(format!("/proc/{pid}/environ")).map(|text| Self::parse(&text)).unwrap_or_default()
     }
 
-    /// Parses an environment with NUL bytes between the variables. Invalid values are treated as missing.
+    /// Parses an environment with NUL bytes between the variables. Invalid values are treated as missing. Of a repeated
+    /// variable, the last one counts. Any value marks a guardian.
     fn parse(text: &[u8]) -> Self {
         let mut markers = Self::default();
         for variable in text.split(|byte| *byte == 0) {
@@ -171,7 +172,8 @@ pub(super) struct ProcessSnapshot {
 }
 
 impl ProcessSnapshot {
-    /// Reads all processes.
+    /// Reads all processes. Those with an unknown parent are read again, with the parent, up to three times. A process
+    /// that has ended meanwhile may be missing or included.
     pub(super) fn take() -> Self {
         let mut processes: HashMap<i32, Stat> =
             pids().into_iter().filter_map(Stat::read).map(|stat| (stat.pid, stat)).collect();

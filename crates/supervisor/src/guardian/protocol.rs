@@ -89,7 +89,8 @@ pub(super) fn encode(frame: &impl Serialize) -> io::Result<Vec<u8>> {
 }
 
 /// Sends as much as the socket accepts, with the descriptors on the first byte, and returns the number of sent bytes.
-/// Fails if there are more than [`STDIO`] descriptors, if a non-blocking socket is full, or if it is closed.
+/// Repeats an interrupted call. Fails if there are more than [`STDIO`] descriptors, if a non-blocking socket is full,
+/// or if it is closed.
 pub(super) fn send(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STDIO))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -125,8 +126,9 @@ pub(super) struct FrameReader {
 }
 
 impl FrameReader {
-    /// Receives available bytes and descriptors. Returns the number of bytes; 0 means that the socket is closed. Fails
-    /// with `WouldBlock` if a non-blocking socket has no data.
+    /// Receives available bytes and descriptors into the buffer, at most 64 KiB. Returns the number of bytes; 0 means
+    /// that the socket is closed. Fails with `WouldBlock` if a non-blocking socket has no data, and if the socket
+    /// fails. A blocking socket waits.
     pub(super) fn receive(&mut self, socket: impl AsFd) -> io::Result<usize> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STDIO))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -199,6 +201,7 @@ pub(super) mod lossless {
     }
 
     impl<'de> Deserialize<'de> for OwnedOsText {
+        /// Accepts a text, or a list of bytes for a value that is not UTF-8. Fails for any other value.
         fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
             struct OsTextVisitor;
             impl<'de> Visitor<'de> for OsTextVisitor {

@@ -31,7 +31,8 @@ pub enum Landlock {
     Missing,
 }
 
-/// Returns the support of the running kernel.
+/// Returns the support of the running kernel: `Full` with all rights of Landlock version 5, `Partial` with those of
+/// version 1, and otherwise `Missing`. Does not confine this process.
 pub fn landlock_support() -> Landlock {
     let possible = |abi| {
         Ruleset::default()
@@ -49,8 +50,9 @@ pub fn landlock_support() -> Landlock {
     }
 }
 
-/// Confines the calling thread permanently. Returns false if the kernel does not support it. Fails if a granted path
-/// does not exist or the rules are rejected.
+/// Confines the calling thread permanently to writing below the granted paths and to [`DEVICES`]. Returns true if the
+/// kernel enforces this at least in part, and false if it does not support it. Fails with the cause `Sandbox` if a
+/// granted path does not exist or cannot be opened, or if the rules are rejected.
 pub(super) fn confine(sandbox: &Sandbox) -> Result<bool, LaunchError> {
     let failed = |error: landlock::RulesetError| {
         LaunchError::new(LaunchErrorCause::Sandbox, None, format!("the sandbox could not be set up: {error}"))
@@ -80,7 +82,8 @@ fn allowed(rights: BitFlags<AccessFs>, is_file: bool) -> BitFlags<AccessFs> {
     if is_file { rights & AccessFs::from_file(NEWEST_ABI) } else { rights }
 }
 
-/// Opens a path. Returns its handle, and true unless it is a directory. Fails if it does not exist or cannot be opened.
+/// Opens a path. Returns its handle, and true unless it is a directory. Fails with the cause `Sandbox` if it does not
+/// exist or cannot be opened.
 fn open(path: &Path) -> Result<(PathFd, bool), LaunchError> {
     let refuse = |errno: Errno, reason: &str| {
         let message = format!("write access to {} cannot be granted: {reason}", path.display());

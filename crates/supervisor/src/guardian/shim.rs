@@ -11,7 +11,7 @@ use super::protocol::{self, FrameReader, STDIO};
 use super::{NODE_VARIABLE, spawn};
 
 /// Runs the shim. Returns only if the agent could not be executed: sends the error over the socket on standard input
-/// and returns the exit code 126.
+/// and returns the exit code 126. A failure to send it is ignored.
 pub(super) fn main() -> ExitCode {
     // The copy closes on `exec`, which signals success to the guardian.
     let Ok(socket) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) else { return ExitCode::from(126) };
@@ -22,7 +22,8 @@ pub(super) fn main() -> ExitCode {
     ExitCode::from(126)
 }
 
-/// Executes the agent. Returns only if that fails.
+/// Receives the launch, redirects input and output, sets the limits, and executes the agent. Returns only if one of
+/// these steps fails, with an error that names it.
 fn become_agent(socket: &OwnedFd) -> LaunchError {
     let (launch, stdio) = match receive(socket) {
         Ok(received) => received,
@@ -61,8 +62,8 @@ fn receive(socket: &OwnedFd) -> std::io::Result<(Launch, [OwnedFd; STDIO])> {
     }
 }
 
-/// Makes the descriptors the input and output of this process. If a terminal is requested, first creates a session with
-/// it as controlling terminal. Fails if a system call fails.
+/// Makes the descriptors the input, output and error output of this process. If a terminal is requested, first creates
+/// a session with it as controlling terminal. Fails with the cause `Terminal` or `System` if a system call fails.
 fn prepare(launch: &Launch, [stdin, stdout, stderr]: [OwnedFd; STDIO]) -> Result<(), LaunchError> {
     if launch.terminal {
         let failed = |action: &str, error: rustix::io::Errno| {
@@ -85,8 +86,9 @@ fn prepare(launch: &Launch, [stdin, stdout, stderr]: [OwnedFd; STDIO]) -> Result
     Ok(())
 }
 
-/// Sets the limits of this process. A limit above the current hard limit is reduced to it. Fails if the system rejects
-/// a limit.
+/// Sets the limits of this process. Limits that are `None` stay. A limit above the current hard limit is reduced to it.
+/// The hard limit is equal to the limit, except for the CPU time: XCPU comes first, and KILL 5 seconds later. Fails
+/// with the cause `Limits` if the system rejects a limit.
 fn set_limits(limits: ProcessLimits) -> Result<(), LaunchError> {
     /// The seconds between the warning signal XCPU and KILL.
     const CPU_GRACE_SECONDS: u64 = 5;

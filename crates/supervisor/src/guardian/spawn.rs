@@ -33,8 +33,10 @@ pub(super) struct StartedProgram {
     pub(super) confined: bool,
 }
 
-/// Starts a program with these descriptors as input, output and errors. `node` is the marker of the node. Uses the shim
-/// if a terminal or limits are requested. Fails if the launch is invalid or the machine lacks resources.
+/// Starts a program with these descriptors as input, output and errors, in its own process group and with lower
+/// priority. `node` is the marker of the node. Uses the shim if a terminal or limits are requested. Fails with the
+/// cause `System` if `fds` are not three descriptors, and otherwise like [`locate`], [`diagnose`], [`sandbox::confine`]
+/// or the shim.
 pub(super) fn start(launch: &Launch, fds: Vec<OwnedFd>, node: &OsStr) -> Result<StartedProgram, LaunchError> {
     let Ok([stdin, stdout, stderr]) = <[OwnedFd; STDIO]>::try_from(fds) else {
         return Err(LaunchError::new(
@@ -64,7 +66,8 @@ fn lower_priority(child: &Child) {
     }
 }
 
-/// Returns the command of the agent, without its input and output. Fails if the program is not found.
+/// Returns the command of the agent, without its input and output. Its environment is that of the launch and the two
+/// markers, which replace variables with the same name. Fails if the program is not found.
 pub(super) fn command(launch: &Launch, node: &OsStr) -> Result<Command, LaunchError> {
     let mut command = Command::new(locate(launch)?);
     command.args(&launch.args).current_dir(&launch.cwd).env_clear();
@@ -74,6 +77,8 @@ pub(super) fn command(launch: &Launch, node: &OsStr) -> Result<Command, LaunchEr
 }
 
 /// Spawns a command, from a confined thread if a sandbox is requested. The inner error comes from the spawn itself.
+/// Fails if the sandbox cannot be set up, or if its thread does not start or panics. A kernel without support for the
+/// sandbox is no failure: `confined` is false then.
 fn spawn(mut command: Command, sandbox: Option<&Sandbox>) -> Result<io::Result<StartedProgram>, LaunchError> {
     let Some(sandbox) = sandbox else {
         return Ok(command.spawn().map(|child| StartedProgram { child, confined: false }));
@@ -90,7 +95,9 @@ fn spawn(mut command: Command, sandbox: Option<&Sandbox>) -> Result<io::Result<S
     })
 }
 
-/// Starts the shim and waits until it has become the program. Fails with the error of the shim, and then ends it.
+/// Starts the shim and waits until it has become the program. Without a terminal, it gets its own process group. Fails
+/// with the error of the shim, or with the cause `System` if it cannot be started or does not answer in time. In both
+/// cases the shim is killed.
 fn start_with_shim(launch: &Launch, stdio: [OwnedFd; STDIO], node: &OsStr) -> Result<StartedProgram, LaunchError> {
     let failed = |action: &str, error: io::Error| {
         LaunchError::new(LaunchErrorCause::System, error.raw_os_error(), format!("failed to {action}: {error}"))
@@ -115,8 +122,9 @@ fn start_with_shim(launch: &Launch, stdio: [OwnedFd; STDIO], node: &OsStr) -> Re
     Err(error)
 }
 
-/// Sends the launch to the shim and waits for its error. Returns `None` once the shim has become the program: `exec`
-/// closes its end of the socket. Fails if the shim does not answer within [`SHIM_TIMEOUT`].
+/// Sends the launch and its descriptors to the shim and waits for its error. Returns `None` once the shim has become
+/// the program, or has ended without an answer: both close its end of the socket. Fails if the shim does not read or
+/// answer within [`SHIM_TIMEOUT`], or if the answer is invalid.
 fn send_launch(socket: &UnixStream, launch: &Launch, stdio: &[OwnedFd; STDIO]) -> io::Result<Option<LaunchError>> {
     socket.set_write_timeout(Some(SHIM_TIMEOUT))?;
     socket.set_read_timeout(Some(SHIM_TIMEOUT))?;
@@ -134,8 +142,9 @@ fn send_launch(socket: &UnixStream, launch: &Launch, stdio: &[OwnedFd; STDIO]) -
 }
 
 /// Returns the path of the program. A path with a slash is relative to the working directory and is not checked. A name
-/// is searched in the `PATH` of the agent and not in the one of the guardian. Fails if the name is not found or no
-/// match is executable.
+/// is searched in the `PATH` of the agent and not in the one of the guardian; [`DEFAULT_PATH`] applies without one.
+/// Relative entries start at the working directory of the agent. Fails with the cause `Program` if the name is not
+/// found or no match is executable.
 fn locate(launch: &Launch) -> Result<PathBuf, LaunchError> {
     let program = &launch.program;
     if program.as_os_str().as_bytes().contains(&b'/') {
@@ -168,7 +177,10 @@ fn locate(launch: &Launch) -> Result<PathBuf, LaunchError> {
     }
 }
 
-/// Returns an error that names the actual problem. The kernel returns the same number for several problems.
+/// Returns an error that names the actual problem, because the kernel returns the same number for several problems. A
+/// problem with the working directory is named first, with the cause `Directory`. Too long arguments and zero bytes
+/// have the cause `Arguments`, and a lack of resources has `System`. Anything else has the cause `Program`: it is
+/// missing, a directory, not executable, or its interpreter is missing.
 pub(super) fn diagnose(error: &io::Error, launch: &Launch) -> LaunchError {
     let program = launch.cwd.join(&launch.program);
     let program = if program.exists() { program } else { locate(launch).unwrap_or(program) };
@@ -210,7 +222,8 @@ pub(super) fn diagnose(error: &io::Error, launch: &Launch) -> LaunchError {
     }
 }
 
-/// Returns a message if the working directory cannot be used.
+/// Returns a message if the working directory does not exist, is not a directory, or cannot be entered. Returns `None`
+/// otherwise.
 fn directory_problem(cwd: &Path) -> Option<String> {
     let named = format!("the working directory {}", cwd.display());
     match std::fs::metadata(cwd) {

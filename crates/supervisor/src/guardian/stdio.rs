@@ -39,8 +39,8 @@ impl Stdio {
         Ok(Self { stdin: open()?, stdout: open()?, stderr: open()? })
     }
 
-    /// Returns three pipes: the ends of the agent and those of the node. Must be called in a tokio runtime. Fails if no
-    /// pipe can be created.
+    /// Returns three pipes: the ends of the agent and those of the node. The pipe of the standard output holds 256 KiB,
+    /// if the system allows it. Must be called in a tokio runtime. Fails if a pipe cannot be created or registered.
     pub fn piped() -> io::Result<(Self, AgentPipes)> {
         let (input, to_input) = io::pipe()?;
         let (from_output, output) = io::pipe()?;
@@ -55,8 +55,8 @@ impl Stdio {
         Ok((Self { stdin: input.into(), stdout: output.into(), stderr: errors.into() }, pipes))
     }
 
-    /// Returns a pseudo terminal for input, output and errors. [`Launch::terminal`](super::Launch::terminal) must be
-    /// set. Fails if no terminal can be created.
+    /// Returns a pseudo terminal of this size for input, output and errors, and its end for the node.
+    /// [`Launch::terminal`](super::Launch::terminal) must be set. Fails if no terminal can be created.
     pub fn terminal(rows: u16, columns: u16) -> io::Result<(Self, Terminal)> {
         let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
         rustix::pty::grantpt(&master)?;

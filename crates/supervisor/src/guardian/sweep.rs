@@ -21,7 +21,7 @@ pub async fn sweep() -> usize {
 }
 
 /// Waits until the guardians of dead nodes have ended, at most [`GUARDIAN_TIMEOUT`], then kills the processes that are
-/// left. Returns their number.
+/// left. Spares this process, its ancestors and its descendants. Returns the number of killed processes.
 fn sweep_dead_nodes() -> usize {
     let orphaned = |markers: &ProcessMarkers| {
         markers.node.as_deref().is_some_and(|marker| MarkedNode::parse(marker).is_some_and(MarkedNode::is_dead))
@@ -38,7 +38,8 @@ fn sweep_dead_nodes() -> usize {
 /// process is never included. Returns the number of killed processes.
 pub(super) fn sweep_after(marker: &str, sessions: &HashSet<i32>) -> usize {
     let mut sessions = sessions.clone();
-    // Not `getsid`: if the session was created outside of this PID namespace, its id is 0, which that call cannot return.
+    // Not `getsid`: if the session was created outside of this PID namespace, its id is 0, which that call cannot
+    // return.
     let ours = Stat::read(std::process::id() as i32).map_or(0, |stat| stat.session);
     sessions.retain(|session| *session > 1 && *session != ours);
     kill_all(&|markers: &ProcessMarkers| markers.node.as_deref() == Some(marker), &sessions, Spare::Ancestors)
@@ -83,9 +84,10 @@ struct FoundProcesses {
 }
 
 impl FoundProcesses {
-    /// Finds the processes of this user with matching markers, their descendants, all processes in the session of a
-    /// marked agent, and those in `sessions`. The session of an agent was always created by its guardian or below it.
-    /// Processes of `spare` are left out.
+    /// Finds the living processes of this user with markers that `wanted` accepts, and their descendants. Also finds
+    /// all processes in the session of a marked agent and in `sessions`, of any user. The session of an agent was
+    /// always created by its guardian or below it. `has_guardian` is true if a marked process is a guardian. Processes
+    /// of `spare` are left out.
     fn find(wanted: &dyn Fn(&ProcessMarkers) -> bool, sessions: &HashSet<i32>, spare: Spare) -> Self {
         let snapshot = ProcessSnapshot::take();
         let user = rustix::process::geteuid().as_raw();
@@ -141,8 +143,9 @@ impl Spare {
     }
 }
 
-/// Kills in rounds until no process is found, because a process may fork before it is killed. Gives up after
-/// [`KILL_TIMEOUT`]. Returns the number of killed processes.
+/// Kills the processes of [`FoundProcesses::find`] in rounds until none is found, because a process may fork before it
+/// is killed. Reaps those that are children of this process. Gives up after [`KILL_TIMEOUT`]. Returns the number of
+/// killed processes.
 fn kill_all(wanted: &dyn Fn(&ProcessMarkers) -> bool, sessions: &HashSet<i32>, spare: Spare) -> usize {
     let deadline = Instant::now() + KILL_TIMEOUT;
     let own = std::process::id() as i32;

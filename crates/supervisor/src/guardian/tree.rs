@@ -109,6 +109,7 @@ pub(super) struct ProcessTree {
 }
 
 impl ProcessTree {
+    /// Returns an empty tree. The current process is the guardian.
     pub(super) fn new() -> Self {
         Self {
             own: std::process::id() as i32,
@@ -157,7 +158,8 @@ impl ProcessTree {
         self.executions.insert(id, execution);
     }
 
-    /// Reaps ended processes. If one was reaped, also records new orphans and finishes executions without processes.
+    /// Reaps ended processes, adds their usage and reports the exit of programs. If one was reaped, also records new
+    /// orphans, finishes executions without processes, and begins to end the orphans of ended programs.
     pub(super) fn reap(&mut self) {
         let mut reaped = false;
         loop {
@@ -179,7 +181,8 @@ impl ProcessTree {
         self.finish();
     }
 
-    /// Reaps all ended children without waiting. Returns true if at least one was reaped.
+    /// Reaps all ended children without waiting. Returns true if at least one was reaped. Stops early if a child cannot
+    /// be reaped.
     fn reap_dead(&mut self) -> bool {
         let mut reaped = false;
         loop {
@@ -197,8 +200,9 @@ impl ProcessTree {
         }
     }
 
-    /// Reaps one ended process and adds its usage to its execution. Reports the exit if it is a root. Returns false if
-    /// it could not be reaped.
+    /// Reaps one ended process and adds its usage to its execution. If it is a root, reports the exit with its code or
+    /// signal, or with `LeaseLost` if the lease expired before. Any other process is passed to
+    /// [`ProcessTree::reap_adopted`]. Returns false if it could not be reaped.
     fn reap_process(&mut self, pid: i32) -> bool {
         let io = proc::io(pid).unwrap_or_default();
         let Some(id) = self.roots.remove(&pid) else { return self.reap_adopted(pid, io) };
@@ -222,8 +226,9 @@ impl ProcessTree {
         true
     }
 
-    /// Reaps an adopted process. Its CPU time is the difference of the total time of all reaped children; `io` are the
-    /// bytes that it read and wrote. Returns false if it has not ended.
+    /// Reaps an adopted process and adds its usage to its execution, if it has one. Its CPU time is the difference of
+    /// the total time of all reaped children; `io` are the bytes that it read and wrote. Its peak memory counts only if
+    /// it exceeds that of all children before. Returns false if it has not ended; it is no longer adopted then.
     fn reap_adopted(&mut self, pid: i32, io: (u64, u64)) -> bool {
         let owner = match self.adopted.remove(&pid) {
             Some(owner) => owner,
@@ -243,8 +248,8 @@ impl ProcessTree {
         true
     }
 
-    /// Records new orphans with their executions. Orphans without an execution are killed in the next tick. Returns
-    /// true if a new orphan has already ended.
+    /// Records new living orphans with their executions. Orphans without an execution are killed in the next tick.
+    /// Returns true if a new orphan has already ended; it is not recorded and has to be reaped.
     fn adopt(&mut self) -> bool {
         let mut dead = false;
         for pid in self.children() {
@@ -266,7 +271,8 @@ impl ProcessTree {
     }
 
     /// Removes executions without processes and reports their end. Ends the orphans of ended roots with the grace
-    /// period.
+    /// period, unless the execution is already being ended. Stops the KILL rounds for orphans without an execution once
+    /// none is left.
     fn finish(&mut self) {
         let rootless: Vec<Uuid> =
             self.executions.iter().filter(|(_, execution)| execution.root.is_none()).map(|(id, _)| *id).collect();
@@ -288,9 +294,9 @@ impl ProcessTree {
         proc::children().unwrap_or_else(|| ProcessSnapshot::take().children_of(self.own).to_vec())
     }
 
-    /// Returns the execution of an orphan. It is identified by the last sample, the marker in its environment, its
-    /// session or its group. An orphan that cannot be identified belongs to the only running execution, if only one
-    /// runs.
+    /// Returns the execution of an orphan. It is identified, in this order, by the last sample, the marker in its
+    /// environment, its session or its group. An orphan that cannot be identified belongs to the only known execution,
+    /// if there is only one. Returns `None` otherwise.
     fn owner_of(&self, stat: &Stat) -> Option<Uuid> {
         let find = |belongs: &dyn Fn(&GuardedExecution) -> bool| {
             self.executions.iter().find(|(_, execution)| belongs(execution)).map(|(id, _)| *id)
@@ -310,8 +316,10 @@ impl ProcessTree {
         }
     }
 
-    /// Ends an execution. Sends TERM at once, or KILL in the next tick if there is no grace period. A second call can
-    /// shorten the grace period, but not extend it. Does nothing if the execution is unknown.
+    /// Ends an execution. Sends TERM and CONT to all its processes at once, or KILL in the next tick if there is no
+    /// grace period. A second call can shorten the grace period, but not extend it, and sends no second TERM.
+    /// `LeaseLost` also determines the reported reason, if the root still runs. Does nothing if the execution is
+    /// unknown.
     pub(super) fn end(&mut self, id: Uuid, mode: EndMode) {
         let now = Instant::now();
         let Some(execution) = self.executions.get_mut(&id) else { return };
@@ -347,7 +355,8 @@ impl ProcessTree {
         tops.flat_map(|pid| snapshot.tree(pid)).filter(|stat| !stat.is_dead()).collect()
     }
 
-    /// Signals the group of the root and all `members` outside of this group.
+    /// Signals the group of the root, if the root is not reaped, and all `members` outside of this group. Failures are
+    /// ignored.
     fn signal(&self, id: Uuid, members: &[Stat], signal: Signal) {
         // Signal the whole group with one call, so that a fork cannot escape. The group id cannot be reused before the
         // root is reaped.
@@ -362,7 +371,9 @@ impl ProcessTree {
         }
     }
 
-    /// Takes the samples and sends the signals that are due.
+    /// Takes the samples and sends the signals that are due at `now`. If one sample is due, records new orphans and
+    /// measures all executions with a sample due soon. Sends KILL after the grace period and then repeatedly, with STOP
+    /// first from the second round on. Also kills orphans without an execution, with all their descendants.
     pub(super) fn tick(&mut self, now: Instant) {
         let mut snapshot: Option<ProcessSnapshot> = None;
         let ids: Vec<Uuid> = self.executions.keys().copied().collect();
@@ -409,8 +420,9 @@ impl ProcessTree {
         }
     }
 
-    /// Measures an execution and reports its usage, if a sample is due within [`SAMPLE_SLACK`]. Remembers its
-    /// processes, sessions and groups.
+    /// Measures an execution and reports its usage, if a sample is due within [`SAMPLE_SLACK`]. Schedules the next
+    /// sample after [`SAMPLE_INTERVAL`]. Remembers its processes, sessions and groups, without the session of the
+    /// guardian.
     fn sample(&mut self, id: Uuid, now: Instant, snapshot: &ProcessSnapshot) {
         let members = self.members(id, snapshot);
         let own = self.own;

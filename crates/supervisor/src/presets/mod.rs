@@ -101,7 +101,7 @@ pub fn detect(path: &str, home: Option<&Path>) -> Vec<InstalledPreset> {
 /// Returns the draft with its open fields filled from its preset. A draft without a preset is returned unchanged.
 ///
 /// `variables` looks up variables of adjutant. The variables of the preset that are set are passed to the agent by
-/// reference. Fails if the preset is unknown.
+/// reference. Fails if the preset is unknown; the violation lists the known ones.
 pub fn apply(draft: AgentDraft, variables: impl Fn(&str) -> Option<String>) -> Result<AgentDraft, Invalid> {
     let Some(id) = draft.preset.as_deref() else {
         return Ok(draft);
@@ -114,9 +114,12 @@ pub fn apply(draft: AgentDraft, variables: impl Fn(&str) -> Option<String>) -> R
 }
 
 impl Preset {
-    /// Returns the draft with its open fields filled from this preset. The access type selects the differences. A
-    /// preset does not name a draft that has an id or a name. Variables of adjutant that the preset lists and that are
-    /// set are passed as `env:NAME`, unless the draft sets them.
+    /// Returns the draft with its open fields filled from this preset. The access type of the draft, or otherwise of
+    /// the preset, selects the differences; read-only is the default. A preset does not name a draft that has an id or
+    /// a name, and does not set the patterns of a draft that has an agent type. The program is a plain name if it is on
+    /// the PATH or not installed, and otherwise its full path. Variables of adjutant that the preset lists and that are
+    /// not empty are passed as `env:NAME`, unless the draft sets them. `~/` in the write paths of the preset is
+    /// replaced if `HOME` is set. The error patterns are those of all presets.
     fn fill(&'static self, draft: AgentDraft, variables: &impl Fn(&str) -> Option<String>) -> AgentDraft {
         let home = variables("HOME");
         let mut base = match draft.access_type.or(self.draft.access_type).unwrap_or(AccessType::ReadOnly) {
@@ -158,8 +161,8 @@ impl Preset {
         AgentDraft { envs: Some(envs), ..draft }.with_preset(base)
     }
 
-    /// Returns the preset with the path of its program, or `None` if the program is not installed. Searches `path`
-    /// first, then the usual directories below `home`.
+    /// Returns the preset with the path of its program, or `None` if the program is not installed. Searches all its
+    /// names in `path` first, then all in the usual directories below `home`. The first executable file counts.
     fn find(&'static self, path: &str, home: Option<&Path>) -> Option<InstalledPreset> {
         let find_on_path =
             || self.executables.iter().find_map(|name| on_path(name, path)).map(|program| (program, true));

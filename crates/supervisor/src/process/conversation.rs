@@ -98,9 +98,11 @@ impl AgentConversation {
         }
     }
 
-    /// Starts a process and prepares it for the first message: with JSON-RPC completes the handshake, otherwise
-    /// discards the greeting unless a marker ends the answers. `on_output` receives output during the handshake. Fails
-    /// if the process cannot be started or the handshake fails.
+    /// Starts a process in the scratch directory of the session and prepares it for the first message. With JSON-RPC
+    /// completes the handshake; `on_output` receives output meanwhile. Otherwise discards the greeting, unless a marker
+    /// ends the answers. Does not react to a stop. Fails like [`CommandPlan::make`], [`command::prepare_files`] and
+    /// [`Processes::start`], with a transient failure if pipes or a terminal cannot be created, or if the handshake
+    /// fails.
     async fn open(&self, on_output: &mut (dyn FnMut(AgentOutput) + Send)) -> Result<AgentProcess, RunFailure> {
         let run = command::CommandRequest {
             execution_id: self.id,
@@ -156,9 +158,9 @@ impl AgentConversation {
         Ok(process)
     }
 
-    /// Sends one message to the process and records the answer. Starts the process if none runs. Without `keep_alive`,
-    /// ends the process after the message. With it, only a failure or a stop ends the process, and the conversation
-    /// cannot continue.
+    /// Sends one message to the process and records the answer. Starts the process if none runs; a failure to start is
+    /// the result. Without `keep_alive`, ends the process after the message. With it, only a failure or a stop ends the
+    /// process, and the conversation cannot continue: [`AgentConversation::failure_reason`] then gives the reason.
     async fn exchange(&self, run: &AgentRun, recorder: &RunRecorder) -> RunResult {
         let mut state = self.state.lock().await;
         if state.process.is_none() {
@@ -217,8 +219,11 @@ impl AgentProcess {
         super::blocking(move || command::write_attached_files(&scratch, &files)).await
     }
 
-    /// Sends the message to the process and records the answer. Text gets a newline at its end if it has none. A
-    /// JSON-RPC agent that does not confirm a stop within its grace period has failed.
+    /// Sends the message to the process and records the answer. Text gets a newline at its end if it has none, and the
+    /// answer is read by [`AgentProcess::read_answer`]. Fails if the message cannot be written.
+    ///
+    /// With JSON-RPC, error output is recorded after the prompt. A cancelled prompt gives a stopped result, also if the
+    /// agent cancelled it by itself. An agent that does not confirm a stop within its grace period has failed.
     async fn exchange(&mut self, run: &AgentRun, recorder: &RunRecorder, agent: &Agent) -> RunResult {
         match &mut self.input {
             InputChannel::Rpc(conversation) => {
@@ -255,9 +260,10 @@ impl AgentProcess {
         }
     }
 
-    /// Records output until the answer is complete: at the line with the marker, or without a marker once the process
-    /// has been quiet for the configured time after its first standard output. Error output and usage events restart
-    /// this time. Returns a failure if the process ends before, and a stopped result if a stop is requested.
+    /// Records output until the answer is complete. With a marker, this is the line that contains only the marker,
+    /// which is not recorded. Otherwise it is complete once the process has been quiet for the configured time after
+    /// its first standard output. Error output and usage events restart this time. Returns a failure if the process
+    /// ends before, and a stopped result if a stop is requested. Has no time limit of its own.
     async fn read_answer(&mut self, recorder: &RunRecorder, agent: &Agent) -> RunResult {
         let rules = &agent.session;
         let mut scanner =
@@ -312,8 +318,9 @@ impl AgentProcess {
         event
     }
 
-    /// Returns the result of a message if the process has ended before the answer was complete. Records the rest of the
-    /// output first. The result is a failure, also if the process exited with success.
+    /// Returns the result of a message if the process has ended before the answer was complete. First records the rest
+    /// of the output and waits until no process of the agent is left. The result is a failure, also if the process
+    /// exited with success.
     async fn process_ended(&mut self, recorder: &RunRecorder) -> RunResult {
         while let Ok((stream, bytes)) = self.chunks.try_recv() {
             recorder.output(stream, &bytes).await;
@@ -340,8 +347,9 @@ struct MarkerScanner<'a> {
 }
 
 impl MarkerScanner<'_> {
-    /// Returns the bytes that belong to the answer, and true if the answer is complete. Holds back an unfinished line
-    /// as long as it may become the marker. Text after the marker stays in the scanner.
+    /// Returns the bytes that belong to the answer, and true if the answer is complete. The marker is a line of its
+    /// own; spaces around it are ignored, and it is not part of the answer. Holds back an unfinished line as long as it
+    /// may become the marker. Text after the marker stays in the scanner.
     fn push(&mut self, bytes: &[u8]) -> (Vec<u8>, bool) {
         self.partial_line.extend_from_slice(bytes);
         let mut text = Vec::new();
@@ -360,7 +368,8 @@ impl MarkerScanner<'_> {
     }
 }
 
-/// Reads a pipe to its end in a new task. Waits while the queue is full. Ends early if the receiver was dropped.
+/// Reads a pipe to its end or to a read error in a new task, and sends its output to `to`. Waits while the queue is
+/// full. Ends early if the receiver was dropped.
 fn read(mut from: pipe::Receiver, stream: StreamName, to: mpsc::Sender<(StreamName, Vec<u8>)>) {
     tokio::spawn(async move {
         let mut chunk = vec![0; CHUNK];

@@ -8,7 +8,9 @@ use crate::recorder::RunRecorder;
 /// The number of bytes at the end of the output that are searched for the last lines.
 const LAST_OUTPUT_BYTES: usize = 500;
 
-/// Returns the exit code, if there is one, and the failure, if the process failed.
+/// Returns the exit code, if there is one, and the failure, if the process failed. Code 0 is a success, any other code
+/// and any signal a failure with the last lines of the output. The end by the guardian, or the death of the guardian,
+/// is a system failure.
 pub(crate) fn exit_code_and_failure(reason: ExitReason, recorder: &RunRecorder) -> (Option<i64>, Option<RunFailure>) {
     match reason {
         ExitReason::Code(0) => (Some(0), None),
@@ -21,7 +23,9 @@ pub(crate) fn exit_code_and_failure(reason: ExitReason, recorder: &RunRecorder) 
     }
 }
 
-/// Returns the failure for an exit code other than 0. The codes of `sysexits.h` and of shells determine its category.
+/// Returns the failure for an exit code other than 0. The codes of `sysexits.h` and of shells determine its category:
+/// transient for 75, permanent for 64, 78, 126 and 127, and otherwise a failure of the agent. The message ends with
+/// `output`.
 fn failure_of_code(code: i32, output: &str) -> RunFailure {
     let exited = format!("the agent exited with code {code}");
     let message = if output.is_empty() { exited } else { format!("{exited}: {output}") };
@@ -34,8 +38,9 @@ fn failure_of_code(code: i32, output: &str) -> RunFailure {
     }
 }
 
-/// Returns the failure for a signal: transient for KILL, permanent for a reached limit, a system failure for signals
-/// that usually come from another process, and otherwise a failure of the agent.
+/// Returns the failure for a signal: transient for KILL, permanent for XCPU and XFSZ, which mean a reached limit, and
+/// otherwise a failure of the agent. TERM, INT, HUP and QUIT usually come from another process and give a system
+/// failure. The message names the signal and ends with `output`.
 fn failure_of_signal(signal: i32, output: &str) -> RunFailure {
     use nix::sys::signal::Signal;
     let name = Signal::try_from(signal).map_or_else(|_| format!("signal {signal}"), |signal| signal.to_string());

@@ -52,9 +52,10 @@ pub(super) fn is_flood(took: Duration) -> bool {
     took < MAX_BURST_TIME
 }
 
-/// Records the output on low-priority threads until the agent pauses. Returns the pipe, or `None` if it has ended. If
-/// these threads cannot be started, returns the pipe after a short pause. Fails if the pipe cannot be registered with
-/// the runtime.
+/// Records the output on low-priority threads until the agent pauses. Returns the pipe, or `None` if it has ended.
+/// First enlarges the pipe to 1 MiB, if the system allows it. If these threads cannot be started, returns the pipe
+/// after a short pause and records nothing. Fails if the pipe cannot be registered with the runtime or the reading task
+/// panics.
 pub(super) async fn read_flood(
     from: pipe::Receiver,
     recorder: &RunRecorder,
@@ -78,8 +79,8 @@ pub(super) async fn read_flood(
     reading.await?.map(pipe::Receiver::from_owned_fd_unchecked).transpose()
 }
 
-/// Reads bursts with a pause before each. Returns the pipe after [`MAX_EMPTY_READS`] empty reads in a row, or `None` if
-/// it has ended. Capacity of the recorder is awaited on `main_runtime`.
+/// Reads and records bursts with a pause before each, from 2 to 100 ms. Returns the pipe after [`MAX_EMPTY_READS`]
+/// empty reads in a row, or `None` if it has ended. Capacity of the recorder is awaited on `main_runtime`.
 async fn read_bursts(
     pipe: OwnedFd,
     recorder: &RunRecorder,

@@ -66,7 +66,8 @@ impl Processes {
         self.0.scratch.clear();
     }
 
-    /// Returns the guardian. Starts it if necessary. Fails if it cannot be started.
+    /// Returns the guardian. Starts it if necessary, with the rest of the current lease. Fails with a system failure if
+    /// it cannot be started; the next call tries again.
     async fn guardian(&self) -> Result<&Guardian, RunFailure> {
         let start = || async {
             let guardian = Guardian::start(self.0.options.clone()).await?;
@@ -118,7 +119,7 @@ impl Processes {
     }
 
     /// Makes the plan of a run, writes its files, and adds its secrets to the recorder. Also returns the state of the
-    /// output file before the run. Fails if the request cannot be run.
+    /// output file before the run. Fails like [`CommandPlan::make`] and [`command::prepare_files`].
     async fn plan(
         &self,
         run: &AgentRun,
@@ -147,9 +148,10 @@ impl Processes {
         Ok((plan, before))
     }
 
-    /// Starts the program of a plan. `terminal` means that `stdio` is a pseudo terminal. Fails if the program cannot be
-    /// started: transient if the machine lacks resources or the lease has expired, permanent if the launch is wrong,
-    /// and with a system failure if the guardian is not available.
+    /// Starts the program of a plan with the grace period, the limits and the sandbox of the agent. `terminal` means
+    /// that `stdio` is a pseudo terminal. Fails if the program cannot be started: transient if the machine lacks
+    /// resources or the lease has expired, permanent if the launch is wrong or too large, and with a system failure if
+    /// the guardian is not available.
     pub(crate) async fn start(
         &self,
         id: uuid::Uuid,
@@ -176,9 +178,11 @@ impl Processes {
         })
     }
 
-    /// Runs one attempt in a scratch directory and collects its output file and artifacts. Fails if the run cannot be
-    /// planned or the program cannot be started. A later failure is part of the result; only the first one is reported.
-    /// Starts nothing if a stop was already requested.
+    /// Runs one attempt in a scratch directory and collects its output file and artifacts, also after a failure or a
+    /// stop. Moves the artifacts to their permanent directory. Fails if the run cannot be planned, the pipes cannot be
+    /// created, or the program cannot be started. A later failure is part of the result: of the exit, of the response,
+    /// or of the files. Only the first one is reported. A stop that was already requested gives a stopped result, and
+    /// nothing is started.
     async fn run_in(&self, run: &AgentRun, recorder: &RunRecorder, scratch: &Path) -> Result<RunResult, RunFailure> {
         let (plan, before) = self.plan(run, recorder, scratch).await?;
         if recorder.stop_reason().is_some() {
@@ -229,6 +233,8 @@ impl Processes {
 }
 
 impl Runner for Processes {
+    /// Runs the attempt in a scratch directory of its own. Reuses the directory afterwards if the run left it
+    /// unchanged, and otherwise removes it. A failure to start becomes the failure of the result.
     fn run<'a>(&'a self, run: &'a AgentRun, recorder: &'a RunRecorder) -> BoxFuture<'a, RunResult> {
         Box::pin(async move {
             let scratch = self.0.scratch.take();
@@ -257,8 +263,9 @@ struct CapturedOutput {
     stdout: Option<HeadTailBuffer>,
 }
 
-/// Sends the input to the agent, records its output, and waits for its end. If the output pattern is JSON-RPC, also
-/// copies the standard output to `captured`.
+/// Sends the input to the agent, records its output, and waits for its end. Closes the standard input after the input.
+/// A failed write of the input is ignored. A stop ends the agent. If the output pattern is JSON-RPC, also copies the
+/// standard output to `captured`, at most `max_output_size` bytes of it.
 async fn run_plain(
     run: &AgentRun,
     recorder: &RunRecorder,
@@ -284,8 +291,11 @@ async fn run_plain(
     .await
 }
 
-/// Sends one JSON-RPC prompt to the agent, then ends it. On a stop, first sends a cancellation and waits for the
-/// answer. A prompt that was completed counts as a success, even if a stop was requested.
+/// Completes the handshake, sends one JSON-RPC prompt to the agent, records the answer, then ends the agent. On a stop
+/// during the prompt, first sends a cancellation and waits for the answer. A prompt that was completed counts as a
+/// success, even if a stop was requested, and whatever the exit code. Any other result of a stopped run is stopped,
+/// without a failure. Fails if the handshake or the prompt fails, or if the agent cancels the prompt by itself. If the
+/// output pattern is JSON-RPC, a final response with a text is also recorded as the output file.
 async fn run_json_rpc(
     run: &AgentRun,
     plan: &CommandPlan,
@@ -365,7 +375,8 @@ fn with_exit(failure: RunFailure, ended: &RunResult) -> RunFailure {
     }
 }
 
-/// Records the output of a JSON-RPC agent: its answer as standard output, everything else as error output.
+/// Records the output of a JSON-RPC agent without waiting: its answer as standard output, everything else as error
+/// output with a newline at its end.
 pub(crate) fn record_output(recorder: &RunRecorder, output: AgentOutput) {
     match output {
         AgentOutput::Output(text) => recorder.output_now(StreamName::Stdout, text.as_bytes()),
@@ -376,12 +387,12 @@ pub(crate) fn record_output(recorder: &RunRecorder, output: AgentOutput) {
     }
 }
 
-/// Waits for the end of a process and of `communication`, which uses its pipes. On a stop, ends the process if
-/// `stop_directly` is set. Otherwise `communication` has to end it.
+/// Waits for the end of a process and of `communication`, which uses its pipes. Records its usage. On a stop, ends the
+/// process if `stop_directly` is set. Otherwise `communication` has to end it.
 ///
 /// After the last process has ended, output is read until the pipes are closed or no more arrives for
 /// [`DRAIN_TIMEOUT`]. The result is stopped if a stop was requested, unless the agent exited with success before it. A
-/// stopped result has no failure.
+/// stopped result has no failure. Without a report of the exit, the failure is that the guardian died.
 async fn wait_for_end(
     recorder: &RunRecorder,
     mut child: Child,
@@ -439,8 +450,8 @@ async fn wait_for_end(
     }
 }
 
-/// Records the JSON-RPC response in the standard output as the answer. Does nothing if the output pattern is not
-/// JSON-RPC. Fails if the output contains no response, or if the response is an error.
+/// Records the JSON-RPC response in the standard output as the output file. Does nothing if the output pattern is not
+/// JSON-RPC or nothing was captured. Fails if the output contains no response, or if the response is an error.
 async fn record_response(run: &AgentRun, recorder: &RunRecorder, captured: CapturedOutput) -> Result<(), RunFailure> {
     let Some(stdout) = captured.stdout.filter(|_| run.agent.output_pattern == OutputPattern::JsonRpc) else {
         return Ok(());
@@ -450,7 +461,7 @@ async fn record_response(run: &AgentRun, recorder: &RunRecorder, captured: Captu
     Ok(())
 }
 
-/// Converts the usage to megabytes and milliseconds. The CPU percentage is 0.
+/// Converts the usage to megabytes, rounded up, and to milliseconds. The CPU percentage is 0.
 pub(crate) fn resources(usage: guardian::ProcessUsage) -> ResourceUsage {
     const MB: u64 = 1 << 20;
     ResourceUsage {
@@ -484,8 +495,8 @@ fn limits(agent: &Agent) -> ProcessLimits {
     }
 }
 
-/// Returns the sandbox of a read-only agent: it may write only to its scratch directory and to the granted paths that
-/// exist (SUP-4). Returns `None` for an agent with read-write access.
+/// Returns the sandbox of a read-only agent: it may write only to its scratch directory and to its `write_paths` that
+/// exist (SUP-4). `~/` stands for the `HOME` of the plan. Returns `None` for an agent with read-write access.
 fn sandbox(agent: &Agent, plan: &CommandPlan) -> Option<Sandbox> {
     if agent.access_type == AccessType::ReadWrite {
         return None;

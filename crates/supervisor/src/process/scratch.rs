@@ -70,7 +70,7 @@ impl Scratch {
 }
 
 /// Returns true if the directory contains only the empty directories [`SCRATCH_DIRS`] and all have their original
-/// permissions.
+/// permissions. Returns false if it does not exist or one of them is a link.
 fn is_unchanged(dir: &Path) -> bool {
     let is_private_dir =
         |path: &Path| path.symlink_metadata().is_ok_and(|data| data.is_dir() && data.mode() & 0o7777 == 0o700);

@@ -8,8 +8,9 @@ use tokio::net::unix::pipe;
 
 use crate::guardian::Terminal;
 
-/// Returns a writer to the agent and a reader from it. Reads fail after the agent has ended. Fails if the terminal
-/// cannot be configured.
+/// Returns a writer to the agent and a reader from it, both non-blocking. Turns off the echo, so that input does not
+/// appear in the output. Reads fail after the agent has ended. Fails if the terminal cannot be configured. Must be
+/// called in a tokio runtime.
 pub(crate) fn split(terminal: Terminal) -> io::Result<(pipe::Sender, pipe::Receiver)> {
     // Without echo, the input does not appear in the output.
     let mut modes = tcgetattr(&terminal.master)?;

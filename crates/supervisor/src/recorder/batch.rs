@@ -22,8 +22,9 @@ pub(crate) struct RecordBatch {
 }
 
 impl RecordBatch {
-    /// Returns one batch with the events of `first`, which is the earlier one, and then those of this batch. Events of
-    /// `first` that a truncation of this batch replaces are left out. `size` is not updated.
+    /// Returns one batch with the events and truncations of `first`, which is the earlier one, and then those of this
+    /// batch. Output of `first` that a truncation of this batch replaces is left out, unless it belongs to an earlier
+    /// attempt. The execution and the totals are those of this batch. `size` is not updated.
     pub(super) fn merge_after(mut self, first: &Self) -> Self {
         // Output of earlier attempts is never replaced.
         let earlier = first.events.iter().rposition(is_start).map_or(0, |at| at + 1);
@@ -39,9 +40,9 @@ impl RecordBatch {
         self
     }
 
-    /// Writes the batch in the transaction of the caller. `artifacts` is only given with the last batch; `None` stores
-    /// an empty list. Returns `false` if another node has taken over the execution: then nothing was written. Fails if
-    /// the database fails.
+    /// Writes the batch in the transaction of the caller: the execution, then the truncations, then the events.
+    /// `artifacts` is only given with the last batch; `None` stores an empty list. Returns `false` if another node has
+    /// taken over the execution or it has ended: then nothing was written. Fails if the database fails.
     pub(crate) async fn write(
         &self,
         conn: &mut store::Conn,

@@ -41,8 +41,10 @@ struct AcpTool {
 }
 
 impl Acp {
-    /// Initializes the agent and creates a session in `cwd`. Logs in with a key if the agent requires it. Fails if the
-    /// agent uses another version of the protocol, is not logged in, answers with an error, or ends.
+    /// Initializes the agent and creates a session in `cwd`. Logs in with a key if the agent requires it, and then
+    /// creates the session again. `on_output` receives lines that are not messages. Fails permanently if the agent uses
+    /// another version of the protocol or is not logged in. Also fails if it answers with an error, creates a session
+    /// without an id, or ends. Has no time limit.
     pub(super) async fn open(
         agent: &Agent,
         cwd: &Path,
@@ -77,9 +79,13 @@ impl Acp {
         Ok(Self { wire, session, permissions: agent.permissions, tools: HashMap::new(), turns })
     }
 
-    /// Sends a prompt and handles messages until it ends. When `cancel` completes, sends a cancellation, cancels
-    /// permission requests, and waits for the answer during the grace period. Only permission requests are answered;
-    /// the rest is refused. Updates of another session are ignored.
+    /// Sends the input of a prompt and handles messages until it ends. The parameters are not sent. Permission requests
+    /// are answered by the configuration; any other request is refused. Updates of another session are ignored. The end
+    /// is that of [`prompt_end`].
+    ///
+    /// When `cancel` completes, sends a cancellation, cancels permission requests, and waits for the response during
+    /// the grace period. Any response then counts as cancelled. Fails at once if the previous prompt has not ended, and
+    /// also if the connection closes or fails.
     pub(super) async fn prompt(
         &mut self,
         prompt: &RpcPrompt,
@@ -130,8 +136,9 @@ impl Acp {
     }
 }
 
-/// Returns the end of a prompt. Only `end_turn` and `cancelled` are not failures. An answer that was cut off by a limit
-/// is a failure, but its output is kept.
+/// Returns the end of a prompt. The stop reason `end_turn` completes it, and `cancelled` cancels it. Any other or
+/// missing reason is a failure of the agent, also a limit that cut off the answer; its output is kept. An error
+/// response is a failure, which is permanent if the agent is not logged in.
 fn prompt_end(outcome: Result<Value, RpcError>) -> PromptEnd {
     let result = match outcome {
         Ok(result) => result,
@@ -150,7 +157,8 @@ fn prompt_end(outcome: Result<Value, RpcError>) -> PromptEnd {
 }
 
 /// Handles an update of the session: a part of the answer, a thought, a tool call or a plan. Unknown updates are
-/// ignored. The same progress line of a tool call is not sent twice in a row.
+/// ignored. A thought or a tool call makes the next part of the answer start a new paragraph. A completed tool call and
+/// an empty plan send no line. The same progress line of a tool call is not sent twice in a row.
 fn update(
     update: &Value,
     tools: &mut HashMap<String, AcpTool>,
@@ -197,7 +205,8 @@ fn tool_of<'t>(update: &Value, tools: &'t mut HashMap<String, AcpTool>) -> &'t m
     tool
 }
 
-/// Returns the answer to a permission request and sends a progress line about it.
+/// Returns the answer to a permission request and sends the progress line `allowed …` or `not allowed …`. The kind of
+/// the tool decides, which an earlier update may have given. Remembers the tool call.
 fn permit(
     params: &Value,
     permissions: Permissions,
@@ -221,8 +230,10 @@ async fn new_session(
     call(wire, "session/new", &json!({"cwd": cwd, "mcpServers": []}), on_output).await
 }
 
-/// Logs in with a key from a variable. Methods of another kind are skipped, because they open a browser or a terminal
-/// prompt and need a person. Fails if no method succeeds.
+/// Logs in with a key from a variable. Tries, in order, the methods of the type `env_var` and those with `api-key`,
+/// `api_key` or `apikey` in their id. Methods of another kind are skipped, because they open a browser or a terminal
+/// prompt and need a person. Fails permanently with the message of `error` if no method succeeds. Fails if the agent
+/// ends or sends invalid data.
 async fn log_in(
     wire: &mut RpcWire,
     methods: &Value,
@@ -252,7 +263,8 @@ fn failed(method: &str, error: &RpcError) -> RunFailure {
 }
 
 /// Sends a request outside of a prompt and returns its response, which may be an error. Meanwhile refuses requests of
-/// the agent and ignores its notifications. Fails if the agent ends or sends invalid data.
+/// the agent, ignores its notifications and other responses, and passes lines that are not messages to `on_output`.
+/// Fails if the agent ends, writes a line that is too long, or does not read its input. Has no time limit.
 async fn call(
     wire: &mut RpcWire,
     method: &str,

@@ -79,7 +79,8 @@ pub type OutputListener<'a> = &'a mut (dyn FnMut(AgentOutput) + Send);
 
 impl RpcConversation {
     /// Starts a conversation over the standard output and input of an agent, both unbuffered. `cwd` is its absolute
-    /// working directory. Fails if the agent does not complete the handshake.
+    /// working directory. The protocol of the agent decides: with the Agent Client Protocol, completes the handshake
+    /// and fails if the agent does not. Plain JSON-RPC has no handshake and cannot fail. Has no time limit.
     pub async fn open(
         agent: &Agent,
         cwd: &Path,
@@ -94,9 +95,10 @@ impl RpcConversation {
         }))
     }
 
-    /// Sends a prompt and returns its result. When `cancel` completes, the agent is requested to stop and has its grace
-    /// period to confirm that. After a prompt that was dropped or not confirmed in time, the conversation cannot be
-    /// used any more.
+    /// Sends a prompt and returns its result. `on_output` receives the output as it arrives. When `cancel` completes,
+    /// the agent is requested to stop and has its grace period to confirm that. After a prompt that was dropped, not
+    /// confirmed in time, or interrupted by a closed connection, the conversation cannot be used any more: further
+    /// prompts fail.
     pub async fn prompt(
         &mut self,
         prompt: &RpcPrompt,

@@ -15,8 +15,8 @@ pub(super) fn allows(permissions: Permissions, kind: Option<&str>) -> bool {
     }
 }
 
-/// Returns the answer to a permission request. Prefers the option that applies once. Cancels the request if no option
-/// fits.
+/// Returns the answer to a permission request: selects an option that allows the call, or one that rejects it if
+/// `allowed` is false. Prefers the option that applies once. Cancels the request if no option fits.
 pub(super) fn outcome(options: &Value, allowed: bool) -> Value {
     let kinds = if allowed { ["allow_once", "allow_always"] } else { ["reject_once", "reject_always"] };
     let options = options.as_array().map(Vec::as_slice).unwrap_or_default();

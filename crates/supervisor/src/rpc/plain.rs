@@ -24,9 +24,13 @@ impl PlainRpc {
         Self { wire, method: agent.rpc_method.clone(), turns }
     }
 
-    /// Sends a prompt and handles messages until the response. When `cancel` completes, sends a cancellation and waits
-    /// for the response during the grace period. A result with text replaces the output so far. Requests of the agent
-    /// are refused.
+    /// Sends a prompt and handles messages until the response. Passes on the text of the notifications `output`, `log`
+    /// and `progress`, and ignores any other notification. Requests of the agent are refused. A result with text
+    /// replaces the output so far; an empty one completes the prompt with that output. An error response is a failure.
+    ///
+    /// When `cancel` completes, sends a cancellation and waits for the response during the grace period. Any response
+    /// then counts as cancelled. Fails at once if the previous prompt has not ended, and also if the connection closes
+    /// or fails.
     pub(super) async fn prompt(
         &mut self,
         prompt: &RpcPrompt,
@@ -76,8 +80,9 @@ impl PlainRpc {
     }
 }
 
-/// Returns the text of the last JSON-RPC response in the output of an agent: of the whole output, of the last line with
-/// a response, or of the last block of lines. Fails if the response is an error, or if the output contains no response.
+/// Returns the text of the last JSON-RPC response in the output of an agent. Looks for it in the whole output, then in
+/// the last line that is a response, then in the text from the last line that begins with `{`. A null result has an
+/// empty text. Fails if the response is an error, or if the output contains no response.
 pub fn response(stdout: &str) -> Result<String, RunFailure> {
     let read = |text: &str| match serde_json::from_str(text).ok().and_then(IncomingMessage::from_object) {
         Some(IncomingMessage::Response { outcome, .. }) => Some(outcome),
@@ -100,7 +105,8 @@ fn answers(id: &Value, request: u64) -> bool {
     id.is_null() || id.as_u64() == Some(request)
 }
 
-/// Returns the failure for an error response. It is permanent if the agent does not support the method.
+/// Returns the failure for an error response. It is permanent if the agent does not support the method, and otherwise a
+/// failure of the agent.
 fn failure(error: &RpcError, method: &str) -> RunFailure {
     let RpcError { code, message } = error;
     if *code == METHOD_NOT_FOUND {

@@ -7,8 +7,8 @@ use super::wire::shortened;
 /// The maximum number of characters of a title or a plan entry.
 const MAX_LINE: usize = 200;
 
-/// Returns a line such as `read: README.md` or `read: README.md (failed)`. A call without a title is `a tool`. Returns
-/// `None` for a completed call.
+/// Returns a line such as `read: README.md`, or `read: README.md (failed)` if `status` is `failed`. The title is put on
+/// one line and shortened. A call without a title is `a tool`. Returns `None` for a completed call.
 pub(super) fn tool_call(title: &str, kind: &str, status: &str) -> Option<String> {
     let title = one_line(title);
     let title = if title.is_empty() { "a tool" } else { &title };
@@ -19,7 +19,8 @@ pub(super) fn tool_call(title: &str, kind: &str, status: &str) -> Option<String>
     }
 }
 
-/// Returns a line such as `plan: 1 of 3 done, now: write the tests`, or `None` for an empty plan.
+/// Returns a line such as `plan: 1 of 3 done, now: write the tests`. Without an entry in progress, the second part is
+/// left out. Returns `None` for an empty plan or a value that is not a list.
 pub(super) fn plan(entries: &Value) -> Option<String> {
     let entries = entries.as_array().filter(|entries| !entries.is_empty())?;
     let is = |entry: &&Value, status: &str| entry["status"] == status;
@@ -33,7 +34,7 @@ pub(super) fn plan(entries: &Value) -> Option<String> {
 }
 
 /// Returns the text of a content block: its text, the URI of a link, or the text of a resource. Returns the type in
-/// brackets for any other type, and an empty text for a block without a type.
+/// brackets for any other type, and an empty text for a block without a type or without the expected field.
 pub(super) fn content(block: &Value) -> String {
     let text = |name: &str| block[name].as_str().map(str::to_owned);
     match block["type"].as_str() {

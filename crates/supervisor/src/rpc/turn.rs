@@ -47,7 +47,8 @@ impl TurnState {
         self.busy
     }
 
-    /// Starts a prompt. Fails with a result if the previous one has not ended.
+    /// Starts a prompt. Fails with the result of a failed prompt if the previous one has not ended, was dropped or was
+    /// never answered.
     pub(super) fn begin(&mut self) -> Result<PromptTurn<'_>, PromptResult> {
         if self.busy {
             let failure = RunFailure::agent("the agent has not finished the previous request");
@@ -68,9 +69,10 @@ impl PromptTurn<'_> {
         self.deadline.is_some()
     }
 
-    /// Waits for the next event. Returns `Cancel` once, when `cancel` completes; the grace period starts then. Returns
-    /// `Ended` if the connection closes or fails, or after the grace period. A connection that closes after the
-    /// cancellation counts as cancelled, otherwise as failed.
+    /// Waits for the next event. Returns `Received` for a message of the agent. Returns `Cancel` once, when `cancel`
+    /// completes; the grace period starts then. Returns `Ended` if the connection closes or fails, or after the grace
+    /// period. The end of the grace period and a connection that closes after the cancellation count as cancelled. A
+    /// connection that closes before it, or that fails, counts as failed.
     pub(super) async fn step(
         &mut self,
         wire: &mut RpcWire,
@@ -97,8 +99,8 @@ impl PromptTurn<'_> {
         }
     }
 
-    /// Adds output of the answer and passes it to the listener. Puts an empty line before it if a new paragraph is due.
-    /// Ignores empty text.
+    /// Adds output of the answer and passes it to the listener. Puts an empty line before it if a new paragraph is due
+    /// and earlier output does not end with a newline. Ignores empty text.
     pub(super) fn push_output(&mut self, text: &str, on_output: OutputListener<'_>) {
         if text.is_empty() {
             return;

@@ -62,6 +62,7 @@ pub(super) struct RpcError {
 }
 
 impl RpcWire {
+    /// Returns a connection over these pipes. Sends and reads nothing yet.
     pub(super) fn new(
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
@@ -105,8 +106,10 @@ impl RpcWire {
         self.outgoing.push(b'\n');
     }
 
-    /// Waits for the next line that is not empty. Meanwhile writes queued messages. Returns `None` at the end of the
-    /// input. Fails if a line is too long, if the agent does not read, or if the pipe cannot be read.
+    /// Waits for the next line that is not empty and returns its message. Meanwhile writes queued messages. Returns
+    /// `None` at the end of the input. Fails if a line is longer than [`MAX_LINE`], if the agent does not read and more
+    /// than [`MAX_UNWRITTEN`] bytes are queued, or if the pipe cannot be read. A failed write is no failure: further
+    /// output is discarded.
     pub(super) async fn next(&mut self) -> Result<Option<IncomingMessage>, RunFailure> {
         loop {
             if let Some(line) = self.line()? {
@@ -141,8 +144,9 @@ impl RpcWire {
         }
     }
 
-    /// Removes and returns the next line. At the end of the input, the last line does not need a newline. Returns
-    /// `None` if no line is complete. Fails if the line is longer than [`MAX_LINE`].
+    /// Removes and returns the next line, without its newline. At the end of the input, the last line does not need
+    /// one. Returns `None` if no line is complete. Fails if the line is longer than [`MAX_LINE`], even if it is not
+    /// complete.
     fn line(&mut self) -> Result<Option<Vec<u8>>, RunFailure> {
         let Self { incoming, start, scanned, ended, .. } = self;
         let end = incoming[*scanned..].iter().position(|byte| *byte == b'\n').map(|at| *scanned + at);
@@ -186,8 +190,10 @@ impl IncomingMessage {
         }
     }
 
-    /// Returns the message in a JSON object, or `None` if it is not a message. A response needs a result or an error.
-    /// Its id is null if it has only the field `jsonrpc`.
+    /// Returns the message in a JSON object, or `None` if it is not a message. An object with a text as `method` is a
+    /// request if it has an id, and otherwise a notification. Any other object is a response. It needs an `id` or
+    /// `jsonrpc`, and a result or an error that is not null; an error takes precedence. The id of a response without
+    /// one is null.
     pub(super) fn from_object(mut object: Map<String, Value>) -> Option<Self> {
         let mut take = |name: &str| object.remove(name);
         if let Some(Value::String(method)) = take("method") {
@@ -208,8 +214,9 @@ impl IncomingMessage {
 }
 
 impl RpcError {
-    /// Returns the error with the details of its `data` field, which often contains the actual cause. The code is 0 if
-    /// it is missing. The message is shortened to 2000 characters.
+    /// Returns the error with the details of its `data` field, which often contains the actual cause. Details are added
+    /// only if the message does not contain them. An error that is a text is its own message, and without a message it
+    /// is `an unknown error`. The code is 0 if it is missing. The message is shortened to 2000 characters.
     fn from_value(error: &Value) -> Self {
         let text = |value: &Value| value.as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned);
         let message = text(&error["message"]).or_else(|| text(error)).unwrap_or_else(|| "an unknown error".to_owned());

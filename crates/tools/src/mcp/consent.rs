@@ -52,8 +52,9 @@ struct ConsentPayload {
 }
 
 impl ConsentTokens {
-    /// Creates the tokens of a node. Nodes with the same secret accept each other's tokens. Without a secret, a token
-    /// is valid only in this process.
+    /// Creates the tokens of a node. Nodes with the same secret accept each other's tokens. Without a secret, the key
+    /// is random and a token is valid only in this process. Each node records only the tokens that it has redeemed
+    /// itself.
     pub(super) fn new(secret: Option<&[u8]>) -> Self {
         let mut key = Sha256::new_with_prefix("adjutant: consent of an MCP client");
         match secret {
@@ -65,7 +66,9 @@ impl ConsentTokens {
         Self { codec, used: Mutex::default() }
     }
 
-    /// Returns the question as the answer to a call. Fails if the token cannot be sealed.
+    /// Returns the question as the answer to a call, with a sealed token. The token is bound to the user, the tool and
+    /// the original arguments, contains the resolved arguments, and is valid for [`CONFIRMATION_TIMEOUT`]. Fails if the
+    /// token cannot be sealed.
     pub(super) fn question(
         &self,
         caller: &McpCaller,
@@ -82,8 +85,10 @@ impl ConsentTokens {
         Ok(InputRequiredResult::new(Some(InputRequests::from([(QUESTION_KEY.to_owned(), question)])), Some(state)))
     }
 
-    /// Redeems the response of a client that repeats its call. Refuses it if the token is invalid, expired, already
-    /// used or for another call, or if the user did not accept.
+    /// Redeems the response of a client that repeats its call. Returns the resolved arguments of the question. Returns
+    /// [`ConsentOutcome::NotAsked`] if the request has no response or no token. Refuses it if the token is invalid,
+    /// expired, already used, or for another user, tool or arguments. Also refuses it if the user did not accept, which
+    /// does not use up the token.
     pub(super) fn redeem(
         &self,
         caller: &McpCaller,
@@ -141,8 +146,9 @@ pub(super) fn can_ask(context: &RequestContext<RoleServer>) -> bool {
     elicitation.is_some_and(|can| can.form.is_some() || can.url.is_none())
 }
 
-/// Asks the user through a client of the older revisions. Fails if the user does not confirm within
-/// [`CONFIRMATION_TIMEOUT`], or if the request is cancelled.
+/// Asks the user through a client of the older revisions. Fails with `CONFIRMATION_REQUIRED` if the user does not
+/// accept, if the request is cancelled, or if the client fails or does not respond within [`CONFIRMATION_TIMEOUT`]. The
+/// last case is logged.
 pub(super) async fn ask(held: &HeldCall, context: &RequestContext<RoleServer>) -> Result<(), ToolFailure> {
     let asked = context.peer.create_elicitation_with_timeout(elicitation_form(held), Some(CONFIRMATION_TIMEOUT));
     let answer = tokio::select! {
@@ -160,7 +166,8 @@ pub(super) async fn ask(held: &HeldCall, context: &RequestContext<RoleServer>) -
     }
 }
 
-/// Returns the failure for a client that cannot show a question.
+/// Returns the failure for a client that cannot show a question. Its message contains the question and asks the model
+/// to call again with `confirmation: true`.
 pub(super) fn confirmation_required(held: &HeldCall) -> ToolFailure {
     let message = format!(
         "{} Nothing was changed. Ask the user. If the user confirms, call {} again with confirmation: true.",
@@ -180,7 +187,8 @@ fn elicitation_form(held: &HeldCall) -> ElicitRequestParams {
     ElicitRequestParams::FormElicitationParams { meta: None, message: question(held), requested_schema }
 }
 
-/// Returns the question in the words of S1.
+/// Returns the question in the words of S1. A single call is always about a deletion and names the task. A bulk call
+/// has the number of tasks, and the verb "complete" if the name of the tool starts with it, else "delete".
 fn question(held: &HeldCall) -> String {
     match held.targets.as_slice() {
         [one] if !held.bulk => format!("Do you really want to delete '{}'?", one.title),

@@ -39,7 +39,9 @@ pub struct McpService {
 }
 
 impl McpService {
-    /// Creates the service. Nodes with the same `secret` accept each other's confirmations.
+    /// Creates the service. Nodes with the same `secret` accept each other's confirmations. Hosts, origins and the size
+    /// of requests are not checked here, because the HTTP server has done so. Answers are JSON where possible, not
+    /// streams.
     pub fn new(store: Store, secret: Option<&[u8]>) -> Self {
         let running_calls = TaskTracker::new();
         let streams = CancellationToken::new();
@@ -61,8 +63,9 @@ impl McpService {
         Self { service, sessions, running_calls, streams }
     }
 
-    /// Answers one request. The HTTP server has limited the size of the body. A session of another user gets the
-    /// response of a missing session.
+    /// Answers one request. The HTTP server has limited the size of the body. Returns 404 for a missing session and for
+    /// a session of another user, and marks a session of the caller as used. Returns 400 if the body of a POST is not
+    /// JSON or not one JSON-RPC message.
     pub async fn handle(&self, caller: McpCaller, mut request: Request<Bytes>) -> McpResponse {
         // `close` waits for this request.
         let _running = self.running_calls.token();
@@ -85,7 +88,8 @@ impl McpService {
         answer
     }
 
-    /// Waits at most 5 seconds for running calls, then ends the streams, which would stay open otherwise.
+    /// Waits at most 5 seconds for running calls, then ends the streams, which would stay open otherwise. If there are
+    /// sessions, waits 100 ms before that, so that the last answers are sent.
     pub async fn close(&self) {
         self.running_calls.close();
         let _ = tokio::time::timeout(CALL_DRAIN_TIMEOUT, self.running_calls.wait()).await;

@@ -61,8 +61,10 @@ impl McpHandler {
         caller.ok_or_else(|| ErrorData::internal_error("the request has no caller", None))
     }
 
-    /// Carries out a call of a built-in tool, asks the user for a confirmation, or redeems the response to an earlier
-    /// question. Fails if the tool does not exist.
+    /// Carries out a call of a built-in tool, asks the user for a confirmation if it is held, or redeems the response
+    /// to an earlier question. A response counts only for a destructive tool and a client of 2026-07-28. A refused
+    /// response becomes a failed answer. External tools are not offered. Fails if the user has no such tool, or if the
+    /// question cannot be created.
     async fn call(
         &self,
         caller: &McpCaller,
@@ -92,9 +94,11 @@ impl McpHandler {
         }
     }
 
-    /// Asks the user for a confirmation, in the form that the client supports. `arguments` are those of the client, and
-    /// `is_confirmed` is set if they contain `confirmation: true`. This counts only if the client cannot ask. Fails if
-    /// the question cannot be created.
+    /// Asks the user for a confirmation, in the form that the client supports, and carries out the call once it is
+    /// confirmed. A client of 2026-07-28 gets the question as the answer. A refusal becomes a failed answer.
+    /// `arguments` are those of the client. `is_confirmed` is set if they contain `confirmation: true`. This counts
+    /// only if the client cannot ask. Without it, such a client gets `CONFIRMATION_REQUIRED`. Fails if the question
+    /// cannot be created.
     async fn ask(
         &self,
         caller: &McpCaller,
@@ -133,7 +137,9 @@ impl McpHandler {
         }
     }
 
-    /// Carries out or holds a call, and logs it. A failure of the database becomes a failed answer.
+    /// Carries out or holds a call, and logs it with its arguments and duration. A failure of the database is logged
+    /// and becomes an `UNAVAILABLE` answer. While it runs, the call counts as running, so that the transport waits for
+    /// it.
     async fn carry_out(
         &self,
         caller: &McpCaller,
@@ -155,8 +161,8 @@ impl McpHandler {
     }
 }
 
-/// Logs an answer and converts it to an MCP result: structured data, and the same as text for clients that do not read
-/// data.
+/// Logs an answer and converts it to an MCP result: structured data, and the same as JSON text for clients that do not
+/// read data. A failed answer is marked as an error of the tool.
 fn finish(spec: &ToolSpec, answer: ToolAnswer) -> CallToolResponse {
     let success = answer.is_success();
     let data = answer.into_data();
@@ -229,7 +235,8 @@ impl ServerHandler for McpHandler {
         Err(ErrorData::method_not_found::<CompleteRequestMethod>())
     }
 
-    /// Also called for a known method with invalid parameters.
+    /// Rejects all requests. Also called for a known method with invalid parameters. For calls and lists of tools, the
+    /// error is then "invalid params". For any other method it is "method not found".
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -246,7 +253,7 @@ impl ServerHandler for McpHandler {
     async fn on_initialized(&self, _: NotificationContext<RoleServer>) {}
 }
 
-/// Returns the tools in the form of MCP, in the same order.
+/// Returns the tools in the form of MCP, in the same order, with their hints. All are marked as closed-world.
 fn describe_tools(specs: &[ToolSpec]) -> Vec<Tool> {
     let describe = |spec: &ToolSpec| {
         let hints = ToolAnnotations::with_title(&*spec.title)

@@ -1,4 +1,4 @@
-//! The sessions of clients of the older protocol revisions. A session belongs to the user who opened it. The number of
+//! The sessions of clients of the older protocol revisions. A session belongs to the user that opened it. The number of
 //! sessions is limited, and an unused session expires.
 
 use std::collections::HashMap;
@@ -39,8 +39,8 @@ impl Default for McpSessions {
 }
 
 impl McpSessions {
-    /// Returns true if the session belongs to the user, and marks it as used. The result for a missing session is the
-    /// same as for a session of another user.
+    /// Returns true if the session belongs to the user, and marks it as used. Returns false for a missing session and
+    /// for a session of another user.
     pub(super) fn is_owned_by(&self, id: &str, user: UserId) -> bool {
         match self.owners().get_mut(id) {
             Some(owner) if owner.user == user => {
@@ -55,8 +55,9 @@ impl McpSessions {
         self.owners().is_empty()
     }
 
-    /// Records the owner of a session. If the user has too many sessions, returns the least recently used one of the
-    /// user, to be closed. If the node has too many, returns the least recently used one of all users.
+    /// Records the owner of a new session. If the user now has more than [`MAX_SESSIONS_PER_USER`], returns the least
+    /// recently used session of the user. Otherwise, if the node has more than [`MAX_SESSIONS`], returns the least
+    /// recently used one of all users. The caller must close it. Returns an empty list within the limits.
     fn register(&self, id: &SessionId, user: UserId) -> Vec<SessionId> {
         let mut owners = self.owners();
         owners.insert(id.clone(), SessionOwner { user, last_used: Instant::now() });

@@ -9,8 +9,9 @@ use tokio_util::task::TaskTracker;
 
 use super::{ConsentTokens, McpCaller, McpHandler};
 
-/// Serves until the client closes its end or `stop` is cancelled, then waits for running calls. A client that
-/// disconnects before the first message is not an error.
+/// Serves until the client closes its end or `stop` is cancelled, then waits for running calls without a time limit. A
+/// client that disconnects before the handshake is not an error. It is only logged. Confirmations are valid in this
+/// process only.
 pub async fn serve(caller: McpCaller, store: Store, stop: CancellationToken) {
     let handler = McpHandler {
         store,

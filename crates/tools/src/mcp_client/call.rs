@@ -26,8 +26,9 @@ pub(crate) struct ExternalCaller<'a> {
 }
 
 impl ExternalCaller<'_> {
-    /// Calls the tool, or holds the call. `external` belongs to `spec`. The arguments for the user and the confirmation
-    /// are set here, and values of the caller are ignored.
+    /// Calls the tool, or holds the call if it needs a confirmation. `external` belongs to `spec`. If the tool takes
+    /// `user_id` or `confirmation`, these are set here, and values of the caller are ignored. Failures become failed
+    /// answers.
     pub(crate) async fn call(
         &self,
         spec: &ToolSpec,
@@ -55,7 +56,8 @@ impl ExternalCaller<'_> {
     }
 
     /// Calls the tool and converts its result. Leaves out null values of optional arguments. Waits until the deadline,
-    /// but at least [`MIN_CALL_TIME`]. A failure becomes a failed answer.
+    /// but at least [`MIN_CALL_TIME`]. A rejected call becomes a `VALIDATION_ERROR`. A timeout and an unavailable
+    /// server become `UNAVAILABLE`.
     async fn answer(&self, spec: &ToolSpec, external: &ExternalTool, mut arguments: ToolArguments) -> ToolAnswer {
         // Most models do not distinguish absent values from null, but most servers do.
         let is_optional = |key: &str| {
@@ -81,8 +83,10 @@ impl ExternalCaller<'_> {
         }
     }
 
-    /// Returns the held call. A deletion contains the title of the task if the server lists it. Returns a failed answer
-    /// if the id is missing, the task does not exist or the list cannot be read.
+    /// Returns the held call. The deletion of a task is resolved to the task with its title, and its other arguments
+    /// are dropped. This calls the list tool of the server. Any other call, and a deletion without a usable list, is
+    /// held with its arguments. Returns a failed answer if the id is missing, the task does not exist or the list
+    /// cannot be read.
     async fn hold(&self, spec: &ToolSpec, external: &ExternalTool, arguments: ToolArguments) -> ToolOutcome {
         if spec.kind != Some(ToolKind::Delete) {
             return ToolOutcome::Held(HeldCall::opaque(&spec.name, arguments));
@@ -100,8 +104,9 @@ impl ExternalCaller<'_> {
         }
     }
 
-    /// Returns the title of a task from the list of its server, or `None` if the server has no usable list. Fails with
-    /// an answer if the task does not exist or the list cannot be read.
+    /// Returns the title of a task from the list of its server. Returns `None` if the server has no list tool, or if
+    /// the list has no tasks or no title. Fails with an answer if the task is not in the list or the list cannot be
+    /// read. Only the first page is read.
     async fn task_title(&self, external: &ExternalTool, id: &Value) -> Result<Option<String>, ToolAnswer> {
         let server = &external.tool.server;
         let is_list = |spec: &&ToolSpec| {

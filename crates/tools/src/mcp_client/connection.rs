@@ -83,8 +83,12 @@ pub(super) struct McpPeer {
 }
 
 impl McpConnection {
-    /// Opens a connection. Detects the era of the server unless it is known. Fails with a message if the server cannot
-    /// be started or does not answer in time.
+    /// Opens a connection. The era comes from the settings, else from `known_era`. An unknown era is detected. Over
+    /// HTTP, this happens on one connection. A child is started for the newer era and, if that fails, again for the
+    /// older one, each with the full start timeout.
+    ///
+    /// Fails with a redacted message if the URL or a header is invalid, or if the child cannot be started or exits.
+    /// Also fails if the server rejects the handshake or does not answer in time, or if `stop` is cancelled.
     pub(super) async fn open(
         server: &Arc<str>,
         settings: &McpServerSettings,
@@ -155,8 +159,8 @@ impl McpConnection {
         Self { service, process, peer, era: if is_legacy { ProtocolEra::Legacy } else { ProtocolEra::Modern } }
     }
 
-    /// Closes the connection and ends the child. Returns a description of the exit if the child exited without a signal
-    /// from us.
+    /// Closes the connection and ends the child. Waits at most [`CLOSE_TIMEOUT`] for the connection. Returns a
+    /// description of the exit if the child exited without a signal from us, and `None` over HTTP.
     pub(super) async fn close(mut self) -> Option<String> {
         self.peer.signals.close_with_reason("was closed");
         let _ = self.service.close_with_timeout(CLOSE_TIMEOUT).await;
@@ -176,7 +180,8 @@ enum OpenError {
     Rejected(String),
 }
 
-/// Returns the handshake for an era. With `can_fall_back`, an unknown era is detected on one connection.
+/// Returns the handshake for an era. With `can_fall_back`, an unknown era is detected on one connection. Without it, an
+/// unknown era is treated as the newer one.
 fn mode(era: Option<ProtocolEra>, can_fall_back: bool) -> ClientLifecycleMode {
     let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
     match era {
@@ -186,8 +191,8 @@ fn mode(era: Option<ProtocolEra>, can_fall_back: bool) -> ClientLifecycleMode {
     }
 }
 
-/// Establishes a connection with the given handshake. Fails if the handshake fails, the deadline passes, or `stop` is
-/// cancelled.
+/// Establishes a connection with the given handshake. Fails with `Rejected` if the server rejects it, the deadline
+/// passes or `stop` is cancelled. Fails with `Lost` if the server closes the connection or cannot be reached.
 async fn connect<T, E, A>(
     transport: T,
     mode: ClientLifecycleMode,
@@ -209,7 +214,8 @@ where
     }
 }
 
-/// Converts the failure of a handshake. After a fallback to the older era, the failure of that counts.
+/// Converts the failure of a handshake. A closed connection and an error of the transport become `Lost`, any other
+/// failure `Rejected`. After a fallback to the older era, the failure of that counts.
 fn open_error(error: &ClientInitializeError) -> OpenError {
     OpenError::Rejected(match error {
         ClientInitializeError::ConnectionClosed(_) => {
@@ -225,7 +231,8 @@ fn open_error(error: &ClientInitializeError) -> OpenError {
     })
 }
 
-/// Returns the root cause of a transport error.
+/// Returns the message of the innermost cause of a transport error: "cannot be reached (…)". An unexpected response of
+/// an HTTP server counts as the innermost cause.
 fn root_cause(error: &(dyn Error + 'static)) -> String {
     let mut last = error;
     let message = loop {
@@ -247,9 +254,10 @@ impl McpPeer {
         self.peer.peer_info()
     }
 
-    /// Returns all tools, and the lifetime of the list if the server sent one. A list that is too long or has repeating
-    /// pages ends early with a rejected entry. A server without tools may refuse the request. Fails if the server does
-    /// not answer in time.
+    /// Returns all tools, and the last lifetime that the server sent, if any. A list with more than [`MAX_TOOLS`]
+    /// tools, more than [`MAX_PAGES`] pages or repeating pages ends early with a rejected entry. If a server without
+    /// the capability for tools refuses the request, the list is empty. Fails if the connection is lost, the server
+    /// refuses the request or sends an unexpected response, or the deadline passes.
     pub(super) async fn list(
         &self,
         server: &Arc<str>,
@@ -294,7 +302,8 @@ impl McpPeer {
     }
 
     /// Calls a tool. `idle_timeout` is the time without progress, `max_wait` the total time, limited to
-    /// [`MAX_CALL_DURATION`]. Fails if no result arrives, or if the server requires user input.
+    /// [`MAX_CALL_DURATION`]. Fails as [`Self::request`] does. Also fails with `Refused` if the server requires user
+    /// input or answers with a task.
     pub(super) async fn call(
         &self,
         tool: &str,
@@ -312,8 +321,9 @@ impl McpPeer {
         }
     }
 
-    /// Keeps a subscription to tool changes open while it is polled. Only waits if the server sends no changes, or is
-    /// of the older era, in which changes need no subscription.
+    /// Keeps a subscription to tool changes open while it is polled. When it ends, requests a new list and subscribes
+    /// again with an increasing delay. Failures are not reported. Only waits if the server sends no changes, or is of
+    /// the older era, in which changes need no subscription.
     pub(super) async fn subscribe_to_changes(&self, era: ProtocolEra) -> ! {
         let sends_changes =
             self.server_info().and_then(|about| about.capabilities.tools.as_ref()?.list_changed) == Some(true);
@@ -340,9 +350,10 @@ impl McpPeer {
         self.server_info().is_some_and(|about| about.capabilities.tools.is_some())
     }
 
-    /// Sends a request and waits for the result. Fails if the connection is lost, the server rejects the request,
-    /// neither a result nor progress arrives within `idle_timeout`, or no result arrives within `max_wait`. Dropping
-    /// the future cancels the request at the server.
+    /// Sends a request and waits for the result. Fails with `Lost` if the connection is lost or rmcp opens a new
+    /// session. Fails with `Refused` if the server answers with an error. Fails with `TimedOut` if neither a result nor
+    /// progress arrives within `idle_timeout`, or no result within `max_wait`. A timeout, or dropping the future,
+    /// cancels the request at the server.
     async fn request(
         &self,
         request: ClientRequest,

@@ -24,7 +24,8 @@ struct SseEvents {
     retry: Option<u64>,
 }
 
-/// Returns the events of a response.
+/// Returns the events of a response, until its end or the first error. [`SseEvents::next`] describes the events and
+/// errors.
 pub(super) fn event_stream(
     response: Response,
     signals: Arc<ConnectionSignals>,
@@ -36,7 +37,8 @@ pub(super) fn event_stream(
 
 impl SseEvents {
     /// Returns the next event, or `None` at the end of the response. An event without data may carry a new id or
-    /// reconnection time. Fails if the response cannot be read or an event is too large, which ends the connection.
+    /// reconnection time. An incomplete event at the end is dropped. Data with too many values is left out and ends the
+    /// connection. Fails if the response cannot be read, or if an event is too large, which also ends the connection.
     async fn next(&mut self) -> Result<Option<Sse>, SseError> {
         loop {
             let advanced = self.decoder.advance().map_err(|error| {
@@ -67,7 +69,8 @@ impl SseEvents {
         self.last_id.clone()
     }
 
-    /// Returns the reconnection time of the stream, in milliseconds, if it was not passed on yet.
+    /// Returns the reconnection time of the stream, in milliseconds, if it differs from the one that was passed on
+    /// last.
     fn new_retry(&mut self) -> Option<u64> {
         let retry = self.decoder.retry().and_then(|retry| u64::try_from(retry.as_millis()).ok());
         if retry == self.retry {

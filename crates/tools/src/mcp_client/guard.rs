@@ -118,8 +118,9 @@ impl<T> GuardedTransport<T> {
         Self { inner, signals, flood: FloodLimiter::new(), replies: Arc::new(Semaphore::new(MAX_PENDING_REPLIES)) }
     }
 
-    /// Returns true if rmcp gets the message. Handles notifications of tools and progress, and drops all other
-    /// notifications that do not belong to a subscription. Counts unsolicited messages.
+    /// Returns true if rmcp gets the message: requests, responses, and the notifications of subscriptions and
+    /// cancellations. All other notifications are dropped. Before that, a change of tools and the progress of a request
+    /// are signalled. Requests and notifications count for the flood limit.
     fn accepts(&mut self, message: &RxJsonRpcMessage<RoleClient>) -> bool {
         match message {
             JsonRpcMessage::Notification(notification) => match &notification.notification {
@@ -155,7 +156,8 @@ impl<T> GuardedTransport<T> {
 impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
     type Error = T::Error;
 
-    /// Ends the connection if too many replies are unsent.
+    /// Sends a message. Ends the connection if it is a reply and [`MAX_PENDING_REPLIES`] replies are unsent. Fails if
+    /// the inner transport fails.
     fn send(
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
@@ -172,8 +174,8 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
         }
     }
 
-    /// Returns the next accepted message. Returns `None` if the connection is lost. A server that closes it counts as
-    /// lost.
+    /// Returns the next accepted message. Waits if the server sends too many unsolicited messages. Returns `None` if
+    /// the connection is lost. If the server closes it, ends the connection with the reason [`CONNECTION_CLOSED`].
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             let signals = self.signals.clone();

@@ -39,7 +39,9 @@ const EVENT_STREAM: &str = "text/event-stream";
 
 type Error = StreamableHttpError<reqwest::Error>;
 
-/// Creates the transport to a server. Fails if the URL or a header is invalid.
+/// Creates the transport to a server. Limits the concurrent requests and the size of events. Lost streams are reopened
+/// after at most 60 seconds. Does not connect yet. Fails if the URL or a header is invalid, or if the HTTP client
+/// cannot be created.
 pub(super) fn transport(
     url: &str,
     headers: &[(String, SecretString)],
@@ -55,8 +57,8 @@ pub(super) fn transport(
     Ok(StreamableHttpClientTransport::with_client(BoundedHttpClient { client, signals: signals.clone() }, config))
 }
 
-/// Creates a client that sends these headers with every request. Uses no proxy for the same machine. Fails if the URL
-/// or a header is invalid.
+/// Creates a client that sends these headers with every request. Uses no proxy for the same machine. Follows redirects
+/// only as [`redirect`] allows. Fails if the URL or a header is invalid, or if the client cannot be created.
 fn client(url: &str, headers: &[(String, SecretString)]) -> Result<Client, String> {
     let parsed = reqwest::Url::parse(url).map_err(|_| "has an invalid URL".to_owned())?;
     let mut default_headers = HeaderMap::new();
@@ -121,8 +123,13 @@ impl BoundedHttpClient {
 impl StreamableHttpClient for BoundedHttpClient {
     type Error = reqwest::Error;
 
-    /// Sends a message. Fails if the session has expired, or if the response has an error status, exceeds the limits or
-    /// is no valid message. A response that exceeds the limits ends the connection.
+    /// Sends a message and returns the response: a message, a stream of events, or no content. The authorization of
+    /// rmcp is not used. A successful response to a notification is accepted with any content, and an event stream is
+    /// always returned.
+    ///
+    /// Fails with `SessionExpired` for 404 in a session. Other error statuses are handled by [`Self::error_response`].
+    /// Fails if the response has another content type or is no valid message. A response that exceeds the limits also
+    /// ends the connection.
     async fn post_message(
         &self,
         uri: Arc<str>,
@@ -175,8 +182,9 @@ impl StreamableHttpClient for BoundedHttpClient {
         }
     }
 
-    /// Opens the stream for messages of the server. A client error, or a response that is no stream, means that the
-    /// server does not support it. Requests a check of the server when the stream ends.
+    /// Opens the stream for messages of the server, after `last_event` if it is given. Fails with
+    /// `ServerDoesNotSupportSse` after a client error or a response that is no stream. Fails with the status after any
+    /// other error. Also fails if there is no response. Requests a check of the server when the stream ends.
     async fn get_stream(
         &self,
         uri: Arc<str>,
@@ -210,7 +218,7 @@ impl StreamableHttpClient for BoundedHttpClient {
         Ok(events::event_stream(response, self.signals.clone()).chain(end).boxed())
     }
 
-    /// Always succeeds.
+    /// Ends the session at the server. Failures are ignored. Always succeeds.
     async fn delete_session(
         &self,
         uri: Arc<str>,
@@ -228,8 +236,9 @@ impl StreamableHttpClient for BoundedHttpClient {
 
 impl BoundedHttpClient {
     /// Handles a response with an error status. A JSON-RPC error in the body becomes the answer to the request, except
-    /// for 401, 403 and 429. So does a client error after a discovery, because it identifies a server of the older era.
-    /// Fails in all other cases.
+    /// for 401, 403 and 429. So does a client error after a discovery, except for 401 and 403, because it identifies a
+    /// server of the older era. Otherwise fails: with the status for 429 and server errors, which rmcp may retry, and
+    /// with a message for the rest. A body of more than [`MAX_ERROR_BODY_BYTES`] is ignored.
     async fn error_response(
         &self,
         response: Response,
@@ -260,7 +269,8 @@ impl BoundedHttpClient {
         Err(unexpected(format!("HTTP {status}")))
     }
 
-    /// Returns the whole body, or `None` if it exceeds the limit. Fails if the connection is lost.
+    /// Returns the whole body, or `None` if it exceeds the limit. Fails if the body cannot be read, which requests a
+    /// check of the server, or if the connection is lost.
     async fn read_body(&self, mut response: Response, limit: usize) -> Result<Option<Vec<u8>>, Error> {
         let mut body = Vec::new();
         loop {

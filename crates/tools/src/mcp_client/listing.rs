@@ -66,7 +66,7 @@ impl ToolListing {
     }
 
     /// Adds a tool if the settings allow it and it is valid. An invalid tool is recorded with a reason. A tool that the
-    /// settings do not allow is ignored.
+    /// settings do not allow is ignored and does not count for the limit.
     pub(super) fn add(&mut self, settings: &McpServerSettings, server: &Arc<str>, tool: rmcp::model::Tool) {
         if !settings.allows(&tool.name) {
             return;
@@ -86,8 +86,10 @@ impl ToolListing {
         (self.tools.into(), self.rejected)
     }
 
-    /// Converts a tool, with a shortened title and description. Fails with the reason if the tool is invalid: marked as
-    /// such, without a printable name of at most [`MAX_NAME_BYTES`], listed twice, or with an unsuitable schema.
+    /// Converts a tool, with a title and a description of at most [`MAX_DESCRIPTION_BYTES`]. The title may come from
+    /// the hints. Fails with the reason if the tool is marked as invalid, or is listed twice. Also fails if its name is
+    /// blank, not printable or longer than [`MAX_NAME_BYTES`], or if its schema has a type other than `object` or
+    /// exceeds [`MAX_SCHEMA_BYTES`].
     fn check(&self, server: &Arc<str>, tool: &rmcp::model::Tool) -> Result<DiscoveredTool, String> {
         if let Some(reason) = wire::rejection_reason(tool) {
             return Err(reason);
@@ -138,7 +140,8 @@ impl McpServerSettings {
     }
 }
 
-/// Returns true if the name matches a pattern in which `*` matches any text.
+/// Returns true if the name matches a pattern in which `*` matches any text, also an empty one. A pattern without `*`
+/// must be equal. Case matters.
 pub fn matches_pattern(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(head) else { return false };

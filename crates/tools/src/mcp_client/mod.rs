@@ -71,7 +71,8 @@ impl std::fmt::Debug for McpServers {
 }
 
 impl McpServers {
-    /// Starts all servers in the background and returns immediately. Must be called within a Tokio runtime.
+    /// Starts all servers in the background and returns immediately. Their failures are part of their states. Must be
+    /// called within a Tokio runtime.
     pub fn start(settings: Vec<McpServerSettings>, breakers: &Breakers) -> Self {
         let servers = Self(Arc::new(McpServersShared {
             breakers: breakers.clone(),
@@ -85,8 +86,10 @@ impl McpServers {
         servers
     }
 
-    /// Applies new settings. A server with unchanged settings stays connected. All other servers are stopped or
-    /// started.
+    /// Applies new settings and returns immediately. A server with the same name and unchanged settings stays connected,
+    /// unless it was stopped; then it is started again. A server with changed settings is stopped, and its successor
+    /// connects once it has ended. Servers without settings are stopped. Circuit breakers are kept by name. Must be called
+    /// within a Tokio runtime.
     pub fn replace(&self, settings: Vec<McpServerSettings>) {
         let mut servers = self.servers();
         let old_servers = std::mem::take(&mut *servers);
@@ -120,7 +123,7 @@ impl McpServers {
         self.0.changes.send_modify(|count| *count += 1);
     }
 
-    /// Waits until every server is ready or has failed once, or until the timeout.
+    /// Waits until every server is ready or has failed once, at most `max_wait`. Returns in the same way in both cases.
     pub async fn wait_until_settled(&self, max_wait: Duration) {
         let mut changes = self.0.changes.subscribe();
         let settled = async {
@@ -133,8 +136,8 @@ impl McpServers {
         let _ = tokio::time::timeout(max_wait, settled).await;
     }
 
-    /// Returns the tools of all ready servers, in the order of the configuration and then by name. Returns the same
-    /// list until it changes.
+    /// Returns the tools of all ready servers, in the order of the configuration and then by name. Tools of a server
+    /// that is down are left out. Returns the same `Arc` until the tools change.
     pub fn tools(&self) -> Arc<[DiscoveredTool]> {
         let mut discovered = self.0.discovered.lock().unwrap_or_else(PoisonError::into_inner);
         let count = *self.0.changes.borrow();
@@ -149,7 +152,8 @@ impl McpServers {
         discovered.1.clone()
     }
 
-    /// Returns the built-in tools followed by the external ones. Returns the same list until it changes.
+    /// Returns the built-in tools followed by the external ones. Returns the same `Arc` until the discovered tools or
+    /// the settings change, or another list of built-in tools is given. Only the last list is cached.
     pub(crate) fn specs(&self, built_in: &'static [ToolSpec]) -> Arc<[ToolSpec]> {
         let discovered = self.tools();
         let mut combined = self.0.combined.lock().unwrap_or_else(PoisonError::into_inner);
@@ -182,7 +186,8 @@ impl McpServers {
         self.call_within(tool, arguments, Duration::MAX).await
     }
 
-    /// Like [`McpServers::call`], but waits no longer than `max_wait`.
+    /// Like [`McpServers::call`], but waits no longer than `max_wait`. Fails with [`ExternalCallError::Unavailable`] if
+    /// the server is no longer configured.
     pub(crate) async fn call_within(
         &self,
         tool: &DiscoveredTool,
@@ -230,7 +235,8 @@ impl McpServerSettings {
     }
 }
 
-/// Returns a text from a server in a form for the log and for errors: one line, limited in length, without secrets.
+/// Returns a text from a server in a form for the log and for errors: one line without secrets, at most
+/// [`MAX_QUOTE_BYTES`] bytes and "…". Control characters become spaces.
 fn quote(redactor: &Redactor, text: &str) -> String {
     let line: String = text.chars().take(4 * MAX_QUOTE_BYTES).map(|c| if c.is_control() { ' ' } else { c }).collect();
     let mut line = redactor.text(line.trim()).into_owned();

@@ -37,7 +37,9 @@ enum ConfirmationRule {
 }
 
 impl ExternalTool {
-    /// Returns true if a call must be held.
+    /// Returns true if a call must be held: it is not confirmed, and the rule of the tool requires it under this
+    /// policy. A tool that the configuration lists in `ask` is held under every policy. A tool that may be destructive
+    /// is held unless the policy is `Never`, and the deletion of a task only under `Destructive`.
     pub(crate) fn needs_confirmation(&self, policy: ConfirmationPolicy, consent: Consent) -> bool {
         consent == Consent::Missing
             && match self.confirmation {
@@ -49,7 +51,8 @@ impl ExternalTool {
     }
 }
 
-/// Returns the built-in tools followed by the discovered ones. Tools of a server without settings are left out.
+/// Returns the built-in tools followed by the discovered ones, all with unique names. `settings` returns the settings
+/// of a server by its name. Tools of a server without settings are left out.
 pub(super) fn combine<'a>(
     built_in: &'static [ToolSpec],
     discovered: &[DiscoveredTool],
@@ -61,8 +64,9 @@ pub(super) fn combine<'a>(
     built_in.iter().cloned().chain(external).collect()
 }
 
-/// Returns the specification of a tool under this name. Hides the arguments that only we may set. Uses hints only of a
-/// trusted server.
+/// Returns the specification of a tool under this name. Hides the argument `user_id`, and `confirmation` of a known
+/// deletion, because only we may set them. Uses hints only of a trusted server. A known list tool is read-only without
+/// a hint. The title defaults to the name of the tool at the server.
 fn external_spec(tool: &DiscoveredTool, name: String, settings: &McpServerSettings) -> ToolSpec {
     let kind = recognize(tool);
     let confirmation = confirmation_rule(tool, kind, settings);
@@ -83,8 +87,9 @@ fn external_spec(tool: &DiscoveredTool, name: String, settings: &McpServerSettin
     }
 }
 
-/// Returns the confirmation rule of a tool. The configuration has priority, then the known kind, then the hints of a
-/// trusted server. All other tools need a confirmation.
+/// Returns the confirmation rule of a tool: `ask` of the configuration, then `never_ask`, then the known kind, then the
+/// hints of a trusted server. Of the known kinds, only a deletion needs a confirmation. A tool of an unknown kind needs
+/// one unless the hints call it read-only or not destructive.
 fn confirmation_rule(tool: &DiscoveredTool, kind: Option<ToolKind>, settings: &McpServerSettings) -> ConfirmationRule {
     let is_in = |patterns: &[String]| patterns.iter().any(|pattern| matches_pattern(pattern, &tool.name));
     let hints = tool.hints;
@@ -103,8 +108,9 @@ fn confirmation_rule(tool: &DiscoveredTool, kind: Option<ToolKind>, settings: &M
 /// The arguments of a task in S0 and S3.
 const TASK_ARGUMENTS: [&str; 6] = ["title", "description", "due_date", "priority", "tags", "recurrence"];
 
-/// Returns the kind of a tool if both its name and its arguments are those of S0 or S3. Returns `None` if the name is
-/// unknown, a necessary argument is missing, or an unknown argument is required.
+/// Returns the kind of a tool if both its name and its arguments are those of S0 or S3. Examples are `create_todo` with
+/// `title`, and `delete_task` with an id. Returns `None` if the name is unknown, a necessary argument is missing, or an
+/// unknown argument is required. A list tool may require only `user_id`.
 fn recognize(tool: &DiscoveredTool) -> Option<ToolKind> {
     let properties = tool.schema.get("properties").and_then(Value::as_object);
     let takes = |key: &str| properties.is_some_and(|properties| properties.contains_key(key));
@@ -134,7 +140,7 @@ fn recognize(tool: &DiscoveredTool) -> Option<ToolKind> {
         .then_some(kind)
 }
 
-/// Removes an argument from a schema. Returns true if it existed.
+/// Removes an argument from the properties and the required arguments of a schema. Returns true if it was a property.
 fn hide_argument(schema: &mut catalog::Schema, key: &str) -> bool {
     let removed = schema.get_mut("properties").and_then(Value::as_object_mut).and_then(|all| all.shift_remove(key));
     if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
@@ -158,7 +164,8 @@ impl ToolNamer {
     }
 
     /// Returns the name of a tool and reserves it. Uses the name at the server if it is valid, free and unique among
-    /// all servers, then the name with a prefix, then a name with a hash.
+    /// all servers, then `server__tool` if that is valid and free, then [`hashed_name`]. In a prefix, invalid
+    /// characters become underscores.
     fn name(&mut self, tool: &DiscoveredTool) -> String {
         let is_unique = self.name_counts.get(&tool.name) == Some(&1);
         let is_free = |name: &String| is_valid_name(name) && !self.taken.contains(name);

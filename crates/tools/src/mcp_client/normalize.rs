@@ -10,7 +10,8 @@ use crate::answer::{self, ToolAnswer, ToolFailure};
 const TOOL_ERROR: &str = "TOOL_ERROR";
 
 /// Converts a result to an answer. `kind` is `None` for a tool with an unknown purpose. Without structured data, the
-/// text is read as JSON. A result that reports an error becomes a failed answer.
+/// text is read as JSON. So is structured data that is a string. A result that reports an error becomes a failed
+/// answer. A list or a task gets our field names. The text for the model is that of the server, except for a failure.
 pub(super) fn answer(result: ExternalResult, kind: Option<ToolKind>) -> ToolAnswer {
     let ExternalResult { is_error, structured, text } = result;
     let data = unwrap_result(structured.unwrap_or(Value::Null));
@@ -39,8 +40,9 @@ fn unwrap_result(mut data: Value) -> Value {
     }
 }
 
-/// Returns the failure if the result reports one: by its flag, an `error`, or `success: false`. Messages such as "not
-/// found" get the code of a missing object.
+/// Returns the failure if the result reports one: by its flag, an `error` that is not null, or `success: false`. The
+/// message comes from the error, else from `message`, else from the text. A message such as "not found" gets the code
+/// `NOT_FOUND`. The codes `NOT_FOUND` and `VALIDATION_ERROR` are kept, and all other codes become [`TOOL_ERROR`].
 fn failure(is_error: bool, data: &Value, text: &str) -> Option<ToolFailure> {
     let error = data.get("error").filter(|error| !error.is_null());
     if !is_error && error.is_none() && data["success"] != false {
@@ -61,8 +63,8 @@ fn failure(is_error: bool, data: &Value, text: &str) -> Option<ToolFailure> {
     Some(ToolFailure::new(code, message))
 }
 
-/// Returns the data of a tool with an unknown purpose. A value that is not an object becomes its `result`. Without
-/// data, the text does.
+/// Returns the data of a tool with an unknown purpose, with `success: true` unless it has that field. A value that is
+/// not an object becomes its `result`. Without data, the text does.
 fn unknown_data(data: Value, text: &str) -> Value {
     match data {
         Value::Object(mut object) => {
@@ -74,8 +76,9 @@ fn unknown_data(data: Value, text: &str) -> Value {
     }
 }
 
-/// Returns the tasks of a list. Reads them from the text if the data has no list. Entries without an id or a title are
-/// left out.
+/// Returns the tasks of a list, with `count` and `total`. The data is an array, or has one in `tasks`, `todos`,
+/// `items`, `results` or `data`. Otherwise reads the tasks from the lines of the text. Entries without an id or a title
+/// are left out. `total` is that of the server, but at least `count`.
 fn list_data(data: &Value, text: &str) -> Value {
     let nested = ["tasks", "todos", "items", "results", "data"].iter().find_map(|key| data[*key].as_array());
     let tasks: Vec<Value> = match data.as_array().or(nested) {
@@ -86,7 +89,8 @@ fn list_data(data: &Value, text: &str) -> Value {
     json!({"success": true, "count": tasks.len(), "total": total, "tasks": tasks})
 }
 
-/// Returns the task of a result. Returns only `success` if the result contains none.
+/// Returns the task of a result, which is in `task`, `todo`, `item` or `data`, or the result itself. Returns only
+/// `success` if it has no id or title.
 fn task_data(data: &Value) -> Value {
     let inner = ["task", "todo", "item", "data"].iter().map(|key| &data[*key]).find(|inner| inner.is_object());
     match normalize_task(inner.unwrap_or(data)) {
@@ -95,7 +99,9 @@ fn task_data(data: &Value) -> Value {
     }
 }
 
-/// Returns a task with our field names, or `None` if it has no id or title.
+/// Returns a task with our field names, or `None` if it has no id or title. Names of other servers such as `todo_id`,
+/// `name`, `done` and `notes` are known. The status is `completed` or `pending`. Priorities become lower case. Unknown
+/// fields are dropped.
 fn normalize_task(data: &Value) -> Option<Value> {
     let data = data.as_object()?;
     let first = |keys: &[&str]| keys.iter().find_map(|key| data.get(*key)).filter(|value| !value.is_null()).cloned();
@@ -118,7 +124,8 @@ fn normalize_task(data: &Value) -> Option<Value> {
     Some(Value::Object(task))
 }
 
-/// Parses a line of a list in the form of S3: `1. [✓] Title (ID: …)`. Returns `None` for any other line.
+/// Parses a line of a list in the form of S3: `1. [✓] Title (ID: …)`. Any mark in the brackets means completed. Text
+/// after the id is ignored. Returns `None` for any other line.
 fn parse_line(line: &str) -> Option<Value> {
     let (number, rest) = line.trim().split_once(". [")?;
     number.parse::<usize>().ok()?;

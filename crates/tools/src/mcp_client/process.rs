@@ -40,7 +40,9 @@ pub(super) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts the child. Signals the connection when the child exits. Fails with a message if it cannot be started.
+    /// Starts the child in its own process group, with the environment of [`environment`]. Returns its pipes. Logs its
+    /// standard error. Signals the connection when the child exits. Fails with a message if the transport is not a
+    /// child, the child cannot be started, or it exits at once.
     pub(super) fn start(
         server: &Arc<str>,
         transport: &McpTransport,
@@ -69,7 +71,8 @@ impl ServerProcess {
         Ok(((input, output), Self { stop: stop.drop_guard(), task, last_line }))
     }
 
-    /// Ends the process group. Returns a description of the exit if the child exited without a signal from us.
+    /// Ends the process group and waits for it. Returns the exit status and the last line on stderr if the child exited
+    /// without a signal from us. Returns `None` otherwise.
     pub(super) async fn end(self) -> Option<String> {
         drop(self.stop);
         let status = self.task.await.ok().flatten()?;
@@ -79,8 +82,8 @@ impl ServerProcess {
     }
 }
 
-/// Returns the variables of the child: the inherited ones, then the configured ones, which have priority. Leaves out
-/// inherited variables that are not valid Unicode.
+/// Returns the variables of the child: [`INHERITED_VARIABLES`], `LC_*` and `XDG_*` of this process, then the configured
+/// ones, which have priority. Leaves out inherited variables that are not valid Unicode.
 fn environment(variables: &[(String, SecretString)]) -> impl Iterator<Item = (String, String)> {
     let is_inherited =
         |name: &str| INHERITED_VARIABLES.contains(&name) || name.starts_with("LC_") || name.starts_with("XDG_");
@@ -90,8 +93,9 @@ fn environment(variables: &[(String, SecretString)]) -> impl Iterator<Item = (St
     inherited.filter(move |(name, _)| is_inherited(name)).chain(own)
 }
 
-/// Owns the child until it exits or is stopped, then ends its process group. Signals the connection if the child exits
-/// first. Returns the status of a child that exited without a signal from us.
+/// Owns the child until it exits or `stop` is cancelled, then ends its process group and the log of its standard error.
+/// If the child exits first, ends the connection with the reason [`EXITED`]. After `stop`, the child has
+/// [`CLOSE_TIMEOUT`] to exit by itself. Returns the status of a child that exited without a signal from us.
 async fn supervise(
     mut child: Child,
     group: ServerProcessGroup,
@@ -126,7 +130,8 @@ impl ServerProcessGroup {
         Some(Self(Pid::from_raw(i32::try_from(child.id()?).ok()?)))
     }
 
-    /// Sends SIGTERM, then SIGKILL if the group does not exit in time.
+    /// Sends SIGTERM to the group, then SIGKILL if it does not exit within [`TERM_TIMEOUT`]. Waits for the child itself
+    /// without a time limit. Has no effect on a group without members.
     async fn terminate(&self, child: &mut Child) {
         for (signal, exit_timeout) in [(Signal::SIGTERM, TERM_TIMEOUT), (Signal::SIGKILL, KILL_TIMEOUT)] {
             if self.send(signal) {
@@ -158,8 +163,9 @@ impl Drop for ServerProcessGroup {
     }
 }
 
-/// Logs the standard error of the child until its end. Lines beyond the limit per second are only counted. Stores the
-/// last logged line in `last_line`.
+/// Logs the complete lines on the standard error of the child until its end, redacted. Only the first
+/// [`MAX_LINES_PER_SECOND`] lines of a second are logged. The number of the rest is logged later. Stores the last
+/// logged line in `last_line`. A last line without an end is not logged.
 async fn log_stderr(server: Arc<str>, redactor: Redactor, mut errors: ChildStderr, last_line: Arc<Mutex<String>>) {
     let mut lines = LogLines::default();
     let mut chunk = [0; 4096];
@@ -189,7 +195,8 @@ async fn log_stderr(server: Arc<str>, redactor: Redactor, mut errors: ChildStder
 struct LogLines(Vec<u8>);
 
 impl LogLines {
-    /// Adds a chunk and calls `each` for every complete line that is not blank. Cuts lines at [`MAX_LINE_BYTES`].
+    /// Adds a chunk and calls `each` for every complete line that is not blank, without white space around it. Cuts
+    /// lines at [`MAX_LINE_BYTES`]. Keeps an incomplete line for the next chunk. Invalid UTF-8 is replaced.
     fn add(&mut self, chunk: &[u8], mut each: impl FnMut(&str)) {
         for part in chunk.split_inclusive(|&byte| byte == b'\n') {
             let available = MAX_LINE_BYTES.saturating_sub(self.0.len());

@@ -40,8 +40,9 @@ impl fmt::Display for ExternalCallError {
 impl std::error::Error for ExternalCallError {}
 
 impl ExternalResult {
-    /// Converts an MCP result. The text is shortened to `max` bytes. A larger structured result is left out, but
-    /// becomes the text if there is no other.
+    /// Converts an MCP result. The texts are joined with line breaks and shortened to `max` bytes. A structured result
+    /// of more than `max` bytes is left out. The structured result becomes the text if there is no other, also if it is
+    /// left out.
     pub(super) fn new(result: CallToolResult, max: usize) -> Self {
         let is_error = result.is_error == Some(true);
         let texts: Vec<String> = result.content.into_iter().map(content_text).filter(|text| !text.is_empty()).collect();
@@ -61,7 +62,8 @@ impl ExternalResult {
     }
 }
 
-/// Returns the text of a content block. Other content becomes a placeholder.
+/// Returns the text of a content block or of a text resource. Images, audio, files, links and unknown content become a
+/// placeholder in brackets.
 fn content_text(content: ContentBlock) -> String {
     match content {
         ContentBlock::Text(text) => text.text,
@@ -88,7 +90,8 @@ fn placeholder(kind: &str, mime_type: &str, base64: usize) -> String {
     format!("[{kind}{space}{mime_type}, {size}]")
 }
 
-/// Returns the text, or its head and its tail with a note about the rest if it exceeds `max` bytes.
+/// Returns the text. If it exceeds `max` bytes, returns its head (two thirds) and its tail (one third) with a note
+/// about the rest. The result then has at most `max` bytes, unless the note alone is longer.
 pub(super) fn shorten(text: String, max: usize) -> String {
     if text.len() <= max {
         return text;

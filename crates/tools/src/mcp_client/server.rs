@@ -109,7 +109,8 @@ enum ConnectionEnd {
 }
 
 impl ManagedServer {
-    /// Creates a server. It is not connected until [`ManagedServer::run`] is polled.
+    /// Creates a server. It is not connected until [`ManagedServer::run`] is polled. `changes` counts the changes of
+    /// all servers.
     pub(super) fn new(settings: McpServerSettings, breaker: Arc<Breaker>, changes: watch::Sender<u64>) -> Arc<Self> {
         Arc::new(Self {
             name: settings.name.as_str().into(),
@@ -126,7 +127,9 @@ impl ManagedServer {
     }
 
     /// Keeps the server connected until it is stopped. Waits for the end of the predecessor first, so that both never
-    /// run at the same time.
+    /// run at the same time. Reconnects with an increasing delay, which a connection of [`STABLE_AFTER`] resets. While
+    /// it is down, it has no tools. The era of the last connection is used again, unless an attempt with it failed. At
+    /// the end, resets the status and cancels `ended`.
     pub(super) async fn run(self: Arc<Self>, predecessor: Option<Arc<Self>>) {
         if let Some(predecessor) = predecessor {
             predecessor.ended.cancelled().await;
@@ -168,7 +171,8 @@ impl ManagedServer {
         self.ended.cancel();
     }
 
-    /// Records a failure and waits until the next attempt.
+    /// Logs and records a failure, then waits until the next attempt or until the server is stopped. The wait is 75 to
+    /// 125 % of `delay`. Sets the phase to `Down`, and after the wait to `Starting`.
     async fn wait_after_failure(&self, error: &str, delay: Duration) {
         let error = quote(&self.redactor, error);
         // The random part prevents servers that failed together from reconnecting at the same time.
@@ -188,8 +192,11 @@ impl ManagedServer {
         }
     }
 
-    /// Uses a connection until it is lost or the server is stopped. Lists the tools again when they change or expire.
-    /// The connection also ends if the first list fails, or if a server that may be down does not answer.
+    /// Uses a connection until it is lost or the server is stopped. Lists the tools again when they change or expire,
+    /// but not more often than [`MIN_LIST_INTERVAL`]. The server is ready after the first list.
+    ///
+    /// The connection also ends if the first list fails. Later, a list that the server refuses is only logged. It ends
+    /// after two lists in a row that time out, or one if the server may be down.
     async fn serve(&self, connection: &McpConnection, era: ProtocolEra) -> ConnectionEnd {
         let peer = &connection.peer;
         let signals = &peer.signals;
@@ -241,8 +248,9 @@ impl ManagedServer {
         }
     }
 
-    /// Reads the tools of the server and stores them if they have changed. Returns the lifetime of the list. Fails if
-    /// the tools cannot be read.
+    /// Reads the tools of the server and stores them if they have changed. Rejected tools are then logged again.
+    /// Returns the lifetime of the list. Fails if the tools cannot be read before the deadline. The known tools then
+    /// remain.
     async fn list(&self, peer: &McpPeer, deadline: Instant) -> Result<Duration, RequestFailure> {
         let (listing, lifetime) = peer.list(&self.name, &self.settings, deadline).await?;
         let (tools, mut rejected_tools) = listing.into_sorted();
@@ -262,7 +270,8 @@ impl ManagedServer {
         Ok(list_lifetime(lifetime))
     }
 
-    /// Logs and stores that calls can be sent over this connection.
+    /// Logs and stores that calls can be sent over this connection, with its era, its protocol version and the
+    /// implementation of the server. The tools must have been listed before.
     fn set_ready(&self, peer: &McpPeer, era: ProtocolEra) {
         let info = peer.server_info();
         let protocol = info.as_ref().map(|info| info.protocol_version.to_string());
@@ -293,7 +302,7 @@ impl ManagedServer {
         self.status().phase == McpServerPhase::Ready && !self.breaker.is_open()
     }
 
-    /// Returns the current state.
+    /// Returns the current state, including that of the circuit breaker.
     pub(super) fn state(&self) -> McpServerState {
         let status = self.status();
         let next_try_in = status.next_attempt.map(|at| at.saturating_duration_since(Instant::now()).as_secs());
@@ -311,9 +320,14 @@ impl ManagedServer {
         }
     }
 
-    /// Calls a tool once. `max_wait` is the maximum time that the caller waits. Fails if the circuit breaker is open,
-    /// the server is not connected or no longer has the tool, or there is no result. Timeouts and lost connections
-    /// count for the circuit breaker. A rejected call does not.
+    /// Calls a tool once. `max_wait` is the maximum time that the caller waits. Secrets of the configuration are
+    /// redacted in the result. Fails with `Unavailable` if the circuit breaker is open, the server is not connected or
+    /// the connection is lost. Fails with `Refused` if the server no longer has the tool or rejects the call, and with
+    /// `TimedOut`.
+    ///
+    /// For the circuit breaker, a missing or lost connection and a timeout are failures. A timeout does not count if
+    /// the caller had less than [`MIN_FAIR_TIMEOUT`]. A rejected call is a success. A timeout or a lost connection also
+    /// requests a check.
     pub(super) async fn call(
         &self,
         tool: &str,
@@ -372,7 +386,8 @@ impl ManagedServer {
         }
     }
 
-    /// Redacts the secrets of the configuration. All other content of a result is passed on.
+    /// Redacts the secrets of the configuration in the text and the structured data. All other content of a result is
+    /// passed on, also texts that look like secrets.
     fn without_secrets(&self, mut result: ExternalResult) -> ExternalResult {
         if let Cow::Owned(text) = self.secret_redactor.text(&result.text) {
             result.text = text;

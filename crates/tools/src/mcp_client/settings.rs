@@ -52,7 +52,8 @@ pub enum ProtocolEra {
 }
 
 impl McpServerSettings {
-    /// Creates settings with the defaults of the configuration.
+    /// Creates settings with the defaults of the configuration. All tools are used, the hints are not trusted, and the
+    /// era is detected. The timeouts are 60 seconds, and results have up to 50,000 bytes.
     pub fn new(name: impl Into<String>, transport: McpTransport) -> Self {
         Self {
             name: name.into(),
@@ -82,7 +83,8 @@ impl McpServerSettings {
             && self.max_result_bytes == other.max_result_bytes
     }
 
-    /// Yields the secrets, which must be redacted.
+    /// Yields the values of the configured variables or headers, which must be redacted. Of a value with spaces, such
+    /// as `Bearer abc`, also yields the last part.
     pub(super) fn secrets(&self) -> impl Iterator<Item = String> {
         let pairs = match &self.transport {
             McpTransport::Child { variables, .. } => variables,
@@ -98,7 +100,8 @@ impl McpServerSettings {
 }
 
 impl McpTransport {
-    /// Returns true if kind, target and all secrets are equal.
+    /// Returns true if kind, target and all secrets are equal. Arguments, variables and headers must have the same
+    /// order.
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (

@@ -47,6 +47,7 @@ enum LineRead {
 }
 
 impl StdioTransport {
+    /// Creates a transport for the standard input and output of a child. `server` is the name for the log.
     pub(super) fn new(
         server: Arc<str>,
         redactor: Redactor,
@@ -66,7 +67,8 @@ impl StdioTransport {
     }
 
     /// Reads a line into `line`, after the part that an earlier cancelled read left there. Cancel-safe. A line without
-    /// an end counts as the end of the file.
+    /// an end counts as the end of the file. A line of more than [`wire::MAX_MESSAGE_BYTES`] is too long. Fails if the
+    /// output cannot be read.
     async fn read_line(&mut self) -> io::Result<LineRead> {
         loop {
             let available = self.output.fill_buf().await?;
@@ -86,7 +88,7 @@ impl StdioTransport {
         }
     }
 
-    /// Counts an invalid line and logs the first ones.
+    /// Counts an invalid line, also for the flood limit. Logs the start of the first [`MAX_WARNINGS`] lines, redacted.
     fn skip_line(&mut self) {
         self.flood.record();
         self.skipped = self.skipped.saturating_add(1);
@@ -101,7 +103,8 @@ impl StdioTransport {
 impl Transport<RoleClient> for StdioTransport {
     type Error = io::Error;
 
-    /// Ends the connection if the child does not read the message within [`WRITE_TIMEOUT`].
+    /// Writes the message as one line. Ends the connection if the child does not read it within [`WRITE_TIMEOUT`].
+    /// Fails then, after [`Self::close`], if the message cannot be serialized, or if the input cannot be written.
     fn send(
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
@@ -127,8 +130,9 @@ impl Transport<RoleClient> for StdioTransport {
         }
     }
 
-    /// Returns the next valid message, or `None` at the end of the output. Ends the connection if a line exceeds a
-    /// limit.
+    /// Returns the next valid message. Skips empty lines, and skips and counts invalid ones. Returns `None` at the end
+    /// of the output or if it cannot be read. Also returns `None`, and ends the connection, if a line is too long or
+    /// has too many values. Waits if the child sends too many invalid lines.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             self.flood.throttle().await;

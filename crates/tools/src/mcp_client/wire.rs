@@ -16,7 +16,8 @@ pub(super) const TOO_MANY_VALUES: &str = "sent a message of more than 500 000 va
 /// The metadata key that holds the reason why a tool is invalid.
 const REJECTION_KEY: &str = "adjutant/broken";
 
-/// Returns true if the message has more than [`MAX_VALUES`] values. Counts them without parsing.
+/// Returns true if the message has more than [`MAX_VALUES`] values. Counts commas and opening brackets outside of
+/// strings, without parsing. The message may be invalid. A message of at most [`MAX_VALUES`] bytes never has too many.
 pub(super) fn has_too_many_values(message: &[u8]) -> bool {
     if message.len() <= MAX_VALUES {
         return false;
@@ -46,8 +47,8 @@ pub(super) fn rejection_reason(tool: &Tool) -> Option<String> {
     tool.meta.as_ref()?.get(REJECTION_KEY)?.as_str().map(str::to_owned)
 }
 
-/// Returns the message with invalid tools of a list replaced by marked ones. All other messages remain as they are,
-/// also invalid ones.
+/// Returns the message with each invalid tool in `result.tools` replaced by one that has only its name and the reason.
+/// A message without such tools is returned unchanged, also if it is not valid JSON.
 pub(super) fn repair(message: &[u8]) -> Cow<'_, [u8]> {
     // Quotes within a text are escaped, so other messages rarely contain this.
     const NAME: &[u8] = br#""tools""#;

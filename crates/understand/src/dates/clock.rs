@@ -1,4 +1,8 @@
 //! Parses times of day: "3pm", "15:30", "half past eight", "noon", and parts of the day such as "in the evening".
+//!
+//! Conventions of the `dates` module: `i` is the first token of the piece, `lead_start` the first of the prepositions
+//! before it, and `parts` are the pieces before it. A parser returns its result and the position after it, or `None` if
+//! nothing matches. "A noun follows" means that an ordinary word follows, see [`DateScan::can_end_at`].
 
 use super::names::{self, DayPart};
 use super::{DateParts, DatePiece, DateScan, calendar};
@@ -28,8 +32,8 @@ pub(crate) enum DayHalf {
 /// A time and the end of its words.
 type ClockMatch = Option<(ClockTime, usize)>;
 
-/// Returns a time, or `None` if a value is out of range. 24 becomes 0. An hour of 0 or above 12 is on the 24-hour
-/// clock, even if am or pm follows. 0 and 24 with am or pm are invalid.
+/// Returns a time. 24 becomes 0. Hours of 0 and above 12 are on the 24-hour clock, even if am or pm follows. Other
+/// hours keep `half`. Returns `None` if a value is out of range, and for the hours 0 and 24 with am or pm.
 fn clock_time(hour: i64, minute: i64, second: i64, half: DayHalf) -> Option<ClockTime> {
     let half = if half == DayHalf::Open && (hour > 12 || hour == 0) { DayHalf::Exact } else { half };
     let in_range = (0..=24).contains(&hour) && (0..60).contains(&minute) && (0..60).contains(&second);
@@ -57,9 +61,10 @@ pub(super) fn parse_certain(scan: &DateScan, i: usize) -> ClockMatch {
     parse_named(scan, i).or_else(|| parse_figure(scan, i))
 }
 
-/// Parses a time at `i`. `lead_start` is the start of its prepositions, `parts` are the pieces before it. A bare number
-/// counts only after "at" and similar words, after a day or a part of the day, or before a day with a part: "at 3",
-/// "tomorrow 3", "7 tomorrow evening".
+/// Parses a time at `i`: a name ("noon"), "half past eight", figures, or words ("seven thirty"). A bare number needs a
+/// context: "at 3", "tomorrow 3", "7 tomorrow evening". It follows "at" or a similar word, a day or a part of the day,
+/// or precedes a day with a part. "midnight" without a preposition and a day before it does not match if a noun follows
+/// ("midnight snack").
 pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> ClockMatch {
     // In "midnight snack", the time describes the noun.
     let epithet = scan.at(i) == "midnight" && lead_start == i && !parts.names_day() && !scan.can_end_at(i + 1);
@@ -70,8 +75,9 @@ pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize, parts: &DatePa
         .or_else(|| parse_spelled(scan, i, lead_start, parts))
 }
 
-/// Parses "noon", "midnight", "12 noon", "high noon". Parses "this time" before "tomorrow" and similar words as the
-/// current hour and minute.
+/// Parses "noon", "midday", "midnight", "12 noon", "high noon" on the 24-hour clock; midnight is 0:00. "this time"
+/// before "tomorrow", "next week" or "on" is the current hour and minute. The words after "this time" are not consumed.
+/// Does not check the context.
 fn parse_named(scan: &DateScan, i: usize) -> ClockMatch {
     // "this time tomorrow"
     if scan.phrase(i, lexicon::clock::SAME_TIME).is_some() {
@@ -86,9 +92,11 @@ fn parse_named(scan: &DateScan, i: usize) -> ClockMatch {
     }
 }
 
-/// Parses "half past eight", "a quarter to 7pm", "20 minutes after three", "10 to noon", "an hour before noon", "half
-/// three". Without "minutes", the number must be a multiple of 5 and not follow "from". Bare figures before an hour ("5
-/// to 10") also need am or pm, "at", or to be the whole text.
+/// Parses "half past eight", "a quarter to 7pm", "20 minutes after three", "10 to noon", "half three" (3:30). Also
+/// parses hours as in "an hour before noon", see [`parse_shifted`]. Minutes are 1 to 59. Without "minutes", they must
+/// be a multiple of 5 and not follow "from". Bare figures before an hour ("5 to 10") also need am or pm, "at", or to be
+/// the whole text. Minutes of the hour itself are ignored. am or pm stays as stated: "a quarter to 12pm" is 23:45.
+/// Returns `None` if no hour follows.
 fn parse_past_or_to(scan: &DateScan, i: usize) -> ClockMatch {
     let mut at = i + usize::from(scan.at(i) == "a");
     if let Some((hours, end)) = parse_hours(scan, i) {
@@ -136,7 +144,8 @@ fn parse_hours(scan: &DateScan, i: usize) -> Option<(i64, usize)> {
 }
 
 /// Parses the rest of "half an hour before noon", "an hour after 3pm". `minutes` is the distance, `at` the position of
-/// "before" or "after". Returns a time on the 24-hour clock that wraps at midnight, or `None` if am or pm is unknown.
+/// "before", "after" or "past". Returns a time on the 24-hour clock that wraps at midnight. Returns `None` for other
+/// words, and if am or pm of the reference is unknown.
 fn parse_shifted(scan: &DateScan, minutes: i64, at: usize) -> ClockMatch {
     let minutes = match scan.at(at) {
         "before" => -minutes,
@@ -178,8 +187,8 @@ fn parse_hour(scan: &DateScan, i: usize) -> ClockMatch {
     Some((clock_time(n, 0, 0, DayHalf::Open)?, i + len))
 }
 
-/// Parses "am", "pm", "in the morning", "o'clock in the evening" after an hour. The half is unknown after a bare
-/// "o'clock".
+/// Parses "am", "pm", "in the morning", "in the evening", "at night" after an hour, possibly after "o'clock". Evening
+/// and night are pm. The half is unknown after a bare "o'clock". Returns `None` for other words.
 pub(super) fn parse_half(scan: &DateScan, i: usize) -> Option<(DayHalf, usize)> {
     if let Some(n) = scan.phrase(i, lexicon::clock::O_CLOCK) {
         return parse_half(scan, i + n).or(Some((DayHalf::Open, i + n)));
@@ -190,9 +199,10 @@ pub(super) fn parse_half(scan: &DateScan, i: usize) -> Option<(DayHalf, usize)> 
     scan.phrase(i, lexicon::clock::AFTERNOON).map(|n| (DayHalf::Pm, i + n))
 }
 
-/// Parses figures that can only be a time: "3pm", "3:15", "15h30", "330 pm", "8.30pm". A number without minutes and a
-/// time with a period need am, pm or "o'clock". Minutes after a colon have two digits. Returns `None` for values out of
-/// range.
+/// Parses figures that can only be a time: "3pm", "3:15", "3:15:30", "15h30", "330 pm", "8.30pm". The word begins with
+/// a digit. A number without minutes and a time with a period need am, pm or "o'clock". Minutes after a colon or a
+/// semicolon have two digits. A leading zero without am or pm, and "h", mean the 24-hour clock. "12 at night" is
+/// midnight. "in the morning" after "3am" is consumed without effect. Returns `None` for values out of range.
 fn parse_figure(scan: &DateScan, i: usize) -> ClockMatch {
     let word = scan.at(i);
     if !word.as_bytes().first().is_some_and(u8::is_ascii_digit) {
@@ -226,8 +236,9 @@ fn parse_figure(scan: &DateScan, i: usize) -> ClockMatch {
     Some((clock, end))
 }
 
-/// Splits "3pm" into "3" and the half of the day. Removes "ish". The half of "7ampm" is unknown. Returns `None` as the
-/// half if the word has no such suffix.
+/// Splits "3pm" into "3" and the half of the day. Suffixes are "am", "pm", "a", "p" and "ampm"; no letter may precede
+/// them. Removes "ish" and "-ish" first. The half of "7ampm" is unknown. Returns the word and `None` if it has no such
+/// suffix.
 pub(super) fn split_half(word: &str) -> (&str, Option<DayHalf>) {
     let bare = word.strip_suffix("-ish").or_else(|| word.strip_suffix("ish")).unwrap_or(word);
     for (suffix, half) in
@@ -240,8 +251,9 @@ pub(super) fn split_half(word: &str) -> (&str, Option<DayHalf>) {
     (bare, None)
 }
 
-/// Parses a time in figures: "3pm", "8ish", "0800 hours", "at 3". "3a" and "3p" count only after "at" and similar
-/// words, after a day, or as the whole text.
+/// Parses a time in figures: "3pm", "8ish", "7ampm", "0800 hours", or a bare number in context, see [`parse_bare`].
+/// "3a" and "3p" without minutes need a context. They follow "at" or a similar word, a day, a weekday or a repetition,
+/// or are the whole text.
 fn parse_figures(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> ClockMatch {
     if scan.at(i).ends_with("ampm") {
         let (digits, _) = split_half(scan.at(i));
@@ -284,9 +296,14 @@ fn is_year(scan: &DateScan, i: usize, n: i64) -> bool {
     (this..this + 12).contains(&n) && matches!(scan.before(i), "by" | "before" | "until" | "till" | "til" | "after")
 }
 
-/// Parses a number without am or pm: "at 3", "at 330", "at 3 15", "tomorrow 3", "7 tomorrow evening". It must follow
-/// "at" or a similar word, follow a day or a part of the day, or precede a day with a part. Returns `None` if a noun or
-/// a unit of time follows. A number above 12 after a weekday is a day.
+/// Parses a number without am or pm. Accepts:
+/// - After "at" or a similar word: "at 3", "at 3 15", "at 330", "at 5.15". "0330" is on the 24-hour clock. After "by",
+///   "before", "until", "till" and "after", this year and the next eleven years are not times.
+/// - After a day, a weekday, a repetition or a part of the day: "tomorrow 3", "tomorrow 5.15". A number above 12 after
+///   a weekday without a day, and "the 7 of", are days and do not match.
+/// - Before a day with a part: "7 tomorrow evening".
+///
+/// In the first two cases, no noun and no unit of time may follow. Hours are 1 to 24.
 fn parse_bare(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> ClockMatch {
     if follows_at(scan, i, lead_start) && scan.at(i).len() >= 3 && scan.can_end_at(i + 1) {
         let n = numbers::parse_digits(scan.at(i)).filter(|n| (100..2400).contains(n) && !is_year(scan, i, *n));
@@ -328,8 +345,11 @@ fn precedes_part(scan: &DateScan, i: usize) -> bool {
         || matches!(scan.at(i), "tonight" | "tonite")
 }
 
-/// Parses "seven thirty", "eight forty am", "three o'clock", "at three". Without am, pm or "o'clock", the hour needs
-/// the context of a bare number, see [`parse_bare`], unless minutes follow and end the text.
+/// Parses "seven thirty", "seven-thirty", "three oh five", "three o'clock", "at three". The hour is 1 to 12 in words.
+/// "minutes" after the minutes is skipped. am, pm or "o'clock" after them makes it a time in any context. Otherwise it
+/// must follow "at", a day or a part of the day, or precede a day with a part. Then no noun or unit of time may follow.
+/// Without this context, minutes must follow and the time must be the whole text. From ten on in steps of five, they
+/// need only end the text.
 fn parse_spelled(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> ClockMatch {
     let hour = numbers::small_number(scan.at(i))
         .or_else(|| scan.at(i).split_once('-').and_then(|(h, _)| numbers::small_number(h)));
@@ -347,7 +367,8 @@ fn parse_spelled(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts
 }
 
 /// Returns the minute after the spelled hour at `i` and the next position: "thirty", "oh five", the second half of
-/// "seven-thirty". The minute is 0 if none follows. Figures do not count.
+/// "seven-thirty". Minutes are 1 to 59, and 1 to 9 after "oh". The minute is 0 if none follows. Figures count only
+/// after a hyphen, where the value is not checked.
 fn spelled_minute(scan: &DateScan, i: usize) -> (i64, usize) {
     if let Some((_, minute)) = scan.at(i).split_once('-') {
         return numbers::cardinal(&crate::tokens::TokenizedText::new(minute), 0)
@@ -368,9 +389,14 @@ fn names_day(word: &str) -> bool {
     names::is_today(word) || names::is_tomorrow(word) || names::weekday(word).is_some()
 }
 
-/// Parses a part of the day: "this morning", "in the evening", "tonight", "at night", "first thing", "EOD", and "night"
-/// after "tomorrow". "tonight" and "last night" also determine the day. A bare name ("morning") counts only after a day
-/// or a time, after a preposition, or before a time. A plural is a repetition and does not match.
+/// Parses a part of the day. "tonight" and "last night" also determine the day. A plural is a repetition and does not
+/// match. "eve" counts only after "this", a day or a time. Accepts:
+/// - "first thing", not after "the", "my", "a", "is" or "are". Without "in the morning", no noun and no "to" may
+///   follow.
+/// - "EOD", "COB" and "COP" as the end of the working day; "am" and "pm" after a day without a clock time.
+/// - A name ("morning") after "this", after a day or a time, or after a preposition if no noun follows.
+/// - A name before a time, if that is in figures or the name begins the text.
+/// - "early", "late" or "mid" with a name, also as the whole text or before a day. They do not change the result.
 pub(crate) fn parse_part(
     scan: &DateScan,
     i: usize,

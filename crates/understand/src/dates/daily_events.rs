@@ -1,6 +1,10 @@
 //! Parses times named by a daily event: "after lunch", "before bed", "at sunset".
 //!
 //! Inside of a sentence most of them belong to the activity and stay in the title.
+//!
+//! Conventions of the `dates` module: `i` is the first token of the piece and `lead_start` the first of the
+//! prepositions before it. A parser returns its result and the position after it, or `None` if nothing matches. "A noun
+//! follows" means that an ordinary word follows, see [`DateScan::can_end_at`].
 
 use super::DateScan;
 use super::clock::{ClockTime, DayHalf};
@@ -10,6 +14,8 @@ use crate::lexicon;
 const LUNCH: [i8; 3] = [11, 12, 13];
 
 /// Returns the hours before, at and after the event at `i`, and the next position. An hour is 0 if it has no value.
+/// Breakfast is 7, 8, 9. Lunch is 11, 12, 13. Dinner is 17, 18, 19. Work is 8, 0, 17; school 8, 0, 15. Bed is 21, 0, 0;
+/// bedtime 21, 21, 0. Sunrise is always 6, sunset always 18. Returns `None` for any other word.
 fn event_hours(scan: &DateScan, i: usize) -> Option<([i8; 3], usize)> {
     let (hours, name) = match scan.at(i) {
         "breakfast" => ([7, 8, 9], lexicon::habits::BREAKFAST),
@@ -26,9 +32,11 @@ fn event_hours(scan: &DateScan, i: usize) -> Option<([i8; 3], usize)> {
     Some((hours, i + scan.phrase(i, name)?))
 }
 
-/// Parses a daily event at `i` after a preposition. Returns the time, which is an hour of the 24-hour clock, and its
-/// end. Inside of a sentence, only the sun and lunchtime count. Returns `None` if the event has no hour for the
-/// preposition ("after bed").
+/// Parses a daily event at `i`. The preposition directly before it selects the hour: "before", "after", or one of "at",
+/// "by", "around", "during", "until", "till" and "over". Returns an hour of the 24-hour clock and its end. As the whole
+/// text, every event counts. Inside of a sentence, only the sun and "at lunch" count. There, no noun may follow, and
+/// none of "with", "at", "in", "for", "of", "and", "is" and "my". Returns `None` without such a preposition, and if the
+/// event has no hour for it ("after bed").
 pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize) -> Option<(ClockTime, usize)> {
     let (hours, end) = event_hours(scan, i).filter(|_| i > lead_start)?;
     let position = match scan.before(i) {

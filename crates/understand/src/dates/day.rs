@@ -1,4 +1,8 @@
 //! Parses single days: "tomorrow", "next Friday", "Feb 18th", "10/31/2025", "the 21st".
+//!
+//! Conventions of the `dates` module: `i` is the first token of the piece, `lead_start` the first of the prepositions
+//! before it, and `parts` are the pieces before it. A parser returns its result and the position after it, or `None` if
+//! nothing matches. "A noun follows" means that an ordinary word follows, see [`DateScan::can_end_at`].
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Weekday};
@@ -24,7 +28,8 @@ pub(crate) enum PeriodQualifier {
     AfterNext,
 }
 
-/// Returns the qualifier that a word stands for, or `None` for any other word.
+/// Returns the qualifier of a word: "this" and "current", "next" with "coming", "upcoming", "following" and "nxt",
+/// "last" with "past", "previous" and "prior". Returns `None` for any other word.
 pub(crate) fn qualifier(word: &str) -> Option<PeriodQualifier> {
     Some(match word {
         "this" | "current" => PeriodQualifier::This,
@@ -34,9 +39,9 @@ pub(crate) fn qualifier(word: &str) -> Option<PeriodQualifier> {
     })
 }
 
-/// Parses a day at `i`: a timestamp, several days of a month, a date, a weekday or a day of the month. `lead_start` is
-/// the start of its prepositions, `parts` are the pieces before it. Both decide if a bare number or an ambiguous name
-/// is a day.
+/// Parses a day at `i`. Tries a timestamp (a complete point in time), several days of a month, and words such as
+/// "today". Then tries a date in figures, a month with a day, a weekday and a day of the month. The first match counts.
+/// `lead_start` and `parts` decide if a bare number or an ambiguous name is a day.
 pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> Option<(DatePiece, usize)> {
     if let Some((at, end)) = parse_iso(scan, i) {
         return Some((DatePiece::Instant(at), end));
@@ -54,8 +59,9 @@ pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize, parts: &DatePa
         .or_else(|| parse_day_of_month(scan, i, lead_start, parts).map(|(day, end)| (DatePiece::Day(day), end)))
 }
 
-/// Parses a day or a holiday at `i` without prepositions and other parts, and resolves it: the reference of "3 days
-/// from …". Returns the date and the next position. A timestamp does not match.
+/// Parses a day at `i` without prepositions and other parts, and resolves it: the reference of "3 days from …". If no
+/// day matches, a holiday counts as after a preposition, see [`super::holidays::parse`]. Returns the date and the next
+/// position. Of several days, it is the first. A timestamp does not match.
 pub(crate) fn parse_alone(scan: &DateScan, i: usize) -> Option<(Date, usize)> {
     let (piece, end) = parse(scan, i, i, &DateParts::default()).or_else(|| {
         super::holidays::parse(scan, i, i.saturating_sub(1)).map(|(d, end)| (DatePiece::Day(Day::Fixed(d)), end))
@@ -68,7 +74,9 @@ pub(crate) fn parse_alone(scan: &DateScan, i: usize) -> Option<(Date, usize)> {
 /// A day and the position after it.
 type DayMatch = Option<(Day, usize)>;
 
-/// Parses "today", "tomorrow", "yesterday", "the next day", "the day after tomorrow" and "tomorrow week".
+/// Parses a day relative to today as a fixed date: "today", "tomorrow" (also misspelled), "yesterday". "the next day"
+/// is tomorrow; "the day after tomorrow" and "overmorrow" are two days ahead. "today week" and "tomorrow week" are
+/// seven days later, unless a noun follows. "the day after" before other words does not match.
 fn parse_relative(scan: &DateScan, i: usize) -> DayMatch {
     let today = scan.today();
     if let Some(n) = scan.phrase(i, lexicon::days::NEXT_DAY) {
@@ -97,9 +105,13 @@ fn parse_relative(scan: &DateScan, i: usize) -> DayMatch {
     Some((Day::Fixed(calendar::plus_days(today, days)?), end))
 }
 
-/// Parses "12/31/1999", "12-31-99", "2025.6.14", "2025-12-24", "4/25". "3/2027" is a whole month. Two figures without a
-/// year need a slash, and a preposition or an end of the expression after them. "24/7" is a date only after a
-/// preposition and only if the day comes first. Returns `None` if the date does not exist.
+/// Parses a date in figures with the same mark between them. Returns `None` if the date does not exist.
+/// - Three figures ("12/31/1999", "12-31-99", "2025.6.14") need no context. The year comes first if it has four digits,
+///   else last.
+/// - "3/2027" is a whole month, due on its first day. "3/3-3/5" yields only the first date.
+/// - "4/25" needs the slash and no unit of time after it. It also needs a preposition other than "the", a qualifier
+///   such as "next", to be the whole text, or no noun after it. "24/7" counts only after a preposition, if the day
+///   comes first.
 fn parse_numeric(scan: &DateScan, i: usize, lead_start: usize) -> DayMatch {
     let word = scan.at(i);
     let mark = ['/', '-', '.'].into_iter().find(|mark| word.contains(*mark))?;
@@ -139,8 +151,10 @@ fn parse_numeric(scan: &DateScan, i: usize, lead_start: usize) -> DayMatch {
     Some((Day::Fixed(date?), i + 1))
 }
 
-/// Parses "2027-03-15T14:30" at `i`. Returns the time in the zone of the user and the position after it. A time with an
-/// offset is converted to that zone, a time without one is in it. Returns `None` if there is no valid time with minutes.
+/// Parses "2027-03-15T14:30" at `i`, with an offset in up to two tokens directly after it. The longest valid text
+/// counts. Returns the time in the zone of the user and the position after it. A time with an offset is converted to
+/// that zone, a time without one is in it. Returns `None` for less than 15 bytes, without "T" after the date, and for
+/// an invalid time.
 fn parse_iso(scan: &DateScan, i: usize) -> Option<(DateTime, usize)> {
     let word = scan.at(i);
     if word.len() < 15 || !word.is_char_boundary(10) || !word.get(10..)?.starts_with('t') {
@@ -157,7 +171,8 @@ fn parse_iso(scan: &DateScan, i: usize) -> Option<(DateTime, usize)> {
     })
 }
 
-/// Parses "20270315" after a preposition or as the whole text. Accepts the years 1970 to 2099.
+/// Parses "20270315" after a preposition or as the whole text. Returns `None` if the date does not exist or its year is
+/// not 1970 to 2099.
 fn parse_compact(scan: &DateScan, i: usize, lead_start: usize) -> DayMatch {
     let word = scan.at(i);
     let digits = word.len() == 8 && word.bytes().all(|b| b.is_ascii_digit());
@@ -188,8 +203,9 @@ fn build_day(month: i8, day: i64, year: Option<i16>, end: usize) -> DayMatch {
     }
 }
 
-/// Parses a year after a date: ", 2026", "of 1995", "'27", "next year". Returns the year and the next position, or
-/// `None` and `i` if no year follows. Four digits must be between 1900 and 2199.
+/// Parses a year after a date, possibly after one of ",", "of" and "in". Four digits are 1900 to 2199; "1900 hours"
+/// does not match. Two digits need an apostrophe ("'27") and are 1970 to 2069. Also accepts "this year", "next year"
+/// and "last year". Returns the year and the next position, or `None` and `i` if no year follows.
 pub(crate) fn parse_year(scan: &DateScan, i: usize) -> (Option<i16>, usize) {
     let at = i + usize::from(matches!(scan.at(i), "," | "of" | "in"));
     let word = scan.at(at);
@@ -212,8 +228,10 @@ pub(crate) fn parse_year(scan: &DateScan, i: usize) -> (Option<i16>, usize) {
     }
 }
 
-/// Parses "Feb 18", "June twenty first", "march first", "nov/2", "Oct2", with a year after it if there is one. Returns
-/// `None` if a unit of time or a clock time follows the month, or if the day does not exist.
+/// Parses "Feb 18", "June twenty first", "march the first", "nov/2", "Oct2". A year may follow, except after the joined
+/// form. With a year the result is a fixed date, else a day in the next possible year. Returns `None` if no number from
+/// 1 to 31 follows the month, or if the day does not exist. Also `None` if the number counts a unit of time ("March 3
+/// weeks").
 pub(crate) fn parse_month_day(scan: &DateScan, i: usize) -> DayMatch {
     let word = scan.at(i);
     if let Some(cut) = word.find(|c: char| c.is_ascii_digit()).filter(|cut| *cut >= 3) {
@@ -235,8 +253,9 @@ pub(crate) fn parse_month_day(scan: &DateScan, i: usize) -> DayMatch {
     build_day(month, day, year, end)
 }
 
-/// Parses "March 3-5", "3rd to 5th of March". Returns the first day, the number of further days, and the next position.
-/// A year may follow. Only the first day must exist.
+/// Parses "March 3-5", "3rd to 5th of March", "3-5 March". Returns the first day, the number of further days, and the
+/// next position. A year may follow. In the first form, no noun may follow the days. In the other ones, the first day
+/// is in figures and "of" is optional. Only the first day must exist. The days must ascend, see [`range::parse_days`].
 fn parse_days_of_month(scan: &DateScan, i: usize) -> Option<(Day, i64, usize)> {
     if let Some(month) = names::month(scan.at(i)) {
         let (first, more, end) = range::parse_days(scan, i + 1).filter(|(.., end)| scan.can_end_at(*end))?;
@@ -253,7 +272,9 @@ fn parse_days_of_month(scan: &DateScan, i: usize) -> Option<(Day, i64, usize)> {
 }
 
 /// Parses "18 Feb", "the 1st of March" without the article, "31st Dec 1999", "15Sep", "16. Oct. 2025", "15-Mar-2027". A
-/// spelled cardinal needs "of": "two of March". "may" without "of" needs a year or the end of the expression after it.
+/// year may follow, except after the joined form "15Sep". A spelled cardinal needs "of": "two of March". "may" without
+/// "of" needs a year after it, or no noun. Returns `None` if the number is not 1 to 31, if no month follows, or if the
+/// date does not exist.
 pub(crate) fn parse_day_month(scan: &DateScan, i: usize) -> DayMatch {
     let word = scan.at(i);
     if let Some(cut) = word.find(|c: char| c.is_ascii_alphabetic()).filter(|cut| (1..=2).contains(cut))
@@ -288,9 +309,10 @@ pub(crate) fn parse_day_month(scan: &DateScan, i: usize) -> DayMatch {
     build_day(month, day, year, end)
 }
 
-/// Parses "Friday", "this Monday", "last Sunday", "Friday after next". Returns a fixed date for "Friday after
-/// Thanksgiving". A plural does not match. An ambiguous short name without a qualifier needs a context, see
-/// [`is_short_weekday`].
+/// Parses "Friday", "this Monday", "this coming Friday", "last Sunday". "Friday after next", "Friday after this" and
+/// "Friday week" are a week after the next one, with any qualifier before them. Returns a fixed date for "Friday after
+/// Thanksgiving", see [`parse_relative_to_day`]. The "next" of "Friday next" is skipped and has no effect. A plural
+/// does not match. An ambiguous short name without a qualifier needs a context, see [`is_short_weekday`].
 fn parse_weekday(scan: &DateScan, i: usize, lead_start: usize) -> Option<(DatePiece, usize)> {
     let this = usize::from(
         scan.at(i) == "this" && matches!(scan.at(i + 1), "coming" | "upcoming" | "following" | "past" | "last"),
@@ -320,8 +342,9 @@ fn parse_weekday(scan: &DateScan, i: usize, lead_start: usize) -> Option<(DatePi
     Some((DatePiece::Weekday(day, effective_qualifier(scan.at(i + this), stated)), end))
 }
 
-/// Parses the reference of a weekday at `i`: "after Thanksgiving", "before March 5". Returns the nearest such weekday
-/// after or before the reference, and the next position.
+/// Parses the reference of a weekday at `i` after "after", "following" or "before": "after Thanksgiving", "before March
+/// 5". It is a holiday that no noun follows, or a day with a month. Returns the nearest such weekday after or before
+/// the reference, never the reference itself, and the next position.
 fn parse_relative_to_day(scan: &DateScan, i: usize, day: Weekday) -> Option<(Date, usize)> {
     let n = match scan.at(i) {
         "after" | "following" => 1,
@@ -351,8 +374,9 @@ fn effective_qualifier(word: &str, stated: Option<PeriodQualifier>) -> PeriodQua
     }
 }
 
-/// Returns true if the short name at `i` is a day. An ambiguous name ("sun", "sat") needs a preposition before it, or
-/// an end of the expression, a number, a month or a mark after it.
+/// Returns true if the short name at `i` is a day. Unambiguous names always are. An ambiguous one ("sun", "sat") needs
+/// a preposition before it; after "the", no noun may follow. Otherwise it needs a figure or a month after it, or no
+/// noun and neither "the" nor "my".
 fn is_short_weekday(scan: &DateScan, i: usize, lead_start: usize) -> bool {
     if !names::is_ambiguous(scan.at(i)) {
         return true;
@@ -366,10 +390,13 @@ fn is_short_weekday(scan: &DateScan, i: usize, lead_start: usize) -> bool {
         || matches!(scan.at(i + 1), "." | ",")
 }
 
-/// Parses "the 21st", "the 27", "Tuesday 19th", "5th at 4". A number without "th" needs "the" before it, or a weekday
-/// if it is above 12. An ordinal in figures needs an article, a preposition, a weekday or a repetition before it,
-/// unless it is the whole text or "at" follows. A spelled ordinal ("the first") needs a weekday or a repetition before
-/// it, "of the month" after it, or a preposition with "the" before it at the end of the text.
+/// Parses "the 21st", "the 27", "Tuesday 19th", "5th at 4". No noun may follow. A weekday counts as context only if no
+/// day is known yet.
+/// - A number in figures without "th" needs "the" before it, or a weekday if it is above 12.
+/// - An ordinal in figures needs "the", a preposition, a weekday or a repetition before it. It needs none as the whole
+///   text, before "at" with a figure, or at the start of the text before "at".
+/// - A spelled ordinal ("the first") needs a weekday or a repetition before it, or "of the month" after it. A
+///   preposition with "the" suffices at the end of the text and before "to".
 fn parse_day_of_month(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> DayMatch {
     let at = i + usize::from(scan.at(i) == "the");
     let word = scan.at(at);

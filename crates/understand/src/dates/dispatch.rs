@@ -1,7 +1,7 @@
 //! Selects the parsers for a word. Most words begin no date. The remaining ones begin only a few kinds.
 //!
-//! A parser is skipped for words that it cannot match. Words with digits or marks go to all parsers. Names of days and
-//! months may be misspelled and are checked separately.
+//! A parser is skipped for words that it cannot match. Words with digits or hyphens go to all parsers. Names of days
+//! and months may be misspelled and are checked separately.
 
 use super::{holidays, names};
 use crate::lexicon;
@@ -67,8 +67,10 @@ pub(super) fn parsers_for(words: &TokenizedText, i: usize) -> ParserSet {
     if parsers & ARTICLE != 0 && parsers_for_word(words, i + 1) == 0 && !counted(i + 1) { 0 } else { parsers & ALL }
 }
 
-/// Returns the parsers for a single word, independent of the next one. Words with digits or hyphens get all parsers.
-/// The set is empty for unknown words and for domain names.
+/// Returns the parsers for a single word, independent of the next one. A listed word gets the parsers of its first
+/// list. The first word of a holiday gets [`HOLIDAY`], a name of a day or month [`NAME_PARSERS`]. Words with digits or
+/// hyphens, and listed words with an apostrophe, get all parsers. An article also has the mark [`ARTICLE`]. The set is
+/// empty for unknown words and for domain names.
 fn parsers_for_word(words: &TokenizedText, i: usize) -> ParserSet {
     // If several lists contain the word, the first one wins.
     let known = FIRST_WORDS.at(words, i).unwrap_or_else(|| if holidays::may_begin(words, i) { HOLIDAY } else { 0 });

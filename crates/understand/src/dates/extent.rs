@@ -11,8 +11,9 @@ use crate::parsed::DayOrTime;
 
 impl DateMatch {
     /// Returns the precision of the expression. A clock time is as precise as its last part that is not zero: hour,
-    /// minute or second. A part of the day is an hour. A period has the grain of its length. A complete point in time
-    /// is minutes if its seconds equal those of now, else seconds. Everything else is a day.
+    /// minute or second. A part of the day is an hour. A period without a weekday has the grain of its length. It is a
+    /// week from 7 days on, a month from 28, a year from 365. A complete point in time is minutes if its seconds equal
+    /// those of now, else seconds. Everything else is a day.
     pub(crate) fn grain(&self, now: &Zoned) -> Grain {
         let parts = &self.parts;
         let clock = parts.clock.map(|clock| (clock.minute, clock.second));
@@ -36,7 +37,9 @@ impl DateMatch {
     }
 
     /// Returns the time span of the expression: a range of times or days, a week, a month, a part of a day. The end is
-    /// exclusive. Returns `None` for a single day or time.
+    /// exclusive. A part of a day lasts from its resolved hour to its usual end on that day; "first thing" is empty.
+    /// Returns `None` for a single day or time. This includes a period with a weekday, and a part of the day with a
+    /// clock time.
     pub(crate) fn interval(&self, now: &Zoned) -> Option<(DayOrTime, DayOrTime)> {
         let parts = &self.parts;
         if let (Some(last), Some(DayOrTime::Time(start))) = (parts.until, self.resolve(now)) {
@@ -60,9 +63,11 @@ impl DateMatch {
         }
     }
 
-    /// Returns the time span from this expression to another: "from Monday to Friday", "3pm until 5". The end is
-    /// exclusive: the day after the last one, or the second time. Returns `None` if one of them repeats, if the end is
-    /// before the start, or if a day leads to a time.
+    /// Returns the time span from this expression to another: "from Monday to Friday", "3pm until 5". The other one is
+    /// resolved as if the start were now. The end is exclusive: the second time, or the day after the last one. From a
+    /// day to a period ("until next week"), it is the end of the period. Returns `None` if one of them repeats or has
+    /// no date, or if a day leads to a time. The last day may equal the first. A time must lead to a later time or a
+    /// later day.
     pub(crate) fn interval_to(&self, other: &Self, now: &Zoned) -> Option<(DayOrTime, DayOrTime)> {
         let rule = self.parts.repeat.is_some() || other.parts.repeat.is_some();
         let start = self.resolve(now).filter(|_| !rule)?;
@@ -89,7 +94,7 @@ impl DateMatch {
 }
 
 /// Returns the first time after `start` that matches the clock, on the same or the next day. If am or pm is unknown,
-/// both count, except in the morning.
+/// both count; in the morning, only am does. Returns `None` only beyond the supported range of dates.
 fn next_clock_time(start: DateTime, clock: ClockTime, part: Option<DayPart>) -> Option<DateTime> {
     let halves = match (clock.half, part) {
         (DayHalf::Exact, _) => [clock.hour, clock.hour],

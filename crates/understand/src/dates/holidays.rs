@@ -1,6 +1,10 @@
 //! Parses names of holidays. A name is a date only after "on", "by" and similar words: a Christmas tree is not a date.
 //!
 //! Holidays of lunar calendars are not supported.
+//!
+//! Conventions of the `dates` module: `i` is the first token of the piece and `lead_start` the first of the
+//! prepositions before it. A parser returns its result and the position after it, or `None` if nothing matches. "A noun
+//! follows" means that an ordinary word follows, see [`DateScan::can_end_at`].
 
 use jiff::civil::{Date, Weekday};
 
@@ -90,7 +94,8 @@ fn from_easter(year: i16, days: i64) -> Option<Date> {
     calendar::plus_days(easter(year)?, days)
 }
 
-/// Returns Easter Sunday of the Gregorian calendar, with the algorithm of Gauss.
+/// Returns Easter Sunday of a year in the Gregorian calendar, with the algorithm of Gauss. Returns `None` if the date
+/// is not valid.
 fn easter(year: i16) -> Option<Date> {
     let y = i32::from(year);
     let golden = y % 19;
@@ -104,9 +109,10 @@ fn easter(year: i16) -> Option<Date> {
     Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
 }
 
-/// Parses a holiday at `i` in a context that makes it a date: directly after a preposition other than "for" and "of",
-/// after "next" or "this", at the end of the text if the name is explicit ("… day") or has a year, or as the whole
-/// text. "next" does not change the year. Returns the date and the next position.
+/// Parses a holiday at `i` in a context that makes it a date. It follows a preposition other than "for", "the" and
+/// "of", or "next" or "this", and no noun follows. Or it is the whole text. Or it ends the text without a preposition
+/// and not after "for". Then its last word must be explicit ("… day", "… eve") or a year ("20…", "next year"). "next"
+/// and "this" before it do not change the year. Returns the date and the next position.
 pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize) -> Option<(Date, usize)> {
     let at = i + usize::from(matches!(scan.at(i), "next" | "this"));
     let (date, end) = parse_named(scan, at)?;
@@ -118,8 +124,9 @@ pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize) -> Option<(Dat
     (led && scan.can_end_at(end) || day || scan.covers_all(i, end)).then_some((date, end))
 }
 
-/// Returns the next date of the holiday at `i`, which may be today, or the date in the year that follows the name, and
-/// the next position. Does not check the context. Returns `None` if the year has no such day.
+/// Returns the next date of the holiday at `i`, which may be today, and the next position. With a year after the name,
+/// it is the date in that year. Does not check the context. Returns `None` if that year, or none of nine years from
+/// this one on, has such a day.
 pub(crate) fn parse_named(scan: &DateScan, i: usize) -> Option<(Date, usize)> {
     let (rule, len) = HOLIDAYS.phrase(scan.words, i).filter(|(_, len)| i + len <= scan.end)?;
     let (year, end) = day::parse_year(scan, i + len);

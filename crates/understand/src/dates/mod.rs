@@ -69,8 +69,10 @@ impl<'a> DateScan<'a> {
         self.now.date()
     }
 
-    /// Returns true if an expression can end before `i`: at the end of the range, or before a mark, a function word or
-    /// the start of another piece. Returns false before any other word and before a hyphen that joins two words.
+    /// Returns true if an expression can end before `i`. It can end at or beyond the end of the range, and before a
+    /// mark or a quoted passage. It can also end before a function word (also "task" and "reminder") or a word that
+    /// starts another piece. Returns false before any other word (in short: a noun follows), and before a hyphen that
+    /// joins two words.
     fn can_end_at(&self, i: usize) -> bool {
         if i >= self.end {
             return true;
@@ -188,9 +190,11 @@ impl DateMatch {
 }
 
 impl DateParts {
-    /// Adds a piece. Returns false and changes nothing if it contradicts the other pieces and begins another
-    /// expression. A second day must select a day of the period before it, see [`day_within`]. A second repetition must
-    /// be compatible, see [`Repeat::merge`].
+    /// Adds a piece. Returns false and changes nothing if it begins another expression, because a piece of its kind is
+    /// already present. A second day must select a day of the period before it, see [`day_within`], and replaces it. A
+    /// second repetition must be compatible, see [`Repeat::merge`]. A complete point in time excludes a later weekday,
+    /// clock time and part of the day, and cannot follow a clock time. A part of a certain day ("tonight") excludes a
+    /// day and a weekday before it. "morning" after "first thing" has no effect, and the result is true.
     fn add(&mut self, piece: DatePiece) -> bool {
         match piece {
             DatePiece::Day(day) if self.day.is_none() => self.day = Some(day),
@@ -237,10 +241,11 @@ impl DateParts {
         self.clock.is_some() && self.part.is_none() && !self.names_day() && self.instant.is_none()
     }
 
-    /// Merges another expression of the same sentence. Returns false and changes nothing if both contain a day, a
-    /// weekday, a clock time or a part of the day, or if one contains a complete point in time. Exception: an
-    /// expression without repetition, day and complete point in time takes the repetition of the other, and the result
-    /// is true. An incompatible second repetition is dropped.
+    /// Merges another expression of the same sentence and returns true. Missing parts come from the other, except for
+    /// the number of further days. A second repetition is merged, or dropped if it is incompatible. Returns false and
+    /// changes nothing if one contains a complete point in time. Also false if both contain a day, both a weekday, both
+    /// a clock time or both a part of the day. Exception: "8am and 6pm daily". If this one has no repetition, day and
+    /// complete point in time, it takes only the repetition of the other. The result is then true.
     pub(crate) fn merge(&mut self, other: &Self) -> bool {
         let fits = self.instant.is_none()
             && other.instant.is_none()
@@ -270,8 +275,9 @@ impl DateParts {
     }
 }
 
-/// Returns a day of a named period: "next month on the 3rd", "next year on March 3". Returns `None` if `known` is no
-/// period, if a day of the month is not in a month or a date not in a year, or if the date does not exist.
+/// Returns the fixed day in the period `known`: "next month on the 3rd", "next year on March 3". A day of the month
+/// needs a period of 28 to 31 days. A date without a year needs one of at least 365 days. It is in the month or year in
+/// which the period begins. Returns `None` for any other pair, if `known` is no period, or if the date does not exist.
 fn day_within(known: Day, day: Day) -> Option<Day> {
     let Day::Span { start, end, .. } = known else { return None };
     let length = end.since(start).ok()?.get_days();
@@ -283,7 +289,8 @@ fn day_within(known: Day, day: Day) -> Option<Day> {
     date.ok().map(Day::Fixed)
 }
 
-/// Returns all expressions of the range in order. They do not overlap.
+/// Returns all expressions of the range in order, or an empty list. They do not overlap. The first one that begins
+/// wins, and the search goes on after it.
 pub(crate) fn find(scan: DateScan) -> Vec<DateMatch> {
     let mut found = Vec::new();
     let mut i = scan.start;
@@ -299,7 +306,8 @@ pub(crate) fn find(scan: DateScan) -> Vec<DateMatch> {
     found
 }
 
-/// Skips up to three prepositions at `start`. Returns the position after them.
+/// Skips up to three prepositions at `start`, of one or several words ("no later than"). Stops before one that does not
+/// lead to a date, see [`is_lead`]. Returns the position after them, or `start` if there are none.
 fn skip_leads(scan: &DateScan, start: usize) -> usize {
     let mut i = start;
     for _ in 0..3 {
@@ -311,8 +319,15 @@ fn skip_leads(scan: &DateScan, start: usize) -> usize {
     i
 }
 
-/// Returns true if the preposition of `n` tokens at `i` leads to a date. In "on at 9" and "in tomorrow" it belongs to
-/// the words before.
+/// Returns true if the preposition of `n` tokens at `i` leads to a date. Returns false for some that belong to other
+/// words:
+/// - "beginning" before "of"; "due" after "is", "are", "was" or "be".
+/// - "on" or "in" alone before today, tomorrow, tonight, "at", "by", "before", "for", "every" or "from".
+/// - "about" alone, unless a time in figures follows and neither "me" nor "us" precedes.
+/// - "roughly", "exactly" and synonyms, unless "at", a number or a time in figures follows.
+/// - "early", "late", "later", unless "in", "this", "next", today, tonight, tomorrow or a part of the day follows.
+///   "early" and "late" in any case if they begin an edge ("early next month").
+/// - "all", unless "this", "next", "day", "week" or a weekday follows.
 fn is_lead(scan: &DateScan, i: usize, n: usize) -> bool {
     let next = scan.at(i + n);
     match scan.at(i) {
@@ -336,7 +351,8 @@ fn is_lead(scan: &DateScan, i: usize, n: usize) -> bool {
 }
 
 /// Skips up to three prepositions and marks between two pieces: a comma, a dash, a period, an opening parenthesis.
-/// Returns the position after them.
+/// Stops before a preposition that does not lead to a date, see [`is_lead`]. Returns the position after them, or
+/// `start` if there are none.
 fn skip_links(scan: &DateScan, start: usize) -> usize {
     let mut i = start;
     for _ in 0..3 {
@@ -351,9 +367,11 @@ fn skip_links(scan: &DateScan, start: usize) -> usize {
     i
 }
 
-/// Parses the longest sequence of pieces that begins at `start` and describes one point in time. It ends before a piece
-/// that contradicts the pieces before it. The limit of a repetition ("until March") belongs to it. Returns `None` if no
-/// piece begins here.
+/// Parses the longest sequence of pieces that begins at `start` and describes one point in time. Up to three
+/// prepositions may precede it, and prepositions and marks may separate the pieces. It ends before a piece that
+/// contradicts the pieces before it. The tokens include the prepositions, the limit of a repetition ("until March") and
+/// a tail ("sharp"). They also include a second weekday ("Monday and Tuesday"), which is ignored. Returns `None` if no
+/// piece begins at `start` or after its prepositions.
 fn parse_expression(scan: &DateScan, start: usize) -> Option<DateMatch> {
     if !scan.words.may_begin(start, lexicon::dates::LEADS) && dispatch::parsers_for(scan.words, start) == 0 {
         return None;
@@ -398,8 +416,8 @@ fn tail_end(scan: &DateScan, start: usize, end: usize) -> usize {
     end + usize::from(opened && scan.at(end) == ")")
 }
 
-/// Parses the piece at `i`. `lead_start` is the start of its prepositions: "at 5" is a time, "5" is not. Returns `None`
-/// if no parser matches or `i` is beyond the range.
+/// Parses the piece at `i`. `lead_start` is the start of its prepositions: "at 5" is a time, "5" is not. Tries only the
+/// parsers that fit the first word, see [`dispatch`]. Returns `None` if none matches or `i` is beyond the range.
 fn parse_piece(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> Option<(DatePiece, usize)> {
     if i >= scan.end {
         return None;
@@ -411,8 +429,9 @@ fn parse_piece(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) 
     parse_with(parsers, scan, i, lead_start, parts)
 }
 
-/// Returns the result of the first parser of the set that matches at `i`. The parsers run in the order of their
-/// priority: a repetition first, a holiday last.
+/// Returns the result of the first parser of the set that matches at `i`. The order is fixed: repetition, distance,
+/// range of times, clock time, daily event, part of the day, period, day, holiday. A daily event becomes a clock time,
+/// a holiday a fixed day. Returns `None` if no parser of the set matches.
 fn parse_with(
     parsers: ParserSet,
     scan: &DateScan,

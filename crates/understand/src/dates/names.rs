@@ -15,8 +15,9 @@ pub(crate) enum WeekdayForm {
     Plural,
 }
 
-/// Parses a weekday and its form. Accepts short forms and, from six letters on, misspellings. The possessive "Monday's"
-/// counts as the full form.
+/// Parses a weekday in lower case and its form. Accepts short forms ("tues") and, from six letters on, misspellings
+/// with the right first letter. A word in "…days" is a plural. The possessive "Monday's" counts as the full form.
+/// Returns `None` for other words, also for "sundae" and "fridge".
 pub(crate) fn weekday(word: &str) -> Option<(Weekday, WeekdayForm)> {
     if word.len() < 3 || !matches!(word.as_bytes().first(), Some(b'm' | b't' | b'w' | b'f' | b's')) {
         return None;
@@ -54,8 +55,9 @@ fn is_misspelled(word: &str, name: &str) -> bool {
     word.len() >= 6 && !matches!(word, "sundae" | "sundry" | "sunny" | "fridge") && resembles(word, name)
 }
 
-/// Parses a month. Returns its number, 1 to 12. Accepts short forms and common misspellings, and ignores a possessive
-/// "'s".
+/// Parses a month in lower case. Returns its number, 1 to 12. Accepts short forms, "sept", and a possessive "'s".
+/// Accepts misspellings of at least six letters for names of at least seven, and a few of April, July and August.
+/// Returns `None` for any other word.
 pub(crate) fn month(word: &str) -> Option<i8> {
     let word = word.strip_suffix("'s").unwrap_or(word);
     let first = word.as_bytes().first();
@@ -111,7 +113,8 @@ pub(crate) enum DayPart {
 }
 
 impl DayPart {
-    /// Returns the hour that stands for the part if no clock time is given.
+    /// Returns the hour that stands for the part if no clock time is given. "First thing" and the morning are 9, midday
+    /// is 12, the afternoon 15. The evening is 18, the night 20, the end of the working day 17.
     pub(crate) fn hour(self) -> i8 {
         match self {
             Self::First | Self::Morning => 9,
@@ -123,7 +126,8 @@ impl DayPart {
         }
     }
 
-    /// Returns the hour at which the part ends.
+    /// Returns the hour at which the part ends. It is 9 for "first thing", 12 for the morning, 13 for midday and 18 for
+    /// the afternoon. All other parts end at 23.
     pub(crate) fn end(self) -> i8 {
         match self {
             Self::First => 9,
@@ -135,8 +139,9 @@ impl DayPart {
     }
 }
 
-/// Parses a part of the day from one word. The second value is true for a plural ("mornings"). Never returns
-/// [`DayPart::First`] and [`DayPart::End`].
+/// Parses a part of the day from one word, possibly with "'s" or a common misspelling. The second value is true for a
+/// plural ("mornings"). "eve" is the evening, "lunchtime" is midday. Never returns [`DayPart::First`] and
+/// [`DayPart::End`]. Returns `None` for any other word.
 pub(crate) fn day_part(word: &str) -> Option<(DayPart, bool)> {
     Some(match word {
         "morning" | "mornin" | "morn" | "morning's" => (DayPart::Morning, false),
@@ -167,7 +172,8 @@ pub(crate) enum TimeUnit {
     Decade,
 }
 
-/// Parses a unit of time, singular or plural, with short forms such as "hr". Returns `None` for any other word.
+/// Parses a unit of time from second to decade, singular or plural, some also with "'s". Accepts short forms such as
+/// "hr", "wk", "mo", "h" and a few misspellings of minutes. Returns `None` for any other word, also for "m" and "d".
 pub(crate) fn time_unit(word: &str) -> Option<TimeUnit> {
     Some(match word {
         "second" | "seconds" | "sec" | "secs" => TimeUnit::Second,

@@ -1,4 +1,9 @@
 //! Parses distances from now or from a day: "in two weeks", "4 days from Monday", "an hour ago", "2 hours later".
+//!
+//! An amount is a pair: whole units and additional sixtieths of a unit. Conventions of the `dates` module: `i` is the
+//! first token of the piece, `lead_start` the first of the prepositions before it, and `parts` are the pieces before
+//! it. A parser returns its result and the position after it, or `None` if nothing matches. "A noun follows" means that
+//! an ordinary word follows, see [`DateScan::can_end_at`].
 
 use jiff::Span;
 use jiff::civil::{Date, Weekday};
@@ -20,9 +25,10 @@ struct Distance {
 }
 
 impl Distance {
-    /// Adds an amount: whole units and additional sixtieths. Half a week is 3 days, half a month 15 days. Other
-    /// fractions of weeks, fortnights and months are rounded to a half or to nothing. Fractions of seconds and quarters
-    /// are ignored.
+    /// Adds an amount: whole units and additional sixtieths. Half a week is 3 days, half a fortnight 7 days, half a
+    /// month 15 days. Other fractions of these units are rounded down to a half or to nothing. Fractions of years and
+    /// decades become whole months. Fractions of seconds and quarters are ignored. Sets `exact` for units below a day
+    /// and for fractions of a day.
     fn add(&mut self, (n, sixtieths): (i64, i64), unit: TimeUnit) {
         let half = i64::from(sixtieths >= 30);
         match unit {
@@ -66,8 +72,9 @@ pub(crate) fn parse_shift(scan: &DateScan, i: usize) -> Option<(DateShift, usize
     Some((DateShift { months: narrow(distance.months)?, days: narrow(distance.days)?, minutes }, end))
 }
 
-/// Parses "two weeks", "an hour and a half", "2 years 1 month 21 days": the sum of up to five amounts. Returns the
-/// distance and its end.
+/// Parses "two weeks", "an hour and a half", "2 years 1 month 21 days": the sum of up to five amounts. "and" or a comma
+/// may separate them. "and a half" after a unit adds half of it. Returns the distance and its end, or `None` if no
+/// amount with a unit begins at `i`.
 fn parse_distance(scan: &DateScan, i: usize) -> Option<(Distance, usize)> {
     let mut total = Distance::default();
     let mut at = i;
@@ -84,8 +91,10 @@ fn parse_distance(scan: &DateScan, i: usize) -> Option<(Distance, usize)> {
     (at > i).then_some((total, at))
 }
 
-/// Parses one amount with its unit: "two weeks", "45min". Returns the amount as whole units and sixtieths, the unit and
-/// the next position.
+/// Parses one amount with its unit: "two weeks", "half an hour", "45min". Hours with minutes in one word ("1h30m") are
+/// one amount in minutes. "m", "d", "w", "y" and "s" are units only in one word with the number ("3d"). Returns the
+/// amount as whole units and sixtieths, the unit and the next position. Returns `None` if there is no amount, or if no
+/// unit follows it.
 fn parse_step(scan: &DateScan, i: usize) -> Option<((i64, i64), TimeUnit, usize)> {
     if let Some((amount, len)) = numbers::amount(scan.words, i)
         && let Some(unit) = names::time_unit(scan.at(i + len))
@@ -96,7 +105,9 @@ fn parse_step(scan: &DateScan, i: usize) -> Option<((i64, i64), TimeUnit, usize)
     Some((amount, unit, i + 1))
 }
 
-/// Parses "45min", "2.5h", "3d" and "1h30m". Returns whole units and sixtieths with the unit. "1h30m" is in minutes.
+/// Parses an amount and a unit in one word: "45min", "2.5h", "3d" and "1h30m". Returns whole units and sixtieths with
+/// the unit. "1h30m" is in minutes; its minutes are below 60. "m", "d", "w", "y" and "s" are units here. Returns `None`
+/// if the word does not begin with a number, or if the letters are no unit.
 fn parse_tight(word: &str) -> Option<((i64, i64), TimeUnit)> {
     let cut = word.find(|c: char| c.is_ascii_alphabetic())?;
     let digits = word.get(..cut)?;
@@ -119,8 +130,9 @@ fn parse_tight(word: &str) -> Option<((i64, i64), TimeUnit)> {
     Some((amount, unit))
 }
 
-/// Parses an amount after "every". Returns the amount, its unit and its end. The amount of hours is in minutes,
-/// although the unit is the hour. Returns `None` for a fraction of another unit.
+/// Parses an amount after "every": "15mins", "1.5 hours". Returns the amount, its unit and its end. The amount of hours
+/// is in minutes, although the unit is the hour. Returns `None` for a fraction of another unit, and if there is no
+/// amount.
 pub(crate) fn parse_compact(scan: &DateScan, i: usize) -> Option<(i64, TimeUnit, usize)> {
     let (whole, sixtieths, unit, end) = match parse_tight(scan.at(i)) {
         Some(((whole, sixtieths), unit)) => (whole, sixtieths, unit, i + 1),
@@ -151,9 +163,12 @@ pub(crate) fn count_units(scan: &DateScan, i: usize, wanted: TimeUnit) -> Option
     (alone && sixtieths == 0 && (unit == wanted || unit == TimeUnit::Week && wanted == TimeUnit::Day)).then_some(n)
 }
 
-/// Parses a distance from now or from a day at `i`. A bare distance ("two weeks") counts only after "in", "within",
-/// "after" or "by", after "+", before "ago" or "from now", or with a day as its reference. Distances with hours,
-/// minutes or seconds yield a point in time, all other ones a day.
+/// Parses a distance from now or from a day at `i`. With hours, minutes or seconds, a distance from now yields a point
+/// in time, else a day. Also parses "in 15" (minutes), "in 3 business days" and "2 Mondays from now". A bare distance
+/// ("two weeks") needs a context:
+/// - after "in", "within", "after", "by" or "+"; "about" or a similar word may follow "in" and "within".
+/// - before "ago", "back", "from now", "later", "hence" or "from today".
+/// - before a reference, without hours, minutes and seconds: "two days before Christmas", "a week on Friday".
 pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize) -> Option<(DatePiece, usize)> {
     if let Some(piece) = parse_weekdays_from_now(scan, i) {
         return Some(piece);
@@ -193,8 +208,9 @@ pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize) -> Option<(Dat
     led.then(|| distance_piece(scan, distance, end)).flatten()
 }
 
-/// Parses "the day", "the week", "the month" before "before", "after" or "from", and "the hour" after "in" or "within".
-/// "night" counts as a day.
+/// Parses a distance of one unit: "the day", "the night", "the week", "the month" before "before", "after" or "from",
+/// and "the hour" after "in" or "within". "night" counts as a day. The article of "day" and "night" is optional.
+/// Returns `None` in any other context.
 fn parse_single_unit(scan: &DateScan, i: usize) -> Option<(Distance, usize)> {
     let n = scan.phrase(i, lexicon::offsets::UNIT_ALONE)?;
     let mut distance = Distance::default();
@@ -219,8 +235,9 @@ fn parse_weeks_from(scan: &DateScan, distance: Distance, end: usize) -> Option<(
     Some((DatePiece::Day(Day::Fixed(distance.added_to(base)?)), end))
 }
 
-/// Parses "in 3 business days", "5 working days from now", "the next working day", up to 250. Counts from tomorrow and
-/// skips weekends, not holidays. `led` is true after "in" and similar words; without it, "from now" must follow.
+/// Parses "in 3 business days", "5 working days from now", "the next working day", up to 250, as a fixed day. Counts
+/// from tomorrow and skips weekends, not holidays. `led` is true after "in" and similar words. Without it, "next" must
+/// precede, or "from now" or "later" must follow. "next" is always one day. Returns `None` otherwise.
 fn parse_workdays(scan: &DateScan, i: usize, led: bool) -> Option<(DatePiece, usize)> {
     let next = scan.phrase(i, lexicon::offsets::NEXT);
     let (n, len) = next.map(|len| (1, len)).or_else(|| numbers::cardinal(scan.words, i))?;
@@ -247,8 +264,9 @@ fn parse_from_day(scan: &DateScan, distance: Distance, end: usize) -> Option<(Da
     Some((DatePiece::Day(Day::Fixed(distance.added_to(base)?)), end_of_day))
 }
 
-/// Returns the day or, for a distance with hours, minutes or seconds, the point in time at this distance from now, with
-/// `end`. Returns `None` beyond the supported range of dates.
+/// Returns the point in time at this distance from now, with `end`. A distance without hours, minutes and seconds
+/// yields a rough day instead. A weekday next to it then selects a day of the same week. Returns `None` beyond the
+/// supported range of dates.
 fn distance_piece(scan: &DateScan, distance: Distance, end: usize) -> Option<(DatePiece, usize)> {
     if !distance.exact {
         return Some((DatePiece::Day(Day::Rough(distance.added_to(scan.today())?)), end));

@@ -1,12 +1,14 @@
-//! Parses quarters and seasons: "Q3", "in the fall", "next summer". Seasons are those of the northern hemisphere.
+//! Parses quarters and seasons: "Q3", "in the fall", "next summer". Seasons are those of the northern hemisphere. `i`
+//! is the position of the name.
 
 use jiff::civil::Date;
 
 use super::{DateScan, calendar, day};
 
-/// Parses a quarter or a season at `i`, possibly with a year after it. Returns its first day, its exclusive end, and
-/// the next position. `by` is -1 for the last one that has ended, 1 for the next one that has not begun, 0 for the
-/// current or coming one. A year takes precedence over `by`.
+/// Parses a quarter or a season at `i`, possibly with a year after it ("Q3 2027", "summer next year"). Both last three
+/// months. Seasons begin on March 20, June 21, September 23 and December 21. Returns the first day, the exclusive end,
+/// and the next position. `by` is -1 for the last one that has ended, 1 for the next one that has not begun. Any other
+/// value selects the current or coming one. A year takes precedence over `by`. Does not check the context.
 pub(super) fn parse(scan: &DateScan, i: usize, by: i64) -> Option<(Date, Date, usize)> {
     let (month, first) = match scan.at(i) {
         "q1" => (1, 1),

@@ -1,4 +1,8 @@
 //! Parses ranges of times or days: "3-4pm", "between 9 and 11", "March 3 to 5".
+//!
+//! Conventions of the `dates` module: `i` is the first token of the piece, `lead_start` the first of the prepositions
+//! before it, and `parts` are the pieces before it. A parser returns its result and the position after it, or `None` if
+//! nothing matches. "A noun follows" means that an ordinary word follows, see [`DateScan::can_end_at`].
 
 use super::clock::{self, ClockTime, DayHalf};
 use super::names;
@@ -6,9 +10,11 @@ use super::{DateParts, DateScan};
 use crate::lexicon;
 use crate::numbers;
 
-/// Parses two times of one day: "3-4pm", "from 9 to 11", "between 9 and 11". Returns both and the next position.
-/// Without a day, "from", "between", "at" or minutes before them, one of the times needs am or pm. Returns `None` for
-/// "10 to 4pm", which is one time, for "5 to 10 people", and if a verb such as "move" precedes "to".
+/// Parses two times of one day: "3-4pm", "from 9 to 11", "between 9 and 11", "9 until noon". Returns both and the next
+/// position. The context is sure after a day, "from", "between" or "at". Otherwise one time needs am, pm, noon or
+/// midnight, or the first needs minutes. "and" links them only after "between". Returns `None` if a noun follows ("5 to
+/// 10 people"), and for "to" if a verb such as "move" precedes. If the context is not sure, a multiple of 5 before "to"
+/// or "till" counts minutes ("10 to 4pm") and does not match. "5" does so only before 12 or midnight.
 pub(crate) fn parse_times(
     scan: &DateScan,
     i: usize,
@@ -57,8 +63,9 @@ fn parse_time(scan: &DateScan, i: usize) -> Option<(ClockTime, usize)> {
     })
 }
 
-/// Parses the second time of "3-4pm" or "3-4 pm". `second` is the text after the hyphen of the word at `i`. Returns the
-/// time and the next position, or `None` if a noun follows.
+/// Parses the second time of "3-4pm", "3-4 pm" or "11-noon". `second` is the text after the hyphen of the word at `i`.
+/// If it has no am or pm, the words after it can provide it. Returns the time and the next position. Returns `None` if
+/// it is no time, or if a noun follows directly.
 fn parse_second_time(scan: &DateScan, second: &str, i: usize) -> Option<(ClockTime, usize)> {
     let time = match second {
         "noon" | "midday" => clock::minute_time(12, 0, DayHalf::Exact)?,
@@ -71,7 +78,8 @@ fn parse_second_time(scan: &DateScan, second: &str, i: usize) -> Option<(ClockTi
     }
 }
 
-/// Parses "3", "3pm", "3:30pm". Returns `None` for values out of range.
+/// Parses "3", "3pm", "3:30pm". Minutes have two digits. am or pm is unknown if the word has none. Returns `None` for
+/// other words and for values out of range.
 fn parse_clock(word: &str) -> Option<ClockTime> {
     let (digits, half) = clock::split_half(word);
     let (hour, minute) = match digits.split_once(':') {
@@ -86,9 +94,10 @@ fn has_minutes(word: &str) -> bool {
     word.contains(':')
 }
 
-/// Returns both times. If only the second has am or pm, the first gets the half that puts it before the second. `sure`
-/// is true if the context makes them times. Returns `None` if it is false and neither has am or pm or is noon or
-/// midnight.
+/// Returns both times. If only the second has am or pm, the first gets the half that puts it before the second:
+/// "11-1pm" begins at 11am. This also replaces the 24-hour clock of the first, except for noon and midnight. Otherwise
+/// they stay unchanged. `sure` is true if the context makes them times. Returns `None` if it is false and neither has
+/// am or pm or is noon or midnight.
 fn order_times(first: ClockTime, second: ClockTime, sure: bool) -> Option<(ClockTime, ClockTime)> {
     // Numbers above 12 may be pages. Noon and midnight are times.
     let has_half = |clock: ClockTime| match clock.half {
@@ -111,8 +120,9 @@ fn order_times(first: ClockTime, second: ClockTime, sure: bool) -> Option<(Clock
     Some((ClockTime { half, ..first }, second))
 }
 
-/// Parses "3-5", "3 to 5", "3rd to the 5th" as days of a month. Returns the first day, the number of further days, and
-/// the next position. Returns `None` if a day is not 1 to 31 or the last is not after the first.
+/// Parses "3-5", "3 to 5", "3rd to the 5th" as days of a month: figures or ordinals, not "three". Returns the first
+/// day, the number of further days, and the next position. Returns `None` if a day is not 1 to 31 or the last is not
+/// after the first.
 pub(crate) fn parse_days(scan: &DateScan, i: usize) -> Option<(i64, i64, usize)> {
     let day = |n: i64| (1..=31).contains(&n);
     if let Some((first, last)) = scan.at(i).split_once('-') {

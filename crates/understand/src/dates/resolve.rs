@@ -10,9 +10,10 @@ use super::repeat::{Repeat, RepeatFrequency};
 use super::{DateParts, Day, calendar};
 use crate::parsed::DayOrTime;
 
-/// Returns the first point in time that matches the parts: a day, or a time if the parts contain a clock time or a part
-/// of the day. Without a day, it is the next such time, or the first occurrence of the repetition. Returns `None` for a
-/// repetition that determines no first day, such as "weekly".
+/// Returns the first point in time that matches the parts. It is a time if they or their repetition contain a clock
+/// time or a part of the day, else a day. A complete point in time wins over all other parts. Without a day, it is the
+/// first occurrence of the repetition, or the next such time. Returns `None` for a repetition without a first day, such
+/// as "weekly" without a time. Also `None` beyond the supported range of dates.
 pub(crate) fn resolve(parts: &DateParts, now: &Zoned) -> Option<DayOrTime> {
     if let Some(at) = parts.instant {
         return Some(DayOrTime::Time(at));
@@ -37,9 +38,10 @@ pub(crate) fn resolve(parts: &DateParts, now: &Zoned) -> Option<DayOrTime> {
     }
 }
 
-/// Returns the named day, or `None` if the parts name no day, no weekday and no day of the year in a repetition. A
-/// weekday next to a day selects a day of the same week or period, or the next date on which both match. A fixed date
-/// ignores the weekday.
+/// Returns the named day. Returns `None` without a day, a weekday, and a day of the year in a repetition. A fixed date
+/// ignores a weekday next to it. A rough date moves to that weekday of its week. A period yields its first such
+/// weekday, or its due date if it has none. A day without a year or month is the next date on which both match. The
+/// qualifier ("next") of a weekday counts only without a day.
 pub(crate) fn resolve_date(parts: &DateParts, now: &Zoned) -> Option<Date> {
     let today = now.date();
     let weekday = parts.weekday;
@@ -59,7 +61,9 @@ pub(crate) fn resolve_date(parts: &DateParts, now: &Zoned) -> Option<Date> {
     }
 }
 
-/// Returns the weekday that the qualifier selects, relative to today. Weeks begin on Monday.
+/// Returns the weekday that the qualifier selects, relative to today. Plain: the first one after today. This: the same,
+/// or today. Next: the one of the next week. Last: the one before today. After next: a week after the plain one. Weeks
+/// begin on Monday.
 fn named_weekday(today: Date, day: Weekday, which: PeriodQualifier) -> Option<Date> {
     match which {
         PeriodQualifier::Plain => calendar::next_weekday(today, day, false),
@@ -82,7 +86,8 @@ fn next_month_day(today: Date, month: i8, day: i8, weekday: Option<Weekday>) -> 
 }
 
 /// Returns the next such day of a month, which may be today. Skips months that do not have it. With a weekday, uses the
-/// next month in which both match within 60 months, or the next such day if there is none.
+/// next month in which both match, within 60 months. If there is none, ignores the weekday. Returns `None` if there is
+/// no such day.
 fn next_day_of_month(today: Date, day: i8, weekday: Option<Weekday>) -> Option<Date> {
     let first = today.first_of_month();
     let ahead = |fits: &dyn Fn(Date) -> bool| {
@@ -94,9 +99,10 @@ fn next_day_of_month(today: Date, day: i8, weekday: Option<Weekday>) -> Option<D
     weekday.and_then(|wanted| ahead(&|date| date.weekday() == wanted)).or_else(|| ahead(&|_| true))
 }
 
-/// Returns the hour on the 24-hour clock. If am or pm is unknown, the part of the day decides. Without a part, 7 to 12
-/// are before or at noon, 1 to 6 after noon. If `day` is today and such a time before noon has passed, it is after
-/// noon.
+/// Returns the hour on the 24-hour clock. If am or pm is unknown, the part of the day decides. The morning and "first
+/// thing" are before noon, other parts after noon. At night, 1 to 4 stay. In the evening and at night, 12 is 0. Without
+/// a part, 7 to 12 are before or at noon, 1 to 6 after noon. If `day` is today and such a time before noon is now or
+/// has passed, it is after noon.
 fn hour_of(clock: ClockTime, part: Option<DayPart>, day: Option<Date>, now: &Zoned) -> i8 {
     let hour = clock.hour;
     match (clock.half, part) {
@@ -121,7 +127,8 @@ pub(crate) fn time_of_day(clock: ClockTime, part: Option<DayPart>, now: &Zoned) 
     Time::new(hour_of(clock, part, None, now), clock.minute, clock.second, 0).ok()
 }
 
-/// Returns a clock time on a date. A time before 5 in the evening or night without am or pm is on the next date.
+/// Returns a clock time on a date, see [`hour_of`]. In the evening or at night, a time before 5 without am or pm, also
+/// midnight, is on the next date.
 fn at_date(date: Date, clock: ClockTime, part: Option<DayPart>, now: &Zoned) -> Option<DateTime> {
     let hour = hour_of(clock, part, Some(date), now);
     let at = date.at(hour, clock.minute, clock.second, 0);
@@ -132,8 +139,9 @@ fn at_date(date: Date, clock: ClockTime, part: Option<DayPart>, now: &Zoned) -> 
     if wraps { calendar::plus_days(date, 1).map(|next| next.at(hour, clock.minute, clock.second, 0)) } else { Some(at) }
 }
 
-/// Returns the next occurrence of a time without a day, today or tomorrow, later than now. If am or pm and the part of
-/// the day are unknown, the first of both from 6 on counts.
+/// Returns the next occurrence of a time without a day, today or tomorrow, later than now. If am or pm is unknown and
+/// there is no part of the day, the next of both counts. It is not before 6 in the morning then. Otherwise [`hour_of`]
+/// determines the hour.
 fn next_time(clock: ClockTime, part: Option<DayPart>, now: &Zoned) -> Option<DateTime> {
     let today = now.date();
     let current = now.datetime();
@@ -168,10 +176,10 @@ fn hour_on(date: Date, part: DayPart, now: &Zoned) -> i8 {
     if now.hour() + 1 < part.end() { now.hour() + 1 } else { usual.max(part.end() - 1) }
 }
 
-/// Returns the first day of a repetition within 366 days. `hour` is the hour of the occurrence. Today counts if it is
-/// later than the current hour or unknown; minutes are not compared. A repetition without named days begins today or
-/// tomorrow if it has an hour or a part of the day. Otherwise, and if it repeats by minutes or hours, it has no first
-/// day (`None`).
+/// Returns the first day of a repetition with named weekdays or days of the month, within 366 days. `hour` is the hour
+/// of the occurrence. Today counts if it is later than the current hour or unknown; minutes are not compared. Without
+/// named days, a repetition with an hour or a part of the day begins today or tomorrow. Otherwise it has no first day
+/// (`None`); neither has one by minutes or hours. Ignores the interval, the months and the limit.
 fn first_occurrence(repeat: &Repeat, hour: Option<i8>, now: &Zoned) -> Option<Date> {
     let today = now.date();
     let ahead = hour.is_none_or(|hour| hour > now.hour());
@@ -187,8 +195,8 @@ fn first_occurrence(repeat: &Repeat, hour: Option<i8>, now: &Zoned) -> Option<Da
         .find(|date| (ahead || *date > today) && falls_on(repeat, *date))
 }
 
-/// Returns true if the date matches the weekdays, their positions and the days of the month of a repetition. Ignores
-/// its interval and its months.
+/// Returns true if the date matches the weekdays, their positions and the days of the month of a repetition. An empty
+/// list matches every date; -1 is the last. Ignores its interval and its months.
 fn falls_on(repeat: &Repeat, date: Date) -> bool {
     let weekday = repeat.days.is_empty() || repeat.days.contains(&date.weekday());
     let is_nth = |n: &i8| match *n {

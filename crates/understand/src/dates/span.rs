@@ -1,4 +1,9 @@
 //! Parses weeks, months, weekends and years, and their beginnings and ends: "next week", "end of the month", "EOM".
+//!
+//! The result is a period ([`Day::Span`]) with an exclusive end and the due date of a task in it. Conventions of the
+//! `dates` module: `i` is the first token of the piece and `lead_start` the first of the prepositions before it. A
+//! parser returns its result and the position after it, or `None` if nothing matches. "A noun follows" means that an
+//! ordinary word follows, see [`DateScan::can_end_at`].
 
 use jiff::civil::{Date, Weekday};
 
@@ -9,7 +14,8 @@ use crate::lexicon;
 use crate::numbers;
 
 /// Parses a period, its beginning, its end, or a day that is counted in it at `i`: "next week", "end of May", "first
-/// Monday of March".
+/// Monday of March". Tries short forms ("EOM"), edges, counted weeks, counted days, several units and whole periods, in
+/// this order.
 pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize) -> Option<(DatePiece, usize)> {
     parse_short(scan, i)
         .or_else(|| parse_edge(scan, i))
@@ -23,8 +29,9 @@ fn span_piece(start: Date, end: Date, due: Date) -> DatePiece {
     DatePiece::Day(Day::Span { start, end, due })
 }
 
-/// Parses "EOM", "month end", "week's end", "midweek". The result is the current period, due on its last day. "week's
-/// end" is due on Friday.
+/// Parses "EOW", "EOM", "EOQ", "EOY", "month-end", "month end", "week's end": the current period, due on its last day.
+/// "week's end" is due on Friday. Two words match only if no noun and no "of" follows. "midweek" is a fixed day, see
+/// [`parse_midweek`].
 fn parse_short(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
     let (unit, len) = match scan.at(i) {
         "eom" | "month-end" => (TimeUnit::Month, 1),
@@ -72,8 +79,8 @@ fn period_around(date: Date, unit: TimeUnit) -> Option<(Date, Date)> {
     }
 }
 
-/// Returns a date in the period that is `by` periods after the one of `date`. Returns `None` for units other than week,
-/// month, quarter and year.
+/// Returns a date in the period that is `by` periods after the one of `date`. For a week, it is the same weekday. For a
+/// month or quarter, it is the first of a month; for a year, its first day. Returns `None` for other units.
 fn shift_by(date: Date, unit: TimeUnit, by: i64) -> Option<Date> {
     match unit {
         TimeUnit::Week => calendar::plus_days(date, by * 7),
@@ -84,9 +91,11 @@ fn shift_by(date: Date, unit: TimeUnit, by: i64) -> Option<Date> {
     }
 }
 
-/// Parses a named period: "this week", "the following month", "April", "next year", "Q3". Returns its first day, its
-/// exclusive end, its unit and the next position. Without a qualifier, it is the current period, or the next one of
-/// that name. A season has the unit quarter.
+/// Parses a named period: "this week", "the following month", "April", "April 2027", "next year", "Q3". Returns its
+/// first day, its exclusive end, its unit and the next position. Without a qualifier, it is the current period, or the
+/// next one of that name. "after next" and "after that" after a unit select the second period after the current one. A
+/// season has the unit quarter. Returns `None` for units other than week, month, quarter and year. Does not check the
+/// context.
 fn parse_period(scan: &DateScan, i: usize) -> Option<(Date, Date, TimeUnit, usize)> {
     let at = i + usize::from(matches!(scan.at(i), "the" | "this") && !matches!(scan.at(i + 1), ""));
     let (by, at) = match day::qualifier(scan.at(at)) {
@@ -110,8 +119,9 @@ fn parse_period(scan: &DateScan, i: usize) -> Option<(Date, Date, TimeUnit, usiz
     Some((start, end, unit, at + 1 + after_next.unwrap_or(0)))
 }
 
-/// Returns the first day of a month. Without `year`, it is in this year, or in the next year if the month has passed.
-/// `by` is -1 for the last such month before the current one, 1 for the next one that has not begun.
+/// Returns the first day of a month. `year` takes precedence over `by`. `by` is -1 for the last such month before the
+/// current one, 1 for the next one that has not begun. Otherwise it is in this year, or in the next year if the month
+/// has passed.
 fn month_start(today: Date, month: i8, year: Option<i16>, by: i64) -> Option<Date> {
     if let Some(year) = year {
         return Date::new(year, month, 1).ok();
@@ -134,9 +144,11 @@ fn parse_year_after(scan: &DateScan, i: usize) -> (Option<i16>, usize) {
     }
 }
 
-/// Parses "end of the month", "beginning of next week", "end of today", "middle of May", "early next month",
-/// "mid-April". The due date is the first day, the last day or a day in the middle. The end of a week is due on Friday.
-/// The end of a day is a part of that day.
+/// Parses "end of the month", "close of next week", "beginning of …", "start of …", "middle of May", "early next
+/// month", "mid-April". "of" is optional. The beginning is the first third (three days of a week), due on its first
+/// day. The middle is the whole period. It is due on the 15th day of a month, and on the third day of any other period.
+/// The end is the whole period, due on its last day, in a week on Friday. "end of the day" and "end of work" are a part
+/// of the day without a date. "end of Friday" is that part of this date. Returns `None` if no period follows.
 pub(super) fn parse_edge(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
     let (edge, at) = match scan.at(i) {
         "end" | "close" => (2, i + 1),
@@ -170,8 +182,9 @@ pub(super) fn parse_edge(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)
     Some((piece, next))
 }
 
-/// Parses "early next month", "late in April": the first or the last third, at least two days. Requires a qualifier, a
-/// month or a season. Returns `None` if a noun follows.
+/// Parses "early next month", "late in April": the first or the last third, at least two days. Requires a qualifier, an
+/// article, a year, a month or a season. "early" is due on its first day, or today if it has begun, at most on its last
+/// day. "late" is due on its first day, in a week on Friday. Returns `None` if a noun follows.
 fn parse_early_or_late(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
     let at = i + 1 + usize::from(scan.at(i + 1) == "in");
     let (start, end, unit, next) = parse_period(scan, at)?;
@@ -198,9 +211,9 @@ fn parse_mid_month(scan: &DateScan, name: &str, i: usize) -> Option<(DatePiece, 
     Some((span_piece(start, calendar::plus_months(start, 1)?, due), i + 1))
 }
 
-/// Parses "the first week of April", "last week of the year". Weeks are seven days from the first day of the month or
-/// year, and end with it. The last week is its last seven days. The due date is the first day, or today if the week has
-/// begun.
+/// Parses "the first week of April", "last week of the year", up to the fifth week. Accepts only a month or a year.
+/// Weeks are seven days from its first day, and end with it. The last week is its last seven days. The due date is the
+/// first day, or today if the week has begun and not ended.
 fn parse_nth_week(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
     let at = i + usize::from(scan.at(i) == "the");
     let (n, len) = numbers::ordinal(scan.words, at)
@@ -218,9 +231,12 @@ fn parse_nth_week(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
     Some((span_piece(first, last.min(end), due), next))
 }
 
-/// Parses "12th of next month", "the 15th day of this month" without the article, "first Monday of March", "third last
-/// day of June", "last working day of the month". A past day of "the month" moves to the next month, of a month without
-/// a year to the next year. Returns `None` if the period has no such day.
+/// Parses a counted day as a fixed date. Returns `None` if the period has no such day.
+/// - "12th of next month", "20th next month", "first Monday of March", "third last day of June": the period is a month.
+///   For "first", it may be a year; for "first day" and "last day", any period. "last" needs a day after it.
+/// - "last working day of the month": any working day counted from the end is the last one. It does not move.
+/// - A past day moves by a month if the period begins with "the" ("the month", also "the week"). It moves by a year in
+///   a month of this year without a year, and for the first day of any year.
 fn parse_nth_day(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
     let (n, len) = numbers::ordinal(scan.words, i)
         .or_else(|| (scan.at(i) == "last").then_some((-1, 1)))
@@ -261,8 +277,8 @@ fn parse_nth_day(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
 }
 
 /// Returns the `n`-th such weekday of the month that begins with `start`. -1 is the last one. `word` is the first word
-/// of the period: a past day moves to the next month after "the", and to the next year after the name of a month.
-/// Returns `None` if the month has no such day.
+/// of the period. After "the", a past day moves to the next month. After the name of a month of this year, it moves to
+/// the next year. Returns `None` if the month, or the one it moves to, has no such day.
 fn nth_weekday_ahead(scan: &DateScan, start: Date, n: i8, day: Weekday, word: &str) -> Option<Date> {
     let date = start.nth_weekday_of_month(n, day).ok()?;
     let months = match word {
@@ -295,9 +311,11 @@ fn move_ahead(scan: &DateScan, date: Date, word: &str) -> Date {
     if past { calendar::plus_months(date, 12).unwrap_or(date) } else { date }
 }
 
-/// Parses "next 3 weeks", "the next two days", "previous 3 minutes". "few" and "couple" are two. Accepts up to 399
-/// units. Units below a day yield a point in time, days a date, longer units a period of whole units: "next 2 weeks"
-/// begins next Monday and is due on its last day.
+/// Parses "next 3 weeks", "the next two days", "previous 3 minutes". "few" and "couple" are two. Accepts 1 to 399
+/// units. "last" and synonyms count backward, all other qualifiers forward. Units below a day yield a point in time;
+/// seconds count as minutes. Days yield a date. Weeks, months, quarters and years yield whole units: "next 2 weeks"
+/// begins next Monday and is due on its last day. "previous 3 weeks" ends with the start of last week and is due then.
+/// Other units do not match.
 fn parse_several(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
     let at = i + usize::from(scan.at(i) == "the");
     let which = day::qualifier(scan.at(at))?;
@@ -323,8 +341,9 @@ fn parse_several(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
     }
 }
 
-/// Parses "this week", "next month", "the weekend", "in March", "next fortnight", "the week of May 5", "rest of the
-/// year". The rest of a period is due on its last day.
+/// Parses a whole period. "the week of May 5" begins on Monday and is due on the named day. "the weekend of May 5" is
+/// the same week, due on Saturday. "rest of the year" is the whole year, due on its last day. Else tries a weekend,
+/// "next fortnight", a year ("in 2027") and a named period ("this week", "in March").
 fn parse_whole(scan: &DateScan, i: usize, lead_start: usize) -> Option<(DatePiece, usize)> {
     if let Some(n) = scan.phrase(i, lexicon::spans::WEEK_OF) {
         let (date, end) = day::parse_alone(scan, i + n)?;
@@ -354,8 +373,9 @@ fn parse_numbered_year(scan: &DateScan, i: usize, lead_start: usize) -> Option<(
     Some((span_piece(start, end, due), i + 1))
 }
 
-/// Parses "this weekend", "the weekend", "next weekend", "the weekend after next". The period is Friday to Sunday, due
-/// on Saturday, or today if it is Sunday. A bare "weekend" needs a preposition.
+/// Parses "this weekend", "the weekend", "next weekend", "the weekend after next". The period is Friday to Sunday of
+/// this week, of the next week or of the last week. It is due on Saturday, or today if it is Sunday of this week.
+/// "after next" is two weeks ahead, unless "next" or "last" precedes. A bare "weekend" needs a preposition.
 fn parse_weekend(scan: &DateScan, i: usize, lead_start: usize) -> Option<(DatePiece, usize)> {
     let at = i + usize::from(scan.at(i) == "the");
     let which = day::qualifier(scan.at(at));
@@ -385,9 +405,10 @@ fn parse_fortnight(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
 }
 
 /// Parses a month, a quarter, a season, or a unit with a qualifier: "next June", "in Q3", "this summer", "next month",
-/// "the year after next", "during the week". A season or quarter without a qualifier needs a preposition or a year, or
-/// to be the whole text. The current period is due on its last day, another one on its first. A past quarter or season
-/// is due on its last day.
+/// "the year after next". "the week" without a qualifier counts after "for", "during", "in" and "of". No noun may
+/// follow a season or quarter. Without a qualifier, it needs a preposition or to be the whole text; for a quarter, a
+/// year suffices. The current period is due on its last day, another one on its first. A past quarter or season is due
+/// on its last day. Months: see [`parse_named_month`].
 fn parse_named_period(scan: &DateScan, i: usize, lead_start: usize) -> Option<(DatePiece, usize)> {
     let at = i + usize::from(scan.at(i) == "the");
     let which = day::qualifier(scan.at(at));
@@ -422,9 +443,10 @@ fn offset_of(which: Option<PeriodQualifier>) -> i64 {
     }
 }
 
-/// Parses "March", "in May", "next June", "March 2027". `which` is true if a qualifier precedes the name. An ambiguous
-/// name ("may") needs a qualifier, a preposition, a year, or to be the whole text. The current month is due on its last
-/// day, another one or one with a year on its first. A month with a day does not match.
+/// Parses "March", "in May", "next June", "March 2027". `which` is true if a qualifier precedes the name. Without a
+/// qualifier, a preposition and a year, it must be the whole text, or unambiguous with no noun after it. An ambiguous
+/// name ("may") after a preposition also needs no noun after it. The current month is due on its last day, except on
+/// its first day and with a year. Any other month is due on its first day. A month with a day does not match.
 fn parse_named_month(scan: &DateScan, i: usize, lead_start: usize, which: bool) -> Option<(DatePiece, usize)> {
     let name = i + usize::from(which);
     if day::parse_month_day(scan, name).is_some() {

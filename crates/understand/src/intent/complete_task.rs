@@ -1,5 +1,9 @@
 //! Recognises complete_task by its verb: "complete the report", "mark it as done", "tick off the milk", "wrap up the
 //! budget task", "I finished the report", "note that the lawn is mowed".
+//!
+//! The rules take the position `i` of the verb. They return the action with its confidence, or `None` if they do not
+//! match. A *word for a task* is a noun for a task, a reminder or a list. A *definite* object begins with "the", "my",
+//! "it", a quote, a number, a name or such a noun.
 
 use super::{CommandAction, Guess, complete_task_statement, grammar, no_request};
 use crate::attributes;
@@ -8,8 +12,10 @@ use crate::lexicon;
 use crate::scope;
 use crate::update::UpdateKind;
 
-/// Recognises verbs of finishing at `i`: "close out the form", "wrap up the budget task", "put a tick next to the
-/// bread". "wrap up" and similar verbs need a word for a task or "one", and no date. Questions do not match.
+/// Recognises verbs of finishing at `i`. "put a tick next to the bread" needs any object, "close out the form" a
+/// definite one (0.86). "wrap up the budget task", "archive …", "close …" (0.82) need a word for a task or a reminder,
+/// or "one" at the end. The clause then must contain no date and no word of another domain or plan. Their object ends
+/// before a comma. Questions do not match.
 pub(super) fn recognise_wrap_up(clause: &Clause, i: usize) -> Guess {
     if let Some(n) = clause
         .phrase(i, lexicon::complete_task::TICK_BOX)
@@ -25,8 +31,9 @@ pub(super) fn recognise_wrap_up(clause: &Clause, i: usize) -> Guess {
         .then_some((CommandAction::Complete(i + n, end), 0.82))
 }
 
-/// Recognises "complete …" and "finish …" at `i`. Without a word for a task, "I want to finish …" and "finish … by
-/// Friday" create a task. Returns `None` for other domains, and for "close" without a word for a task.
+/// Recognises "complete …", "finish …" and "close …" at `i`: 0.94 with a word for a task, else 0.82. Without such a
+/// word, "I want to finish …" creates a task (0.7). So does "finish …" with a date or a priority (0.6). Returns `None`
+/// for other domains and for objects such as files and photos. "close" needs a word for a task.
 pub(super) fn recognise(clause: &Clause, i: usize) -> Guess {
     let noun = clause.has_noun();
     if clause.is_other_domain() || clause.at(i) == "close" && !noun || scope::is_other_thing(clause, i + 1) {
@@ -42,8 +49,11 @@ pub(super) fn recognise(clause: &Clause, i: usize) -> Guess {
     Some((CommandAction::Complete(i + 1, clause.end), if noun { 0.94 } else { 0.82 }))
 }
 
-/// Recognises "mark …", "check …", "tick …" and "scratch …" at `i`. The object decides between a completion, a
-/// priority, reopening ("mark … as not done"), a repetition, a deletion ("scratch …") and a listing ("check my tasks").
+/// Recognises "mark …", "check …", "tick …", "cross …" and "scratch …" at `i`. "mark" and "flag" with "as not done"
+/// reopen, and with a priority at the end set it. "tick off …" and "tick it out" complete. "mark … as done" and "cross
+/// … off" complete ([`recognise_marked_done`]). A repetition at the end ("mark … weekly") updates. "scratch …" deletes
+/// and "tick …" completes, outside of other domains and plans. With a word for a task, "mark …" completes and "check …"
+/// lists. The first match in this order decides. Returns `None` for everything else.
 pub(super) fn recognise_mark(clause: &Clause, i: usize) -> Guess {
     let is_mark = matches!(clause.at(i), "mark" | "flag");
     if is_mark && clause.find_phrase(i + 1, lexicon::complete_task::NOT_DONE).is_some() {
@@ -83,8 +93,10 @@ pub(super) fn recognise_mark(clause: &Clause, i: usize) -> Guess {
     }
 }
 
-/// Recognises "mark … as done" and "cross … off the list". Only "mark" accepts words other than "off". Returns `None`
-/// if no such word follows.
+/// Recognises "mark … as done", "mark as done …" and "cross … off the list" after the verb at `i`. The first of "done",
+/// "complete", "finished" and "off" decides. Only "mark" accepts words other than "off". The task stands between the
+/// verb and the state, without "as", "is" or "to". After "mark as done", it follows the state. If words follow "off",
+/// the range includes them. Returns `None` if no such word follows.
 fn recognise_marked_done(clause: &Clause, i: usize) -> Guess {
     let k = (i + 1..clause.end).find(|k| lexicon::complete_task::STATES.contains(clause.at(*k)))?;
     let off = clause.at(k) == "off";
@@ -98,8 +110,11 @@ fn recognise_marked_done(clause: &Clause, i: usize) -> Guess {
     Some((CommandAction::Complete(i + 1, if off && k + 1 < clause.end { clause.end } else { end }), 0.94))
 }
 
-/// Recognises reports at `i`: "I finished …", "done with …", "done 3", "… is done", "the first and third are done".
-/// "completed tasks" names a list and "I'm done with this conversation" no task; both do not match.
+/// Recognises reports at `i`: "done!", "I finished …", "done with …", "done 3", "… is done", "the first and third are
+/// done". The object of "I finished …" (0.85) ends before a comma. That form excludes "remind me", "it was", a question
+/// mark after the clause, "not", other domains and plans. "completed tasks" names a list and does not match. "I'm done
+/// with …" needs an object that can be finished, see [`is_finished_thing`]. Other reports are passed to
+/// [`complete_task_statement`].
 pub(super) fn recognise_done(clause: &Clause, i: usize) -> Guess {
     if let Some(guess) = complete_task_statement::recognise_alone(clause, i) {
         return Some(guess);
@@ -126,8 +141,9 @@ pub(super) fn recognise_done(clause: &Clause, i: usize) -> Guess {
     complete_task_statement::recognise_deed(clause, i).or_else(|| complete_task_statement::recognise(clause, i))
 }
 
-/// Returns true if the object at `i` can be finished: "the dishes", "packing", a single word. Not "men", "this
-/// conversation".
+/// Returns true if the object at `i` can be finished. It is definite ("the dishes"), a word in "ing" ("packing"), or
+/// the last token of the clause. "you", "this", "life" and similar objects count only with a word for a task. Returns
+/// false if the clause mentions a conversation, a chat or a relationship.
 fn is_finished_thing(clause: &Clause, i: usize) -> bool {
     let own = grammar::is_definite(clause, i) || clause.at(i).ends_with("ing") || clause.end - i == 1;
     own && (!lexicon::complete_task::TALK_OBJECTS.contains(clause.at(i)) || clause.has_noun())

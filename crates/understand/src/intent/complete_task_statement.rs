@@ -1,4 +1,8 @@
 //! Recognises complete_task in statements: "the laundry's sorted", "eggs bought", "I've called the plumber", "done!".
+//!
+//! The statement begins at `i`. The rules return the action with its confidence, or `None` if they do not match.
+//! Explicit states ("done", "sorted", "taken care of") are surer than participles of chores ("painted"). A definite
+//! object begins with "the", "my", "it", a quote, a number, a name or a word for a task.
 
 use super::{CommandAction, Guess, complete_task_past, grammar, verb_at};
 use crate::clause::Clause;
@@ -6,7 +10,8 @@ use crate::lexicon;
 use crate::vocabulary::Noun;
 
 /// Recognises "… is done", "the car's been washed", "tax return filed", "that's the ironing finished". The subject
-/// begins at `i`. A command verb or a word that begins no statement does not match.
+/// begins at `i`. A command verb or a word that begins no statement ("what", "I", "if", "a") does not match. "that's
+/// …", "it's done" and "they're both done" are checked before that rule.
 pub(super) fn recognise(clause: &Clause, i: usize) -> Guess {
     if let Some(guess) = recognise_presented(clause, i) {
         return Some(guess);
@@ -17,8 +22,10 @@ pub(super) fn recognise(clause: &Clause, i: usize) -> Guess {
     recognise_with_verb(clause, i).or_else(|| recognise_bare(clause, i))
 }
 
-/// Recognises "that's the ironing finished", "that takes care of the claim", "they're both done". Returns `None` for
-/// questions and without a definite object after "that's".
+/// Recognises "that takes care of the claim" (0.7), "they're both done", "it's been painted" (0.8) and "that's the
+/// ironing finished" (0.78). "that's …" needs a definite object and a state within six tokens. The last two forms need
+/// the end, a date, a mark or a closing remark after the state. They do not match in questions. "that's …" does not
+/// match in other domains and plans.
 fn recognise_presented(clause: &Clause, i: usize) -> Guess {
     if let Some(n) = clause.phrase(i, lexicon::complete_task::TAKES_CARE_OF) {
         return (i + n < clause.end).then_some((CommandAction::Complete(i + n, clause.end), 0.7));
@@ -46,8 +53,10 @@ fn done_length(clause: &Clause, i: usize) -> Option<usize> {
     complete_task_past::finished_length(clause, i).or_else(|| participle_length(clause, i))
 }
 
-/// Returns the number of tokens of a participle of a chore at `i`, with its particle. "called" counts only after "been"
-/// and not before "off".
+/// Returns the number of tokens of a participle of a chore at `i`, with one particle ("picked up"). Any word of five
+/// letters or more in "ed" counts, unless it describes a feeling or a change. Past tenses that are no participles
+/// ("took") do not count. "called" counts only after "been" and not before "off". Returns `None` for other words and
+/// beyond the clause.
 fn participle_length(clause: &Clause, i: usize) -> Option<usize> {
     let word = clause.at(i);
     let called = word == "called" && clause.before(i) == "been" && clause.at(i + 1) != "off";
@@ -68,9 +77,11 @@ pub(super) fn closes_statement(clause: &Clause, i: usize) -> bool {
     i >= clause.end || clause.date_at(i).is_some() || clause.phrase(i, lexicon::complete_task::TAILS).is_some()
 }
 
-/// Recognises a statement with a form of "be", "get" or "have" in its first nine tokens: "the fence is painted", "the
-/// laundry's sorted". "has" and "have" need "been". Explicit words ("done") match with higher confidence and in more
-/// contexts than participles. Returns `None` for words of other domains, and for questions with a participle.
+/// Recognises a statement with a form of "be", "get", "have" or "as" in its first nine tokens: "the fence is painted",
+/// "the laundry's sorted". "has" and "have" need "been". The state must directly follow, after adverbs such as "all" or
+/// "now". The end, a date, a mark or a closing remark must follow it. An explicit state ("done") yields 0.8, a
+/// participle 0.64. A participle does not match in questions, nor more than three tokens after `i` for an indefinite
+/// subject. Returns `None` for other domains, and with an indefinite subject and a participle also for plans.
 fn recognise_with_verb(clause: &Clause, i: usize) -> Guess {
     for k in i..clause.end.min(i + 9) {
         let word = clause.at(k);
@@ -96,9 +107,10 @@ fn recognise_with_verb(clause: &Clause, i: usize) -> Guess {
     None
 }
 
-/// Recognises statements without a verb: "gym done for today", "eggs bought". The state follows within six tokens.
-/// Returns `None` if a pronoun or a mark precedes it, after "get", next to a deadline ("by Friday") or a repetition,
-/// and for other domains.
+/// Recognises statements without a verb: "gym done for today" (0.78), "eggs bought" (0.6). The state follows one to
+/// five tokens after `i` and closes the statement. "complete" counts only as the second and last word. Returns `None`
+/// if a pronoun or a mark precedes the state, and after "get" or "getting". A date with "by", a repetition, and words
+/// of other domains or plans exclude it. Participles also do not match in questions and after plural words for tasks.
 fn recognise_bare(clause: &Clause, i: usize) -> Guess {
     let k = (i + 1..clause.end.min(i + 6)).find(|k| {
         let n = complete_task_past::finished_length(clause, *k).or_else(|| {
@@ -120,9 +132,14 @@ fn recognise_bare(clause: &Clause, i: usize) -> Guess {
     Some((CommandAction::Complete(i, k), if sure { 0.78 } else { 0.6 }))
 }
 
-/// Recognises an activity that names the task: "I already paid the rent", "called mom", "I managed to reach the
-/// landlord". Verbs of chores need an object. General verbs also need "I", "already" or a definite object. The object
-/// ends before a comma. Returns `None` for questions, the future, lists of tasks and most words of other domains.
+/// Recognises a past activity that names the task: "I already paid the rent", "called mom", "I managed to reach the
+/// landlord". Verbs of chores need only an object. General verbs ("got", "went") and other words in "ed" need a
+/// definite object and "I" or a similar lead. "got" and "did" need no lead in up to six tokens. Any past tense counts
+/// after "already", "just", "finally" or "now". "I removed …" and similar words need a word for a task. The clause has
+/// at most ten tokens, 14 after "managed to"; there is no limit after "already". The object ends before a comma, "so"
+/// or a dash. Returns `None` for questions, plural words for tasks and "me" as the object. The future ("tomorrow",
+/// "by"), and words such as "but", "remind" or "how" exclude it, except after "already". Words of other domains exclude
+/// all but chores with a lead or a definite object.
 pub(super) fn recognise_deed(clause: &Clause, i: usize) -> Guess {
     let n = clause.phrase(i, lexicon::complete_task::DEED_LEADS).unwrap_or(0);
     if let Some(m) = clause.phrase(i + n, lexicon::complete_task::MANAGED).filter(|m| n > 0 && i + n + m < clause.end) {
@@ -156,9 +173,10 @@ pub(super) fn recognise_deed(clause: &Clause, i: usize) -> Guess {
         .then_some((CommandAction::Complete(object, end_before_comma(clause, object)), if sure { 0.68 } else { 0.62 }))
 }
 
-/// Recognises a report without a task, about the task in context: "done!", "yep did it". Also check marks: "DONE - call
-/// the lawyer", "\[x\] book flights", "essay ✔". A task next to a sign such as "✔" has up to seven tokens. Returns
-/// `None` for most questions.
+/// Recognises a report about the task in context: "done!", "yep did it", "task done" ([`CommandAction::Finished`]).
+/// Only a date may follow it. Also recognises check marks: "\[x\] book flights" (0.8), "essay ✔", "✔ essay" (0.75). A
+/// task next to "✔" has up to seven tokens. Before the sign, it must not begin with a command verb or an activity. The
+/// sign may directly follow the clause. Returns `None` for questions, except with "\[x\]".
 pub(super) fn recognise_alone(clause: &Clause, i: usize) -> Guess {
     let only = |at: usize| {
         at >= clause.end

@@ -1,5 +1,8 @@
 //! Recognises create_task by its verb: "remind me to call mum", "add milk", "put bread on my list", "create a task to
 //! call mum", "set a reminder for Friday".
+//!
+//! The rules take the position `i` of the verb. They return the action with its confidence, or `None` if they do not
+//! match. A *word for a task* is a noun for a task, a reminder or a list.
 
 use super::{CommandAction, Guess, update_task, update_task_statement};
 use crate::clause::{Clause, NounMention};
@@ -10,9 +13,11 @@ use crate::scope;
 use crate::update::{UpdateKind, tags};
 use crate::vocabulary::{self, Noun};
 
-/// Recognises "remind me to …", "ping me at 5", "remind Bob about …". The result may also be a listing ("remind me of
-/// my tasks"), an update ("… instead of Friday") or a reminder for an existing task. Returns `None` for a comparison,
-/// and for "alert", "ping" and similar verbs that are no request for a reminder.
+/// Recognises "remind me to …", "ping me at 5", "remind to …" (create, 0.97) and "remind Bob about …" (create, 0.85).
+/// "remind me of my tasks" is a listing; "remind me of the capital of Peru" yields `None`. "instead" or a rejected date
+/// ("…, not tonight") makes an update. "about the milk task" makes a reminder for an existing task. Returns `None` for
+/// a comparison ("you remind me of …"). "alert", "ping", "bug" and similar verbs must be a reminder, see
+/// [`can_be_alert`]. "bug", "nag" and similar verbs also need "me" or "us".
 pub(super) fn recognise_remind(clause: &Clause, i: usize) -> Guess {
     let who = clause.at(i + 1);
     let no_person = matches!(who, "to" | "about" | "of" | "that" | "i");
@@ -43,7 +48,9 @@ pub(super) fn recognise_remind(clause: &Clause, i: usize) -> Guess {
 }
 
 /// Returns true for a comparison or a memory: "you remind me of my uncle", "she always used to remind me". `i` is the
-/// position of "remind". A request before it ("can you") excludes most of them.
+/// position of "remind". "you", "he", "she", "they" or "always" before it needs "of" after "remind me". A word such as
+/// "used to" anywhere counts after "to", "never", "always" and "you". A request before it ("can you", "please")
+/// excludes both. Directly after "always" or "constantly" it is always a comparison.
 fn is_comparison(clause: &Clause, i: usize) -> bool {
     let asked = (clause.outer_start..i).any(|k| {
         matches!(
@@ -60,14 +67,17 @@ fn is_comparison(clause: &Clause, i: usize) -> bool {
 }
 
 /// Returns true if the question after `body` concerns the user: "remind me of my appointments", not "remind me of the
-/// capital of Peru".
+/// capital of Peru". Requires "I", "my", "due", "today" or a similar word after `body`, or a word for a task in the
+/// clause.
 fn is_own(clause: &Clause, body: usize) -> bool {
     let own = clause.find_phrase(body, lexicon::create_task::OWN_WORDS);
     own.is_some() || clause.has_noun()
 }
 
-/// Returns true if an alert is a reminder: "alert me at 5", "alert Bob an hour before …". Not "alert me if it rains".
-/// `me` is true if the alert is for the user; then "to", "about" and similar words suffice instead of a time.
+/// Returns true if an alert is a reminder: "alert me at 5", "alert Bob an hour before …". Requires a date, "before",
+/// "ahead" or "prior". `me` is true if the alert is for the user. Then "to", "about", "that", "when", "of" or "for"
+/// after "me" suffices. Returns false with "if" ("alert me if it rains") and for public warnings (weather, traffic,
+/// news).
 fn can_be_alert(clause: &Clause, i: usize, me: bool) -> bool {
     let timed = !clause.dates.is_empty() || clause.has(lexicon::create_task::AHEAD);
     let about = me && matches!(clause.at(i + 2), "to" | "about" | "that" | "when" | "of" | "for");
@@ -75,7 +85,8 @@ fn can_be_alert(clause: &Clause, i: usize, me: bool) -> bool {
 }
 
 /// Returns true if "remind me" asks for the list: "remind me of all my tasks for tonight". `body` is the position after
-/// "remind me".
+/// "remind me". After "of" or "about", only articles, "all", "upcoming" and "next" may precede the plural noun. A
+/// question word at `body` ("what", "how", "when is") also counts.
 fn asks_for_list(clause: &Clause, body: usize) -> bool {
     let small = |k: usize| vocabulary::is_article(clause.at(k)) || matches!(clause.at(k), "all" | "upcoming" | "next");
     let tasks = matches!(clause.at(body), "of" | "about")
@@ -91,8 +102,10 @@ fn rejects_date(clause: &Clause) -> bool {
     })
 }
 
-/// Returns true if the reminder is for an existing task: "about the milk task", "about number 2", "about it", "every 30
-/// minutes about …", "… about …, 3 times". "about" must come before any "to". `body` is the position after "remind me".
+/// Returns true if the reminder is for an existing task. `body` is the position after "remind me". Requires "about",
+/// "of", "for" or "before", and no earlier "to". A singular task ("the milk task"), a position ("number 2") or a
+/// pronoun must follow. A position or pronoun must end the clause or precede a date. A repetition in minutes ("every 30
+/// minutes about …"), or any repetition with "times", also counts.
 fn is_for_existing_task(clause: &Clause, body: usize) -> bool {
     let Some((at, n)) = clause.find_phrase(body, lexicon::create_task::ABOUT) else { return false };
     let before_to = clause.find_phrase(body, lexicon::grammar::TO).is_none_or(|(to, _)| to > at);
@@ -114,8 +127,11 @@ fn is_for_existing_task(clause: &Clause, body: usize) -> bool {
         && (named || it || placed || repeats(true) || clause.has(lexicon::create_task::MULTIPLIED) && repeats(false))
 }
 
-/// Recognises "add …" and similar verbs. The object decides between a new task, a tag, a note, a due date, more time
-/// and a reminder for an existing task. Returns `None` for a sum ("add 45 and 78") and for objects of other domains.
+/// Recognises "add …" and similar verbs. More time ("add a day to the audit"), a tag ("add the tag work to …"), a due
+/// date ("add a deadline to …") and a note ("add a note to …") update a task. So does "add … to the chores reminder".
+/// "add a reminder to the visa task" is a reminder for an existing task. "add a tag" alone updates the task in context.
+/// Everything else is a new task: 0.96 with a word for a task, else 0.88. Returns `None` for a sum ("add 45 and 78"),
+/// and for objects of other domains ("this song", "the photo").
 pub(super) fn recognise_add(clause: &Clause, i: usize) -> Guess {
     if let Some(guess) = update_task_statement::recognise_more_time(clause, i) {
         return Some(guess);
@@ -155,8 +171,9 @@ pub(super) fn recognise_add(clause: &Clause, i: usize) -> Guess {
     Some((CommandAction::Create(CreatePhrasing::Add, i + 1), if clause.has_noun() { 0.96 } else { 0.88 }))
 }
 
-/// Returns the start of the reminder that is changed: "add … to the chores reminder". Returns `None` if a noun precedes
-/// "to", or if "reminders" has no name.
+/// Returns the position after "to", "in" or "on" before the reminder that is changed: "add … to the chores reminder".
+/// `i` is the position of "add". The reminder is within seven tokens, without "for", "about" or another "to" before it.
+/// "reminders" needs a name before it. Returns `None` if a word for a task precedes the "to".
 pub(crate) fn added_reminder_start(clause: &Clause, i: usize) -> Option<usize> {
     let leads = |k: &usize| {
         let near = clause.nouns_in(k + 1..clause.end.min(k + 8)).find(|noun| noun.noun == Noun::Reminder);
@@ -173,7 +190,9 @@ pub(crate) fn added_reminder_start(clause: &Clause, i: usize) -> Option<usize> {
 }
 
 /// Returns the start of the name of the task: "a reminder to the visa task for Monday", "a reminder on the laundry
-/// task". Returns `None` unless a definite singular task follows directly.
+/// task". A singular reminder must begin within four tokens after `i`. "to", "on", "for", "onto" or "about" must follow
+/// it, then "the", "my", "that", "this" or a word for a task. "task", "todo", "to-do" or "item" must follow within
+/// eight tokens, without "to", "for" or "about" before it. Returns `None` otherwise.
 pub(super) fn reminder_for_task(clause: &Clause, i: usize) -> Option<usize> {
     let noun =
         clause.noun_in(i + 1..clause.end.min(i + 5)).filter(|noun| noun.noun == Noun::Reminder && !noun.plural)?;
@@ -185,8 +204,11 @@ pub(super) fn reminder_for_task(clause: &Clause, i: usize) -> Option<usize> {
     (definite && straight && matches!(clause.at(task.at), "task" | "todo" | "to-do" | "item")).then_some(from)
 }
 
-/// Recognises "put … on the list", "put … down for Friday", "write down …" and similar verbs. The result may also be a
-/// tag, a due date or a reminder for an existing task. Returns `None` for other uses of the verbs.
+/// Recognises "put … on the list" (0.93), "put … down for Friday" (0.7), "write down …" (0.75) and similar verbs. "put
+/// the tag work on …" updates tags, "put a reminder on the visa task" is a reminder for it, and "put it on Friday" sets
+/// the due date. "on the list" needs a word for a task in the clause and "on", "in", "to" or "down". "note" needs only
+/// the word, and "put that …" does not match. "down for Friday" needs a date, an indefinite object and no "instead";
+/// words of other domains exclude it. Returns `None` for other uses.
 pub(super) fn recognise_put(clause: &Clause, i: usize) -> Guess {
     if tags::task_lead(clause, i + 1, lexicon::tags::ONTO).is_some() {
         return Some((CommandAction::Update(UpdateKind::Tags, i + 1, clause.end), 0.88));
@@ -218,8 +240,10 @@ pub(super) fn recognise_put(clause: &Clause, i: usize) -> Guess {
     Some((CommandAction::Create(CreatePhrasing::Rest, i + clause.phrase(i, lexicon::create_task::WRITE_DOWN)?), 0.75))
 }
 
-/// Recognises "make …", "set …", "create …", "give …", "need …" and similar verbs. Checks changes of an existing task
-/// first, then a new task. "have you …" does not match, "do" matches only before "remind".
+/// Recognises "make …", "set …", "create …", "give …", "need …" and similar verbs. Changes of an existing task are
+/// checked first: a field, a priority, a due date, a replacement. Then a word for a task, "schedule …" with a date, and
+/// "create …". "new deadline …" at `i` can only be a stated new value. "do" matches only before "remind". "have you",
+/// "do you", "have I" and "have we" return `None`.
 pub(super) fn recognise_make(clause: &Clause, i: usize) -> Guess {
     if clause.phrase(i, lexicon::create_task::HAVE_YOU).is_some() {
         return None;
@@ -239,17 +263,19 @@ pub(super) fn recognise_make(clause: &Clause, i: usize) -> Guess {
         .or_else(|| recognise_create(clause, i))
 }
 
-/// Recognises an explicit create in any domain: "create dentist appointment". Applies only to the verb "create" without
-/// a word for a task.
+/// Recognises an explicit create in any domain: "create dentist appointment". Applies only to the verb "create" with an
+/// object and without a word for a task. Returns `None` for media, messages and alarms ("create playlist").
 fn recognise_create(clause: &Clause, i: usize) -> Guess {
     let named = clause.at(i) == "create" && i + 1 < clause.end && !clause.has_noun();
     (named && !scope::is_other_object(clause, i + 1))
         .then_some((CommandAction::Create(CreatePhrasing::Add, i + 1), 0.8))
 }
 
-/// Recognises a noun that is created or requested: "set a reminder …", "I need a task for …", "give me my list". The
-/// result is an update if the noun is definite after "make", is moved ("set my alarm from 5 to 6"), or "instead"
-/// occurs. Returns `None` if no word for a task follows.
+/// Recognises a word for a task after the verb at `i`: "set a reminder …", "I need a task for …" (create, 0.94).
+/// "have", "need", "want", "give", "send" and "get" create only if they ask for a new one; else see
+/// [`recognise_wanted_state`]. For lists, see [`recognise_cleared_list`]. "a reminder for the visa task" is a reminder
+/// for an existing task. It is an update with "instead", for "make the …" or "make my …", and for "set my alert from 5
+/// to 6". Returns `None` if no word for a task follows.
 fn recognise_noun(clause: &Clause, i: usize) -> Guess {
     let noun = clause.noun_in(i + 1..clause.end)?;
     let verb = clause.at(i);
@@ -278,8 +304,11 @@ fn recognise_noun(clause: &Clause, i: usize) -> Guess {
     Some((CommandAction::Create(CreatePhrasing::Make, i + 1), 0.94))
 }
 
-/// Recognises requests about existing tasks: "I want the gym reminder earlier" (update), "I need that task ticked off"
-/// (completion), "give me my reminders" (listing). `i` is the position of the verb.
+/// Recognises requests about existing tasks. "I want the gym reminder earlier" is an update: "need" or "want", a
+/// singular task or reminder, and a word such as "later" or "moved". "I need that task ticked off" is a completion.
+/// Everything else after "give", "send", "need" and "want" is a listing: "give me my reminders". `i` is the position of
+/// the verb, `noun` the first word for a task. Returns `None` for "have" and "get", and for lists of other domains,
+/// unless it is an update or completion.
 fn recognise_wanted_state(clause: &Clause, i: usize, noun: NounMention) -> Guess {
     let verb = clause.at(i);
     if matches!(verb, "need" | "want") && !noun.plural {
@@ -294,8 +323,10 @@ fn recognise_wanted_state(clause: &Clause, i: usize, noun: NounMention) -> Guess
     asked.then_some((CommandAction::List(i + 1), 0.75))
 }
 
-/// Returns true for "give me a reminder" and "I need a reminder to …". Returns false for "give me my reminders" and for
-/// lists.
+/// Returns true for "give me a reminder" and "I need reminders to …". A singular needs "a", "an", "another" or "new"
+/// before it. Otherwise "to", "that" or "about" must follow the noun, or a repetition must precede it ("daily
+/// reminder"). In that case, "my", "the", "all" or "any" must not precede it. Returns false for lists. `i` is the
+/// position of the verb.
 fn asks_for_new(clause: &Clause, i: usize, noun: NounMention) -> bool {
     let has_title = matches!(clause.at(noun.end), "to" | "that" | "about")
         || clause.date_at(noun.at.saturating_sub(1)).is_some_and(|found| found.parts.repeat.is_some());
@@ -304,7 +335,9 @@ fn asks_for_new(clause: &Clause, i: usize, noun: NounMention) -> bool {
     noun.noun != Noun::List && (!noun.plural && article || has_title && !definite)
 }
 
-/// Recognises "create a list" and "make sure my list is clear" (deletion). Returns `None` for verbs that do not create.
+/// Recognises "create a list" (create, 0.75) and "make sure my list is clear" (deletion, 0.7). Returns `None` unless
+/// the verb at `i` is "create", "make", "set", "start" or "new". "clear", "cleared" or "empty" anywhere makes it a
+/// deletion. `noun` is the list.
 fn recognise_cleared_list(clause: &Clause, i: usize, noun: NounMention) -> Guess {
     if !matches!(clause.at(i), "create" | "make" | "set" | "start" | "new") {
         return None;
@@ -317,14 +350,16 @@ fn recognise_cleared_list(clause: &Clause, i: usize, noun: NounMention) -> Guess
     })
 }
 
-/// Returns true for "… for the dentist task" at `after`, the position after a noun.
+/// Returns true for "… for the dentist task". "for", "about" or "on" must be at `after`, the position after a noun.
+/// "task" or "todo" must follow anywhere.
 fn is_about_task(clause: &Clause, after: usize) -> bool {
     let task =
         |noun: NounMention| noun.noun == Noun::Task && !noun.plural && matches!(clause.at(noun.at), "task" | "todo");
     matches!(clause.at(after), "for" | "about" | "on") && clause.nouns_in(after + 1..clause.end).any(task)
 }
 
-/// Recognises "schedule the dentist for Thursday", "set up a …". Requires a date and no word of another domain.
+/// Recognises "schedule the dentist for Thursday", "set up a call on Friday". Requires a date anywhere in the clause,
+/// an object, and no word of another domain. Plans such as meetings count.
 fn recognise_scheduled(clause: &Clause, i: usize) -> Guess {
     let verb = clause.at(i) == "schedule" || clause.phrase(i, lexicon::create_task::SET_UP_A).is_some();
     let body = i + clause.phrase(i, lexicon::create_task::SCHEDULE_A).unwrap_or(1);

@@ -1,7 +1,8 @@
 //! Recognises create_task without a request: "buy milk", "I have to call mum", "team lunch Dec 23 12:30", "sunscreen
 //! needs to go on the list".
 //!
-//! The confidence is low, because the clause only mentions the task.
+//! The confidence is low (0.48 to 0.7), because the clause only mentions the task. Rules return `None` if they do not
+//! match. A definite object begins with "the", "my", "it", a quote, a number, a name or a word for a task.
 
 use super::{CommandAction, Guess, grammar, no_request};
 use crate::attributes;
@@ -23,8 +24,11 @@ pub(super) fn recognise(clause: &Clause) -> Guess {
     recognise_errand(clause).or_else(|| recognise_duty(clause)).or_else(|| recognise_plan(clause))
 }
 
-/// Recognises errands: "Buy milk", "I must call mom tomorrow". Other activities need a date, a priority or "I need to".
-/// Returns `None` for questions, single words, and most objects of other domains.
+/// Recognises errands at the start: "Buy milk", "I must call mom tomorrow". Verbs of errands ("buy", "clean") need only
+/// an object. Other activities ("call", "pay") need a date, a priority or "I need to". Returns `None` for questions,
+/// single words, clauses with "me", "you", "how" or "what", and directly after "I" or "we". An object of another domain
+/// or a plan needs a date with "by". After "I need to", "book a", "pay the" or a similar phrase suffices instead.
+/// Confidence is 0.6 with a date or priority, 0.5 for errands, else [`command::NEED_CONFIDENCE`].
 fn recognise_errand(clause: &Clause) -> Guess {
     let i = clause.start + clause.phrase(clause.start, lexicon::create_task::MUST).unwrap_or(0);
     let asked = clause.is_question
@@ -54,8 +58,11 @@ fn recognise_errand(clause: &Clause) -> Guess {
 }
 
 /// Recognises duties: "gotta wash the car", "tomorrow I have to submit the claims", "…, so I need to apply by July".
-/// The activity needs an object, and a date, a priority, a tag or a definite object. A wish ("I want to …") also needs
-/// a deadline. Returns `None` for questions and for most activities of other domains.
+/// The activity needs an object. It also needs a date, a priority, a tag or a definite object. Vague verbs ("know",
+/// "go", "think") do not match unless they are also known activities. A wish ("I want to …", "I wanna …") also needs a
+/// date with "by", "before", "on" or "due". So do services ("book", "order") and objects of other domains or plans. For
+/// these, a date with "book a", "pay the" or a similar phrase also suffices. Returns `None` for questions and talk
+/// about a duty.
 fn recognise_duty(clause: &Clause) -> Guess {
     let at = duty_start(clause)?;
     if is_question_about_duty(clause) || at >= clause.end || !clause.words.is_word(at) {
@@ -80,8 +87,10 @@ fn recognise_duty(clause: &Clause) -> Guess {
     Some((CommandAction::Create(CreatePhrasing::Rest, at), if timed { 0.6 } else { command::NEED_CONFIDENCE }))
 }
 
-/// Returns the start of the activity after "I have to" and similar phrases. In the middle of a clause, the phrase needs
-/// a link ("so"), an opener or a date.
+/// Returns the start of the activity after "I have to", "must", "should" and similar phrases. Without one at the start
+/// of the clause, a removed courtesy such as "I want to" before it counts. In the middle of a clause, the phrase needs
+/// a link before it ("so", "and", a comma). An opener of the clause ("before I …") or a date anywhere also suffices.
+/// Otherwise returns `None`.
 fn duty_start(clause: &Clause) -> Option<usize> {
     if let Some(n) = clause.phrase(clause.start, lexicon::create_task::DUTIES) {
         return Some(clause.start + n);
@@ -95,7 +104,9 @@ fn duty_start(clause: &Clause) -> Option<usize> {
     (linked || led || !clause.dates.is_empty()).then_some(at + n)
 }
 
-/// Returns true if the clause only asks or talks about a duty.
+/// Returns true if the clause only asks or talks about a duty. It is a question, or contains "you", "how", "not" or a
+/// similar word. Or it begins with "text", "ask", "can", "if" or a similar word. "is", "are" or "should" before a
+/// pronoun at the start also counts.
 fn is_question_about_duty(clause: &Clause) -> bool {
     clause.is_question
         || clause.has(lexicon::create_task::DUTY_QUESTIONS)
@@ -105,8 +116,10 @@ fn is_question_about_duty(clause: &Clause) -> bool {
 }
 
 /// Recognises plans: "rotate the mattress on the first of the month", "team lunch Dec 23 12:30", "ship the parcel
-/// #errands". A plan has 2 to 16 tokens and a date, a tag, a priority or a heading ("for tomorrow: …"), and is not a
-/// question, a wish, a conversation or a search.
+/// #errands". A plan has 2 to 16 tokens and a date, a tag, a priority or a heading ("for tomorrow: …"). Dates must not
+/// fill it. Returns `None` for questions, wishes, conversation and searches. A word for a task excludes a plan without
+/// a heading. A word of another domain or for an appointment excludes it, except for errands by hand ("pay credit card
+/// on the 15th").
 fn recognise_plan(clause: &Clause) -> Guess {
     let i = clause.start;
     let long = clause.end - i;
@@ -130,7 +143,9 @@ fn recognise_plan(clause: &Clause) -> Guess {
     Some((CommandAction::Create(CreatePhrasing::Rest, from), if has_heading { 0.6 } else { 0.52 }))
 }
 
-/// Returns true for searches and requests to other services: "parties in Miami on Sunday", "a table for two at 8".
+/// Returns true for searches and requests to other services: "parties in Miami on Sunday", "a table for two at 8". A
+/// capitalised name after "in", "near" or "around" counts, and words such as "show", "events" or "price". A removed
+/// courtesy with "you", "can", "could" or "do" before the clause also counts.
 fn is_search(clause: &Clause) -> bool {
     let names_place = (clause.start + 1..clause.end)
         .any(|k| matches!(clause.before(k), "in" | "near" | "around") && grammar::is_name(clause, k));
@@ -139,8 +154,8 @@ fn is_search(clause: &Clause) -> bool {
     names_place || asked || clause.has(lexicon::create_task::SEARCH_WORDS)
 }
 
-/// Returns the end of a heading with a date and a colon near `i`, and true if there is one: "for tomorrow: …", "due
-/// Thursday: …", "one thing for tomorrow: …". Returns `i` and false otherwise.
+/// Returns the end of a heading with a colon and true: "for tomorrow: …", "due Thursday: …", "one thing for tomorrow:
+/// …". The colon is one to five tokens after `i`, and a date ends before it. Returns `i` and false otherwise.
 fn heading_end(clause: &Clause, i: usize) -> (usize, bool) {
     let colon = (i + 1..clause.end.min(i + 6)).find(|k| clause.at(*k) == ":");
     match colon {
@@ -149,7 +164,9 @@ fn heading_end(clause: &Clause, i: usize) -> (usize, bool) {
     }
 }
 
-/// Returns true if the words after `from` are conversation and not a plan.
+/// Returns true if the words from `from` on are conversation and not a plan. A question word, pronoun, article, "my",
+/// greeting or command verb opens them, unless they are an errand. Or a word such as "I", "you", "is" or "will" follows
+/// outside of a date.
 fn is_conversation(clause: &Clause, from: usize) -> bool {
     let opener = clause.phrase(from, lexicon::create_task::NOT_PLAN_OPENERS).is_some()
         && clause.phrase(from, lexicon::create_task::ERRANDS).is_none();
@@ -163,8 +180,12 @@ fn is_manual_errand(clause: &Clause, i: usize) -> bool {
     clause.phrase(i, lexicon::create_task::MANUAL_DOINGS).is_some() && !clause.has(lexicon::create_task::OTHER_DOMAINS)
 }
 
-/// Recognises additions to a list without a known verb: "sunscreen needs to go on the holiday list", "lob some teabags
-/// on the list". Returns `None` for questions, purchases and lists of other domains.
+/// Recognises additions to a list without a known verb. "sunscreen needs to go on the holiday list" has confidence 0.7,
+/// and its title precedes the phrase. "lob some teabags on the list" has 0.6. Its first word is dropped as the verb,
+/// and a title of up to five tokens follows. There the list must end the clause. "on the", "to my" or a similar phrase
+/// begins at most four tokens before the list. Returns `None` for questions, purchases, lists of other domains, and
+/// words of other domains. Pronouns, "is", "show" and similar first words, and "off", "from" or "me" anywhere also
+/// exclude it.
 pub(super) fn recognise_onto_list(clause: &Clause) -> Guess {
     let i = clause.start;
     let noun = clause.nouns_in(i..clause.end).find(|noun| noun.noun == Noun::List)?;

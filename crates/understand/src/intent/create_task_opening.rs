@@ -1,5 +1,7 @@
 //! Recognises create_task by an opening phrase: "remember to call mum", "don't let me forget the rent", "give me a
 //! nudge at five", "todo: water the plants", "reminder to stretch".
+//!
+//! The phrase begins at `i`. The rules return the action with its confidence, or `None` if they do not match.
 
 use super::{CommandAction, Guess, create_task, verb_at};
 use crate::attributes;
@@ -9,8 +11,10 @@ use crate::lexicon;
 use crate::spelling::resembles;
 use crate::vocabulary::{Noun, Verb};
 
-/// Recognises "remember to …", "don't let me forget …", "make a note that …", "give me a nudge at five". If "remind me"
-/// follows, the words before it are the title, or it is the command itself.
+/// Recognises "remember to …", "don't let me forget …", "make a note that …", "make sure I …", "give me a nudge at five
+/// to …". "remember" before "to" may be misspelt. If "remind me" follows directly, it is the command itself. If it
+/// follows later, the words before it are the title (0.85). Otherwise the rest of the clause is the title (0.92),
+/// without a leading "to", "that", "about" or "of".
 pub(super) fn recognise_remember(clause: &Clause, i: usize) -> Guess {
     if let Some(guess) = recognise_nudge(clause, i) {
         return Some(guess);
@@ -30,7 +34,8 @@ pub(super) fn recognise_remember(clause: &Clause, i: usize) -> Guess {
 }
 
 /// Returns the number of tokens of "don't let me forget", "I mustn't forget", "make sure I don't miss", from `i`.
-/// "miss" needs the longer forms.
+/// "don't forget" counts without "I"; "I don't forget" does not. "miss" counts only after "don't let me", "don't want
+/// to" and "make sure I don't". Returns `None` for other words.
 fn forget_warning(clause: &Clause, i: usize) -> Option<usize> {
     let from = i + usize::from(matches!(clause.at(i), "i" | "we" | "i'd"));
     let warned = clause.phrase(from, lexicon::create_task::NOT_FORGET);
@@ -44,8 +49,9 @@ fn forget_warning(clause: &Clause, i: usize) -> Option<usize> {
     fits.then_some(verb + 1 - i)
 }
 
-/// Recognises "give me a nudge at five to ring the surgery", "drop me a line an hour before the interview task". The
-/// latter is a reminder for an existing task. Returns `None` without a title, and for a question without a date.
+/// Recognises "give me a nudge at five to ring the surgery", "hit me up about …" (create). "drop me a line an hour
+/// before the interview task" is a reminder for an existing task: "before" and a singular task must follow. Returns
+/// `None` without "to", "about", "that", "before" or "for", and for a question without a date.
 fn recognise_nudge(clause: &Clause, i: usize) -> Guess {
     let given = || {
         clause
@@ -64,8 +70,10 @@ fn recognise_nudge(clause: &Clause, i: usize) -> Guess {
         .then_some((CommandAction::Create(CreatePhrasing::Remind, i + n), 0.88))
 }
 
-/// Recognises "todo: …", "new task …", "urgent: …". A command after the label ("todo: remind me …") is recognised
-/// itself.
+/// Recognises "todo: …", "new task …", "todo call mum", "urgent: …". A priority needs a colon and stays part of the
+/// words. "remind" after a colon ("todo: remind me …") is recognised itself. "todo" without a colon needs a word after
+/// it. This must be no date, no word for a task, and not "list", "for" or "please". See [`title_after_heading`] for
+/// other labels with a colon. Returns `None` otherwise.
 pub(super) fn recognise_label(clause: &Clause, i: usize) -> Guess {
     if attributes::priority_at(clause, i).is_some_and(|(_, n)| clause.at(i + n) == ":" && i + n + 1 < clause.end) {
         return Some((CommandAction::Create(CreatePhrasing::Rest, i), 0.85));
@@ -87,8 +95,10 @@ pub(super) fn recognise_label(clause: &Clause, i: usize) -> Guess {
 }
 
 /// Returns the start of the title after a heading with a colon: "Note: …", "one more for the list: …", "two things to
-/// add: …". Returns `None` for a more specific heading ("haircut task: …"), which refers to an existing task, and for a
-/// question.
+/// add: …". The colon is one to seven tokens after `i`, and text follows it. All words before it must belong to
+/// headings ("task", "idea", "groceries") or their fillers, at least one to headings. "title:" alone counts, too.
+/// Returns `None` for questions, and for a more specific heading ("haircut task: …"). "the …:", "my …:", "this …:",
+/// "list:", "add … note:" and a deletion after "list:" refer to existing tasks and return `None`.
 fn title_after_heading(clause: &Clause, i: usize) -> Option<usize> {
     let colon = (i + 1..clause.end.min(i + 8)).find(|k| clause.at(*k) == ":").filter(|at| at + 1 < clause.end)?;
     let known = |k: usize| {
@@ -105,8 +115,10 @@ fn title_after_heading(clause: &Clause, i: usize) -> Option<usize> {
     (fits && !clause.is_question).then_some(colon + 1)
 }
 
-/// Recognises "Reminder to …", "daily reminder for …", and "reminder me to …" as "remind me to". "reminder for the visa
-/// task" is a reminder for an existing task. Plurals and "reminder list" do not match.
+/// Recognises "Reminder to …", "daily reminder for …", "set reminder …", and "reminder me to …" as "remind me to".
+/// "new", "recurring", "another" and repetitions may precede the noun. "reminder for the visa task" is a reminder for
+/// an existing task. "to", "for", "about", "that", "of", "needed", a comma, or any word without a question mark must
+/// follow. Plurals, a noun at the end and "reminder list" do not match.
 pub(super) fn recognise_reminder_noun(clause: &Clause, i: usize) -> Guess {
     let mut at = i;
     while matches!(clause.at(at), "new" | "recurring" | "repeating" | "set" | "another")

@@ -2,15 +2,17 @@
 //! anymore", "off the list with the milk", "the party is off".
 //!
 //! Most of these verbs have other meanings ("cut the cake", "lose weight"). They count only next to a word for a task,
-//! an entry or a list.
+//! an entry or a list. An *entry* is "one", "the second", "number 3" and similar words. A *definite* object begins with
+//! "the", "my", "it", a quote, a number, a name or a word for a task. The rules take the start `i` of the words. They
+//! return the action with its confidence, or `None` if they do not match.
 
 use super::{CommandAction, Guess, grammar, verb_at};
 use crate::clause::Clause;
 use crate::lexicon;
 use crate::vocabulary::{Noun, Verb};
 
-/// Returns the number of tokens of any verb of deleting at `i`, colloquial or plain. "take" and "get" count before "it
-/// off". Returns `None` for other words.
+/// Returns the number of tokens of any verb of deleting at `i`, colloquial ("get rid of") or plain ("delete"). "take"
+/// and "get" count only before a pronoun and "off", "away" or "out". Returns `None` for other words.
 pub(super) fn verb_length(clause: &Clause, i: usize) -> Option<usize> {
     let n = clause
         .phrase(i, lexicon::delete_task::COLLOQUIAL)
@@ -32,9 +34,11 @@ pub(super) fn recognise(clause: &Clause, i: usize) -> Guess {
         .or_else(|| recognise_may_go(clause, i))
 }
 
-/// Recognises "ditch the juggling task", "bin the ebay one", "rm 3". Most verbs need a word for a task or an entry.
-/// Some accept any definite object without a date. Returns `None` for plain verbs of deleting, questions, fields of a
-/// task, other domains, and "forget it".
+/// Recognises "ditch the juggling task", "bin the ebay one", "rm 3". The object ends before a comma, "because", "since"
+/// or "before". Most verbs need a word for a task or an entry (0.85). "bin", "scrap", "forget" and similar verbs accept
+/// any definite object without a date (0.66). "rm", "del" and misspellings accept anything, "forget" also a word in
+/// "ing". "cut", "end", "skip", "lose" and similar verbs always need a definite object. Returns `None` for plain verbs
+/// of deleting, questions, fields of a task, other domains, plans, and "forget it".
 fn recognise_verb(clause: &Clause, i: usize) -> Guess {
     let n = clause.phrase(i, lexicon::delete_task::COLLOQUIAL)?;
     let from = i + n;
@@ -66,8 +70,10 @@ fn is_field(clause: &Clause, i: usize) -> bool {
     (i..clause.end.min(i + 5)).any(|k| lexicon::delete_task::FIELDS.contains(clause.at(k)))
 }
 
-/// Recognises "get that off my list", "cut the vinegar from my list", "off the list with the spinach", "milk off the
-/// list". Requires a word for a list or several tasks.
+/// Recognises three forms. "off the list with the spinach" needs a word for a task (0.8). "milk off the list" must end
+/// the clause (0.7). Its title has one to six words without verbs and pronouns, and it is no question. "get that off my
+/// list", "cut the vinegar from my tasks" need a list or a plural within five tokens after "off" (0.82). Between them,
+/// "to", "and" and "for" are not allowed, and words of other domains exclude it.
 fn recognise_off_list(clause: &Clause, i: usize) -> Guess {
     if let Some(n) = clause.phrase(i, lexicon::delete_task::OFF_THE_LIST_WITH).filter(|_| clause.has_noun()) {
         return Some((CommandAction::Delete(i + n, clause.end), 0.8));
@@ -93,8 +99,11 @@ fn recognise_off_list(clause: &Clause, i: usize) -> Guess {
 }
 
 /// Recognises "I don't need to call the plumber anymore", "no need to book the van any more", "we don't have to … after
-/// all". Requires "anymore" with an activity, "no longer", or a word for a reminder. Without them the clause is only a
-/// remark. Returns `None` for questions and most words of other domains.
+/// all". The object ends before "anymore". An activity, a word in "ing" or a definite object needs "anymore", "after
+/// all" or "no longer". "remind me" in the phrase and a reminder ("I don't need the gym reminder") need neither. "no
+/// use for …" needs a word for a task or "anymore". Without these the clause is only a remark. "not …" always needs
+/// "anymore". So do "I don't need to know", "… that" and similar objects. Returns `None` for questions. Words of other
+/// domains and plans exclude it, except with "remind me" or "no longer".
 fn recognise_unneeded(clause: &Clause, i: usize) -> Guess {
     let n = clause.phrase(i, lexicon::delete_task::UNNEEDED)?;
     let from = i + n;
@@ -120,8 +129,10 @@ fn recognise_unneeded(clause: &Clause, i: usize) -> Guess {
     (from + lead < end).then_some((CommandAction::Delete(from + lead, end), 0.78))
 }
 
-/// Recognises "don't bother reminding me of the parade", "I no longer want to be reminded about the gym". Requires
-/// "of", "about" or a similar word before the task. Returns `None` for questions.
+/// Recognises "don't bother reminding me of the parade", "I no longer want to be reminded about the gym". The negation
+/// begins at most three tokens after `i`, and "remind me" at most six tokens after it. "forget", "miss", "so", "and",
+/// "let", "you" and marks must not stand between. "to", "of", "about", "that" or "for" and a task must follow. Returns
+/// `None` for questions.
 fn recognise_no_reminder(clause: &Clause, i: usize) -> Guess {
     let (not, _) = clause.find_phrase(i, lexicon::delete_task::NEGATIONS).filter(|(at, _)| *at <= i + 3)?;
     let (at, n) = clause.find_phrase(not, lexicon::delete_task::REMINDED).filter(|(at, _)| *at <= not + 6)?;
@@ -133,8 +144,9 @@ fn recognise_no_reminder(clause: &Clause, i: usize) -> Guess {
 }
 
 /// Recognises "the gym reminder can go", "both reminders should be dropped", "this one isn't needed". News about an
-/// event ("the party is off") counts only with a word for a task, an entry or the list. The subject must be definite.
-/// Returns `None` for questions and other domains.
+/// event ("the party is off", "can go") counts only with a word for a task, an entry or "from the list". The subject
+/// must be definite, "everything" or "any", with up to nine tokens. Only "anymore", "now", a comma or similar words may
+/// follow. Returns `None` for other domains, and for questions except after "can" and "could".
 fn recognise_may_go(clause: &Clause, i: usize) -> Guess {
     if i != clause.start && !grammar::is_definite(clause, i) {
         return None;
@@ -159,8 +171,9 @@ struct Removal {
     is_news: bool,
 }
 
-/// Returns the first phrase at or after `from` that means that something can be removed. A passive takes precedence.
-/// "was deleted" reports a fact and does not count.
+/// Returns the first phrase at or after `from` that means that something can be removed. A passive ("should be
+/// deleted") takes precedence over "isn't needed", "can go" and "is off". "was cancelled", "is off" and "can go" are
+/// news about the event. "was deleted" reports a fact and does not count. Returns `None` if there is no such phrase.
 fn find_removal(clause: &Clause, from: usize) -> Option<Removal> {
     if let Some((at, n)) = grammar::find_passive(clause, from, lexicon::delete_task::PARTICIPLES) {
         // "should be deleted" is a request, "was cancelled" describes the event, "was deleted" is neither.
@@ -178,8 +191,10 @@ fn find_removal(clause: &Clause, from: usize) -> Option<Removal> {
     Some(Removal { at, end: at + n, is_news })
 }
 
-/// Recognises "get rid of …", "no more …", "stop reminding me …". Phrases with other meanings ("turn off", "throw out")
-/// need a word for a task. Returns `None` for other domains, and for notifications of other sources.
+/// Recognises "get rid of …", "no more …", "stop reminding me …", "I don't need …" (0.85). "get" and phrases with
+/// "remind me" need no word for a task; the latter need an object. "turn off", "no …", "throw out", "take away" and
+/// similar phrases need a task or a reminder; a list does not count. All other phrases need a word for a task. Returns
+/// `None` for other domains and plans unless it is "remind me", and with "notifications for". Questions match.
 pub(super) fn recognise_get_rid_of(clause: &Clause, i: usize) -> Guess {
     let n = clause
         .phrase(i, lexicon::delete_task::GET_RID_OF)

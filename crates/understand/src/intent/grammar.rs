@@ -8,8 +8,10 @@ use crate::numbers;
 use crate::phrases::Phrases;
 use crate::vocabulary::{self, Noun};
 
-/// Returns the number of tokens of a pronoun or a noun without a name at `i`: "it", "that one", "them", "the task".
-/// Returns `None` if "that" or "this" belongs to a noun ("that report") or to a date.
+/// Returns the length of a pronoun or a noun without a name at `i`: "it", "that one", "them", "both", "the task".
+/// "that", "this", "those", "these" and "both" must stand alone. They do so before the end, a mark, a date or a
+/// function word such as "to". Returns `None` if they belong to a noun ("that report"), inside of a date, and for other
+/// words. Lengths are in tokens.
 pub(super) fn pronoun_length(clause: &Clause, i: usize) -> Option<usize> {
     if let Some(n) = bare_noun_length(clause, i) {
         return Some(n);
@@ -23,8 +25,10 @@ pub(super) fn pronoun_length(clause: &Clause, i: usize) -> Option<usize> {
     (!determiner || alone).then_some(n)
 }
 
-/// Returns the number of tokens of a noun without a name at `i`: "the task", "that reminder", "my to-do". Returns
-/// `None` for lists, and if a name follows ("the task about …").
+/// Returns the length in tokens of a determiner and a noun without a name at `i`: "the task", "that reminder".
+/// Determiners are "the", "my", "that", "this", "those" and "these". The end, a mark or a function word such as "off"
+/// must follow. "to" and "for" count only before a date. Returns `None` for lists, and if a name follows ("the task
+/// about …").
 fn bare_noun_length(clause: &Clause, i: usize) -> Option<usize> {
     let article = matches!(clause.at(i), "the" | "that" | "my" | "this" | "those" | "these");
     let noun = clause.noun_at(i + 1).filter(|noun| article && noun.noun != Noun::List)?;
@@ -41,8 +45,9 @@ fn is_function_word(word: &str) -> bool {
     lexicon::grammar::SMALL_WORDS.contains(word)
 }
 
-/// Returns true if a definite object begins at `i`: "the …", "my …", "it", a quoted title, a number, a word for a task,
-/// or a capitalized word after the start of the clause.
+/// Returns true if a definite object begins at `i`: "the …", "my …", "it", "all", "everything", "#". A quoted title, a
+/// number in digits and a word for a task count, too. So does a capitalised word after the start of the clause. A
+/// capitalised date and "I" do not count.
 pub(super) fn is_definite(clause: &Clause, i: usize) -> bool {
     let word = clause.at(i);
     lexicon::grammar::DEFINITE.contains(word)
@@ -69,7 +74,8 @@ pub(super) fn names_entry(clause: &Clause, range: Range<usize>) -> bool {
 }
 
 /// Returns the position and the length of a passive with one of the participles: "has been moved", "needs to be
-/// pushed". It begins at or after `from`. Only the first participle after `from` is examined.
+/// pushed". It begins at or after `from`. A form of "be" or "get" of up to three tokens must directly precede the
+/// participle. Only the first participle after `from` is examined. Returns `None` if it has no such form before it.
 pub(crate) fn find_passive(clause: &Clause, from: usize, participles: Phrases) -> Option<(usize, usize)> {
     let (at, n) = clause.find_phrase(from + 1, participles)?;
     let be = (from.max(at.saturating_sub(3))..at)
@@ -78,8 +84,9 @@ pub(crate) fn find_passive(clause: &Clause, from: usize, participles: Phrases) -
 }
 
 /// Returns the subject of a remark in the range: "not feeling [the gym] today", "[the report] is more important". It
-/// begins with an article, a quote or the first word, and ends before a verb, a date or a mark. Returns `None` if the
-/// range begins with a pronoun or a verb and contains no article or quote.
+/// begins with the first "the", "my" or similar word or quote, else with the first token of the range. It ends before a
+/// verb such as "is", a connective ("so", "but"), a date or a mark. Without such a word or quote, a range that begins
+/// with a pronoun, a command verb or a mark yields `None`. So does an empty range.
 pub(super) fn find_subject(clause: &Clause, range: Range<usize>) -> Option<Range<usize>> {
     let opens = |i: &usize| lexicon::grammar::SUBJECT_LEADS.contains(clause.at(*i)) || clause.words.is_quoted(*i);
     let own =

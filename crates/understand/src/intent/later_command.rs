@@ -1,5 +1,8 @@
 //! Recognises a command of any intent that does not open the clause: "I'm tired, so please delete the gym task", "I
 //! need all my reminders cancelled", "the reminder for the party needs to be cancelled".
+//!
+//! Each `recognise…` rule returns the action with its confidence, or `None` if it does not match. The words before the
+//! command are its preamble.
 
 use super::{CommandAction, Guess, delete_task_colloquial, grammar, recognise_at, verb_at};
 use crate::clause::Clause;
@@ -9,8 +12,9 @@ use crate::lexicon;
 use crate::update::UpdateKind;
 use crate::vocabulary::{Noun, Verb};
 
-/// Recognises "I need all my reminders cancelled", "I want the task moved to Friday" at `i`. Requires a word for a task
-/// and a participle after it.
+/// Recognises "I need all my reminders cancelled" (deletion), "I want the task moved to Friday" (update) at `i`.
+/// Requires "need", "want" or "I'd like", then a word for a task, then a participle. A participle of changing must
+/// precede "to" or end the clause. Otherwise returns `None`.
 pub(super) fn recognise_wanted(clause: &Clause, i: usize) -> Guess {
     let n = clause.phrase(i, lexicon::create_task::WANT)?;
     let noun = clause.noun_in(i + n..clause.end)?;
@@ -30,9 +34,13 @@ pub(super) fn recognise_wanted(clause: &Clause, i: usize) -> Guess {
 /// Limits the number of positions tried in a clause, so that noise costs little time.
 const MAX_POSITIONS: usize = 24;
 
-/// Recognises a command after a preamble: "I'm tired, so please delete …", "on my list, add …". The command follows a
-/// link, "please" or "you can", or is "remind" or "remember". Its confidence is 0.08 lower than at the start. The first
-/// match of at most [`MAX_POSITIONS`] positions wins. If "remind me" has no title, the preamble is the title.
+/// Recognises a command after a preamble: "I'm tired, so please delete …", "on my list, add …". Passives ("the reminder
+/// needs to be cancelled") are checked first. Otherwise the command follows a link (",", "so", "and", "to", "you", …),
+/// "please" or "you can", or is "remind" or "remember". It must be clear ([`is_plain_command`]), be "remind me", or
+/// occur with a word for a task. In a message ("tell Bob to …") without such a word, only "remind me" matches. If the
+/// preamble has a word of another domain, the command is also examined alone. Its confidence is 0.08 lower than at the
+/// start. The first match of at most [`MAX_POSITIONS`] positions wins. If "remind me" has no title, the preamble is the
+/// title.
 pub(super) fn recognise(clause: &Clause) -> Guess {
     if let Some(guess) = recognise_passive(clause) {
         return Some(guess);
@@ -71,8 +79,11 @@ pub(super) fn recognise(clause: &Clause) -> Guess {
     None
 }
 
-/// Returns true if the command at `from` is clear without a word for a task. It must follow a link at `i` and most
-/// actions need a definite object. A deletion or completion also needs to have no date after it.
+/// Returns true if the command at `from` is clear without a word for a task. `i` is the position after the link. The
+/// link must be a comma, "so", "then", "but", "please", "you can" or a similar one. A deletion, completion or update
+/// needs a definite object within three tokens. A deletion or completion also needs to have no date after it. "tick off
+/// …" needs only the link. A listing needs a verb of showing, a create a verb of adding. Returns false for other
+/// actions.
 fn is_plain_command(clause: &Clause, i: usize, from: usize, action: CommandAction) -> bool {
     let before = clause.before(i);
     let linked = lexicon::grammar::COMMAND_LINKS.contains(before)
@@ -94,7 +105,9 @@ fn is_plain_command(clause: &Clause, i: usize, from: usize, action: CommandActio
 }
 
 /// Recognises the command at `from` without its preamble: "my train got cancelled, so move the handover to 4". Words of
-/// other domains in the preamble do not count. `i` is the position after the link.
+/// other domains in the preamble do not count, but in the command they do. `i` is the position after the link. The
+/// command must be clear, see [`is_plain_command`]. Confidence is 0.08 lower. Returns `None` if a courtesy or a tag
+/// begins at `from`.
 fn recognise_alone(clause: &Clause, i: usize, from: usize) -> Guess {
     let part = Clause::new(clause.words, from..clause.end, clause.now);
     if part.is_out_of_scope() || part.start != from {
@@ -104,9 +117,10 @@ fn recognise_alone(clause: &Clause, i: usize, from: usize) -> Guess {
     is_plain_command(clause, i, from, action).then_some((action, confidence - 0.08))
 }
 
-/// Returns the action at `from`, changed to use the preamble as the title if no title follows: "I need to see the vet
-/// on Monday, remind me". If the preamble names an existing task ("about the vet task"), it is a reminder for that
-/// task.
+/// Returns the action of the command at `from`. If no title follows, the preamble becomes the title: "I need to see the
+/// vet on Monday, remind me". Applies to "remind me" and "set a reminder" after at least two tokens. Dates, numbers and
+/// fillers ("an hour before") are no title. "For the vet task, remind me …" is a reminder for that task. It requires
+/// "for", "about" or a similar word and a singular word for a task. Returns other actions unchanged.
 fn use_preamble_as_title(clause: &Clause, from: usize, action: CommandAction) -> CommandAction {
     let about = clause.phrase(clause.start, lexicon::grammar::TOPIC_LEADS);
     let task = clause.nouns_in(clause.start..from).any(|noun| noun.noun == Noun::Task && !noun.plural);
@@ -130,8 +144,11 @@ fn is_filler(clause: &Clause, i: usize) -> bool {
     lexicon::grammar::PREAMBLE_FILLERS.contains(clause.at(i)) || clause.at(i).bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Recognises "The reminder for the party needs to be cancelled", "can my reminder be moved to 5". The clause must
-/// begin with a determiner or a word for a task. The participle decides between a deletion and an update.
+/// Recognises "The reminder for the party needs to be cancelled", "can my reminder be moved to 5", "the task should say
+/// …". A modal may begin the clause. Then a determiner or a word for a task must follow, and the clause must contain
+/// such a word. "cancelled", "removed" and similar words after the noun, or "delete" or "cancel" at the end, delete.
+/// "moved", "changed" and similar words, "should be" (not for lists) and "instead" update. Other clauses return `None`.
+/// A question mark and the tense are not checked.
 fn recognise_passive(clause: &Clause) -> Guess {
     let noun = clause.noun_in(clause.start..clause.end)?;
     let modal = usize::from(matches!(clause.at(clause.start), "can" | "could" | "may" | "might" | "should" | "would"));

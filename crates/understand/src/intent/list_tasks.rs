@@ -1,5 +1,8 @@
 //! Recognises list_tasks by its verb or as a question with a word for tasks: "show my tasks", "what tasks are due
 //! today?", "read me the list".
+//!
+//! The rules return the action with its confidence, or `None` if they do not match. A *word for tasks* is a noun for
+//! tasks, reminders or lists.
 
 use super::{CommandAction, Guess, list_tasks_question};
 use crate::clause::Clause;
@@ -9,8 +12,11 @@ use crate::scope;
 use crate::update::UpdateKind;
 use crate::vocabulary::Noun;
 
-/// Recognises a question at the start of the clause. With a word for tasks, it must be about the tasks of the user.
-/// Without one, [`list_tasks_question`] decides. "When I get home, remind me to …" does not match.
+/// Recognises a question at the start of the clause. "at", "for", "on", "in" or "of" may precede "what", "which" and
+/// "when". "do" must precede "I", "you", "we", "they", "any", "my" or "not". With a word for tasks or of memory
+/// ("remember"), it is a listing (0.93). It must not be a general question, nor be about another list, domain or plan.
+/// "When I get home, remind me to …" and "if … delete …" do not match. Without such a word, [`list_tasks_question`]
+/// decides.
 pub(super) fn recognise_question(clause: &Clause) -> Guess {
     let i = clause.start + usize::from(matches!(clause.at(clause.start), "at" | "for" | "on" | "in" | "of"));
     if !lexicon::list_tasks::ASKS.contains(clause.at(i))
@@ -31,8 +37,11 @@ pub(super) fn recognise_question(clause: &Clause) -> Guess {
     list_tasks_question::recognise(clause, i)
 }
 
-/// Recognises a question after a remark: "I'm at the shop, what do I need to get?", "I wonder what's left". Without a
-/// word for tasks, the clause has at most 24 tokens, and "what should I do" does not match.
+/// Recognises a question after a remark: "I'm at the shop, what do I need to get?", "I wonder what's left". Only the
+/// first question word after the first token counts. With a word for tasks, the confidence is 0.72. "when" and "any" do
+/// not count there, and "you", "add", "put" or "remind me to" in the clause excludes it. General questions and other
+/// lists do not match. Without such a word, [`list_tasks_question`] decides, 0.08 less confident. Then the clause has
+/// at most 24 tokens, and "what should I do" does not match.
 pub(super) fn recognise_later_question(clause: &Clause) -> Guess {
     let (i, _) = (clause.start + 1..clause.end)
         .find_map(|i| clause.phrase(i, lexicon::list_tasks::LATER_ASKS).map(|n| (i, n)))?;
@@ -50,7 +59,9 @@ pub(super) fn recognise_later_question(clause: &Clause) -> Guess {
         .map(|(action, confidence)| (action, confidence - 0.08))
 }
 
-/// Returns true if the question at `i` concerns language or the assistant and not the tasks of the user.
+/// Returns true if the question at `i` concerns language or the assistant and not the tasks of the user. A word such as
+/// "mean", "spell", "app" or "translate" anywhere suffices. "who", "why", "how do you", "what does" and "how does"
+/// count without "I", "my" or a similar word in the clause.
 fn is_general(clause: &Clause, i: usize) -> bool {
     let own = clause.has(lexicon::list_tasks::PERSONAL);
     let person =
@@ -58,9 +69,12 @@ fn is_general(clause: &Clause, i: usize) -> bool {
     clause.has(lexicon::list_tasks::GENERAL) || person && !own
 }
 
-/// Recognises "show …", "read …", "tell me …" at `i`. The object decides: "get a reminder" and "tell me at 5 to …"
-/// create, "bring back …" reopens, "repeat … weekly" updates. Without a word for tasks, the object must be a question
-/// about tasks, entries ("the overdue ones"), everything, or a date.
+/// Recognises "show …", "read …", "tell me …" at `i`. "get a reminder" and "tell me at 5 to …" create. "bring back …"
+/// reopens, and "repeat … weekly" with a word for tasks updates. With a word for tasks or "notes", see
+/// [`recognise_shown`]. Otherwise the object must be a question about tasks, or entries ("the overdue ones"). After
+/// "show", "list", "see", "view" and "display", nothing, everything, filters or a single date suffice. A clause with
+/// "remember" or "recall" and "what" or "things" also lists. Returns `None` for everything else, and for other domains
+/// and plans without a word for tasks.
 pub(super) fn recognise_show(clause: &Clause, i: usize) -> Guess {
     let verb = clause.at(i);
     let body = i + 1 + usize::from(matches!(clause.at(i + 1), "me" | "us" | "up" | "out"));
@@ -101,8 +115,9 @@ pub(super) fn recognise_show(clause: &Clause, i: usize) -> Guess {
     ((shows || remembered) && !clause.is_out_of_scope()).then_some((CommandAction::List(body), 0.8))
 }
 
-/// Recognises entries that are listed, or found and deleted ("find the milk task and delete it"). `body` is the
-/// position after "me". Returns `None` for lists of other domains and purchases.
+/// Recognises entries that are listed (0.95), or found and deleted (0.75): "find the milk task and delete it". `i` is
+/// the position of the verb, `body` the one after "me". "delete it", "remove it" or "erase it" makes a deletion,
+/// without further checks. Returns `None` for lists of other domains and purchases.
 fn recognise_shown(clause: &Clause, i: usize, body: usize) -> Guess {
     if let Some((at, _)) = clause.find_phrase(body, lexicon::list_tasks::AND_DELETE) {
         return Some((CommandAction::Delete(i + 1, at), 0.75));

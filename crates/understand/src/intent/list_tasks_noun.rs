@@ -8,9 +8,12 @@ use crate::lexicon;
 use crate::scope;
 use crate::vocabulary::Noun;
 
-/// Recognises a clause without a verb of up to 14 tokens: "my tasks", "reminders for tomorrow". A singular noun with a
-/// title or alone creates a task: "a reminder for the game". Returns `None` for lists of other domains, purchases and
-/// feelings about tasks.
+/// Recognises a clause with a word for tasks but no command verb as a listing (0.7): "my tasks", "reminders for
+/// tomorrow". It has up to 14 tokens. The first such word must be the head of the phrase ([`is_head`]). The words after
+/// it must fit ([`can_follow`]), without "should", "can" or a similar verb. A singular task or reminder with "need a"
+/// or, near the start, with "to" or "for" creates (0.75): "a reminder for the game". A singular at the end without "my"
+/// or "the" also creates (0.55). So do plurals with "I need" before "to" or "for". Returns `None` for lists of other
+/// domains, purchases, feelings ("I love …"), and first words such as "turn" or "how".
 pub(super) fn recognise_noun(clause: &Clause) -> Guess {
     let noun = clause
         .noun_in(clause.start..clause.end)
@@ -37,7 +40,9 @@ pub(super) fn recognise_noun(clause: &Clause) -> Guess {
     (named && clause.end - clause.start <= 14).then_some((CommandAction::List(clause.start), 0.7))
 }
 
-/// Returns true if the words before the noun belong to it. An article is allowed only at the start.
+/// Returns true if the words before the noun belong to it. A lead such as "all of my" or "a list of the" may come
+/// first. At most five tokens may stand between it and the noun. After the first of them, articles, pronouns and marks
+/// outside of dates are not allowed.
 fn is_head(clause: &Clause, noun: NounMention) -> bool {
     let lead = clause.phrase(clause.start, lexicon::list_tasks::HEADS);
     let from = clause.start + lead.unwrap_or(0);
@@ -48,7 +53,8 @@ fn is_head(clause: &Clause, noun: NounMention) -> bool {
         && !(from + 1..noun.at).any(|i| small(i) || grammar::is_pronoun(clause.at(i)) && clause.date_at(i).is_none())
 }
 
-/// Returns true if the words after the noun can belong to it: a date, "for …", "that …". Verbs cannot.
+/// Returns true if the words after the noun can belong to it. These are nothing, a date, another noun, or a word such
+/// as "for", "that", "due" or "and". Other words, such as most verbs, cannot.
 fn can_follow(clause: &Clause, noun: NounMention) -> bool {
     noun.end >= clause.end
         || clause.date_at(noun.end).is_some()
@@ -56,8 +62,10 @@ fn can_follow(clause: &Clause, noun: NounMention) -> bool {
         || clause.noun_at(noun.end).is_some()
 }
 
-/// Recognises any other clause of up to 14 tokens about the list of the user as a list request: "walk me through my
-/// list". Requires a plural or a list, and a word such as "my". Confidence is 0.56.
+/// Recognises any other clause of up to 14 tokens about the user's list as a listing (0.56): "walk me through my list".
+/// The first word for tasks must be a plural or a list. "my", "me", "I", "the" or a similar word must occur. Returns
+/// `None` after "who", "how", "do", "turn" and similar first words, and with "should", "love", "never" and similar
+/// words. Lists of other domains, purchases, other domains and plans do not match. A question mark does not matter.
 pub(super) fn recognise_own_list(clause: &Clause) -> Guess {
     let noun = clause.noun_in(clause.start..clause.end)?;
     let several = noun.plural || noun.noun == Noun::List;

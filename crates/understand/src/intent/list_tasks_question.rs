@@ -9,7 +9,9 @@ use crate::clause::Clause;
 use crate::lexicon;
 use crate::tag_phrases;
 
-/// Recognises a question that begins at `i`. Returns `None` for words of other domains.
+/// Recognises a question that begins at `i` as a listing. Checks the status, duties, one duty, "anything", completeness
+/// and tags, in this order. Returns `None` for words of other domains and plans, unless the clause also has a word for
+/// a task.
 pub(super) fn recognise(clause: &Clause, i: usize) -> Guess {
     if clause.is_out_of_scope() {
         return None;
@@ -23,8 +25,9 @@ pub(super) fn recognise(clause: &Clause, i: usize) -> Guess {
     found.map(|confidence| (CommandAction::List(i), confidence))
 }
 
-/// Matches questions by tag: "what's in the home category", "stuff with the label music", "tag: admin". Requires a word
-/// or mark for a tag and the name of one, except after "tag:" at `i`. Any words may follow the name.
+/// Matches questions by tag: "what's in the home category", "stuff with the label music", "tag: admin". "what",
+/// "stuff", "the" or a similar word must be at `i`. A word or mark for a tag and the name of one must occur. "tag:" at
+/// `i` needs no name check. Any words may follow the name. The confidence is 0.8.
 fn asks_for_tag(clause: &Clause, i: usize) -> Option<f64> {
     clause.phrase(i, lexicon::list_tasks::TAGGED_ASKS).filter(|_| clause.has(lexicon::tags::SIGNS))?;
     let tag = |k: usize| {
@@ -42,7 +45,9 @@ fn closes_question(clause: &Clause, i: usize) -> bool {
 }
 
 /// Matches questions by status: "what's due", "what is left for today", "what's tagged work", "what is most pressing".
-/// The question must end after the status, a date or a limiting word, except after "tagged".
+/// The question must end after the status, or a date or a limiting word must follow. "on", "for" or "in" may stand
+/// between. After "tagged", "under" and "marked", any words may follow. "what's next", "what's up" and "what's ahead"
+/// must end or precede a date. The confidence is 0.88.
 fn asks_for_state(clause: &Clause, i: usize) -> Option<f64> {
     let short = matches!(clause.at(i), "what's" | "whats" | "which" | "wat's" | "who's" | "what're");
     let long = matches!(clause.at(i), "what" | "which")
@@ -69,7 +74,9 @@ fn asks_for_state(clause: &Clause, i: usize) -> Option<f64> {
 }
 
 /// Matches questions about duties: "what do I have to do today", "what needs doing", "what have I got on tomorrow". The
-/// question has at most 16 tokens.
+/// duty begins at most seven tokens after `i`. The question must end after it, or a date or a limiting word must
+/// follow. An open duty ("do I still need to …") accepts any word. Returns `None` for more than 16 tokens, and with
+/// "pay", "money", "budget" or "calories". The confidence is 0.85.
 fn asks_for_duties(clause: &Clause, i: usize) -> Option<f64> {
     let duty = |at: usize| {
         clause.phrase(at, lexicon::list_tasks::DUTIES).is_some_and(|n| {
@@ -88,7 +95,9 @@ fn asks_for_duties(clause: &Clause, i: usize) -> Option<f64> {
 }
 
 /// Matches questions about one duty: "when am I supposed to call the notary", "who was I meant to invite", "when do I
-/// need to pay the council tax". In the present tense of "have to", only "when" with "the" or "my" matches.
+/// need to pay the council tax". The phrase begins at most four tokens after the question word at `i`, and words follow
+/// it. With "do I have to" and "do I need to", only "when" with "the" or "my" matches. "how" does not match. "I got a
+/// …" ("when have I got a call") needs "due" or "to do". The confidence is 0.7.
 fn asks_for_duty(clause: &Clause, i: usize) -> Option<f64> {
     if !lexicon::list_tasks::QUESTION_WORDS.contains(clause.at(i)) {
         return None;
@@ -103,7 +112,9 @@ fn asks_for_duty(clause: &Clause, i: usize) -> Option<f64> {
 }
 
 /// Matches questions with "anything": "anything due?", "do I have anything about the dentist", "got anything for me
-/// today".
+/// today". A date or a word such as "due", "left", "about" or "for" must follow, possibly after "else" or "still". "did
+/// I miss anything" and similar questions need nothing more. "something" and "nothing" need a question mark, and do not
+/// match before "to", "on", "for" or "with". Other domains ("anything to eat") do not match. The confidence is 0.8.
 fn asks_for_anything(clause: &Clause, i: usize) -> Option<f64> {
     let n = clause.phrase(i, lexicon::list_tasks::ANYTHING)?;
     let whole = clause.phrase(i, lexicon::list_tasks::MISSED).is_some();
@@ -116,7 +127,9 @@ fn asks_for_anything(clause: &Clause, i: usize) -> Option<f64> {
     (fits && !vague).then_some(0.8)
 }
 
-/// Matches questions about completeness: "am I all caught up", "is everything done for today", "is that all".
+/// Matches questions about completeness: "am I all caught up", "is everything done for today", "is that all for today".
+/// The question must end, or a date or a limiting word must follow. "is that all", "is that it", "am I late" and "is
+/// there more" need a date. The confidence is 0.72.
 fn asks_if_caught_up(clause: &Clause, i: usize) -> Option<f64> {
     let n = clause.phrase(i, lexicon::list_tasks::CAUGHT_UP)?;
     let after = i + n + clause.phrase(i + n, lexicon::list_tasks::CAUGHT_UP_WITH).unwrap_or(0);
@@ -126,8 +139,10 @@ fn asks_if_caught_up(clause: &Clause, i: usize) -> Option<f64> {
 }
 
 /// Returns true if entries are named without a word for a task from `i` on: "the overdue ones", "things due on
-/// Saturday", "stuff to do", "everything tagged garden", "overdue?". A word for things needs a limit, a date or a tag
-/// next to it.
+/// Saturday", "stuff to do", "everything tagged garden", "overdue?". Fillers ("the", "all"), limits ("overdue") and
+/// dates may come first. A limit may fill the rest, or precede the end of a question. A word for things ("ones",
+/// "stuff") needs a limit before it or a link such as "due", "to do" or "tagged" after it. A date or a tag after it
+/// also suffices, except for "one", "work", "anything" and "what".
 pub(super) fn names_entries(clause: &Clause, i: usize) -> bool {
     let mut at = i;
     let mut limited = false;
@@ -159,8 +174,10 @@ pub(super) fn names_entries(clause: &Clause, i: usize) -> bool {
         || (dated || tag) && !matches!(clause.at(at), "one" | "work" | "anything" | "what")
 }
 
-/// Recognises a noun phrase that names entries: "the overdue ones". A pronoun or a word for "finished" alone does not
-/// match. Another state of up to two tokens ("urgent") matches only as a question. Returns `None` for other domains.
+/// Recognises a noun phrase that names entries (0.66): "the overdue ones", "what about the urgent ones". See
+/// [`names_entries`]. "filter by …" needs no further evidence (0.75). A pronoun or a word for "finished" alone does not
+/// match. Up to two tokens that begin with "done", "urgent", "due" or a similar state match only as a question. Returns
+/// `None` for other domains and plans.
 pub(super) fn recognise_fragment(clause: &Clause) -> Guess {
     let i = clause.start + clause.phrase(clause.start, lexicon::list_tasks::FRAGMENT_LEADS).unwrap_or(0);
     if clause.phrase(clause.start, lexicon::list_tasks::FRAGMENTS).is_some() && i < clause.end {

@@ -4,8 +4,12 @@
 //! Words after "remind me to" are a title, even if they contain other verbs.
 //!
 //! Conventions of the rules in this module: `i` is the token at which the command or the examined words begin. A
-//! `recognise…` function returns the action with its confidence from 0 to 1, or `None` if the rule does not match. The
-//! positions in an action are token positions; ends are exclusive. No rule changes the clause.
+//! `recognise…` function returns the action with its confidence from 0 to 1. It returns `None` if the rule does not
+//! match. The positions in an action are token positions; ends are exclusive. No rule changes the clause.
+//!
+//! Terms of the rules: A *word for a task* is a noun for a task, a reminder or a list. A *definite* object begins with
+//! "the", "my" or "it", or with a quote, a number, such a noun or a capitalised word. A clause *of another domain* has
+//! a word for weather, music, money and so on, and no word for a task. A *distance* is a unit of time such as "week".
 
 mod complete_task;
 mod complete_task_past;
@@ -64,9 +68,11 @@ pub(crate) enum CommandAction {
 /// An action and the confidence of the rule that recognised it. `None` means that the clause contains no command.
 pub(crate) type Guess = Option<(CommandAction, f64)>;
 
-/// Decides the intent of a clause with the rules and the model. The guess is `None` for code, for clauses that request
-/// nothing, and for questions about a change. The model may replace the guess of the rules, but not turn the
-/// description of a new task into an update.
+/// Decides the intent of a clause with the rules and the model. The guess is `None` without the model for code and for
+/// clauses that request nothing ("never mind", "don't delete it"). The model may replace the guess of the rules. An
+/// explicit create with a description ("… make it urgent") stays a create if the model prefers an update. Completions,
+/// deletions, updates and undo that the clause only asks about become `None` or a status check. A decision that is
+/// changed after the model has no likelihood.
 pub(crate) fn decide(clause: &Clause) -> IntentDecision {
     if no_request::is_no_request(clause) || scope::is_code(clause) {
         return IntentDecision::without_model(None);
@@ -80,8 +86,9 @@ pub(crate) fn decide(clause: &Clause) -> IntentDecision {
     if guess == decision.guess { decision } else { IntentDecision::without_model(guess) }
 }
 
-/// Returns the guess of the rules, without the model. Undo is checked first, then questions about one task, then
-/// commands.
+/// Returns the guess of the rules, without the model. Undo is checked first (confidence 0.97), then questions about the
+/// status of one task, then commands and mentioned tasks. "add" before an activity ("add edit photos") is the last
+/// resort. Returns `None` if no rule matches.
 pub(crate) fn recognise_by_rules(clause: &Clause) -> Guess {
     if undo::is_undo(clause) {
         return Some((CommandAction::Undo, 0.97));
@@ -91,8 +98,8 @@ pub(crate) fn recognise_by_rules(clause: &Clause) -> Guess {
         .or_else(|| recognise_added_task(clause))
 }
 
-/// Recognises an added activity in any domain: "add edit photos". Requires a verb of an activity or a command after
-/// "add", and a further word.
+/// Recognises an added activity in any domain: "add edit photos". Requires "add" as the first word, then a verb of an
+/// activity or a command verb, and a further word.
 fn recognise_added_task(clause: &Clause) -> Guess {
     let body = clause.start + 1;
     let doing = body + 1 < clause.end && (is_activity(clause, body) || verb_at(clause, body).is_some());
@@ -102,9 +109,11 @@ fn recognise_added_task(clause: &Clause) -> Guess {
 /// A command at the start with at least this confidence ends the search.
 const CERTAIN_CONFIDENCE: f64 = 0.86;
 
-/// Returns the first match of the rules in the order of their priority. A certain command at the start of the clause
-/// ends the search. A weak completion at the start ("… is washed") gives way to a later command. The last rules
-/// recognise noun phrases, mentioned tasks and keywords with low confidence.
+/// Returns the first match of the rules in the order of their priority. A command at the start with a confidence of at
+/// least [`CERTAIN_CONFIDENCE`] wins at once. Otherwise a trailing command ("…, delete it") precedes it. A completion
+/// at the start below 0.7 ("… is washed") also gives way to a later command. Without a command at the start, questions,
+/// later commands and statements of a change are checked first. Additions to a list, noun phrases, later questions and
+/// fragments follow. Mentioned tasks, keywords and the list of the user come last.
 fn recognise_request(clause: &Clause) -> Guess {
     let first = recognise_at(clause, clause.start);
     if first.is_some_and(|(_, confidence)| confidence >= CERTAIN_CONFIDENCE) {
@@ -128,8 +137,10 @@ fn recognise_request(clause: &Clause) -> Guess {
         .or_else(|| list_tasks_noun::recognise_own_list(clause))
 }
 
-/// Returns true if the model takes a description of a new task for an update: "add the report and make it urgent".
-/// `ruled` is the guess of the rules, `settled` the one after the model.
+/// Returns true if the model takes a description of a new task for an update: "add the report and make it urgent". The
+/// rules must have guessed a create with a confidence of at least 0.85. The clause must contain a descriptive phrase
+/// ("make it", "tag it", "note:") after its second token. `ruled` is the guess of the rules, `settled` the one after
+/// the model.
 fn describes_new(clause: &Clause, ruled: Guess, settled: Guess) -> bool {
     let create = matches!(ruled, Some((CommandAction::Create(..), sure)) if sure >= 0.85);
     create
@@ -137,8 +148,10 @@ fn describes_new(clause: &Clause, ruled: Guess, settled: Guess) -> bool {
         && clause.find_phrase(clause.start + 2, lexicon::create_task::DESCRIPTIONS).is_some()
 }
 
-/// Recognises the command that begins at `i`. A quoted passage begins no command. The verbs "remind", "add" and "show"
-/// are checked by fewer rules.
+/// Recognises the command that begins at `i`. A quoted passage begins no command. Verbs of reminding, adding and
+/// showing are checked only as phrasal verbs, opening phrases and command verbs. All other words, and "get", "pull",
+/// "bring" and "open", pass more rules. These are wishes ("I need … cancelled"), ends of a repetition, colloquial
+/// deletions and reports of completion. The first matching rule wins.
 fn recognise_at(clause: &Clause, i: usize) -> Guess {
     if clause.words.is_quoted(i) {
         return None;
@@ -159,7 +172,9 @@ fn recognise_at(clause: &Clause, i: usize) -> Guess {
         .or_else(|| recognise_verb(clause, i))
 }
 
-/// Recognises a command by its opening phrase at `i`: "remember to …", "get rid of …", "todo: …".
+/// Recognises a command by its opening phrase at `i`. The order is: notes ("add a note to …"), filing ("file … under
+/// taxes"), stated due dates and priorities. Then reports ("note that … is done"), "remember to …", "get rid of …",
+/// "instead of Friday, …", labels ("todo: …"), and "reminder to …".
 fn recognise_opening(clause: &Clause, i: usize) -> Guess {
     update_task_opening::recognise_note(clause, i)
         .or_else(|| update_task_opening::recognise_filing(clause, i))
@@ -177,8 +192,10 @@ fn verb_at(clause: &Clause, i: usize) -> Option<Verb> {
     if i < clause.end { vocabulary::verb(clause.at(i)) } else { None }
 }
 
-/// Recognises a command by its verb at `i`. "rename", "reopen" and "tag" do not match if the clause is about another
-/// domain, unless "as", "with" or "under" follows "tag". Returns `None` if the word is no command verb.
+/// Recognises a command by its verb at `i`. "rename", "reopen" and "tag" update the task after them. They do not match
+/// if the clause is about another domain or a plan. "tag" does match there if "as", "with", "one" or "under" occurs.
+/// "rename" also needs an object that is no file, photo or similar thing. Other verbs are passed to the rule of their
+/// module. Returns `None` if the word is no command verb.
 fn recognise_verb(clause: &Clause, i: usize) -> Guess {
     let update = |change, confidence| {
         (!clause.is_out_of_scope()).then_some((CommandAction::Update(change, i + 1, clause.end), confidence))

@@ -28,8 +28,8 @@ impl IntentClass {
     pub(crate) const ALL: [Self; CLASSES] =
         [Self::Create, Self::List, Self::Complete, Self::Delete, Self::Update, Self::Other];
 
-    /// Returns the class of a guess, or `None` for undo, which the model does not classify. No guess is
-    /// [`Self::Other`].
+    /// Returns the class of a guess. A reminder for an existing task is a create, a status check is a listing. No guess
+    /// is [`Self::Other`]. Returns `None` for undo, which the model does not classify.
     pub(crate) fn from_guess(guess: &Guess) -> Option<Self> {
         Some(match guess {
             None => Self::Other,
@@ -89,7 +89,8 @@ impl IntentScores {
         scores
     }
 
-    /// Adds the weights of a feature. Not inlined, because it has many call sites.
+    /// Adds the weights of a feature to the lanes. The index is `feature` modulo [`BUCKETS`]. Flushes the lanes after
+    /// 256 features. Not inlined, because it has many call sites.
     #[inline(never)]
     fn add(&mut self, feature: u32) {
         let at = HEADER_LEN + feature as usize % BUCKETS * CLASSES;
@@ -116,7 +117,8 @@ impl IntentScores {
         (self.even, self.odd, self.pending) = (0, 0, 0);
     }
 
-    /// Returns the probability of each class (softmax). They add up to 1. Requires flushed sums.
+    /// Returns the probability of each class in the order of [`IntentClass::ALL`] (softmax). They add up to 1. Requires
+    /// flushed sums. The header of the weights contains the scale; 0 counts as 1.
     fn probabilities(&self) -> [f64; CLASSES] {
         let unit =
             WEIGHTS.first_chunk::<HEADER_LEN>().map_or(1, |[.., a, b, c, d]| u32::from_le_bytes([*a, *b, *c, *d]));
@@ -147,10 +149,12 @@ impl IntentDecision {
     }
 }
 
-/// Evaluates the model. Follows it instead of the rules if it prefers another class and its probability reaches
-/// [`required_probability`]. Otherwise keeps the guess with the probability of its class, at least 0.5 for a clear
-/// guess. The model is not asked about undo and about a clause that is only a date. A command without a rule gets
-/// [`command::NEED_CONFIDENCE`].
+/// Evaluates the model and combines it with the guess of the rules. The guess stays if its class is the most probable
+/// one, or if the best class does not reach [`required_probability`]. Then the likelihood is the probability of its
+/// class, at least 0.5 for a clear guess. Otherwise the action of the best class replaces it, with the probability as
+/// its confidence. A command without a rule gets [`command::NEED_CONFIDENCE`] and `overruled`. A create becomes an
+/// update if the clause begins with a verb of changing. The model is not asked about undo and about a clause that is
+/// only a date.
 pub(super) fn apply_model(clause: &Clause, guess: Guess) -> IntentDecision {
     let Some(class) = IntentClass::from_guess(&guess).filter(|_| !clause.is_only_date()) else {
         return IntentDecision::without_model(guess);
@@ -192,8 +196,11 @@ fn begins_with_change(clause: &Clause) -> bool {
 }
 
 /// Returns the probability that the class `best` needs to replace the guess. Infinity means that it never replaces it.
-/// A clear command is hardly ever replaced. Explicit adds and named tasks never become unknown. Without a guess, a
-/// remark next to another command needs a higher probability than an entire utterance.
+/// Without a guess: 0.6 for an entire utterance, 0.9 next to other words. [`IntentClass::Other`] never replaces an
+/// explicit add or "remind me", nor a clear guess that creates or names a task. It replaces nothing if the text assumes
+/// tasks; else it needs 0.8. "add …" without a word for a task never becomes an update if it is clear. A duty ("I have
+/// to …") stays a create. A change with a word for a task never becomes a create; without one it needs 0.8. A deletion
+/// or a clear guess needs 0.8, everything else 0.5.
 fn required_probability(clause: &Clause, guess: Guess, best: IntentClass) -> f64 {
     let Some((action, sure)) = guess else {
         // Next to a command, a remark usually gives the reason.
@@ -223,8 +230,9 @@ fn required_probability(clause: &Clause, guess: Guess, best: IntentClass) -> f64
 }
 
 /// Returns the action of a class, or `None` for [`IntentClass::Other`]. Prefers the action of the rules without the
-/// domain check, if it has the same class. Falls back to the words from the first article or quote near the start, or
-/// after the verb.
+/// domain check, if it has the same class. Otherwise a create or a listing uses the whole clause. Completions,
+/// deletions and updates use the words to the end of the clause. These begin with the first article or quote among the
+/// first four tokens. Without one, they begin after the command verb or at the start.
 fn action_for_class(clause: &Clause, class: IntentClass) -> Option<CommandAction> {
     let as_tasks = super::recognise_by_rules(&clause.assuming_tasks());
     if let Some((action, _)) = as_tasks.filter(|_| IntentClass::from_guess(&as_tasks) == Some(class)) {
@@ -256,9 +264,11 @@ fn approximate_exp(x: f64) -> f64 {
     power
 }
 
-/// Calls `each` with every feature of a clause: its first units including courtesies ([`MAX_UNITS`]), pairs of units,
-/// character n-grams, nouns, dates, the domain, and the guess of the rules. A change requires new weights and a new
-/// [`MAGIC`].
+/// Calls `each` with every feature of a clause, as a hash. Features are its first [`MAX_UNITS`] units including
+/// courtesies, and pairs of adjacent units. Words also yield pairs with one unit between them, and character n-grams.
+/// The first three units also yield their positions. Then the number of units (up to 12) and of dates (up to 2) follow.
+/// The question mark, the domain, the first three nouns, the guess of the rules and a bias come last. A change requires
+/// new weights and a new [`MAGIC`].
 pub(crate) fn extract_features(clause: &Clause, guess: &Guess, mut each: impl FnMut(u32)) {
     let mut last = BEGIN;
     let mut before = BEGIN;
@@ -296,7 +306,9 @@ pub(crate) fn extract_features(clause: &Clause, guess: &Guess, mut each: impl Fn
     each(BIAS);
 }
 
-/// Emits the features that describe the guess of the rules: its class, its confidence and its phrasing.
+/// Emits the features that describe the guess of the rules. These are its class, its confidence in steps of 0.1, and
+/// its phrasing. The phrasing is also combined with the confidence in steps of 0.01. Undo has its own class number.
+/// Without a guess, only the class is emitted.
 fn rule_features(guess: &Guess, each: &mut impl FnMut(u32)) {
     let class = IntentClass::from_guess(guess).map_or(CLASSES as u32, |class| class as u32);
     each(mix(RULE, class));
@@ -332,8 +344,9 @@ const DATE: u32 = 17;
 const QUOTED: u32 = 18;
 const NUMBER: u32 = 19;
 
-/// Returns the hash of the unit at `i`, and the start of the next unit. A date, a quoted passage and a number are one
-/// unit each, independent of their value. A date that repeats differs from other dates.
+/// Returns the hash of the unit at `i`, and the start of the next unit. A date, a quoted passage and a token that
+/// begins with a digit are one unit each. Their hash does not depend on the value. A date that repeats differs from
+/// other dates. Inside of a date, the rest of the date is the unit. Other tokens are hashed in lower case.
 fn unit_at(clause: &Clause, i: usize) -> (u32, usize) {
     if let Some(found) = clause.date_at(i) {
         return (mix(DATE, u32::from(found.parts.repeat.is_some())), found.tokens.end.max(i + 1));
@@ -349,8 +362,8 @@ fn unit_at(clause: &Clause, i: usize) -> (u32, usize) {
     (unit, i + 1)
 }
 
-/// Emits the n-grams of four bytes of a word, its first four bytes and its last three. Emits nothing for words below 4
-/// and above 24 bytes.
+/// Emits all n-grams of four bytes of a word. The first four bytes are also emitted as a beginning, and the last three
+/// as an end. Emits nothing for words below 4 and above 24 bytes.
 fn character_ngrams(word: &str, each: &mut impl FnMut(u32)) {
     let bytes = word.as_bytes();
     if bytes.len() < 4 || bytes.len() > 24 {

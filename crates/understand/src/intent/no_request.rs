@@ -7,7 +7,9 @@ use crate::lexicon;
 use crate::phrases::Phrases;
 use crate::vocabulary::{self, Verb};
 
-/// Returns true if the clause mentions a change without requesting it: "don't delete …", "how do I delete a task?".
+/// Returns true if the clause requests nothing. These are cancellations ("never mind"), complaints ("don't remind me, I
+/// know") and bulk changes with an exception ("delete all except milk"). Prohibitions ("don't delete …"), general
+/// questions ("how do I delete a task?") and alternatives ("can you … or is that …") count, too.
 pub(super) fn is_no_request(clause: &Clause) -> bool {
     is_cancellation(clause)
         || is_complaint(clause)
@@ -17,14 +19,15 @@ pub(super) fn is_no_request(clause: &Clause) -> bool {
         || offers_alternative(clause)
 }
 
-/// Returns true for "never mind", "forget it" as the whole clause, and after "I changed my mind".
+/// Returns true for "never mind", "forget it", "leave it" as the whole clause. Also true for any clause that begins
+/// with "I changed my mind", even if a command follows it.
 fn is_cancellation(clause: &Clause) -> bool {
     clause.phrase(clause.start, lexicon::no_request::CANCELLATIONS).is_some_and(|n| clause.start + n == clause.end)
         || clause.words.phrase(clause.outer_start, lexicon::no_request::CHANGED_MIND).is_some()
 }
 
-/// Returns true for "don't remind me, I know", "don't remind me of how it went". Returns false for "don't remind me of
-/// the gym", which is a command.
+/// Returns true for "don't remind me" at the start, followed by the end, a mark, or "how", "of how", "what", "that I":
+/// "don't remind me, I know". Returns false for "don't remind me of the gym", which is a command.
 fn is_complaint(clause: &Clause) -> bool {
     let Some(at) = clause.phrase(clause.start, lexicon::no_request::DONT_REMIND_ME).map(|n| clause.start + n) else {
         return false;
@@ -32,8 +35,9 @@ fn is_complaint(clause: &Clause) -> bool {
     !clause.words.is_word(at) || at >= clause.end || clause.phrase(at, lexicon::no_request::COMPLAINT_TAILS).is_some()
 }
 
-/// Returns true for "delete everything except milk": a deletion, completion or move of several tasks with an exception.
-/// A filter cannot express it, and a wrong filter would delete too much.
+/// Returns true for "delete everything except milk": a deletion, completion or move with "all", "every" or a plural
+/// noun, and an exception. The verb must begin the clause; "get rid of" counts, too. A filter cannot express the
+/// exception, and a wrong filter would delete too much.
 fn is_exclusion(clause: &Clause) -> bool {
     let ends = matches!(verb_at(clause, clause.start), Some(Verb::Delete | Verb::Complete | Verb::Mark | Verb::Move))
         || clause.phrase(clause.start, lexicon::no_request::GET_RID_OF).is_some();
@@ -42,8 +46,10 @@ fn is_exclusion(clause: &Clause) -> bool {
     ends && many && clause.has(lexicon::filters::EXCEPTIONS)
 }
 
-/// Returns true for "don't delete the milk task", "no need to complete it". Returns false for "don't forget to …",
-/// "don't remind me". "put" and "take" count only next to a word for a task.
+/// Returns true for "don't delete the milk task", "no need to complete it", "you must not delete …". A negation must
+/// begin the clause. A verb that changes or creates a task must follow; "yet", "actually" or "just" may stand between.
+/// "put" and "take" count only with a word for a task. Returns false for "don't stop", "don't forget to …" and "don't
+/// remind me".
 fn is_prohibition(clause: &Clause) -> bool {
     let start = clause.start;
     // The courtesy "you must" of "you must not delete …" is already removed.
@@ -56,7 +62,9 @@ fn is_prohibition(clause: &Clause) -> bool {
     }
 }
 
-/// Returns true if the word is a verb that changes or creates a task without further words.
+/// Returns true if the word is a verb that changes or creates a task without further words. These are verbs of adding,
+/// deleting, completing, marking, changing, renaming, moving, tagging and reopening, and "create". Other verbs of
+/// making, "put", "take", "remind" and "show" do not count.
 fn is_change(word: &str) -> bool {
     match vocabulary::verb(word) {
         Some(
@@ -75,8 +83,10 @@ fn is_change(word: &str) -> bool {
     }
 }
 
-/// Returns true for "how do I delete a task?", "have you ever deleted a task?", "should I delete milk?". Returns false
-/// for "is it possible to delete the milk task?", which is polite.
+/// Returns true for "how do I delete a task?", "have you ever deleted a task?", "should I delete milk?". The question
+/// must begin the clause, and a verb of a change must follow directly. Its past tense counts only after "have", "did"
+/// and "why". Also true for "have you got …". Returns false for a polite question about a certain task: "is it possible
+/// to delete the milk task?".
 fn is_general_question(clause: &Clause) -> bool {
     let Some((at, n)) = [clause.outer_start, clause.start]
         .iter()
@@ -99,7 +109,8 @@ fn offers_alternative(clause: &Clause) -> bool {
     asked && clause.has(lexicon::no_request::OR_IS_IT)
 }
 
-/// Returns true if the object at `i` is general and nothing else follows: "tasks", "a task".
+/// Returns true if the object at `i` names no certain task: "tasks", "a task". A plural, or a singular after "a", "an",
+/// "any" or "some", counts. Nothing, "as", "to" or "with" must follow it.
 fn is_general(clause: &Clause, i: usize) -> bool {
     let at = i + usize::from(matches!(clause.at(i), "a" | "an" | "any" | "some"));
     let alone = |end: usize| clause.is_exhausted(end..clause.end) || matches!(clause.at(end), "as" | "to" | "with");
@@ -107,8 +118,10 @@ fn is_general(clause: &Clause, i: usize) -> bool {
 }
 
 /// Returns `None` for a completion, deletion, update or undo that the clause only asks about. Returns the guess
-/// unchanged for other actions, for clauses without a question mark, and for polite requests ("can you delete the
-/// milk?"). A question about a completion at the start becomes a status check: "the report is done?".
+/// unchanged for other actions, without a question mark, and for requests. A request contains "please", or "you"
+/// follows the clause. "you", "we" or "mind" before a certain task also makes a request ("can you delete the milk?").
+/// So does a comma or "instead of" before the task, or "can", "could" or "would" directly before it. A completion with
+/// the task at the start becomes a status check with confidence 0.8: "the report is done?".
 pub(super) fn reject_questions(clause: &Clause, guess: Guess) -> Guess {
     let (action, _) = guess?;
     if !clause.is_question {
@@ -135,13 +148,15 @@ pub(super) fn reject_questions(clause: &Clause, guess: Guess) -> Guess {
     (is_polite || asks_you && !general || is_request).then_some(guess).flatten()
 }
 
-/// Returns true if "I want to", "I'd like to" or a need precedes the verb at `i`.
+/// Returns true if a need (see [`is_need`]) or "want to", "like to", "going to" or "wish to" precedes the verb at `i`.
+/// The words may be outside of the clause. The subject is not checked.
 pub(super) fn is_wish(clause: &Clause, i: usize) -> bool {
     let before = |n: usize| i.checked_sub(n).map_or("", |k| clause.words.at(k));
     is_need(clause, i) || before(1) == "to" && matches!(before(2), "want" | "like" | "going" | "wish")
 }
 
-/// Returns true if "I need to", "I have to" or a similar phrase precedes the verb at `i`.
+/// Returns true if "need to", "have to", "has to" or "got to" precedes the verb at `i`, or "I"/"we" with "must",
+/// "gotta" or "should". The words may be outside of the clause. Returns false after "you have to" and "not have to".
 pub(super) fn is_need(clause: &Clause, i: usize) -> bool {
     let before = |n: usize| i.checked_sub(n).map_or("", |k| clause.words.at(k));
     let to = before(1) == "to"
@@ -150,8 +165,8 @@ pub(super) fn is_need(clause: &Clause, i: usize) -> bool {
     to || matches!(before(1), "must" | "gotta" | "should") && matches!(before(2), "i" | "we")
 }
 
-/// Recognises questions about one task: "is the report done?", "did I finish the report?", "have I called mom?". A
-/// question mark is not required. Returns `None` for other domains.
+/// Recognises questions about the status of one task: "is the report done?", "did I finish the report?", "have I called
+/// mom?". A question mark is not required. Returns `None` for other domains and plans.
 pub(super) fn recognise_question(clause: &Clause) -> Guess {
     if clause.is_out_of_scope() {
         return None;
@@ -159,8 +174,10 @@ pub(super) fn recognise_question(clause: &Clause) -> Guess {
     recognise_state_question(clause).or_else(|| recognise_deed_question(clause))
 }
 
-/// Recognises "is the report done?". The state must end the clause and begin at most eight tokens after the first word.
-/// The subject must be singular and not vague.
+/// Recognises "is the report done?", "has the report been finished". The first word is "is", "are", "was", "were",
+/// "has" or "have". The state ("done", "finished", "pending", …) must end the clause and begin two to eight tokens
+/// after the first word. A subject that begins with "it", "that", "everything" or a similar word yields `None`. So do
+/// plural words for tasks.
 fn recognise_state_question(clause: &Clause) -> Guess {
     let i = clause.start;
     if !matches!(clause.at(i), "is" | "are" | "was" | "were" | "has" | "have")
@@ -175,8 +192,10 @@ fn recognise_state_question(clause: &Clause) -> Guess {
     (!several).then_some((CommandAction::Check(i + 1, at), 0.82))
 }
 
-/// Recognises "did I finish the report?", "have I called mom?". Requires a verb of a chore and a singular object that
-/// is not vague.
+/// Recognises "did I finish the report?", "have I called mom?", "did we already …". "finish" and "complete" always
+/// count. After "did", the verb may be "add" or an activity. After "have", it may be "added" or the past tense of a
+/// chore. Requires an object without plural words for tasks. It must not begin with "it", "anything", "today" or a
+/// similar word.
 fn recognise_deed_question(clause: &Clause) -> Guess {
     let i = clause.start;
     let n = clause.phrase(i, lexicon::list_tasks::DID_I)?;

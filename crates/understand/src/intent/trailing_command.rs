@@ -2,7 +2,9 @@
 //! update_task ("the ironing won't happen today, move it to Friday"), delete_task ("the gym is closed, delete it") and
 //! create_task ("we're out of tea, add it").
 //!
-//! In the rules, `remark` is the text before the command, and `from` is the start of the command after courtesies.
+//! In the rules, `remark` is the text before the command, and `from` is the start of the command after courtesies. Each
+//! rule returns the action with its confidence, or `None` if it does not match. The task is usually the subject of the
+//! remark, see [`grammar::find_subject`].
 
 use std::ops::Range;
 
@@ -17,8 +19,10 @@ use crate::lexicon;
 use crate::parsed::ClearableField;
 use crate::update::UpdateKind;
 
-/// Recognises the first trailing command of the clause. It follows a link such as a comma or "so", or "please", or
-/// begins with "tick", "mark", "check" or "cross".
+/// Recognises the first trailing command of the clause. It follows "please" or a link such as a comma, "so", "and" or
+/// "but". "tick", "mark", "check" and "cross" in lower case need no link. The first token of the clause begins no
+/// trailing command, nor does a verb after "I need to" or "I have to". At each position the order is: completion,
+/// cleared due date, deletion, change, addition. Returns `None` if no position matches.
 pub(super) fn recognise(clause: &Clause) -> Guess {
     for i in clause.start + 1..clause.end {
         let link = clause.words.is_one_of(i - 1, lexicon::trailing::LINKS) || courtesy::is_please(clause.before(i));
@@ -48,8 +52,10 @@ fn is_closing(clause: &Clause, i: usize) -> bool {
     (i..clause.end).all(|k| lexicon::trailing::ENDINGS.contains(clause.at(k)) || !clause.words.is_word(k))
 }
 
-/// Recognises "…, tick it off", "… so that's done", "…, done". The task is the subject of the remark, or the pronoun if
-/// there is none. Returns `None` for questions without "you".
+/// Recognises "…, tick it off", "…, cross off that one", "… so that's done", "…, done". Only closing words ("please",
+/// "off the list") may follow. The task is the object of a report at the start of the clause ("I finished …").
+/// Otherwise it is the subject of the remark, else the token after `from`. "strike" and "scratch" with a pronoun do not
+/// match. Returns `None` for questions without "you".
 fn recognise_completion(clause: &Clause, remark: &Range<usize>, from: usize) -> Guess {
     let stated = clause.phrase(from, lexicon::trailing::DONE).is_some_and(|n| is_closing(clause, from + n));
     let verb = lexicon::trailing::COMPLETE_VERBS.contains(clause.at(from));
@@ -69,7 +75,8 @@ fn recognise_completion(clause: &Clause, remark: &Range<usize>, from: usize) -> 
     Some((CommandAction::Complete(about.start, about.end), if pointed.is_some() { 0.88 } else { 0.75 }))
 }
 
-/// Recognises "the fence doesn't need a due date, remove it". Requires a due date and a subject in the remark.
+/// Recognises "the fence doesn't need a due date, remove it". Requires a verb of removing with a pronoun, and a due
+/// date ("deadline", "a date") and a subject in the remark. Clears the due date of the subject.
 fn recognise_cleared_field(clause: &Clause, remark: &Range<usize>, from: usize) -> Guess {
     let verb = lexicon::trailing::CLEAR_VERBS.contains(clause.at(from));
     let field = clause.find_phrase(remark.start, lexicon::trailing::CLEARED_DATE).filter(|(at, _)| *at < remark.end);
@@ -78,8 +85,9 @@ fn recognise_cleared_field(clause: &Clause, remark: &Range<usize>, from: usize) 
     Some((CommandAction::Update(UpdateKind::Clear(ClearableField::Due), about.start, about.end), 0.7))
 }
 
-/// Recognises "…, delete it", "…, so strike them from the list", "…, delete". Returns `None` if the command has another
-/// object, and for questions without "you".
+/// Recognises "…, delete it", "…, so strike them from the list", and "delete", "remove", "cancel", "erase", "bin" or
+/// "scrap" at the end. Only closing words may follow the pronoun. The task is the subject of the remark, else the token
+/// after the verb. Returns `None` if the command has another object, and for questions without "you".
 fn recognise_deletion(clause: &Clause, remark: &Range<usize>, from: usize) -> Guess {
     let n = delete_task_colloquial::verb_length(clause, from)?;
     let after = from + n;
@@ -93,8 +101,11 @@ fn recognise_deletion(clause: &Clause, remark: &Range<usize>, from: usize) -> Gu
 }
 
 /// Recognises "…, move it to Friday", "… so make it urgent", "…, reopen it". The object must be a pronoun or a field
-/// ("its date"). The command contains the new value; without one, a date in the remark is the new date. Returns `None`
-/// if there is no new value, and for questions without "you".
+/// ("its date"). "reopen" or "back to open" without a date reopens. A priority at the end or after "to" sets it;
+/// "raise" and "lower" alone mean high and low. A date or a distance in the command is the new date. Without one, a
+/// date in the remark is the new date if nothing follows the object. "do", "have" and "mark" do not accept that date.
+/// The task is the subject of the remark, or else the pronoun. Returns `None` without a new value, and for questions
+/// without "you".
 fn recognise_change(clause: &Clause, remark: &Range<usize>, from: usize) -> Guess {
     if !lexicon::trailing::CHANGE_VERBS.contains(clause.at(from))
         || clause.is_question && !clause.has(lexicon::grammar::YOU)
@@ -145,8 +156,10 @@ fn stated_priority(clause: &Clause, i: usize) -> Option<Priority> {
     attributes::priority_level(clause.at(at))
 }
 
-/// Recognises "we're out of tea, add it", "the gutters need cleaning, stick that on the list". The remark is the title.
-/// Returns `None` if it is empty or begins with a command verb.
+/// Recognises "we're out of tea, add it", "the gutters need cleaning, stick that on the list", "…, make a note of it".
+/// "put" and similar verbs need "on", "down", "in", "to" or "for" after the pronoun. "save", "log", "record" and
+/// "capture" need the end. "add it:" does not match. The remark is the title. Returns `None` if it is empty or the
+/// clause begins with a command verb. Questions match.
 fn recognise_addition(clause: &Clause, remark: &Range<usize>, from: usize) -> Guess {
     if remark.is_empty() || super::verb_at(clause, clause.start).is_some() {
         return None;

@@ -1,5 +1,8 @@
 //! Recognises update_task by its verb: "change the title of …", "move the dentist to Friday", "postpone the call",
 //! "make it urgent", "set the priority of …".
+//!
+//! The rules take the position `i` of the verb. They return the action with its confidence, or `None` if they do not
+//! match. A *word for a task* is a noun for a task, a reminder or a list.
 
 use model::task::Priority;
 
@@ -11,9 +14,15 @@ use crate::scope;
 use crate::update::UpdateKind;
 use crate::vocabulary::{self, Noun, Verb};
 
-/// Recognises a verb of changing or moving at `i`. The confidence depends on the evidence: a word for a task, a date, a
-/// pronoun or quote, "to". Returns `None` without any of them, for most clauses of other domains, and for errands ("I
-/// need to fix …"). "update me" with a word for tasks is a listing. A verb alone refers to the task in context.
+/// Recognises a verb of changing or moving at `i`. The confidence is 0.95 with a word for a task. Otherwise the
+/// evidence is "to", "by", "until" or "for", and a date, a pronoun, a quote or a distance. Both yield 0.85, one of them
+/// 0.65. A field ("the due date") or a verb such as "postpone" alone also yields 0.65. A verb that is the whole clause
+/// ("reschedule") refers to the task in context (0.55). Verbs of moving change the due date, other verbs any field.
+/// "prioritize …" sets high priority (0.85). "update me" with a word for tasks is a listing.
+///
+/// Returns `None` without such evidence and for objects such as files. Other domains match only for a field ("the time
+/// of …") and a postponement ([`is_postponement`]). "switch to …" and similar changes ([`is_other_change`]) need a word
+/// for a task. Errands ("I need to fix …", "replace for …") do not match.
 pub(super) fn recognise(clause: &Clause, i: usize, verb: Verb) -> Guess {
     let noun = clause.has_noun();
     let next = clause.at(i + 1);
@@ -54,8 +63,9 @@ pub(super) fn recognise(clause: &Clause, i: usize, verb: Verb) -> Guess {
     Some((CommandAction::Update(change, body, clause.end), confidence))
 }
 
-/// Returns true for a postponement with a new date or priority at the end, in any domain: "reschedule call bank to
-/// Wednesday". `i` is the position of the verb.
+/// Returns true for a new value at the end of the clause, in any domain. A verb of moving needs a date with "to",
+/// "until", "till" or "by": "reschedule call bank to Wednesday". Any verb accepts a priority after "to" or "as".
+/// Returns false for objects such as alarms, flights, money and lights. `i` is the position of the verb.
 fn is_postponement(clause: &Clause, i: usize, verb: Verb) -> bool {
     let later = lexicon::update_task::MOVE_VERBS.contains(clause.at(i));
     let date = clause.dates.last().is_some_and(|found| {
@@ -70,8 +80,10 @@ fn is_postponement(clause: &Clause, i: usize, verb: Verb) -> bool {
     !other && (later && verb == Verb::Move && date || ranked)
 }
 
-/// Returns true for verbs and objects that mean another change unless a task is named: "switch to …", "convert …",
-/// "change that". Also true if the sentence is incomplete.
+/// Returns true for verbs and objects that mean another change unless a task is named. "switch", "swap", "convert",
+/// "fix", "correct" and "replace" count except before a quote. So do "your", "the way", "the topic" and similar
+/// objects. "to" directly after the verb and fewer than two tokens after it also count. After "postpone" and similar
+/// verbs, one token suffices.
 fn is_other_change(clause: &Clause, i: usize) -> bool {
     let verb = lexicon::update_task::SWITCH_VERBS.contains(clause.at(i));
     let later = lexicon::update_task::LATER_VERBS.contains(clause.at(i));
@@ -81,7 +93,10 @@ fn is_other_change(clause: &Clause, i: usize) -> bool {
 }
 
 /// Recognises "set the priority of …", "set the due date …", "set X to high priority", "set X's date", "set x priority
-/// to 5". Applies only to "set", "make", "give" and "put".
+/// to 5" (0.9). Applies only to "set", "make", "give" and "put". Fields are priority, due date, deadline, description,
+/// title and status. The field directly follows, follows a "'s" within five tokens, or precedes "to", "as", "=" or ":"
+/// within seven. The last form excludes words for a reminder. Without a field, "to" or "as" and a priority must end the
+/// clause. Returns `None` otherwise.
 pub(super) fn recognise_set_field(clause: &Clause, i: usize) -> Guess {
     if !matches!(clause.at(i), "set" | "make" | "give" | "put") {
         return None;
@@ -107,8 +122,11 @@ pub(super) fn recognise_set_field(clause: &Clause, i: usize) -> Guess {
     field.then_some((CommandAction::Update(UpdateKind::Any, i + 1, clause.end), 0.9))
 }
 
-/// Recognises "make it due tomorrow", "make the report weekly", "put it on Friday". The date must end the clause, or
-/// "earlier" or "sooner" follows a distance. Returns `None` if the clause contains a word for a task or another domain.
+/// Recognises "make it due tomorrow", "make the report weekly", "put it on Friday" (0.75). The verb is "make" or "set",
+/// or "put" before "it", "that" or "this". The last date must end the clause, or a distance with "earlier" or "sooner"
+/// at the end. The object begins with "it", "that", "this", "the", "my" or a quote. Any other object needs "due" before
+/// the date, or "make" and a repetition within four tokens. Returns `None` if the clause contains a word for a task,
+/// another domain or a plan.
 pub(super) fn recognise_made_due(clause: &Clause, i: usize) -> Guess {
     let object = matches!(clause.at(i + 1), "it" | "that" | "the" | "my" | "this") || clause.words.is_quoted(i + 1);
     let dated = clause.dates.last().is_some_and(|found| found.tokens.end == clause.end && found.tokens.start > i + 1);
@@ -127,8 +145,8 @@ pub(super) fn recognise_made_due(clause: &Clause, i: usize) -> Guess {
         .then_some((CommandAction::Update(UpdateKind::Due, i + 1, clause.end), 0.75))
 }
 
-/// Recognises "make it two milks instead of one". Returns `None` if the clause contains a word for a task or another
-/// domain.
+/// Recognises "make it two milks instead of one" (0.7): "make it" or "make that", at least two more tokens, and
+/// "instead" or "rather than". Returns `None` if the clause contains a word for a task, another domain or a plan.
 pub(super) fn recognise_made_other(clause: &Clause, i: usize) -> Guess {
     let it = clause.at(i) == "make" && matches!(clause.at(i + 1), "it" | "that");
     let is_replacement = clause.has(lexicon::grammar::INSTEAD) && !clause.has_noun() && !clause.is_out_of_scope();

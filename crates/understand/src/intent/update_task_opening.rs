@@ -1,5 +1,7 @@
 //! Recognises update_task by an opening phrase: "add a note to the report: …", "file the receipts under taxes", "buy
 //! oat milk is due saturday", "instead of Friday, remind me on Thursday".
+//!
+//! The phrase begins at `i`. The rules return the action with its confidence, or `None` if they do not match.
 
 use model::task::Priority;
 
@@ -13,13 +15,17 @@ use crate::tag_phrases;
 use crate::update::{UpdateKind, note};
 use crate::vocabulary::Verb;
 
-/// Recognises "add a note to the report: …".
+/// Recognises "add a note to the report: …" (0.88). A colon, "saying" or a quoted text must follow the task. A note to
+/// self does not match.
 pub(super) fn recognise_note(clause: &Clause, i: usize) -> Guess {
     note::task_start(clause, i).map(|start| (CommandAction::Update(UpdateKind::Note, start, clause.end), 0.88))
 }
 
 /// Recognises "file the receipts under taxes" for an existing task, and "file scan the receipts under taxes" for a new
-/// one. The tag must be one word at the end. Verbs other than "file" need a common tag or a word for a task.
+/// one (0.86). Verbs are "file", "put", "move", "stick", "store", "keep" and "place". The tag must be one word at the
+/// end, possibly after "the" or "my". Verbs other than "file" need a common tag or a word for a task. An existing task
+/// begins with "the", "my", "that", "this", "it" or a word for a task. A new one needs an activity and "file", "put" or
+/// "stick". Returns `None` otherwise.
 pub(super) fn recognise_filing(clause: &Clause, i: usize) -> Guess {
     lexicon::update_task::FILE_VERBS.contains(clause.at(i)).then_some(())?;
     let (under, _) = clause.find_phrase(i + 2, lexicon::update_task::UNDER)?;
@@ -37,9 +43,11 @@ pub(super) fn recognise_filing(clause: &Clause, i: usize) -> Guess {
     (verb && super::is_activity(clause, i + 1)).then_some((CommandAction::Create(CreatePhrasing::Rest, i + 1), 0.86))
 }
 
-/// Recognises "deprioritize …", "untag …", "call it …" without a date, "… is due saturday", "the report is urgent", "the
-/// second as high priority". "is due" does not match in questions. "is urgent" does not match after "what" and similar
-/// words, "it" or "this", and in other domains and plans.
+/// Recognises stated changes at `i`. "deprioritize …" sets low priority (0.88), and "untag …" clears the tags (0.85).
+/// "call it …", "name it …" without a date sets the title (0.6). "… is due saturday" sets the due date (0.65), see
+/// [`due_statement`]. "the second as high priority" needs the priority at the end, and no command verb or activity at
+/// `i` (0.8). "the report is urgent" needs it within six tokens and at the end (0.6). "what", "which", "who", "how",
+/// "it", "this" and verbs of deleting at `i` exclude it. So do other domains and plans.
 pub(super) fn recognise_statement(clause: &Clause, i: usize) -> Guess {
     let end = clause.end;
     if matches!(clause.at(i), "deprioritize" | "deprioritise") {
@@ -68,8 +76,10 @@ pub(super) fn recognise_statement(clause: &Clause, i: usize) -> Guess {
         .then_some((CommandAction::Update(UpdateKind::Priority(priority), i, at - 1), 0.6))
 }
 
-/// Returns the position of "is due": "buy oat milk is due saturday". Returns `i` for "it is due …". The date must
-/// follow and end the clause. Returns `None` for questions.
+/// Returns the position of "is due": "buy oat milk is due saturday". Returns `i` for "it is due …" and "that's due …".
+/// The date must follow and end the clause. "is due" must begin one to six tokens after `i`. Words such as "remind",
+/// "because", "so" or "and" in the clause exclude it. So do first words such as "what", "I", "add" or "task". Returns
+/// `None` for questions.
 fn due_statement(clause: &Clause, i: usize) -> Option<usize> {
     let date = clause.dates.last().filter(|found| found.tokens.end == clause.end)?;
     let it = clause.phrase(i, lexicon::update_task::IT_IS_DUE);
@@ -87,7 +97,8 @@ fn due_statement(clause: &Clause, i: usize) -> Option<usize> {
     .then_some(at)
 }
 
-/// Recognises "Instead of Friday, remind me on Thursday …" at `i`. Requires a word for a task or a form of "remind".
+/// Recognises "Instead of Friday, remind me on Thursday …" at `i` (0.75). Requires "instead of" or "rather than" at
+/// `i`, and a word for a task, "remind me" or "alert me". Returns `None` otherwise.
 pub(super) fn recognise_instead(clause: &Clause, i: usize) -> Guess {
     let n = clause.phrase(i, lexicon::grammar::INSTEAD_OF)?;
     let about = clause.has_noun() || clause.has(lexicon::update_task::REMIND_FORMS);

@@ -1,5 +1,9 @@
 //! Recognises update_task by a phrasal verb and its field: "put off the laundry until Tuesday", "bump the priority of
 //! the visa", "take the deadline off the essay", "write in the notes of the report that …".
+//!
+//! The rules take the position `i` of the verb. They return the action with its confidence, or `None` if they do not
+//! match. A *definite* object begins with "the", "my", "it", a quote, a number, a name or a word for a task. A
+//! *distance* is a unit of time such as "week".
 
 use model::task::Priority;
 
@@ -12,7 +16,9 @@ use crate::parsed::ClearableField;
 use crate::update::UpdateKind;
 use crate::vocabulary;
 
-/// Recognises a phrasal verb at `i`. Returns at once if no such verb begins with this word.
+/// Recognises a phrasal verb at `i`. Returns `None` at once if no such verb begins with this word. The order is:
+/// postponements, raised and lowered priorities, stated priorities, cleared dates, notes. Then new dates, deadlines,
+/// replaced titles, reopening and the status follow.
 pub(super) fn recognise(clause: &Clause, i: usize) -> Guess {
     clause.phrase(i, lexicon::update_task::PHRASAL_FIRST_WORDS)?;
     recognise_postponement(clause, i)
@@ -34,8 +40,12 @@ fn has_date_after(clause: &Clause, i: usize) -> bool {
 }
 
 /// Recognises "put off the laundry until Tuesday", "put the laundry off until Tuesday", "pull the release forward to
-/// Monday", "roll my open tasks over to Monday", "hold off on the roast until seven". Requires a definite object and,
-/// except for "put … off" and "bring … forward", a new date or a distance. Returns `None` for other domains.
+/// Monday", "roll my open tasks over to Monday", "hold off on the roast until seven" (0.82). Requires a definite
+/// object. A verb in one piece also needs a date or distance, and "until", "to", "by", "for" or "into". A split verb
+/// needs a date or distance after the particle, except "put … off" and "bring … forward". "until", "to", a number word,
+/// a date or the end must directly follow the particle. "keep", "save", "leave", "park", "put" and "set" do not accept
+/// "on", "up" and "out"; "keep", "put" and "set" do not accept "for". Returns `None` for other domains and for "pull
+/// up".
 fn recognise_postponement(clause: &Clause, i: usize) -> Guess {
     if clause.at(i) == "pull" && clause.at(i + 1) == "up" {
         return None;
@@ -69,9 +79,9 @@ fn recognise_postponement(clause: &Clause, i: usize) -> Guess {
     (!clause.is_other_domain()).then_some((CommandAction::Update(UpdateKind::Due, from, clause.end), 0.82))
 }
 
-/// Recognises "bump up the priority on the visa to high", "raise its priority", "lower the importance of the shed
-/// task". Without a stated level, the priority becomes high or low. The range of the task is empty for the task in
-/// context.
+/// Recognises "bump up the priority on the visa to high", "raise its priority", "lower the importance of the shed task"
+/// (0.88). A level at the end or after "to" is the new priority. Without one, it becomes high or low. The range of the
+/// task is empty for the task in context. Returns `None` if no word for the priority follows the verb.
 fn recognise_raised_priority(clause: &Clause, i: usize) -> Guess {
     let (verb, raised) = match (
         clause.phrase(i, lexicon::update_task::LOWER_PRIORITY),
@@ -93,9 +103,11 @@ fn recognise_raised_priority(clause: &Clause, i: usize) -> Guess {
     Some((CommandAction::Update(UpdateKind::Priority(priority), about.start, about.end), 0.88))
 }
 
-/// Recognises "flag the contract as important", "star the visa task", "put the report at the top priority", "give it
-/// high priority". "star", "pin" and similar verbs mean high priority. The task must be definite. "give me a …" and
-/// "make a …" create tasks and do not match.
+/// Recognises priorities of a definite task or an entry ("the second one"). "star …", "pin …" and "highlight …" mean
+/// high priority without a level (0.84). They need a word for a task or a reminder, or a level at the end; "prioritize
+/// …" needs neither. "put high priority on the visa form" needs a definite task (0.84). "put the report at the top
+/// priority", "set it to high" need a level at the end after "at", "to", "as" or a similar word (0.86). "give it high
+/// priority" and "turn …" need no such word. "give me …", "make a …" and "add …" create tasks and do not match there.
 fn recognise_priority(clause: &Clause, i: usize) -> Guess {
     let entry = grammar::names_entry(clause, i + 1..clause.end)
         || grammar::is_definite(clause, i + 1)
@@ -137,8 +149,10 @@ fn recognise_priority(clause: &Clause, i: usize) -> Guess {
     (entry && led && !new).then_some((CommandAction::Update(UpdateKind::Priority(priority), i + 1, end), 0.86))
 }
 
-/// Recognises "take the deadline off the blog post", "clear the date on task 3", "make the fence undated". An article
-/// and "from" or a similar word are required, except for the last form.
+/// Recognises "take the deadline off the blog post", "clear the date on task 3" (0.86), "make the fence undated" (0.8).
+/// The first forms need an article and a field such as "deadline", "date" or "time". "from", "off", "on" or a similar
+/// word must follow. The task follows and ends before a comma. "take the time off …" needs a word for a task. "undated"
+/// or "dateless" must end the clause. Returns `None` otherwise.
 fn recognise_cleared_date(clause: &Clause, i: usize) -> Guess {
     if clause.at(i) == "make" && matches!(clause.before(clause.end), "undated" | "dateless") {
         return Some((CommandAction::Update(UpdateKind::Clear(ClearableField::Due), i + 1, clause.end - 1), 0.8));
@@ -154,9 +168,11 @@ fn recognise_cleared_date(clause: &Clause, i: usize) -> Guess {
     own.then_some((CommandAction::Update(UpdateKind::Clear(ClearableField::Due), after + lead, end), 0.86))
 }
 
-/// Recognises "put in the notes of buy paint that …", "attach a comment to the invoice task saying …", "write in the
-/// haircut task that …", "note on the boiler task: …". Requires a text for the note. Returns `None` for a note that is
-/// a new task: "make a note to call Bob".
+/// Recognises "put in the notes of buy paint that …", "attach a comment to the invoice task saying …" (0.82). The text
+/// of the note precedes the place or is quoted. Or it follows "that", "saying", a colon, a dash or a comma. Also
+/// recognises "write in the haircut task that …", "note on the boiler task: …" (0.8). This form needs a definite
+/// singular task directly before "that", "saying", a colon or a dash. The verb must not be "add". Returns `None` for a
+/// note that is a new task ("make a note to call Bob", "a note for myself"), and for other verbs.
 fn recognise_note(clause: &Clause, i: usize) -> Guess {
     if !lexicon::update_task::NOTE_VERBS.contains(clause.at(i)) {
         return None;
@@ -184,8 +200,10 @@ fn recognise_note(clause: &Clause, i: usize) -> Guess {
 }
 
 /// Recognises "set the audit task to Friday noon", "put the appraisal task on Tuesday", "set the rent task to repeat
-/// monthly". Requires a definite, named task or reminder, and a date or an hour that ends the clause. "set the reminder
-/// for Friday" does not match.
+/// monthly" (0.82). The verb is "set", "put", "have", "let" or "schedule". Requires a definite singular task or
+/// reminder within seven tokens, without "to", "for", "on" or "about" before it. "to", "for", "on", "at" or "due" and a
+/// date or a number below 25 must follow. The last date must end the clause, or "instead", "not" or a comma follows it.
+/// "set the reminder for Friday" and "set the task to Friday" have no name and do not match.
 fn recognise_new_date(clause: &Clause, i: usize) -> Guess {
     if !matches!(clause.at(i), "set" | "put" | "have" | "let" | "schedule") || !grammar::is_definite(clause, i + 1) {
         return None;
@@ -213,8 +231,10 @@ fn recognise_new_date(clause: &Clause, i: usize) -> Guess {
         .then_some((CommandAction::Update(UpdateKind::Any, i + 1, clause.end), 0.82))
 }
 
-/// Recognises "give the blog post a deadline of Dec 29", "give me until Friday for the essay", "put a deadline of
-/// Sunday on the fence". Requires a date and a definite task before or after it.
+/// Recognises "give the blog post a deadline of Dec 29" (0.84), with a definite task directly after "give", "assign" or
+/// "grant". Also recognises "give me until Friday for the essay" and "put a deadline of Sunday on the fence" (0.6).
+/// Here the phrase follows the verb, possibly after "me". "on", "for" or "to" and a definite task must follow the date.
+/// Returns `None` without a date or for other verbs.
 fn recognise_given_deadline(clause: &Clause, i: usize) -> Guess {
     if !matches!(clause.at(i), "give" | "put" | "set" | "assign" | "grant" | "allow") {
         return None;
@@ -232,7 +252,9 @@ fn recognise_given_deadline(clause: &Clause, i: usize) -> Guess {
 }
 
 /// Recognises a new title: "turn 'bread' into 'rye bread'", "replace buy nappies with buy wipes", "swap cheddar for
-/// gouda on the list". Requires quotes, two activities or a word for a task. Returns `None` for other domains.
+/// gouda on the list" (0.8). Requires a quote directly after the verb, an activity on both sides, or a word for a task.
+/// With the latter, the old title must be definite, or the word must follow "into", "with" or "for". Returns `None`
+/// without a new title, and for other domains.
 fn recognise_replacement(clause: &Clause, i: usize) -> Guess {
     let joint = match clause.at(i) {
         "turn" | "make" | "change" => lexicon::update_task::INTO,
@@ -248,8 +270,9 @@ fn recognise_replacement(clause: &Clause, i: usize) -> Guess {
     fits.then_some((CommandAction::Update(UpdateKind::Any, i + 1, clause.end), 0.8))
 }
 
-/// Recognises "put task 2 back to open", "set the report back to pending", "bring the gym task back". The state must
-/// end the clause or precede a comma.
+/// Recognises "put task 2 back to open", "set the report back to pending", "get the gym task back on the list" (0.86).
+/// The state must end the clause or precede a comma. "back on the list" needs "put", "bring" or "get". A word for a
+/// task is not required. Returns `None` otherwise.
 fn recognise_reopening(clause: &Clause, i: usize) -> Guess {
     if !matches!(
         clause.at(i),
@@ -264,8 +287,11 @@ fn recognise_reopening(clause: &Clause, i: usize) -> Guess {
     (!listed).then_some((CommandAction::Update(UpdateKind::Reopen, i + 1, at), 0.86))
 }
 
-/// Recognises "change the status of the report to done" as a completion. Returns `None` for most questions and for
-/// other domains.
+/// Recognises "change the status of the report to done", "put the rent down as paid" as a completion (0.86). The end, a
+/// date, a mark or a closing remark must follow the state. "done" without "to" or "as" needs "call", "consider",
+/// "declare", "make" or "count". The task must be definite, follow "the status of", or begin with a word that is no
+/// article. After "make", the last form does not match. Returns `None` for questions without "you" and for other
+/// domains.
 fn recognise_status(clause: &Clause, i: usize) -> Guess {
     if !lexicon::update_task::STATUS_VERBS.contains(clause.at(i)) {
         return None;

@@ -1,5 +1,9 @@
-//! Recognises update_task in statements: "the vet is now on Friday", "the report should be high priority", "no, I
-//! meant Wednesday", "laundry -> tomorrow", "one more day for the essay".
+//! Recognises update_task in statements: "the vet is now on Friday", "the report should be high priority", "no, I meant
+//! Wednesday", "laundry -> tomorrow", "one more day for the essay".
+//!
+//! The statement begins at `i`. The rules return the action with its confidence, or `None` if they do not match. A
+//! *definite* subject begins with "the", "my", "it", a quote, a number, a name or a word for a task. An *entry* is
+//! "one", "the second" and similar words. A *distance* is a unit of time such as "week".
 
 use std::ops::Range;
 
@@ -13,7 +17,8 @@ use crate::lexicon;
 use crate::parsed::ClearableField;
 use crate::update::UpdateKind;
 
-/// Recognises a statement at the start of the clause that changes a task.
+/// Recognises a statement at the start of the clause that changes a task. The order is: corrections, new values of a
+/// field, arrows, stated values, "dentist to friday", more time, and "instead".
 pub(super) fn recognise(clause: &Clause) -> Guess {
     let i = clause.start;
     recognise_correction(clause, i)
@@ -39,9 +44,11 @@ fn is_when(clause: &Clause, i: usize) -> bool {
     date_near(clause, i).is_some() || hour(i) || matches!(clause.at(i), "at" | "to" | "until") && hour(i + 1)
 }
 
-/// Recognises "no I meant wednesday", "I said Monday but it's Tuesday", "make that Friday instead", "I meant Friday for
-/// the report". The correction refers to the named task or to the one in context. Nothing but the task and "instead"
-/// may follow the date. Returns `None` for questions and other domains.
+/// Recognises "no I meant wednesday", "make that Friday instead", "I meant Friday for the report" (0.68). The date
+/// begins within one token after the phrase. It must end the clause, or "for", "instead", "not" or a similar word
+/// follows. "I said Monday not Tuesday" (0.6) takes the date or hour after "not". A date that fills the clause after a
+/// removed "I mean" also counts (0.62). The correction refers to the task after "for", or to the one in context.
+/// Returns `None` for questions and other domains.
 fn recognise_correction(clause: &Clause, i: usize) -> Guess {
     if clause.is_question || clause.is_other_domain() {
         return None;
@@ -77,8 +84,11 @@ fn update_at(date: usize, about: Range<usize>, clause: &Clause) -> CommandAction
 }
 
 /// Recognises a statement about a field: "new deadline for the essay is monday", "the title should be …", "report, new
-/// due date Friday". The field is within seven tokens from `i`, and its value is a date, a distance or a priority.
-/// Returns `None` for questions, other domains, and after a command verb other than "make".
+/// due date Friday". The field begins at most six tokens after `i`. A title at `i` ("the title is …", "it should say
+/// …") takes all words after it (0.7). Other fields need a date after them or a distance, and the priority a level
+/// (0.66). A field at `i` also needs "is", "should be" or a similar verb, or "new". A field after `i` needs a definite
+/// subject, a topic ("for …"), a comma, or "'s" before it. Returns `None` for questions, other domains, and after a
+/// command verb other than "make" and its synonyms.
 pub(super) fn recognise_new_value(clause: &Clause, i: usize) -> Guess {
     let (at, n) = clause.find_phrase(i, lexicon::update_task::NEW_FIELDS).filter(|(at, _)| *at <= i + 6)?;
     let is_query = lexicon::update_task::QUESTION_OPENERS.contains(clause.at(i));
@@ -107,8 +117,8 @@ pub(super) fn recognise_new_value(clause: &Clause, i: usize) -> Guess {
     (fits && first).then_some((CommandAction::Update(UpdateKind::Any, i, clause.end), 0.66))
 }
 
-/// Recognises "laundry -> tomorrow", "paint fence -> p3". Returns `None` if neither a priority nor a date follows the
-/// arrow.
+/// Recognises "laundry -> tomorrow", "paint fence -> p3" (0.75). The arrow is "->", "=>" or "→" after at least one
+/// token. A priority must directly follow it, or a date must begin within two tokens. Otherwise returns `None`.
 fn recognise_arrow(clause: &Clause, i: usize) -> Guess {
     let at = (i + 1..clause.end).find(|k| {
         matches!(clause.at(*k), "→" | "=>" | "->") || matches!(clause.at(*k), "-" | "=") && clause.at(k + 1) == ">"
@@ -120,8 +130,10 @@ fn recognise_arrow(clause: &Clause, i: usize) -> Guess {
     date_near(clause, value).is_some().then_some((CommandAction::Update(UpdateKind::Replace(at), i, clause.end), 0.75))
 }
 
-/// Recognises "dentist to friday", "not Friday, Saturday for the kayak". The name has up to four words, no verb and no
-/// pronoun, and the date ends the clause. Returns `None` for questions and other domains.
+/// Recognises "dentist to friday" (0.6). The name has one to four words, without a pronoun or a date. It does not begin
+/// with a command verb or an activity. The last date follows "to" and ends the clause. Also recognises "not Friday,
+/// Saturday for the kayak": "not" at `i`, two dates, and "for …" or the end after the last one. Without "for", it
+/// refers to the task in context. Returns `None` for questions and other domains.
 fn recognise_to_date(clause: &Clause, i: usize) -> Guess {
     let last = clause.dates.last()?;
     if clause.is_question || clause.is_other_domain() {
@@ -151,9 +163,10 @@ fn recognise_to_date(clause: &Clause, i: usize) -> Guess {
     fits.then_some((CommandAction::Update(UpdateKind::Replace(to), i, clause.end), 0.6))
 }
 
-/// Recognises "the vet is now on Friday", "the interview has been moved to …", "the laundry can wait until Sunday".
-/// Returns `None` for commands, questions except with "can" and "could", other domains, plans without a definite
-/// subject, and first words that name no task: "I", "they", "it's", "there", "tomorrow".
+/// Recognises "the vet is now on Friday", "the interview has been moved to …", "the laundry can wait until Sunday". A
+/// verb of moving within nine tokens takes precedence over "should be", "is" and similar verbs. Returns `None` for
+/// commands without a definite object, other domains, and plans without a definite subject or entry. Questions match
+/// only after "can" and "could". First words that name no task ("I", "they", "it's", "there", "tomorrow") do not match.
 fn recognise_stated(clause: &Clause, i: usize) -> Guess {
     if lexicon::update_task::NOT_STATEMENTS.contains(clause.at(i))
         || clause.is_question && !matches!(clause.words.before(i), "could" | "can")
@@ -179,9 +192,10 @@ fn moved_at(clause: &Clause, i: usize) -> Option<(usize, usize)> {
     moved.filter(|(at, _)| *at <= i + 9)
 }
 
-/// Recognises "the interview has been moved to Friday". `verb_range` is the verb, `definite` is true for a definite
-/// subject, `entry` if it contains a word for a task or an entry. Requires a new date or a distance after the verb. "is
-/// due Friday" needs further evidence of a change.
+/// Recognises "the interview has been moved to Friday" (0.7). `verb_range` is the verb. `definite` is true for a
+/// definite subject or an entry. `entry` is true if the first nine tokens name a task or an entry. Requires a date that
+/// ends after the verb or a distance after it. "is due", "will be" and "comes" also need `definite`, and "now",
+/// "instead", "not" or `entry`. "every" directly after the verb does not match.
 fn recognise_moved(clause: &Clause, i: usize, verb_range: Range<usize>, definite: bool, entry: bool) -> Guess {
     let at = verb_range.start;
     // "is due Friday" may not be a change.
@@ -194,7 +208,10 @@ fn recognise_moved(clause: &Clause, i: usize, verb_range: Range<usize>, definite
 }
 
 /// Recognises "the vet is now on Friday", "the report should be high priority". `definite` is true for a definite
-/// subject, `entry` if it contains a word for a task or an entry. "is" needs a definite subject, and "now" or an entry.
+/// subject or an entry. `entry` is true if the first nine tokens name a task or an entry. The verb begins one to eight
+/// tokens after `i`. "is" and "are" need `definite`. Values other than dates are passed to [`recognise_stated_value`].
+/// A date must begin within one token after the verb. "now" or "instead" around it suffices (0.72). "should be" and
+/// similar verbs need `definite`, "is" needs `entry` and the date at the end (0.64). Returns `None` otherwise.
 fn recognise_required_value(clause: &Clause, i: usize, definite: bool, entry: bool) -> Guess {
     let (at, n) = clause.find_phrase(i + 1, lexicon::update_task::SHALL_BE).filter(|(at, _)| *at <= i + 8)?;
     let after = at + n;
@@ -214,9 +231,12 @@ fn recognise_required_value(clause: &Clause, i: usize, definite: bool, entry: bo
         .then_some((CommandAction::Update(UpdateKind::Replace(at), i, clause.end), if now { 0.72 } else { 0.64 }))
 }
 
-/// Recognises "… should be high priority", "… should say buy paint", "… should have the tag Q3", "… isn't done", "…
-/// isn't urgent anymore". `at` is the position of the verb, `after` the one after it. The priority must end the clause.
-/// "isn't done" reopens the task only with further words such as "after all".
+/// Recognises "… should say buy paint", "… should have the tag Q3", "… should be renamed …", "… isn't done", "… isn't
+/// urgent anymore", "… should be high priority". `at` is the position of the verb, `after` the one after it. "isn't
+/// done" reopens the task only with "after all", "actually", "back" or "reopen". "isn't urgent" needs "anymore" and
+/// sets low priority. Other words after "isn't" and "is not" return `None`. Tags and titles do not match after "is".
+/// The priority must end the clause or precede "now", "instead", "than", "priority" or a comma. After "is" it also
+/// needs "now", "more" or "instead".
 fn recognise_stated_value(clause: &Clause, i: usize, at: usize, after: usize) -> Guess {
     let is = matches!(clause.at(at), "is" | "are" | "isn't");
     if matches!(clause.before(after), "say" | "read" | "called" | "named") {
@@ -248,8 +268,11 @@ fn recognise_stated_value(clause: &Clause, i: usize, at: usize, after: usize) ->
     (closed && now).then_some((CommandAction::Update(UpdateKind::Priority(priority), i, at), 0.68))
 }
 
-/// Recognises "one more day for the report", "give me another week on the essay", "add a day to the audit". Requires a
-/// definite task and at most one date. Returns `None` for questions and other domains.
+/// Recognises "one more day for the report", "give me another week on the essay", "add a day to the audit", "give me
+/// until Friday for the essay" (0.62). A distance is within four tokens, or a date follows "until". "for", "on", "to"
+/// or a comma and a definite task must follow, possibly after "later" or "more". "a day for the report" needs "later",
+/// "more", "until", "give", "add", "another", "one more" or "I need". Returns `None` for two dates, questions and other
+/// domains.
 pub(super) fn recognise_more_time(clause: &Clause, i: usize) -> Guess {
     let n = clause.phrase(i, lexicon::update_task::MORE_TIME)?;
     let first = clause.words.is_word(i + n);
@@ -270,8 +293,9 @@ pub(super) fn recognise_more_time(clause: &Clause, i: usize) -> Guess {
 }
 
 /// Recognises "tomorrow instead", "let's do the car wash on Saturday instead", "can't do the ironing today, tomorrow
-/// instead". Requires a date, and a subject or "it" unless the date begins the clause. Returns `None` for questions and
-/// other domains.
+/// instead" (0.66). Requires a date. With "rather than", it must end before that. Unless a date fills the words before
+/// "instead", a subject, "it" or "that" is required. Returns `None` for questions, for "I'll", "play", "show" and
+/// question words at `i`, and for other domains and plans.
 fn recognise_instead(clause: &Clause, i: usize) -> Guess {
     let (at, _) = clause.find_phrase(i + 1, lexicon::update_task::INSTEAD_WORDS)?;
     let dated = clause.dates.iter().any(|found| found.tokens.end <= at || clause.at(at) == "instead");
@@ -291,8 +315,9 @@ fn recognise_instead(clause: &Clause, i: usize) -> Guess {
     Some((CommandAction::Update(UpdateKind::Instead, start, clause.end), 0.66))
 }
 
-/// Recognises "the payroll task should no longer recur", "stop the gym task from repeating". The task is the text
-/// between the verb, if there is one, and the phrase. Returns `None` for questions.
+/// Recognises "the payroll task should no longer recur", "stop the gym task from repeating" (0.78). Clears the
+/// recurrence. The task is the text between the verb at `i`, if there is one, and the phrase. A word for a task is not
+/// required. Returns `None` for questions.
 pub(super) fn recognise_end_of_repeat(clause: &Clause, i: usize) -> Guess {
     let (at, _) = clause.find_phrase(i + 1, lexicon::update_task::NO_MORE_REPEAT)?;
     let from = i + usize::from(verb_at(clause, i).is_some());

@@ -1,4 +1,7 @@
 //! Parses the new date of a task: "to Friday", "from 3 to 4", "by two days", "2 hours later".
+//!
+//! `range` are the tokens after the verb: the task and the new value. `command` receives the change. Consumed tokens
+//! are no part of a name or a title. "A noun for a task" is a word such as "task", "reminder" or "list".
 
 use std::ops::Range;
 
@@ -12,8 +15,10 @@ use crate::numbers;
 use crate::parsed::{DayOrTime, MissingSlot, ParsedCommand};
 use crate::timing;
 
-/// Consumes "instead of Friday", "rather than at 3", "instead": the first such phrase in the clause from the range on,
-/// and the old value after it. Does nothing if there is no phrase, or if a "not" has no old value.
+/// Consumes the first "instead of", "rather than", "instead", "and not" or "not", and the old value after it. The
+/// search begins at the start of the range and may go beyond its end. The old value is a date, or an amount that ends
+/// the clause. After a phrase of two words, one or two last tokens of the clause count too. Without an old value, only
+/// the phrase is consumed. Has no effect if there is no phrase, or for "not" without an old value.
 pub(super) fn consume_instead(clause: &mut Clause, range: Range<usize>) {
     let Some((at, n)) = clause.find_phrase(range.start, lexicon::update_dates::INSTEAD) else { return };
     let old = clause
@@ -42,7 +47,9 @@ fn short_end(clause: &Clause, i: usize) -> Option<usize> {
     (i < clause.end && clause.end - i <= 2).then_some(clause.end)
 }
 
-/// Consumes "from Tuesday" of "from Tuesday to Friday". A time span from one to the other is split first.
+/// Consumes every date in the range that begins with "from": "from Tuesday" of "from Tuesday to Friday". A time span
+/// from one to the other is split first, see [`split_spans`]. Also consumes "from" and a bare hour before "to" ("from 4
+/// to 5").
 pub(super) fn consume_old_date(clause: &mut Clause, range: Range<usize>) {
     split_spans(clause, &range);
     let from = |found: &&DateMatch| range.contains(&found.tokens.start) && clause.at(found.tokens.start) == "from";
@@ -62,8 +69,9 @@ pub(super) fn consume_old_date(clause: &mut Clause, range: Range<usize>) {
     }
 }
 
-/// Splits "from 10 am to 8 am", which may have been parsed as one time span. The words after "to" become a separate
-/// date.
+/// Splits "from 10 am to 8 am", which may have been parsed as one time span. Changes `clause.dates`: the date that
+/// begins with "from" ends before its last "to", and the dates after "to" are inserted. Its resolved parts stay
+/// unchanged. Has no effect on a date without "to", or if no date follows "to".
 fn split_spans(clause: &mut Clause, range: &Range<usize>) {
     let spans: Vec<(usize, Range<usize>)> = clause
         .dates
@@ -93,9 +101,11 @@ fn hour_at(clause: &Clause, i: usize) -> Option<(i8, i8)> {
     fits.then_some((i8::try_from(hour).ok()?, i8::try_from(minute).ok()?))
 }
 
-/// Parses the new date and consumes it: a relative date, or the date after the last "to", "until", "by", or an hour or
-/// day after "to" ("to 7", "to the 20th"), or the last date of the range. Returns the range that names the task, or
-/// `None` if there is no date, or if "to" leads to a new title.
+/// Parses the new date, applies it to the command and consumes it. Tries a distance at the end (see
+/// [`parse_relative`]), then the last date after "to", "until", "till", "into", "be" or "by". Otherwise tries an hour
+/// ("to 7"), a day ("to the 20th"), then the last date of the range. Later compatible dates are merged into it. Returns
+/// the range that names the task: the tokens before the date, or the whole range if other words follow. Returns `None`
+/// if there is no date, or if a "to" before or after the last date leads to a new title.
 pub(super) fn parse(clause: &mut Clause, range: Range<usize>, command: &mut ParsedCommand) -> Option<Range<usize>> {
     if let Some(about) = parse_relative(clause, range.clone(), command) {
         return Some(about);
@@ -137,8 +147,9 @@ pub(super) fn parse(clause: &mut Clause, range: Range<usize>, command: &mut Pars
     Some(if clause.is_exhausted(start..range.end) { range.start..start } else { range })
 }
 
-/// Parses a date that precedes the task: "a due date of Friday to the report". Returns the range that names the task,
-/// or `None` if the range does not begin with a date, or if no "to", "on" or "for" and a task follow it.
+/// Parses a date that precedes the task: "a due date of Friday to the report". Applies and consumes it. Returns the
+/// range after "to", "on" or "for", which names the task. Returns `None` and changes nothing if no date covers the
+/// start of the range. The same holds if no such word with a task follows it.
 pub(super) fn parse_date_before_task(
     clause: &mut Clause,
     range: Range<usize>,
@@ -156,8 +167,10 @@ pub(super) fn parse_date_before_task(
     Some(end + 1..range.end)
 }
 
-/// Returns the start of "to", "to be", "to start" and similar fillers before the new date at `start`. Returns `start`
-/// if there are none. `from` is the start of the range.
+/// Returns the start of "to", "to be", "to start" and similar fillers before the new date at `start`. A "to" counts
+/// within five tokens if only fillers and consumed tokens follow it. Otherwise one filler such as "until", "by" or
+/// "for" counts. "back", "forward" and "out" before them are included. Returns `start` if there are none. `from` is the
+/// start of the range; its first token is only included if it is that "to".
 fn filler_start(clause: &Clause, from: usize, start: usize) -> usize {
     let to = (from..start).rev().find(|i| clause.at(*i) == "to" && start - i <= 5);
     let mut first = match to {
@@ -191,9 +204,10 @@ fn consume_tail(clause: &mut Clause, range: Range<usize>) {
     }
 }
 
-/// Parses a date relative to the old one at the end of the range: "by 15 more minutes". It is computed from now. A lead
-/// time ("30 minutes before") sets the time as missing instead. Returns the range that names the task, or `None` if the
-/// first distance outside of a date does not end the range.
+/// Parses a distance at the end of the range: "by 15 more minutes". Sets the date, computed from now, not from the old
+/// date. A lead time ("30 minutes before") sets the time as missing instead. Consumes the distance and its fillers.
+/// Returns the range before them, which names the task. Returns `None` and changes nothing if the first distance
+/// outside of a date does not end the range.
 fn parse_relative(clause: &mut Clause, range: Range<usize>, command: &mut ParsedCommand) -> Option<Range<usize>> {
     let (at, unit) = range
         .clone()
@@ -225,8 +239,10 @@ fn resolve_text(clause: &Clause, text: &str) -> Option<DayOrTime> {
     dates::find(scan).first().and_then(|found| found.resolve(clause.now))
 }
 
-/// Parses "to the 20th", "to evening" at the end. These are dates only in this position. Returns the range that names
-/// the task, or `None` if the last "to" does not lead to a day or a part of a day.
+/// Parses "to the 20th", "to evening" at the end. These are dates only in this position. Accepts an ordinal from 1 to
+/// 31 in one token, and morning, afternoon, evening, night, noon and midnight. "time" or "instead" may follow. Sets and
+/// consumes the date. Returns the range before "to", or before a "from" up to three tokens earlier. Returns `None` if
+/// the last "to" does not lead to such a word, or if other words follow.
 fn parse_bare_day(clause: &mut Clause, range: Range<usize>, command: &mut ParsedCommand) -> Option<Range<usize>> {
     let to = (range.start..range.end).rev().find(|i| clause.at(*i) == "to")?;
     let at = to + 1 + usize::from(clause.at(to + 1) == "the");
@@ -249,9 +265,11 @@ fn parse_bare_day(clause: &mut Clause, range: Range<usize>, command: &mut Parsed
     Some(range.start..from.unwrap_or(to))
 }
 
-/// Parses "to 7" at the end, or before the day, as an hour. Hours from 1 to 6 are in the afternoon. Without a day, the
-/// date is today if the hour is later than the current one, and otherwise tomorrow. Returns the range that names the
-/// task, or `None` if there is no such hour.
+/// Parses "to 7", "to 530" at the end, before a date, or before "for", "on" or "instead", as a time. Uses the last such
+/// "to". Hours from 1 to 6 are in the afternoon, 24 is midnight. Without a date, the day is today if the hour is later
+/// than the current one, and otherwise tomorrow. Then the time of day is set too. Sets and consumes the date. Returns
+/// the range before "to", or the whole range if other words follow. Returns `None` if there is no such hour, or if any
+/// other word follows.
 fn parse_bare_hour(clause: &mut Clause, mut range: Range<usize>, command: &mut ParsedCommand) -> Option<Range<usize>> {
     let from = range.start;
     let end = range.end;

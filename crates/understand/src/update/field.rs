@@ -1,4 +1,7 @@
 //! Parses changes with a field name: "the priority of X to high", "X's description to Y".
+//!
+//! `range` are the tokens after the verb: the task and the new value. `command` receives the change. Consumed tokens
+//! are no part of a name or a title. "A noun for a task" is a word such as "task", "reminder" or "list".
 
 use std::ops::Range;
 
@@ -21,9 +24,15 @@ pub(super) enum UpdatedFieldKind {
     Value,
 }
 
-/// Parses a change of a field that is named within the first eight tokens, and consumes its name and value. Returns the
-/// range that names the task, and the kind of the field. The kind is `None` if no field is named, or if no "to" or
-/// similar word leads to its value.
+/// Parses a change of the first field that is named within the first eight tokens. Consumes its name. A value after
+/// "to" or a similar word is set and consumed too, except for a date; an invalid one leaves the field empty. Returns
+/// the range that names the task, and the kind of the field. The kind is `None` if no field is named, or if no such
+/// word follows. In the latter case, "priority" takes the next priority word.
+/// - Only articles, "alert" and "reminder" may precede the name, or it follows a possessive. "priority", "description",
+///   "due date" and "deadline" may stand anywhere. "time" and "date" after a noun for a task are consumed without
+///   effect.
+/// - A name before a noun for a task or after a priority is no field. Neither are "date", "time", "name", "title" and
+///   "note" before an ordinary word ("our date night").
 pub(super) fn parse(
     clause: &mut Clause,
     range: Range<usize>,
@@ -77,8 +86,10 @@ pub(super) fn parse(
     (if direct { of..to } else { range.start..at }, Some(UpdatedFieldKind::Value))
 }
 
-/// Sets the field from the tokens of the value. An invalid priority or status leaves the field empty. Names other than
-/// priority, tags, title and status set the description.
+/// Sets the field `name` from the tokens of the value. A priority is the first priority word, a status the first kind
+/// of word found: pending ("not", "open") before completed ("done"). An invalid priority or status, and an empty text,
+/// leave the field empty. Tags are all words except fillers. Any other name sets the description, with the quotes of a
+/// single quoted passage removed. Consumes nothing.
 fn set_field(clause: &Clause, name: &str, value: Range<usize>, command: &mut ParsedCommand) {
     match name {
         "priority" => command.priority = value.clone().find_map(|i| attributes::priority_level(clause.at(i))),
@@ -100,8 +111,9 @@ fn set_field(clause: &Clause, name: &str, value: Range<usize>, command: &mut Par
     }
 }
 
-/// Returns the position of "to", ":", "=", "as" or "is" before the value: the first one for text, the last one for a
-/// priority or a status. "with" counts only for a description.
+/// Returns the position of "to", ":", "=", "as" or "is" before the value. It is the last one for a priority or a
+/// status, the first one for other fields. "with" counts only for a description, details and notes. Returns `None` if
+/// there is none.
 fn value_divider(clause: &Clause, mut range: Range<usize>, field: &str) -> Option<usize> {
     let text = matches!(field, "description" | "details" | "notes" | "note");
     let divides = |i: &usize| match clause.at(*i) {
@@ -112,8 +124,9 @@ fn value_divider(clause: &Clause, mut range: Range<usize>, field: &str) -> Optio
     if matches!(field, "priority" | "status") { range.rev().find(divides) } else { range.find(divides) }
 }
 
-/// Parses "to high priority", "as urgent" at the end. Returns the range that names the task, or `None` if the last "to"
-/// or "as" does not lead to a priority that ends the range.
+/// Parses "to high priority", "as urgent" at the end and sets the priority. Returns the range before "to" or "as".
+/// Returns `None` and changes nothing if the last "to" or "as" does not lead to a priority that ends the range.
+/// Consumed tokens and marks may follow. Consumes nothing.
 pub(super) fn parse_closing_priority(
     clause: &mut Clause,
     mut range: Range<usize>,

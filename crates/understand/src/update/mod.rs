@@ -1,4 +1,7 @@
 //! Parses an update: the changes and the target.
+//!
+//! `range` are the tokens after the verb: the task and the new value. `command` receives the change. Consumed tokens
+//! are no part of a name or a title. "A noun for a task" is a word such as "task", "reminder" or "list".
 
 mod date;
 mod field;
@@ -53,8 +56,11 @@ pub(crate) enum UpdateKind {
     NewName(usize),
 }
 
-/// Parses an update. `range` contains the task and the new value. Without a target, or with a pronoun, the remark
-/// before the verb can name the task and the change. Sets the missing slot if the change or the target is missing.
+/// Parses an update. The verb directly precedes `range`. `change` decides which fields are set and which words name the
+/// task. Consumes the parsed values in the clause. Without a target, or with a pronoun, a remark before the verb can
+/// name the task and the change. It needs at least two tokens, see [`parse_preceding_remark`]. `confidence` is that of
+/// the result. It is lowered if the change or the target is missing, and the missing slot is set, see
+/// [`set_missing_slot`].
 pub(crate) fn parse(clause: &mut Clause, range: Range<usize>, change: UpdateKind, confidence: f64) -> ParsedCommand {
     let mut command = ParsedCommand::new(Intent::UpdateTask, confidence);
     let before = range.start.saturating_sub(1);
@@ -100,7 +106,9 @@ pub(crate) fn parse(clause: &mut Clause, range: Range<usize>, change: UpdateKind
 }
 
 /// Takes the target from the remark before the verb at `verb`, and the date if the command has no change yet: "The
-/// party got moved to Friday, please update the reminder". Keeps the target if the remark names none.
+/// party got moved to Friday, please update the reminder". A remark without a known phrasing names the target only if
+/// the command has a date or a repetition. Keeps the target if the remark names none. Consumes the date, an old date
+/// and the participle.
 fn parse_preceding_remark(clause: &mut Clause, verb: usize, command: &mut ParsedCommand) {
     let mut about = clause.start..verb;
     if is_empty_update(command) {
@@ -119,8 +127,10 @@ fn has_date(command: &ParsedCommand) -> bool {
     command.when.is_some() || command.recurrence.is_some()
 }
 
-/// Sets the missing slot and limits the confidence. A change without a name (`bare`: "change my reminder to 11pm")
-/// applies to the task in context. An unsupported filter for all tasks counts as a missing target.
+/// Sets the missing slot and limits the confidence. A command without a change lacks the change, unless another slot is
+/// already missing. A change without a name (`bare`: "change my reminder to 11pm") applies to the task in context, with
+/// a confidence of at most 0.85. No target, and an unsupported filter for all tasks, count as a missing target, which
+/// replaces any other missing slot. The confidence is at most 0.8 if a slot is missing.
 fn set_missing_slot(command: &mut ParsedCommand, bare: bool) {
     let is_empty = is_empty_update(command);
     if is_empty && command.missing.is_none() {
@@ -138,7 +148,8 @@ fn set_missing_slot(command: &mut ParsedCommand, bare: bool) {
     }
 }
 
-/// Returns true if the command changes no field.
+/// Returns true if the command changes no field: title, description, date, shift, recurrence, priority, status, tags,
+/// and no field is cleared. Ignores the time of day.
 pub(crate) fn is_empty_update(command: &ParsedCommand) -> bool {
     command.title.is_none()
         && command.description.is_none()
@@ -151,9 +162,11 @@ pub(crate) fn is_empty_update(command: &ParsedCommand) -> bool {
         && command.cleared_fields.is_empty()
 }
 
-/// Merges another change of the same task into the first. `second` must name the task by a pronoun. Returns false and
-/// changes nothing if the target differs, if both change the title, date, priority, description or tags, if one is not
-/// an update, or if both are empty. The status of the first wins.
+/// Merges another change of the same task into the first. `second` must name the task by a pronoun, and the first must
+/// have a target, which stays. Returns false and changes nothing if one is not an update or if both are empty. Also
+/// false if both change the title, the priority, the description, the tags or the date. A shift and a repetition count
+/// as a date. The status of the first wins. Cleared fields are added. A missing change or time is no longer missing.
+/// The confidence of the first stays.
 pub(crate) fn merge(first: &mut ParsedCommand, second: &ParsedCommand) -> bool {
     let updates = first.intent == Intent::UpdateTask && second.intent == Intent::UpdateTask;
     let same = second.target == Some(TaskTarget::It) && first.target.is_some();
@@ -204,8 +217,10 @@ fn parse_addition(clause: &mut Clause, range: Range<usize>, command: &mut Parsed
     to..range.end
 }
 
-/// Parses "… instead of …": a new title, or a new date. Drops the old date and keeps the new one. Returns the range
-/// that names the task.
+/// Parses "… instead of …": a new title, see [`title::parse_instead_of`], or a new date. Consumes the old date after
+/// "instead of". If "of" or "than" precedes the range, this is the date at its start. Applies the remaining date.
+/// Consumes "remind me", "can you" and similar requests. Returns the range that names the task, without connectives at
+/// its start. In "remind Bob about lunch", it begins at "about", "that" or "to".
 fn parse_instead(clause: &mut Clause, range: Range<usize>, command: &mut ParsedCommand) -> Range<usize> {
     if let Some(about) = title::parse_instead_of(clause, range.clone(), command) {
         return about;
@@ -235,8 +250,10 @@ fn parse_instead(clause: &mut Clause, range: Range<usize>, command: &mut ParsedC
 }
 
 /// Parses "change … to …", "move … to …", also with fields ("the priority of …", "the description of …"). Tries a named
-/// field, a new title, a priority, a shift and a date in this order. For [`UpdateKind::Any`], the rest is a new title.
-/// Returns the range that names the task.
+/// field, a new title, a priority at the end, a shift and a date in this order. Stops after a named field with a value,
+/// even if the value is invalid. A priority next to a shift or date is also set. A shift to an earlier date drops the
+/// date, and every shift drops the time of day and the missing slot. For [`UpdateKind::Any`], the rest is a new title;
+/// for [`UpdateKind::Due`] and a date field, nothing is changed. Returns the range that names the task.
 fn parse_change(
     clause: &mut Clause,
     range: Range<usize>,
@@ -287,8 +304,9 @@ fn parse_change(
     if change == UpdateKind::Any { title::parse_change(clause, range, command) } else { range }
 }
 
-/// Consumes a priority next to another change: "with high priority", "urgent and …". Does not look at the first token.
-/// Returns `None` if there is no such priority.
+/// Consumes the first priority next to another change. It begins with "with" ("with high priority") or precedes "and"
+/// ("urgent and …"); that "and" is consumed too. Does not look at the first token. Returns `None` if there is no such
+/// priority.
 fn consume_priority(clause: &mut Clause, range: Range<usize>) -> Option<Priority> {
     let stated_priority = |i: usize| {
         attributes::priority_at(clause, i).filter(|(_, n)| clause.at(i) == "with" || clause.at(i + n) == "and")
@@ -299,8 +317,9 @@ fn consume_priority(clause: &mut Clause, range: Range<usize>) -> Option<Priority
     Some(priority)
 }
 
-/// Consumes the verb of a stated change: "needs to be changed", "has been moved". Does nothing if it does not end
-/// inside of the range, or begins at the first token.
+/// Consumes the verb of a stated change: a passive ("has been moved"). If there is none, a statement ("should be", "is
+/// now"), or else a participle alone ("moved"). Has no effect if the first one found does not end inside of the range.
+/// Does not look at the first token.
 fn consume_participle(clause: &mut Clause, range: Range<usize>) {
     let participle = intent::find_passive(clause, range.start + 1, lexicon::update_fields::CHANGED)
         .or_else(|| clause.find_phrase(range.start + 1, lexicon::update_fields::STATEMENTS))

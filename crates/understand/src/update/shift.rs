@@ -1,4 +1,6 @@
 //! Parses shifts relative to the current due date: "two days later", "by a week", "forward an hour".
+//!
+//! `range` are the tokens after the verb.
 
 use std::ops::Range;
 
@@ -9,8 +11,10 @@ use crate::lexicon;
 use crate::parsed::DateShift;
 use crate::phrases::Phrases;
 
-/// Returns the first shift in the range that is not consumed, and its tokens. It is negative for an earlier date.
-/// `change` is the kind that the verb implies: "move … two days" is a shift without a direction.
+/// Returns the first distance in the range that is a shift and does not begin with a consumed token, and its tokens.
+/// The tokens include the direction word after it, not the one before it. The shift is negative for an earlier date.
+/// `change` is the kind that the verb implies: "move … two days" is a shift without a direction. Changes nothing.
+/// Returns `None` if there is no shift.
 pub(super) fn find(clause: &Clause, range: Range<usize>, change: UpdateKind) -> Option<(DateShift, Range<usize>)> {
     let scan = DateScan { words: clause.words, start: clause.start, end: clause.end, now: clause.now };
     (range.start..range.end).filter(|i| !clause.is_consumed(*i)).find_map(|i| {
@@ -26,8 +30,11 @@ pub(super) fn find(clause: &Clause, range: Range<usize>, change: UpdateKind) -> 
 }
 
 /// Returns the sign of the shift and the end of its direction word: 1 for later, -1 for earlier. `from` is the position
-/// after the verb, and `at..end` is the distance. Returns `None` if the distance is not a shift ("in two days"), or if
-/// it does not end the clause.
+/// after the verb, and `at..end` is the distance. Needs "later", "back" or "earlier", "up" and similar words after it,
+/// or "by", "back", "out", "forward", "up" or "ahead" before it. "push", "postpone" and similar verbs need none of
+/// them; neither does [`UpdateKind::Due`], except for "snooze", "reschedule" and "reset". It is earlier for "earlier"
+/// and "sooner", and for "forward", "up" and "ahead" without a verb such as "push". Returns `None` after "in",
+/// "within", "after", "every", "each" or "of", or if other words follow in the clause.
 fn direction(clause: &Clause, from: usize, at: usize, end: usize, change: UpdateKind) -> Option<(i32, usize)> {
     let verb = |words: Phrases| (from.saturating_sub(2)..from).any(|i| words.contains(clause.at(i)));
     let later = clause.phrase(end, lexicon::shifts::LATER);
@@ -53,7 +60,8 @@ fn direction(clause: &Clause, from: usize, at: usize, end: usize, change: Update
 }
 
 /// Returns the word that introduces the distance at `at`, such as "by", "to" or "forward". Skips fillers such as
-/// "another". Returns `None` if the word is not a known lead, or if no word after `from` precedes the distance.
+/// "another". In "forward by two days", it is "forward". Returns `None` if the word is not a known lead, or if no word
+/// from `from` on precedes the distance.
 fn leading_word<'a>(clause: &Clause<'a>, from: usize, at: usize) -> Option<&'a str> {
     let small =
         |i: &usize| matches!(clause.at(*i), "another" | "about" | "be" | "an" | "additional" | "extra" | "like");

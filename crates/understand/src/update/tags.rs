@@ -1,4 +1,7 @@
 //! Parses tag changes of an existing task: adds some, removes some. Unnamed tags stay.
+//!
+//! `range` are the tokens after the verb: the task and the new value. `command` receives the change. Consumed tokens
+//! are no part of a name or a title. "A noun for a task" is a word such as "task", "reminder" or "list".
 
 use std::ops::Range;
 
@@ -9,8 +12,9 @@ use crate::phrases::Phrases;
 use crate::vocabulary;
 
 /// Returns the position of the word that leads to the task: "the work tag to …", "the label home from …", "#work off
-/// …". Returns `None` if no tag is named near `from`, if none of `leads` follows within five tokens, or if no task
-/// follows.
+/// …". "tag" or "label" must occur within six tokens from `from`, or a "#" at `from` or after an article. One of
+/// `leads` must follow within five tokens. Returns `None` otherwise, and if no tag is named before it or no token
+/// follows it. Also `None` if "with", "as", "for" or "in" precedes it.
 pub(crate) fn task_lead(clause: &Clause, from: usize, leads: Phrases) -> Option<usize> {
     let word = |i: &usize| matches!(clause.at(*i), "tag" | "tags" | "label" | "labels");
     let article = from + usize::from(vocabulary::is_article(clause.at(from)));
@@ -24,8 +28,13 @@ pub(crate) fn task_lead(clause: &Clause, from: usize, leads: Phrases) -> Option<
     (has_names && task && straight).then_some(lead)
 }
 
-/// Parses "tag the report with work", "tag the report as work", "add the tag work to the report". The tags are added to
-/// the existing ones. They stay empty if none are named. Returns the range that names the task.
+/// Parses tags that are added to the existing ones. They stay empty if none are named. Returns the range that names the
+/// task. Tries in this order:
+/// - "add the tag work to the report", unless the clause begins with "tag" or "label".
+/// - "tag it work", "tag it as work": the pronoun names the task.
+/// - "tag the report with work" (also "as", ":" and "under"), then "tag the report #work".
+/// - "tag the milk task shopping", "label the passport one travel": up to three tokens after a singular noun for a task
+///   or "one", with a name before it.
 pub(super) fn parse(clause: &mut Clause, range: Range<usize>, command: &mut ParsedCommand) -> Range<usize> {
     command.tag_operation = TagOperation::Add;
     let verb = clause.at(clause.start);
@@ -55,8 +64,9 @@ pub(super) fn parse(clause: &mut Clause, range: Range<usize>, command: &mut Pars
     range.start..hash
 }
 
-/// Parses "the work tag from the report". Removes only the named tags. Clears all tags if the words do not name both a
-/// tag and a task. Returns the range that names the task.
+/// Parses "the work tag from the report". Removes only the named tags. Returns the range after "from" or a similar
+/// word, which names the task. If the words do not name both a tag and a task, see [`task_lead`], clears all tags and
+/// returns the whole range.
 pub(super) fn parse_removal(clause: &mut Clause, range: Range<usize>, command: &mut ParsedCommand) -> Range<usize> {
     let Some(lead) = task_lead(clause, range.start, lexicon::grammar::FROM_TASK) else {
         command.cleared_fields.push(ClearableField::Tags);

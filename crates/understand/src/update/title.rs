@@ -1,6 +1,8 @@
 //! Parses the new title of a task, or additions to it: "rename a to b", "a should be b", "b instead of a".
 //!
-//! All `parse_…` functions except [`parse_replacement`] return the range that names the task.
+//! All `parse_…` functions except [`parse_replacement`] return the range that names the task. `range` are the tokens
+//! after the verb: the task and the new value. `command` receives the change. Consumed tokens are no part of a name or
+//! a title. "A noun for a task" is a word such as "task", "reminder" or "list".
 
 use std::ops::Range;
 
@@ -15,8 +17,10 @@ use crate::timing;
 use crate::trimming;
 use crate::vocabulary::{self, Noun};
 
-/// Parses "rename a to b". Splits at a "to" after a quoted name or a noun, or at the first one. Without a divider, a
-/// quoted passage at the end is the title. Otherwise the title stays empty, and the whole range is returned.
+/// Parses "rename a to b". Dividers are "to", "as", "into", "→" and ">". Prefers the first one after a quoted passage,
+/// then one after a named task or reminder ("the milk task to"). Otherwise splits at the first one. The title stays
+/// empty if no text follows. Without a divider, a quoted passage at the end is the title, unless it is the whole range.
+/// Otherwise returns the whole range and changes nothing.
 pub(super) fn parse_rename(clause: &mut Clause, range: Range<usize>, command: &mut ParsedCommand) -> Range<usize> {
     let dividers: Vec<usize> =
         range.clone().filter(|i| matches!(clause.at(*i), "to" | "as" | "into" | "→" | ">")).collect();
@@ -38,8 +42,9 @@ pub(super) fn parse_rename(clause: &mut Clause, range: Range<usize>, command: &m
     range.start..at
 }
 
-/// Returns the title in a range after the divider. Drops leads, a noun for a task at either end, and a final "instead".
-/// Returns `None` if nothing remains.
+/// Returns the title in a range after the divider. Drops a final "instead", and a lead ("remind me to") at the start.
+/// Drops a word for a task or reminder at the start, with its article and connectives. Drops a word for a reminder at
+/// the end. Returns `None` if nothing remains. Consumes nothing.
 fn title_text(clause: &Clause, range: Range<usize>) -> Option<String> {
     let end = if range.len() > 1 && clause.at(range.end - 1) == "instead" { range.end - 1 } else { range.end };
     let mut start = range.start + clause.phrase(range.start, lexicon::update_titles::LEADS).unwrap_or(0);
@@ -52,8 +57,10 @@ fn title_text(clause: &Clause, range: Range<usize>) -> Option<String> {
     Some(clause.remaining_text(range)).filter(|title| !title.is_empty())
 }
 
-/// Parses "update a: it should say b", "change a so it reads b", "a should say b". Returns `None` if there is no such
-/// phrase, if a date or a priority follows it, or if it is the "to" of "the reminder to …".
+/// Parses "update a: it should read b", "change a so it reads b", "a should be b". "… on the a task" at the end names
+/// the task: the range then begins after "on", "in" or "for". Returns `None` if there is no such phrase, if it ends the
+/// range, or if it is consumed. Also `None` if a date that ends the range follows it. "be" before a priority or a word
+/// such as "due" does not count, nor does the "to" of "the reminder to …".
 pub(super) fn parse_should_say(
     clause: &mut Clause,
     range: Range<usize>,
@@ -73,15 +80,17 @@ pub(super) fn parse_should_say(
     if dated || names || state || clause.is_consumed(at) {
         return None;
     }
-    // "instead of chicken it should say turkey on the buy chicken task"
+    // "instead of chicken it should read turkey on the buy chicken task"
     let on = clause.nouns_in(at + n..range.end).find(|noun| noun.noun != Noun::List && noun.end == range.end);
     let on = on.and_then(|noun| (at + n + 1..noun.at).find(|i| matches!(clause.at(*i), "on" | "in" | "for")));
     command.title = title_text(clause, at + n..on.unwrap_or(range.end));
     Some(on.map_or(range.start..at, |on| on + 1..range.end))
 }
 
-/// Parses "replace a with b", "swap a for b". Returns `None` without such a verb before the range, without a divider,
-/// or if a date follows the divider.
+/// Parses "replace a with b", "swap a for b". Needs "replace", "swap", "switch", "exchange" or "substitute" directly
+/// before the range. Splits at the first "with" or "by" outside of a date. "for" counts only after "swap" and
+/// "exchange", and not after a noun for a task. Returns `None` without such a verb or divider, or if a date that ends
+/// the range follows.
 pub(super) fn parse_replace(
     clause: &mut Clause,
     range: Range<usize>,
@@ -114,9 +123,12 @@ pub(super) fn parse_replacement(clause: &mut Clause, range: Range<usize>, comman
     }
 }
 
-/// Parses "my reminder to buy pizza instead of pasta". The old title follows. Also applies a date. Returns `None` if a
-/// date, a noun for a task or an amount that counts nothing follows "instead of", or if neither a noun nor a pronoun
-/// precedes the new title.
+/// Parses "my reminder to buy pizza instead of pasta": the old title follows and names the task. Also applies a date
+/// and consumes it. A noun with "to", "for", "about" or "that", or else a pronoun at the start, must precede the new
+/// title. In "it to two milks instead of one", the pronoun names the task. Returns `None` if "instead of" ends the
+/// range, or if a date, a noun for a task or another amount follows it. A word such as "it" or "later" after it, or a
+/// date with "to" or "until" directly before it, does not match either. An empty new title also yields `None`, but the
+/// date stays applied.
 pub(super) fn parse_instead(
     clause: &mut Clause,
     range: Range<usize>,
@@ -157,9 +169,10 @@ pub(super) fn parse_instead(
     command.title.is_some().then_some(about)
 }
 
-/// Parses "instead of the gym, remind me to go swimming". The old title precedes the new one, and `range` begins after
-/// "of". Also applies a date. Returns `None` for another phrasing, if the old value is a date, or if the new title is
-/// empty.
+/// Parses "instead of the gym, remind me to go swimming". The old title precedes the new one and names the task.
+/// `range` begins after "of" or "than". Also applies a date in the new title and consumes it. Returns `None` without
+/// "remind me to" or a similar request. Also `None` if the old value is a date or begins with "reminding me". An empty
+/// new title yields `None` too, but the date stays applied.
 pub(super) fn parse_instead_of(
     clause: &mut Clause,
     range: Range<usize>,
@@ -181,8 +194,9 @@ pub(super) fn parse_instead_of(
     command.title.is_some().then_some(range.start..at)
 }
 
-/// Parses "… to include milk", "… and add milk", "… by adding milk". Appends to the description. Returns `None` if no
-/// such phrase follows a noun for a task, or if it leads to a date.
+/// Parses "… to include milk", "… and add milk", "… by adding milk". Sets the text as an addition to the description,
+/// without "also" before it and "too" after it. Returns `None` if there is no such phrase with text after it in the
+/// range. Also `None` if no noun for a task precedes it, or if a date follows it.
 pub(super) fn parse_addition(
     clause: &mut Clause,
     range: Range<usize>,
@@ -212,7 +226,9 @@ pub(super) fn parse_change(clause: &mut Clause, range: Range<usize>, command: &m
 }
 
 /// Returns the position of the divider between the task and the new title: "to", "into", "with" or ":" outside of a
-/// date. Prefers the one after the noun for the task. Returns `None` if there is none.
+/// date. Prefers the one directly after the first noun, if this is a reminder or has a name before it. Otherwise it is
+/// the first one. In "the reminder to call Bob to …", the first "to" belongs to the name. There, it is the next divider
+/// before an activity, else the last one. Returns `None` if there is none.
 fn find_divider(clause: &Clause, range: &Range<usize>) -> Option<usize> {
     let divides = |i: &usize| matches!(clause.at(*i), "to" | "into" | "with" | ":") && clause.date_at(*i).is_none();
     let dividers: Vec<usize> = range.clone().filter(divides).collect();

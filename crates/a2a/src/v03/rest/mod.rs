@@ -34,6 +34,7 @@ pub struct ListTasksResponse {
 }
 
 impl From<types::ListTasksResponse> for ListTasksResponse {
+    /// Converts a page of 1.x. All fields are the same.
     fn from(response: types::ListTasksResponse) -> Self {
         Self {
             tasks: response.tasks.into_iter().map(Task::from).collect(),

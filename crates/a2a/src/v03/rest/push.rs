@@ -22,8 +22,9 @@ pub struct SetPushConfig {
 }
 
 impl SetPushConfig {
-    /// Returns the configuration for the task in the path. The nested forms take precedence over the plain fields, and
-    /// the id of the configuration over `config_id`. Fails if neither a nested configuration nor a URL is present.
+    /// Returns the configuration for the task in the path. `config` takes precedence over `push_notification_config`,
+    /// and that over the plain fields. Ignored forms are not checked. `config_id` is used only beside `config`, if that
+    /// has no id. Fails if neither a nested configuration nor a URL is present.
     pub fn into_task_config(self, task_id: String) -> Result<types::TaskPushNotificationConfig, Error> {
         let Self { config, config_id, push_notification_config, id, url, token, authentication } = self;
         if let Some(config) = config {

@@ -1,7 +1,8 @@
-//! Compatibility with the official Python SDK of 0.3, which encodes the bytes of files differently in HTTP+JSON and gRPC.
+//! Compatibility with the official Python SDK of 0.3, which encodes the bytes of files differently in HTTP+JSON and
+//! gRPC.
 //!
-//! The SDK sends base64 text where the protobuf message has bytes, and fails on plain bytes. Other implementations follow
-//! the definition. The `User-Agent` header identifies the SDK.
+//! The SDK sends base64 text where the protobuf message has bytes, and fails on plain bytes. Other implementations
+//! follow the definition. The `User-Agent` header identifies the SDK.
 
 use http::HeaderMap;
 use http::header::USER_AGENT;
@@ -47,7 +48,8 @@ pub fn encode_message(message: &mut Message) {
     parts(&mut message.parts, &mut encode);
 }
 
-/// Applies `change` to the bytes of all files in a response. Streams and other responses are unchanged.
+/// Applies `change` to the bytes of all files in a task, a list of tasks or a message. Streams and other responses are
+/// unchanged.
 fn in_response(response: &mut OperationResponse, change: &mut impl FnMut(&mut Vec<u8>)) {
     match response {
         OperationResponse::Sent(SendMessageResponse::Task(found)) | OperationResponse::Task(found) => {
@@ -63,7 +65,7 @@ fn in_response(response: &mut OperationResponse, change: &mut impl FnMut(&mut Ve
     }
 }
 
-/// Applies `change` to the bytes of all files in an update.
+/// Applies `change` to the bytes of all files in an update: a task, a message, the message of a status, or an artifact.
 fn in_update(update: &mut StreamResponse, change: &mut impl FnMut(&mut Vec<u8>)) {
     match update {
         StreamResponse::Task(found) => task(found, change),

@@ -20,8 +20,9 @@ use crate::output;
 /// The variable with the token for A2A agents.
 const TOKEN_VARIABLE: &str = "ADJUTANT_A2A_TOKEN";
 
-/// Runs one subcommand against the agent at the given URL. Fails if the agent cannot be discovered, refuses the request
-/// or does not support it.
+/// Runs one subcommand against the agent at the given URL and prints the result, as JSON with `--json`. `get` shows no
+/// history unless `--history` is given. Fails if an option is invalid, if the agent cannot be discovered, or if it
+/// refuses the request or does not support it.
 pub(crate) async fn run(global: &GlobalOptions, command: A2aCommand) -> anyhow::Result<()> {
     match command {
         A2aCommand::Card { at } => {
@@ -53,8 +54,9 @@ pub(crate) async fn run(global: &GlobalOptions, command: A2aCommand) -> anyhow::
     }
 }
 
-/// Prints the first page of tasks, 50 unless `limit` is given: as JSON, as ids (`quiet`), or as a table with a note if
-/// there are more.
+/// Prints the first page of tasks, 50 unless `limit` is given: as JSON, as ids (`quiet`), or as a table. With a table,
+/// a note reports that there are no tasks, or that there are more. `context_id` and `status` select tasks. Fails if the
+/// request fails.
 async fn list(
     global: &GlobalOptions,
     client: &A2aClient,
@@ -96,9 +98,13 @@ async fn connect(global: &GlobalOptions, at: &RemoteAgentArgs) -> anyhow::Result
     A2aClient::discover(&at.url, &options(global, at)?).await.map_err(|error| exit_error(error).into())
 }
 
-/// Returns the connection options. The token comes from `--token`, else from [`TOKEN_VARIABLE`]; empty tokens are
-/// ignored. A header value that is a reference is sent as a secret. Fails if a header is invalid, if a reference cannot
-/// be resolved, or if there is more than one token or secret header.
+/// Returns the connection options. The token comes from `--token` on the command line, else from [`TOKEN_VARIABLE`],
+/// never from `ADJUTANT_TOKEN`. An empty token is ignored. A token or header value that is a reference is resolved and
+/// sent as a secret. Of plain headers with the same name, the last is sent. Without `--binding` and `--version`, the
+/// client chooses.
+///
+/// Fails with a usage error if a header is invalid or a reference cannot be resolved. Also fails if there is more than
+/// one token or secret header.
 fn options(global: &GlobalOptions, at: &RemoteAgentArgs) -> anyhow::Result<ClientOptions> {
     // ADJUTANT_TOKEN is for our own server only. A token on the command line is for this agent.
     let given = global.token.clone().filter(|_| global.token_given);
@@ -138,8 +144,9 @@ fn is_reference(text: &str) -> bool {
     text.starts_with("env:") || text.starts_with("file:")
 }
 
-/// Returns the secret `text`, or the content of the variable or file that it refers to, without surrounding whitespace.
-/// `name` is the name of the option in errors. Fails if the variable is not set or the file cannot be read.
+/// Returns the secret `text`, or the content of the variable (`env:`) or file (`file:`) that it refers to, without
+/// surrounding whitespace. It may be empty. `name` is the name of the option in errors. Fails with a usage error if the
+/// variable is not set or the file cannot be read.
 fn secret(name: &str, text: &str) -> anyhow::Result<SecretString> {
     let missing = |why: String| ExitError::new(ExitStatus::Usage, format!("{name} refers to {why}"));
     let value = match text.split_once(':') {
@@ -153,7 +160,13 @@ fn secret(name: &str, text: &str) -> anyhow::Result<SecretString> {
     Ok(SecretString::from(value.trim().to_owned()))
 }
 
-/// Returns the message of an error with the exit code for its kind.
+/// Returns the message of an error with the exit code for its kind:
+///
+/// - An invalid address is `Usage`, an unusable card `NotFound`, an unsupported operation `Refused`.
+/// - `Unreachable` and `Timeout` keep their names. An invalid or too large response is `Failed`.
+/// - An HTTP status follows [`ExitStatus::from_problem`], with 429 as `Busy`.
+/// - An error of the agent is `NotFound` for an unknown task or resource. It is `Usage` for an invalid request, invalid
+///   parameters or a content type, and `Failed` for an internal, parse or response error. Every other one is `Refused`.
 fn exit_error(error: Error) -> ExitError {
     let code = match &error {
         Error::Address(_) => ExitStatus::Usage,

@@ -27,8 +27,11 @@ const MAX_FAILED_POLLS: usize = 30;
 /// The size limit of a file in bytes.
 const MAX_FILE_BYTES: u64 = 100 << 20;
 
-/// Sends the message and waits for the result, at most for `--timeout` seconds without the time to connect. Fails if
-/// the message is invalid, if the agent cannot be reached, if the time is over, or if the task does not complete.
+/// Sends the message and waits for the result, at most for `--timeout` seconds without the time to connect. After the
+/// timeout, the task is not cancelled.
+///
+/// Fails if the message or `--timeout` is invalid, if the agent cannot be reached, or if the task does not complete.
+/// Fails with [`ExitStatus::Timeout`] if the time is over.
 pub(super) async fn run(global: &GlobalOptions, args: &SendArgs) -> anyhow::Result<()> {
     let request = request(args)?;
     let client = connect(global, &args.at).await?;
@@ -42,9 +45,13 @@ pub(super) async fn run(global: &GlobalOptions, args: &SendArgs) -> anyhow::Resu
     }
 }
 
-/// Sends the request and prints the result. Streams if the agent can, unless an option or `--json` prevents it; polls
-/// the task after a broken stream. Without streaming, polls until the end, unless `--no-wait` is given: then only the
-/// id of an unfinished task is printed. Fails if the task fails or needs input or an authorization.
+/// Sends the request and prints the result. Streams if the agent can, unless `--no-stream` or `--no-wait` is given, or
+/// `--json` without `--stream`. Polls the task after a broken stream. Without streaming, polls until the end, unless
+/// `--no-wait` is given: then only the id of an unfinished task is printed.
+///
+/// With `--json`, prints one document, or every event of a stream. Prints a note if `--stream` is given and the agent
+/// cannot stream. Fails if the task fails or needs input or an authorization, if a request fails, or if the stream ends
+/// without a task.
 async fn send(
     global: &GlobalOptions,
     args: &SendArgs,
@@ -114,8 +121,9 @@ fn has_ended(status: &TaskStatus) -> bool {
     status.state.is_terminal() || matches!(status.state, TaskState::InputRequired | TaskState::AuthRequired)
 }
 
-/// Fails if the task failed, was rejected or cancelled, or needs input or an authorization. A task that still runs is
-/// no failure.
+/// Fails with `Failed` if the task failed, was rejected or cancelled, with `ConfirmationNeeded` if it needs input, and
+/// with `NotAuthorised` if it needs an authorization. The message of the status is part of the error. A task that
+/// completed or still runs is no failure.
 fn check_end(status: &TaskStatus) -> anyhow::Result<()> {
     let message = status.message.as_ref().map(show::one_line).unwrap_or_default();
     let with_message = |end: &str| if message.is_empty() { end.to_owned() } else { format!("{end}: {message}") };
@@ -150,8 +158,9 @@ struct A2aPrinter {
 }
 
 impl A2aPrinter {
-    /// Prints updates and returns the outcome of the command. Returns none if the stream ended before the task did, or
-    /// broke with a transient error after the id of the task was known. Fails on every other error.
+    /// Prints updates and returns the outcome of the command. Returns none if the stream ended before the task did.
+    /// Also returns none after a transient error if the id of the task is known; the error is shown as progress. Fails
+    /// on every other error, and if the output fails.
     async fn follow(&mut self, mut updates: TaskUpdates) -> anyhow::Result<Option<anyhow::Result<()>>> {
         while let Some(update) = updates.next().await {
             match update {
@@ -170,8 +179,8 @@ impl A2aPrinter {
         Ok(None)
     }
 
-    /// Prints an update. Returns the outcome of the command if this is the last update: a message, or a task that has
-    /// ended or needs input or an authorization.
+    /// Prints an update, as JSON if `events` is set. Returns the outcome of the command if this is the last update: a
+    /// message, or a task that has ended or needs input or an authorization. Fails if the output fails.
     fn update(&mut self, update: StreamResponse) -> anyhow::Result<Option<anyhow::Result<()>>> {
         if self.events {
             print_json(&update)?;
@@ -201,7 +210,8 @@ impl A2aPrinter {
         }
     }
 
-    /// Remembers the first id that is not empty as the id of the task, and announces it.
+    /// Remembers the first id that is not empty as the id of the task, and announces it unless `quiet` is set. Ignores
+    /// later ids.
     fn begin(&mut self, id: &str) {
         if self.task.is_none() && !id.is_empty() {
             self.task = Some(id.to_owned());
@@ -229,8 +239,12 @@ impl A2aPrinter {
         self.print(&new)
     }
 
-    /// Prints a changed state or a message as progress, or the message of a completed task without artifacts as the
-    /// answer. Returns the outcome of the command if the task has ended or needs input or an authorization, else none.
+    /// Prints a changed state or a message as progress, unless `quiet` is set. The message of a failed task or a
+    /// request for input is not printed, because the error contains it. The message of a completed task without
+    /// artifacts is printed as the answer.
+    ///
+    /// Returns the outcome of the command, as of [`check_end`], if the task has ended or needs input or an
+    /// authorization, else none.
     fn status(&mut self, status: &TaskStatus) -> anyhow::Result<Option<anyhow::Result<()>>> {
         let ended = has_ended(status);
         let message = status.message.as_ref().map(show::one_line).unwrap_or_default();
@@ -266,8 +280,9 @@ impl A2aPrinter {
     }
 }
 
-/// Builds the message from the text (`-` reads standard input), `--data` and `--file`, in this order. Fails if all
-/// three are absent, if data is not JSON, or if a file cannot be read or is too large.
+/// Builds the message from the text (`-` reads standard input), `--data` and `--file`, in this order. Line breaks at
+/// the end of standard input are removed. Fails if all three are absent, or if data is not JSON. Also fails if standard
+/// input is not UTF-8, or if a file cannot be read or is too large.
 fn request(args: &SendArgs) -> anyhow::Result<SendMessageRequest> {
     let mut parts = Vec::new();
     match args.message.as_deref() {

@@ -6,7 +6,8 @@ use ::a2a::types::{Message, Part, PartContent, Role, Task};
 use super::state_name;
 use crate::output;
 
-/// Prints the card of an agent, one property per line, and the interface in use. Empty properties are left out.
+/// Prints the card of an agent, one property per line, the interface in use, and one line for each interface and skill.
+/// Empty properties are left out. Control characters become spaces.
 pub(super) fn card(client: &A2aClient) -> anyhow::Result<()> {
     let card = client.card();
     line("name", &card.name)?;
@@ -41,7 +42,10 @@ pub(super) fn card(client: &A2aClient) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints a task with its messages and artifacts.
+/// Prints the properties of a task, its history, the message of its status and its artifacts. Each property and message
+/// is on one line, with spaces for control characters; blank ones are left out. Each artifact follows a line with its
+/// name, or its id without a name. Its text is printed unchanged, other parts as in [`content`]: a file only with its
+/// name and size. A missing line break at the end is added.
 pub(super) fn task(task: &Task) -> anyhow::Result<()> {
     line("task", &task.id)?;
     line("context", &task.context_id)?;
@@ -81,8 +85,8 @@ pub(super) fn one_line(message: &Message) -> String {
     content(&message.parts).trim().replace('\n', "\\n")
 }
 
-/// Returns parts as text. Text is unchanged; every other part is on its own line: the URL, the JSON, or the name and
-/// size of a file.
+/// Returns parts as text. Texts are joined without a separator. Every other part is on its own line: the URL, the JSON,
+/// or the name and size of a file (`[file, 3 bytes]` without a name).
 pub(super) fn content(parts: &[Part]) -> String {
     let mut all = String::new();
     for part in parts {

@@ -26,8 +26,9 @@ pub(in crate::commands) struct AgentFinding {
     pub(in crate::commands) detail: String,
 }
 
-/// Checks the named agents, or all enabled agents without names, at the same time. Prints the findings and fails if an
-/// agent cannot run.
+/// Checks the named agents, or all enabled agents without names, at the same time. Prints the findings, and a note if
+/// there are no agents. Fails before any check if a name matches no agent or several. Fails at the end if an agent
+/// cannot run.
 pub(super) async fn run(global: &GlobalOptions, names: &[String]) -> anyhow::Result<()> {
     let agents = agents(global).await?;
     let mut selected = Vec::new();
@@ -50,7 +51,8 @@ pub(super) async fn run(global: &GlobalOptions, names: &[String]) -> anyhow::Res
     }
 }
 
-/// Prints one line for each problem, or one line for an agent without problems. With `--json`, prints one document.
+/// Prints one row for each problem, or one row for an agent without problems. With `--json`, prints one document with
+/// all agents, and `ok` if no agent has problems.
 fn report(global: &GlobalOptions, findings: &[AgentFinding]) -> anyhow::Result<()> {
     let ok = findings.iter().all(|finding| finding.problems.is_empty());
     if global.json {
@@ -74,8 +76,9 @@ fn report(global: &GlobalOptions, findings: &[AgentFinding]) -> anyhow::Result<(
     output::print_table(&["", "AGENT", "FINDING"], &rows.collect::<Vec<_>>())
 }
 
-/// Returns the agents of the configuration and the added agents that the user may see. Prints a note if the added
-/// agents cannot be read. Fails if the configuration is invalid.
+/// Returns the agents of the configuration, then the other agents of the server or database, without the assistant.
+/// Only operators receive these; other users get the agents of the configuration only. Prints a note if they cannot be
+/// read. Fails if the configuration is invalid.
 async fn agents(global: &GlobalOptions) -> anyhow::Result<Vec<Agent>> {
     let mut agents = crate::commands::load_config(global, None)?.agents;
     let quiet = GlobalOptions { json: false, ..global.clone() };
@@ -94,8 +97,9 @@ async fn agents(global: &GlobalOptions) -> anyhow::Result<Vec<Agent>> {
     Ok(agents)
 }
 
-/// Checks the requirements of an agent. If they are met, runs its program to get the version, provided that the agent
-/// has a preset. Of a remote agent, reads the card instead.
+/// Checks the requirements of an agent. If they are met and the agent has a preset, runs its program to get the
+/// version; a failure is a problem. Of a remote agent, reads the card instead. Never fails: problems are part of the
+/// finding.
 pub(in crate::commands) async fn examine(agent: &Agent) -> AgentFinding {
     let (mut problems, path) = static_check(agent);
     if agent.is_remote() {
@@ -115,7 +119,9 @@ pub(in crate::commands) async fn examine(agent: &Agent) -> AgentFinding {
     AgentFinding { id: agent.id.clone(), problems, detail }
 }
 
-/// Reads the card of a remote agent within [`CHECK_TIMEOUT`], unless `problems` has entries already.
+/// Reads the card of a remote agent, unless `problems` has entries already. The detail is the name and version of the
+/// card, with the binding and URL in use. A card that cannot be used, or does not arrive within [`CHECK_TIMEOUT`], is a
+/// problem.
 async fn examine_remote(agent: &Agent, mut problems: Vec<String>) -> AgentFinding {
     let mut detail = String::new();
     if problems.is_empty() {
@@ -144,8 +150,9 @@ pub(in crate::commands) fn static_check(agent: &Agent) -> (Vec<String>, Option<s
     (check::problems(agent, &variables), check::program_path(agent, &variables))
 }
 
-/// Returns the first line that the program prints, up to 100 characters, on standard output or else on standard error.
-/// Fails if it cannot run, exits with an error or exceeds [`CHECK_TIMEOUT`].
+/// Runs the program and returns the first line that it prints, up to 100 characters, on standard output or else on
+/// standard error. The line may be empty. Fails if the program cannot start, exits with an error or exceeds
+/// [`CHECK_TIMEOUT`], after which it is killed.
 async fn query_version(program: &Path, arguments: &[String]) -> Result<String, String> {
     let mut command = tokio::process::Command::new(program);
     // Ctrl-C must not reach the program. It is killed when the timeout expires.

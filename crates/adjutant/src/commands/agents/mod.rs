@@ -29,7 +29,8 @@ pub(crate) async fn run(global: &GlobalOptions, command: AgentsCommand) -> anyho
     }
 }
 
-/// Prints all agents as a table, as ids (`quiet`), or as JSON.
+/// Prints all agents as JSON with `--json`, as ids (`quiet`), or as a table. The table comes with a note if there is
+/// only the built-in assistant.
 async fn list(client: &Client, quiet: bool) -> anyhow::Result<()> {
     client.get("/api/agents").await?.show(|Agents { agents, .. }| {
         if quiet {
@@ -43,7 +44,7 @@ async fn list(client: &Client, quiet: bool) -> anyhow::Result<()> {
     })
 }
 
-/// Returns the row of an agent in a table.
+/// Returns the row of an agent in a table: id, name, state, access, mode, and the program or card URL.
 fn row(agent: &Agent) -> Vec<String> {
     let summary = agent.summary();
     let state = if summary.enabled { "enabled" } else { "disabled" };
@@ -64,7 +65,7 @@ fn program_or_url(agent: &Agent) -> &str {
 }
 
 /// Prints all fields of an agent that are not empty, the number of running and queued executions, and the reason if new
-/// ones are held back. With `--json`, prints only the agent.
+/// ones are held back. With `--json`, prints only the agent. Fails if `name` matches no agent or several.
 async fn show(client: &Client, name: &str) -> anyhow::Result<()> {
     let path = format!("/api/agents/{}", listing::agent(client, name).await?.id());
     let answer = client.get(&path).await?;
@@ -85,8 +86,9 @@ async fn show(client: &Client, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns a value on one line, or an empty text for null. Lists and objects are joined with spaces, and empty fields
-/// of objects are left out.
+/// Returns a value on one line, or an empty text for null. Line breaks are shown as `\n`. Lists are joined with spaces;
+/// items that are empty or contain spaces or line breaks are quoted. Objects are shown as `name=value`, without empty
+/// fields.
 fn one_line(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -107,7 +109,8 @@ fn one_line(value: &Value) -> String {
     }
 }
 
-/// Adds an agent from a file and flags. Fails if none are given, if one is invalid, or if the server rejects the agent.
+/// Adds an agent from a file and flags, and prints its id, program and access. Fails with a usage error if none are
+/// given. Also fails if the file or a flag is invalid, or if the server rejects the agent.
 async fn add(global: &GlobalOptions, new: &AddAgentArgs) -> anyhow::Result<()> {
     let fields = fields(new)?;
     if fields.is_empty() {
@@ -126,8 +129,11 @@ async fn add(global: &GlobalOptions, new: &AddAgentArgs) -> anyhow::Result<()> {
     })
 }
 
-/// Returns the fields of the file, overridden by the flags. Relative paths become absolute, and variables are merged by
-/// name. Empty without a file and flags. Fails if the file or a flag is not valid.
+/// Returns the fields of the file, overridden by the flags. Variables are merged by name; other lists replace those of
+/// the file. The card token becomes a bearer token.
+///
+/// The working directory becomes absolute, and so does a program with a `/` that does not start with `/` or `~`. Paths
+/// in the file do not change. Empty without a file and flags. Fails if the file, a path or an `--env` is not valid.
 fn fields(new: &AddAgentArgs) -> anyhow::Result<Map<String, Value>> {
     let mut fields = new.file.as_deref().map(from_file).transpose()?.unwrap_or_default();
     let executable = new.executable.as_deref().map(|program| {
@@ -175,8 +181,9 @@ fn absolute(path: &Path) -> anyhow::Result<String> {
     Ok(path.to_string_lossy().into_owned())
 }
 
-/// Returns the fields of one agent in JSON or TOML, at the top level or in the only `[[agents]]` entry. `-` reads
-/// standard input. Fails if the file cannot be read or parsed, or has several agents.
+/// Returns the fields of one agent, at the top level or in the only `[[agents]]` entry. A text that starts with `{` is
+/// JSON, any other is TOML. `-` reads standard input. Fails if the file cannot be read or parsed, or if `agents` is
+/// beside other fields or does not have exactly one entry.
 fn from_file(file: &Path) -> anyhow::Result<Map<String, Value>> {
     let wrong = |why: String| ExitError::new(ExitStatus::Usage, format!("{} is not an agent: {why}", file.display()));
     let content = if file == Path::new("-") {
@@ -199,8 +206,8 @@ fn from_file(file: &Path) -> anyhow::Result<Map<String, Value>> {
     }
 }
 
-/// Removes agents after a confirmation. Removes nothing if a name cannot be resolved; stops at the first request that
-/// fails.
+/// Removes agents after a confirmation, unless `yes` is set. Removes nothing if a name cannot be resolved; stops at the
+/// first request that fails. Prints nothing with `--json`.
 async fn remove(client: &Client, names: &[String], yes: bool) -> anyhow::Result<()> {
     let known = listing::agents(client).await?;
     let agents = listing::resolve_each(names, async |name| listing::find_agent(&known, name).cloned()).await?;

@@ -7,7 +7,7 @@ use supervisor::presets;
 use crate::cli::GlobalOptions;
 use crate::output;
 
-/// Prints all presets as a table, as ids (`quiet`), or as JSON.
+/// Prints all presets as ids (`quiet`, also with `--json`), as JSON, or as a table.
 pub(super) fn list(global: &GlobalOptions, quiet: bool) -> anyhow::Result<()> {
     if quiet {
         return presets::all().iter().try_for_each(|preset| output::print_line(&preset.id));
@@ -36,7 +36,8 @@ pub(super) fn list(global: &GlobalOptions, quiet: bool) -> anyhow::Result<()> {
     output::print_table(&["PRESET", "NAME", "PROGRAM", "ABOUT"], &rows)
 }
 
-/// Prints the installed agents with the command to add each: as a table, as ids of presets (`quiet`), or as JSON.
+/// Prints the installed agents: as ids of presets (`quiet`, also with `--json`), as JSON, or as a table. JSON and table
+/// contain the command to add each agent. Instead of an empty table, prints a note.
 pub(super) fn detect(global: &GlobalOptions, quiet: bool) -> anyhow::Result<()> {
     let found = installed();
     if quiet {

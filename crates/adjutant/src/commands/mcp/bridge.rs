@@ -52,7 +52,8 @@ struct BridgeError {
 }
 
 /// Forwards messages until the client closes its input or `stop` is cancelled. Then waits up to [`DRAIN_TIMEOUT`] for
-/// pending responses, closes the session and aborts the other requests. Fails if standard input cannot be read.
+/// pending responses, unless `stop` is cancelled, closes the session and aborts the other requests. Blank lines are
+/// ignored. `base` is the URL of the server without `/mcp`. Fails if standard input cannot be read.
 pub(super) async fn run(
     client: reqwest::Client,
     base: String,
@@ -89,9 +90,9 @@ pub(super) async fn run(
 }
 
 impl McpBridge {
-    /// Forwards one line. Requests run concurrently; `initialize`, notifications and responses keep their order.
-    /// Answers a line that is not JSON or not a message with an error. Without a session, a cancellation aborts the
-    /// request and is not forwarded.
+    /// Forwards one line. Requests run concurrently in `tasks`; `initialize`, notifications and responses keep their
+    /// order. Answers a line that is not JSON (-32700), or has neither id nor method (-32600), with an error. Without a
+    /// session, a cancellation aborts the request and is not forwarded.
     async fn handle_line(self: &Arc<Self>, line: &[u8], tasks: &TaskTracker) {
         let Ok(message) = serde_json::from_slice::<Value>(line) else {
             return self.put(&failure(&Value::Null, -32700, "each line must be JSON"));
@@ -123,8 +124,9 @@ impl McpBridge {
         }
     }
 
-    /// Performs the handshake of protocol revisions with sessions and forwards the response, or an error if the server
-    /// cannot be reached. Other messages wait for it.
+    /// Performs the handshake of protocol revisions with sessions and forwards the response. Replaces the session, also
+    /// with none if the server created none. Answers with an error (-32603) if the server cannot be reached or rejects
+    /// the request; the session stays then. Messages that need the session wait for it.
     async fn initialize(&self, id: &Value, message: &Value) {
         let mut session = self.session.lock().await;
         match self.create_session(message).await {
@@ -136,8 +138,9 @@ impl McpBridge {
         }
     }
 
-    /// Sends an `initialize` request. Returns the response, and the session if the server sent both an id and a
-    /// version.
+    /// Sends an `initialize` request. Returns the last message of the response, null if there is none. Returns a
+    /// session if the server sent both an id and a version. Does not store it. Fails if the server cannot be reached,
+    /// returns an HTTP error that is no JSON-RPC response, or cuts the response off.
     async fn create_session(&self, message: &Value) -> Result<(Option<BridgeSession>, Value), BridgeError> {
         let mut request = self.post(message);
         if let Some(version) = text(message, "/params/protocolVersion") {
@@ -153,7 +156,7 @@ impl McpBridge {
     }
 
     /// Forwards a request, and all messages of the server up to the response. If the server does not know the session
-    /// (404), renews it and tries once more. Sends an error to the client if no response arrives.
+    /// (404), renews it and tries once more. Sends an error (-32603) to the client if no response arrives.
     async fn request(&self, id: &Value, message: &Value) {
         let mut answered = false;
         let deliver = |reply: Value, answered: &mut bool| {
@@ -184,9 +187,9 @@ impl McpBridge {
         }
     }
 
-    /// Creates a new session in place of `old`, for example after a restart of the server. Returns the current session
-    /// if a concurrent request has replaced `old` already, and none if the server cannot be reached or creates no
-    /// session.
+    /// Creates a new session in place of `old`, for example after a restart of the server. Repeats `initialize` and
+    /// sends `notifications/initialized`; the client sees neither. Returns the current session if a concurrent request
+    /// has replaced `old` already, and none if a request fails or the server creates no session.
     async fn renew(&self, old: &BridgeSession) -> Option<BridgeSession> {
         let mut session = self.session.lock().await;
         if session.as_ref().is_some_and(|current| current.id != old.id) {
@@ -208,8 +211,10 @@ impl McpBridge {
         }
     }
 
-    /// Posts a message and passes every reply to `deliver`. A message with its own protocol version gets the headers of
-    /// that revision; every other message gets the headers of the session, if there is one.
+    /// Posts a message and passes every reply to `deliver`. A message with its own protocol version in `_meta` gets the
+    /// headers of that revision: version, method, and the name or URI if present. Every other message gets the headers
+    /// of the session, if there is one. Fails if the server cannot be reached or the response cannot be read; see
+    /// [`McpBridge::read`].
     async fn exchange(
         &self,
         message: &Value,
@@ -257,9 +262,12 @@ impl McpBridge {
         request.send().await.map_err(failed)
     }
 
-    /// Passes every message of a response to `deliver` as it arrives. Events that are not JSON are ignored. A JSON-RPC
-    /// message with an id is delivered even with an HTTP error status. Fails if the response is another HTTP error, is
-    /// cut off, or has an event larger than [`EVENT_LIMIT`].
+    /// Passes every message of a response to `deliver` as it arrives. Events that are not JSON are ignored. Without an
+    /// event stream, only a JSON-RPC message with an id is delivered, even with an HTTP error status; any other
+    /// successful response is ignored.
+    ///
+    /// Fails if the response is another HTTP error, with its status and detail. Also fails if it is cut off or has an
+    /// event larger than [`EVENT_LIMIT`], without a status.
     async fn read(&self, response: Response, mut deliver: impl FnMut(Value)) -> Result<(), BridgeError> {
         let status = response.status();
         let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -307,7 +315,8 @@ fn failure(id: &Value, code: i32, message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
 }
 
-/// Writes each message as one line to standard output. Ends when all senders are dropped or standard output is closed.
+/// Writes each message as one line to standard output and flushes it. Returns when all senders are dropped or standard
+/// output cannot be written.
 async fn write(mut lines: mpsc::UnboundedReceiver<String>) {
     let mut out = tokio::io::stdout();
     while let Some(mut line) = lines.recv().await {

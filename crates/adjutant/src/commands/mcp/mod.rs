@@ -35,7 +35,8 @@ pub(super) enum BridgeIdentity {
 }
 
 impl BridgeIdentity {
-    /// Returns the token for the next request. None for the local user, or if no token can be signed.
+    /// Returns the token for the next request. None for the local user, or if no token can be signed. A minted token is
+    /// new, has no scopes and is valid for [`TOKEN_TTL`].
     pub(super) fn token(&self) -> Option<String> {
         match self {
             Self::LocalUser => None,
@@ -48,8 +49,9 @@ impl BridgeIdentity {
     }
 }
 
-/// Serves the MCP client on standard input and output until it disconnects or SIGTERM arrives. `user` is the value of
-/// `--user`.
+/// Serves the MCP client on standard input and output until it disconnects or SIGTERM arrives. Ctrl-C ends the process.
+/// `user` is the value of `--user`. Fails if the options are invalid or neither a server nor the data directory can be
+/// used.
 pub(crate) fn run(global: &GlobalOptions, user: Option<&str>) -> anyhow::Result<()> {
     let runtime = wire::command_runtime()?;
     let done = runtime.block_on(serve(global, user));
@@ -58,8 +60,9 @@ pub(crate) fn run(global: &GlobalOptions, user: Option<&str>) -> anyhow::Result<
     done
 }
 
-/// Forwards messages to the running server, or serves them from the data directory if there is no server. Fails if
-/// `user` is not a UUID, or if both `user` and a token are given.
+/// Forwards messages to the running server, or serves them from the data directory if there is no server, until
+/// SIGTERM. Fails with a usage error if `user` is not a UUID, or if both `user` and a token are given. Also fails if no
+/// target can be used or no token can be signed for `user`.
 async fn serve(global: &GlobalOptions, user: Option<&str>) -> anyhow::Result<()> {
     let usage_error = |message: String| ExitError::new(ExitStatus::Usage, message);
     let user = user.map(|user| user.parse().map_err(|_| usage_error(format!("--user must be a UUID, not '{user}'"))));
@@ -80,8 +83,11 @@ async fn serve(global: &GlobalOptions, user: Option<&str>) -> anyhow::Result<()>
     }
 }
 
-/// Returns the identity towards the server: the token if one is given, else the user. Fails if the user is not the
-/// local user and no secret is configured to sign tokens.
+/// Returns the identity towards the server: the token if one is given, else the user, else the local user. With a
+/// configured secret, requests of `user` get minted tokens, also for the local user.
+///
+/// Fails with a usage error if `user` is not the local user and no secret is configured to sign tokens. Reads the
+/// configuration only for `user`, and fails if it is invalid.
 fn identity(global: &GlobalOptions, user: Option<UserId>) -> anyhow::Result<BridgeIdentity> {
     Ok(match (&global.token, user) {
         (Some(token), _) => BridgeIdentity::Token(token.clone()),
@@ -102,8 +108,10 @@ fn identity(global: &GlobalOptions, user: Option<UserId>) -> anyhow::Result<Brid
 }
 
 /// Serves the client from the data directory. Holds the lock until the client disconnects or `stop` is cancelled.
-/// Tokens are checked only if one is given; `user` is trusted. Fails if the token is invalid or the data directory
-/// cannot be opened.
+/// Starts logging and replaces the panic hook. Models are not called and agents do not run.
+///
+/// Tokens are checked only if one is given. `user` is trusted; it has no scopes unless it is the local user. Fails if
+/// the configuration or the token is invalid, or if the database cannot be opened.
 async fn serve_data_dir(
     global: &GlobalOptions,
     user: Option<UserId>,

@@ -51,7 +51,7 @@ enum AnthropicBlock<'a> {
     ToolResult { tool_use_id: &'a str, content: &'a str },
 }
 
-/// Serializes the tools of a request. Fails if the serialization fails.
+/// Serializes the tools of a request as a JSON array, in their order. Fails if the serialization fails.
 pub(super) fn tools(tools: &[OfferedTool<'_>]) -> serde_json::Result<Box<RawValue>> {
     #[derive(Serialize)]
     struct AnthropicTool<'a> {
@@ -69,7 +69,8 @@ pub(super) fn tools(tools: &[OfferedTool<'_>]) -> serde_json::Result<Box<RawValu
 
 impl<'a> AnthropicRequest<'a> {
     /// Converts a request. System messages become part of the system prompt. A tool round becomes two messages: the
-    /// reply of the model, and the results.
+    /// reply of the model, and the results as a message of the user. The reply is streamed. The token limit depends on
+    /// the model.
     pub(super) fn new(request: &WireRequest<'a>) -> Self {
         let mut messages = Vec::with_capacity(2 * request.transcript.entries.len());
         for entry in &request.transcript.entries {
@@ -110,7 +111,9 @@ fn max_tokens(model: &str) -> u32 {
     if model.contains("claude-3") { 4096 } else { 32_000 }
 }
 
-/// Returns the reply of a tool round. Leaves out empty texts, unsigned thoughts and calls without a result.
+/// Returns the reply of a tool round, in the order of its parts. Leaves out blank texts, unsigned thoughts and calls
+/// without a result. Results belong to calls by their order. A call gets the id of its result. Invalid arguments become
+/// an empty object.
 fn blocks<'a>(round: &'a ToolRound<'a>) -> Vec<AnthropicBlock<'a>> {
     let mut results = round.results.iter();
     let blocks = round.parts.iter().filter_map(|part| match part {
@@ -206,7 +209,8 @@ struct AnthropicUsageDetails {
     thinking_tokens: Option<u64>,
 }
 
-/// Adds the data of one event to the reply. Fails if the data is invalid or reports an error.
+/// Adds the data of one event to the reply: a new block, a delta, or token counts. `message_stop` ends the reply. Other
+/// events have no effect. Fails with a transient error if the data is not valid JSON or reports an error.
 pub(super) fn read(data: &[u8], reply: &mut ReplyAccumulator) -> Result<(), ProviderError> {
     let event: AnthropicEvent<'_> = parse_event(data)?;
     if let Some(error) = event.error {
@@ -223,7 +227,8 @@ pub(super) fn read(data: &[u8], reply: &mut ReplyAccumulator) -> Result<(), Prov
     Ok(())
 }
 
-/// Starts a new part for a thought or a call. A block of an unknown type counts as text.
+/// Starts a new part for a thought, an encrypted thought or a call. A block of any other type counts as text. An
+/// encrypted thought without data and an empty text are ignored. A call starts without arguments.
 fn start_block(block: BlockStart<'_>, reply: &mut ReplyAccumulator) {
     match &*block.r#type.0 {
         "thinking" => {
@@ -244,8 +249,9 @@ fn start_block(block: BlockStart<'_>, reply: &mut ReplyAccumulator) {
     }
 }
 
-/// Adds a delta to the last part. Ignores a signature or arguments if the last part is of another kind. A stop reason
-/// marks the reply as stopped.
+/// Adds a delta to the reply. Text and reasoning start a new part if the last part is of another kind. A signature is
+/// added only to a thought, and arguments only to a call, if that is the last part. Otherwise they are ignored. A stop
+/// reason marks the reply as stopped.
 fn add_delta(delta: BlockDelta<'_>, reply: &mut ReplyAccumulator) {
     reply.stopped |= delta.stop_reason.is_some();
     reply.push_thought(delta.thinking.unwrap_or_default());
@@ -259,7 +265,8 @@ fn add_delta(delta: BlockDelta<'_>, reply: &mut ReplyAccumulator) {
     }
 }
 
-/// Updates the usage. The counts are totals so far. `input_tokens` does not include cached tokens.
+/// Updates the usage. The counts are totals so far, and missing counts keep their values. `input_tokens` does not
+/// include cached tokens, so these are added. Cached tokens without `input_tokens` are ignored.
 fn add_usage(counts: AnthropicUsage, reply: &mut ReplyAccumulator) {
     let cached = [counts.cache_creation_input_tokens, counts.cache_read_input_tokens];
     if let Some(input) = counts.input_tokens {

@@ -84,7 +84,7 @@ struct FunctionResult<'a> {
     content: &'a str,
 }
 
-/// Serializes the tools of a request as declarations of one tool. Fails if the serialization fails.
+/// Serializes the tools of a request as declarations of one tool, in their order. Fails if the serialization fails.
 pub(super) fn tools(tools: &[OfferedTool<'_>]) -> serde_json::Result<Box<RawValue>> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
@@ -108,7 +108,8 @@ pub(super) fn tools(tools: &[OfferedTool<'_>]) -> serde_json::Result<Box<RawValu
 
 impl<'a> GeminiRequest<'a> {
     /// Converts a request. System messages become part of the system prompt. A tool round becomes two contents: the
-    /// reply of the model, and the results.
+    /// reply of the model, and the results as a content of the user. Thoughts are requested. Models with "gemini-3" in
+    /// their name require signatures.
     pub(super) fn new(request: &WireRequest<'a>) -> Self {
         let wants_signature = request.model.contains("gemini-3");
         let mut contents = Vec::with_capacity(2 * request.transcript.entries.len());
@@ -149,8 +150,8 @@ impl<'a> GeminiPart<'a> {
     }
 }
 
-/// Returns the reply of a tool round, without thoughts. With `wants_signature`, the first call gets [`SKIP_SIGNATURE`]
-/// if it has no signature.
+/// Returns the texts and calls of a tool round with their signatures, without thoughts. With `wants_signature`, the
+/// first call gets [`SKIP_SIGNATURE`] if it has no signature. Invalid arguments become an empty object.
 fn model_parts<'a>(round: &'a ToolRound<'a>, wants_signature: bool) -> Vec<GeminiPart<'a>> {
     let mut first = true;
     let parts = round.parts.iter().filter_map(|part| match part {
@@ -169,8 +170,8 @@ fn model_parts<'a>(round: &'a ToolRound<'a>, wants_signature: bool) -> Vec<Gemin
     parts.collect()
 }
 
-/// Returns the results of a tool round. They are matched with the calls by order, and a call without a result is left
-/// out.
+/// Returns the results of a tool round, with the ids of their calls. They are matched with the calls by order. A call
+/// without a result, and a result without a call, are left out.
 fn responses<'a>(round: &'a ToolRound<'a>) -> Vec<GeminiPart<'a>> {
     let calls = round.parts.iter().filter_map(|part| if let ReplyPart::Call(call) = part { Some(call) } else { None });
     let responses = calls.zip(&round.results).map(|(call, result)| {
@@ -248,7 +249,9 @@ struct GeminiUsage {
     thoughts_token_count: Option<u64>,
 }
 
-/// Adds the data of one event to the reply. Fails if the data is invalid, reports an error, or the prompt was blocked.
+/// Adds the data of one event to the reply. A finish reason ends the reply. Only the first candidate is read. The usage
+/// is replaced if the event has counts. Fails with a transient error if the data is not valid JSON or reports an error,
+/// and with [`Remedy::InvalidRequest`] if the prompt was blocked.
 pub(super) fn read(data: &[u8], reply: &mut ReplyAccumulator) -> Result<(), ProviderError> {
     let chunk: GeminiChunk<'_> = parse_event(data)?;
     if let Some(error) = chunk.error {
@@ -272,7 +275,8 @@ pub(super) fn read(data: &[u8], reply: &mut ReplyAccumulator) -> Result<(), Prov
     Ok(())
 }
 
-/// Adds a call, a thought, a signed text or a text to the reply. The signature of a thought is ignored.
+/// Adds a part to the reply: a call with its signature, else a thought, else a signed text, else a text. The signature
+/// of a thought is ignored. So is the text of a part with a call.
 fn add_part(part: CandidatePart<'_>, reply: &mut ReplyAccumulator) {
     let text = part.text.unwrap_or_default();
     match (part.function_call, part.thought_signature) {
@@ -288,7 +292,8 @@ fn add_part(part: CandidatePart<'_>, reply: &mut ReplyAccumulator) {
     }
 }
 
-/// Sets the usage. Gemini counts thoughts separately, but they are part of the output.
+/// Replaces the usage. Missing counts become 0. Gemini counts thoughts separately, but they are part of the output.
+/// Tokens of tool prompts are part of the input.
 fn set_usage(counts: GeminiUsage, reply: &mut ReplyAccumulator) {
     let sum = |one: Option<u64>, other: Option<u64>| one.unwrap_or_default().saturating_add(other.unwrap_or_default());
     reply.usage = crate::ModelUsage {

@@ -59,8 +59,9 @@ impl ProviderWire {
         }
     }
 
-    /// Returns the URL of the requests. Adds the version to a base URL of Anthropic that does not end with one, and to
-    /// a base URL of Gemini without a path. Fails if the configured base URL is invalid.
+    /// Returns the URL of the requests: the base URL, or the default of the provider, and the path of the API. Adds the
+    /// version to a base URL of Anthropic that does not end with `/v1`, and to a base URL of Gemini without a path. The
+    /// URL of Gemini also contains the name of the model and `alt=sse`. Fails if the configured base URL is invalid.
     pub(super) fn url(self, config: &ModelConfig) -> Result<Url, String> {
         let default = match self {
             Self::OpenAi => "https://api.openai.com/v1",
@@ -87,8 +88,9 @@ impl ProviderWire {
         Ok(url)
     }
 
-    /// Returns the headers of all requests, including the key. The key replaces a configured header of the same name.
-    /// Fails if a header has an invalid name or value.
+    /// Returns the headers of all requests: the content type, the API version of Anthropic, the configured headers and
+    /// the key. The key replaces a configured header of the same name, and configured headers replace the first two.
+    /// Configured values and the key are marked as sensitive. Fails if a header has an invalid name or value.
     pub(super) fn headers(self, config: &ModelConfig) -> Result<HeaderMap, String> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -120,7 +122,7 @@ impl ProviderWire {
         }
     }
 
-    /// Serializes the body of a request. Fails if the serialization fails.
+    /// Serializes the body of a request in the format of the provider, as JSON. Fails if the serialization fails.
     pub(super) fn write(self, request: &WireRequest<'_>) -> serde_json::Result<Vec<u8>> {
         let mut body = Vec::with_capacity(request.tools.map_or(0, |tools| tools.get().len()) + 4096);
         match self {

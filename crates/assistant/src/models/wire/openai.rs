@@ -72,7 +72,8 @@ struct CalledFunction<'a> {
     arguments: Cow<'a, str>,
 }
 
-/// Serializes the tools of a request. Fails if the serialization fails.
+/// Serializes the tools of a request as a JSON array of functions, in their order and without strict mode. Fails if the
+/// serialization fails.
 pub(super) fn tools(tools: &[OfferedTool<'_>]) -> serde_json::Result<Box<RawValue>> {
     #[derive(Serialize)]
     struct OpenAiTool<'a> {
@@ -96,7 +97,8 @@ pub(super) fn tools(tools: &[OfferedTool<'_>]) -> serde_json::Result<Box<RawValu
 }
 
 impl<'a> OpenAiRequest<'a> {
-    /// Converts a request. The system prompt is the first message, and system messages stay in their position.
+    /// Converts a request. The system prompt is the first message, and system messages stay in their position. A tool
+    /// round becomes the reply of the model and one message per result. The reply is streamed, with the usage.
     pub(super) fn new(request: &WireRequest<'a>) -> Self {
         let mut messages = Vec::with_capacity(2 * request.transcript.entries.len() + 1);
         messages.push(OpenAiMessage::System { content: &request.transcript.system });
@@ -126,8 +128,9 @@ impl<'a> OpenAiRequest<'a> {
     }
 }
 
-/// Adds a tool round: one message with all texts, thoughts and calls, then one message per result. Leaves out encrypted
-/// thoughts and calls without a result.
+/// Adds a tool round: one message with the joined texts, the joined thoughts and the calls, then one message per
+/// result. Leaves out encrypted thoughts and calls without a result. Results belong to calls by their order. Without
+/// text, the content is empty.
 fn add_round<'a>(messages: &mut Vec<OpenAiMessage<'a>>, round: &'a ToolRound<'a>) {
     let mut content = Cow::Borrowed("");
     let mut reasoning = Cow::Borrowed("");
@@ -284,7 +287,9 @@ struct OpenAiUsageDetails {
     reasoning_tokens: Option<u64>,
 }
 
-/// Adds the data of one event to the reply. Fails if the data is invalid or reports an error.
+/// Adds the data of one event to the reply. `[DONE]` ends the reply, and a finish reason marks it as stopped. Only the
+/// first choice is read. The usage is replaced if both token counts are present. Fails with a transient error if the
+/// data is not valid JSON or reports an error.
 pub(super) fn read(data: &[u8], reply: &mut ReplyAccumulator) -> Result<(), ProviderError> {
     if data == DONE {
         reply.ended = true;
@@ -310,8 +315,9 @@ pub(super) fn read(data: &[u8], reply: &mut ReplyAccumulator) -> Result<(), Prov
     Ok(())
 }
 
-/// Adds a delta to the reply: first the thoughts, then the text, then the pieces of calls. Ignores the pieces of calls
-/// that exceed the limit.
+/// Adds a delta to the reply: first the thoughts, then the text, then the pieces of calls. `reasoning_content` takes
+/// precedence over `reasoning`. A list as content can contain both texts and thoughts. A piece of a call appends to its
+/// arguments, and replaces its name unless that is empty. Ignores the pieces of calls that exceed the limit.
 fn add_delta(delta: CompletionDelta<'_>, reply: &mut ReplyAccumulator) {
     if let Some(thought) = delta.reasoning_content.or(delta.reasoning) {
         reply.push_thought(thought.text());

@@ -107,8 +107,12 @@ impl EndpointDraft {
         checks.finish(Some(endpoint))
     }
 
-    /// Returns the endpoint and adds a violation for each broken rule. By default, the endpoint is enabled and has all
-    /// transports, but no skills and no authentication or rate limit of its own.
+    /// Returns the endpoint with its defaults, and adds a violation for each broken rule. By default, the endpoint is
+    /// enabled and has all transports, but no skills and no authentication or rate limit of its own.
+    ///
+    /// `agent_id` and `base_path` must be those of the agent. The transports must not be empty. The methods and content
+    /// types must not be given twice, here and in `capabilities`. There are at most [`MAX_ITEMS`] skills, with unique
+    /// ids. The version and the provider must not be blank, and the URLs must be valid.
     fn build(self, agent: &Agent, checks: &mut Checks) -> Endpoint {
         let path = format!("/agents/{}/v1", agent.id);
         for (field, given, expected) in
@@ -178,10 +182,12 @@ impl EndpointDraft {
 }
 
 impl EndpointAuthDraft {
-    /// Returns the authentication and adds a violation for each broken rule. An invalid user becomes `None`.
+    /// Returns the authentication and adds a violation for each broken rule. An invalid user becomes `None`; other
+    /// invalid values stay.
     ///
-    /// The types `bearer_token` and `api_key` require a token reference and a user. The other types accept no token,
-    /// user or header name. Credentials are required by default, except for the type `none`.
+    /// The types `bearer_token` and `api_key` require a user id and a token that is `env:NAME` or `file:PATH`. Their
+    /// header name must be valid and not reserved. The other types accept no token, user or header name. Credentials
+    /// are required by default, except for the type `none`, which must not require them.
     fn build(self, checks: &mut Checks) -> EndpointAuth {
         let Self { kind, token, header_name, required, user } = self;
         let has_token = matches!(kind, EndpointAuthType::BearerToken | EndpointAuthType::ApiKey);
@@ -250,8 +256,10 @@ impl EndpointRateLimitDraft {
 }
 
 impl CapabilityLimitsDraft {
-    /// Returns the limits and adds a violation for each broken rule. Media types are trimmed and become lower case.
-    /// `max_output_size` and `concurrent_execution` are only compared with the agent.
+    /// Returns the limits and adds a violation for each broken rule. Streaming is supported by default. Media types are
+    /// trimmed and become lower case. A list of methods must not be empty; a list of media types has 1 to [`MAX_ITEMS`]
+    /// valid entries. `max_input_size` is between 1 and that of the agent. `max_output_size` and `concurrent_execution`
+    /// are only compared with the agent.
     fn build(self, agent: &Agent, checks: &mut Checks) -> CapabilityLimits {
         if self.supported_methods.as_ref().is_some_and(Vec::is_empty) {
             let message = "must have at least one entry; set enabled = false to disable the endpoint";
@@ -294,7 +302,9 @@ impl CapabilityLimitsDraft {
 
 impl EndpointSkillDraft {
     /// Returns the skill and adds a violation for each broken rule. `at` is its index in the list. By default, the id
-    /// is derived from the words of the name, and the description is the name.
+    /// is the words of the name in lower case, joined by `-`, and the description is the name. Names, ids and tags have
+    /// 1 to [`MAX_NAME_CHARS`] characters, descriptions and examples 1 to [`MAX_TEXT_CHARS`], without control
+    /// characters. There are at most [`MAX_ITEMS`] tags and examples each.
     fn build(self, at: usize, checks: &mut Checks) -> EndpointSkill {
         let field = |name: &str| format!("skills[{at}].{name}");
         text(checks, &field("name"), &self.name, 1, MAX_NAME_CHARS);
@@ -319,7 +329,7 @@ impl EndpointSkillDraft {
     }
 }
 
-/// Returns `true` for `type/subtype`, `type/*` and `*/*`, without parameters.
+/// Returns `true` for `type/subtype`, `type/*` and `*/*`, without parameters. The names must be tokens of HTTP.
 fn is_media_type(text: &str) -> bool {
     match text.split_once('/') {
         Some(("*", sub)) => sub == "*",

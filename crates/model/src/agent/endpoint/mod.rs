@@ -52,6 +52,8 @@ pub struct Endpoint {
 }
 
 impl Default for Endpoint {
+    /// Returns an enabled endpoint with all transports. It has no authentication, rate limit, skills, version, provider
+    /// or URLs of its own, and no restrictions.
     fn default() -> Self {
         Self {
             enabled: true,
@@ -170,6 +172,7 @@ pub struct CapabilityLimits {
 }
 
 impl Default for CapabilityLimits {
+    /// Returns limits without restrictions: streaming is supported, and all other fields are `None`.
     fn default() -> Self {
         Self {
             supported_methods: None,
@@ -242,7 +245,9 @@ impl Endpoint {
         self.capabilities.max_input_size.unwrap_or(u64::MAX).min(agent.max_input_size)
     }
 
-    /// Returns the effective capabilities of the agent at this endpoint.
+    /// Returns the effective capabilities of the agent at this endpoint: the methods that [`Endpoint::allows`] accepts,
+    /// and the smaller input size. Streaming is supported if `SendStreamingMessage` is allowed. Executions are
+    /// concurrent if the agent may run more than one.
     pub fn advertised_capabilities(&self, agent: &Agent) -> AdvertisedCapabilities {
         AdvertisedCapabilities {
             supported_methods: A2aMethod::ALL.iter().copied().filter(|method| self.allows(*method)).collect(),

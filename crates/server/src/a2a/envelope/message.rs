@@ -91,7 +91,11 @@ impl ReplyEnvelope {
     }
 
     /// Decodes and validates a request. Returns the fields of its replies, and the request or the error to report. The
-    /// reply fields contain the parts of an invalid request that could be decoded, such as its id.
+    /// reply fields contain the parts of an invalid request that could be decoded. The id is one of them, unless it has
+    /// more than 200 characters.
+    ///
+    /// The error is `Parse` if `text` is not JSON, `InvalidRequest` if it is not an object or a field is missing,
+    /// unknown or has a wrong type. Otherwise it is that of [`Self::validate`].
     pub(super) fn decode(mut self, text: &str) -> (Self, Result<DecodedEnvelope, Error>) {
         let value: Value = match serde_json::from_str(text) {
             Ok(value) => value,
@@ -110,8 +114,16 @@ impl ReplyEnvelope {
         (self, decoded)
     }
 
-    /// Validates a request and copies its version, context and method to the reply fields. Fails with the first
-    /// violation: protocol, version, id, context, type, method, then the parameters.
+    /// Validates a request. Copies its version and context to the reply fields, even if a later check fails, and its
+    /// method if the request is valid. The timestamp and `in_response_to` are ignored. Fails with the first violation:
+    ///
+    /// - `InvalidRequest`: the protocol is not `a2a`, or the version is empty. An unsupported version is
+    ///   `VersionNotSupported`.
+    /// - `InvalidRequest`: the id is empty, an id or the sender has more than 200 characters, or the recipient is not
+    ///   this agent.
+    /// - `InvalidRequest`: the type is neither `request` nor `stream`.
+    /// - `MethodNotFound`: the method is unknown. `UnsupportedOperation`: `status` with the type `stream`.
+    /// - `InvalidParams`: `status` has parameters, or those of `execute-agent` are invalid for [`draft`].
     fn validate(&mut self, message: EnvelopeMessage) -> Result<DecodedEnvelope, Error> {
         let invalid = |field: &str, rule: &str, message: &str| {
             validation_error(ErrorKind::InvalidRequest, Invalid::one(field, rule, message))
@@ -191,7 +203,8 @@ impl ReplyEnvelope {
     }
 
     /// Returns a reply of type `kind` with a new id and the current time. `key` is the field of the payload that
-    /// contains `content`. The sender of the request becomes the recipient. The method is omitted if the request is
+    /// contains `content`. The agent is the sender, and the sender of the request becomes the recipient. The ids of the
+    /// request, its conversation and its message are repeated, or null. The method is omitted if the request is
     /// invalid.
     fn encode(&self, kind: &str, key: &str, content: Value) -> Value {
         let clock = self.app.clock();
@@ -218,8 +231,8 @@ impl ReplyEnvelope {
     }
 }
 
-/// Converts the parameters of `execute-agent` to a draft. Fails if `input` is missing, a field is invalid or unknown,
-/// or `wait` is set. Field names in errors start with `params.`.
+/// Converts the parameters of `execute-agent` to a draft. Fails with `InvalidParams` if `input` is missing, a field is
+/// unknown or has a wrong type, or `wait` is set. Field names in errors start with `params.`.
 fn draft(params: Map<String, Value>) -> Result<RunDraft, Error> {
     if !params.contains_key("input") {
         return Err(validation_error(

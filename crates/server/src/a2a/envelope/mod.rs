@@ -1,4 +1,5 @@
-//! Handles `POST /agents/{agent}/v1/envelope`: A2AMessage of S2 (A2A-5), in addition to the bindings of the specification.
+//! Handles `POST /agents/{agent}/v1/envelope`: A2AMessage of S2 (A2A-5), in addition to the bindings of the
+//! specification.
 //!
 //! Rejected callers get an HTTP error status. All other replies have status 200, and the `type` of the envelope is
 //! `response` or `error`, with the codes of JSON-RPC and A2A. A request of type `stream` is answered with server-sent
@@ -25,9 +26,11 @@ use super::{AppHandler, policy};
 use crate::App;
 use ::a2a::AgentHandler;
 
-/// Serves one envelope. The caller is authenticated before the body is read. `execute-agent` is answered at the end of
-/// the execution, or with a stream of its events. Errors after the authentication are reported in an envelope with
-/// status 200.
+/// Serves one envelope. The caller is authenticated before the body is read. A rejected caller gets the response of
+/// [`reject`]. An execution is answered at its end, without a time limit, or with a stream of its events.
+///
+/// All later errors are reported in an envelope with status 200. Among them: the agent does not offer HTTP+JSON or the
+/// method, or the body or the request is invalid.
 pub(super) async fn handle(State(app): State<App>, Path(agent): Path<String>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let call = CallContext {
@@ -71,7 +74,8 @@ pub(super) async fn handle(State(app): State<App>, Path(agent): Path<String>, re
     response.unwrap_or_else(|error| respond(&envelope.error(&error)))
 }
 
-/// Returns the command of a request. Fails if the endpoint does not allow its method, or streaming.
+/// Returns the command of a request. Fails with `UnsupportedOperation` if the endpoint does not allow its method, or if
+/// the request is a stream and the endpoint does not support streaming.
 fn offered_command(endpoint: &Endpoint, decoded: DecodedEnvelope) -> Result<EnvelopeCommand, Error> {
     let method = match &decoded.command {
         EnvelopeCommand::Status => A2aMethod::Status,
@@ -83,8 +87,9 @@ fn offered_command(endpoint: &Endpoint, decoded: DecodedEnvelope) -> Result<Enve
     if endpoint.allows(method) { Ok(decoded.command) } else { Err(policy::not_offered(method.as_str())) }
 }
 
-/// Reads the body as text. Fails if its content type is not JSON, or it is too large, late, incomplete or not UTF-8. A
-/// missing content type is accepted.
+/// Reads the body as text. Its content type must be missing, `application/json` or end with `+json`. Fails with
+/// `ContentTypeNotSupported` for another one. Fails with `InvalidRequest` if the body is larger than the maximum of A2A
+/// requests, is incomplete, or does not arrive within the request timeout. Fails with `Parse` if it is not UTF-8.
 async fn read_body(app: &App, headers: &HeaderMap, body: Body) -> Result<String, Error> {
     let kind = headers.get(header::CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or_default());
     let plain = kind.map(|kind| kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
@@ -112,7 +117,9 @@ fn respond(envelope: &Value) -> Response {
     ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], envelope.to_string()).into_response()
 }
 
-/// Returns the reply to a rejected caller: an HTTP error status with an error envelope.
+/// Returns the reply to a rejected caller: an error envelope with an HTTP status. It is 404 for an unknown agent, 401
+/// with `WWW-Authenticate`, 429 with `Retry-After`, or 403. The code in the envelope is always `InvalidRequest`. A
+/// binding that is not offered has status 200 and its own error.
 fn reject(envelope: &ReplyEnvelope, rejection: CallRejection) -> Response {
     let (status, message, header) = match rejection {
         CallRejection::UnknownAgent => (StatusCode::NOT_FOUND, "the agent was not found".to_owned(), None),
@@ -140,7 +147,8 @@ fn seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
-/// Returns an error in the form of the envelope.
+/// Returns an error in the form of the envelope: the JSON-RPC code, the message and the reason. The violations are in
+/// `data.errors`, which is omitted if there are none.
 fn error_json(error: &Error) -> Value {
     let mut body = json!({"code": error.kind.json_rpc_code(), "message": error.message});
     if !error.violations.is_empty() {

@@ -21,7 +21,8 @@ use crate::handlers;
 /// The parameter with the conversation of the assistant.
 const CONVERSATION_PARAMETER: &str = "conversation_id";
 
-/// Returns the status and capabilities of the agent: GetA2AStatus of S2. Fails if the database fails.
+/// Returns GetA2AStatus of S2: the load of the agent as in `/api/agents/{id}/status`. It also contains the protocol,
+/// its versions, and the transports and capabilities of the endpoint. Fails if the database fails.
 pub(super) async fn status(app: &App, offered: &OfferedAgent) -> Result<Value, Error> {
     let agent = &offered.entry.agent;
     let status = handlers::agents::current_status(app, agent).await.map_err(from_store)?;
@@ -34,7 +35,7 @@ pub(super) async fn status(app: &App, offered: &OfferedAgent) -> Result<Value, E
 }
 
 /// Enqueues an execution and returns its id. `limit` is the maximum size of the input in bytes. Fails if the input is
-/// too large or invalid, or the queue is full.
+/// larger or the draft is invalid. Fails if the agent is disabled or its queue is full, or the database fails.
 ///
 /// For the assistant, the conversation of the envelope becomes the parameter `conversation_id`, unless the request sets
 /// that parameter. The origin contains the id and the sender of the envelope.
@@ -72,7 +73,7 @@ fn conversation_id(caller: &A2aCaller, name: &str) -> String {
 }
 
 /// Waits for the end of an execution without a time limit and returns its result. Fails with `Busy` if the server stops
-/// before that. The execution is not cancelled.
+/// before that; the execution is not cancelled. Fails with `NotFound` if the execution is deleted.
 pub(super) async fn wait_for_result(app: &App, caller: &A2aCaller, id: Uuid) -> Result<Value, Error> {
     let scope = OwnerScope::User(caller.user.id);
     let ended = app.stopping().run_until_cancelled(app.supervisor().wait(scope, id)).await;
@@ -92,8 +93,9 @@ async fn result(app: &App, scope: OwnerScope, id: Uuid) -> Result<Value, Error> 
     serde_json::to_value(result).map_err(internal)
 }
 
-/// Returns a stream of the events of an execution, one envelope each. The last envelope contains the result, or an
-/// error if the result cannot be read. If the server stops, the stream ends without a result.
+/// Returns a stream of the events of an execution from its start, one envelope of type `stream` each. The last envelope
+/// is a `response` with the result, or an `error` if the database fails or the result cannot be read. If the server
+/// stops, the stream ends without a result. A caller that disconnects does not cancel the execution.
 pub(super) fn stream_events(app: App, caller: A2aCaller, id: Uuid, envelope: ReplyEnvelope) -> Response {
     let scope = OwnerScope::User(caller.user.id);
     let follower = app.supervisor().follow(scope, id, 0);
@@ -120,8 +122,9 @@ fn encode_event(envelope: &Value) -> String {
     event_stream::encode(None, "", &envelope.to_string())
 }
 
-/// Returns the content of the envelope for an event. A gap is an output without text and with the number of missing
-/// bytes.
+/// Returns the content of the envelope for an event. Its `event` is `state`, `output`, `said` for rich output, or
+/// `usage`. A gap is an output without text and with the number of missing bytes. Rich output that is not JSON becomes
+/// null. The end yields null.
 fn event_json(event: FollowEvent) -> Value {
     match event {
         FollowEvent::Event(event) if event.kind == ExecutionEventKind::State => {
@@ -143,8 +146,9 @@ fn event_json(event: FollowEvent) -> Value {
     }
 }
 
-/// Converts an error of a submission. Field names start with `params.`. A missing, disabled or forbidden agent, and a
-/// request that this node cannot accept because it runs no agents, are reported as an unsupported operation.
+/// Converts an error of a submission. A missing, disabled or forbidden agent, and a request that this node cannot
+/// accept because it runs no agents, are an `UnsupportedOperation`. A too large input and violations are
+/// `InvalidParams`, with field names that start with `params.`. The cause of an internal error is only logged.
 fn from_submit_error(error: SubmitError) -> Error {
     match error {
         SubmitError::AgentNotFound

@@ -1,4 +1,5 @@
-//! Maps A2A contexts and tasks of this server to those of a remote agent, so that a follow-up continues the remote task.
+//! Maps A2A contexts and tasks of this server to those of a remote agent, so that a follow-up continues the remote
+//! task.
 
 use std::collections::BTreeMap;
 
@@ -29,8 +30,8 @@ pub(super) struct RemoteLink {
     pub(super) task: Option<String>,
 }
 
-/// Returns the link of a run. It is empty if the run does not belong to an A2A task or its context has no link. Fails
-/// if the database fails.
+/// Returns the link of a run. It is empty if the run does not belong to an A2A task. The remote context and task are
+/// missing if none is stored or the stored link is malformed. Fails if the database fails.
 pub(super) async fn load(app: &App, run: &AgentRun) -> store::Result<RemoteLink> {
     let owner = run.owner;
     let agent = run.agent.id.as_str();
@@ -46,8 +47,9 @@ pub(super) async fn load(app: &App, run: &AgentRun) -> store::Result<RemoteLink>
     Ok(RemoteLink { task_ref: Some(task_ref), context: stored.context, task })
 }
 
-/// Stores the remote context of a run, and the remote task if it awaits input. `link` is the link that was loaded;
-/// nothing is written if it has not changed or the run does not belong to an A2A task. Fails if the database fails.
+/// Stores the remote context of a run, and the remote task if it awaits input. `link` is the link that was loaded. Has
+/// no effect if nothing has changed or the run does not belong to an A2A task. A missing context of this server is
+/// created. Fails if the database fails.
 ///
 /// `context` of `None` keeps the stored one. `awaiting_task` of `None` removes the stored task.
 pub(super) async fn save(

@@ -1,6 +1,7 @@
 //! Runs agents of other servers over A2A (A2A-1). An attempt sends a message and relays the updates of the remote task.
 //!
-//! A remote task continues while the connection is lost. The runner reconnects until the task ends or a timeout expires.
+//! A remote task continues while the connection is lost. The runner reconnects until the task ends or a timeout
+//! expires.
 
 mod links;
 mod relay;
@@ -62,6 +63,8 @@ struct CachedClient {
 }
 
 impl Runner for RemoteAgentRunner {
+    /// Runs one attempt and records its start. Fails with a system failure if the server is stopping. A failure after a
+    /// stop request is marked as stopped.
     fn run<'a>(&'a self, run: &'a AgentRun, recorder: &'a RunRecorder) -> BoxFuture<'a, RunResult> {
         Box::pin(async move {
             recorder.record_start(None);
@@ -81,9 +84,10 @@ impl RemoteAgentRunner {
     }
 
     /// Runs one attempt and saves the remote context and task for follow-ups. An error while saving is only logged.
+    /// Returns a stopped result if a stop is requested before the client is ready.
     ///
-    /// A failure removes the client from the cache. If the failure is transient and a retry follows, the retry
-    /// continues the remote task.
+    /// Fails if the link cannot be read, or like [`Self::client`] and [`exchange`]. A failure of the exchange removes
+    /// the client from the cache. If it is transient and a retry follows, the retry continues the remote task.
     async fn run_attempt(&self, app: &App, run: &AgentRun, recorder: &RunRecorder) -> Result<RunResult, RunFailure> {
         let link = links::load(app, run).await.map_err(|error| RunFailure::system(error.to_string()))?;
         let client = tokio::select! {
@@ -111,7 +115,8 @@ impl RemoteAgentRunner {
     }
 
     /// Returns a client for the agent. A cached client is used for one minute, unless the URL, the authentication, the
-    /// token or the timeout has changed. Fails if the token is missing or the card cannot be fetched.
+    /// token or the timeout has changed. A new client is cached. Fails if the token is missing, the header name is
+    /// invalid, or the card cannot be fetched or used.
     async fn client(&self, app: &App, run: &AgentRun) -> Result<A2aClient, RunFailure> {
         let agent = &run.agent;
         let card_url = agent.card_url.clone().unwrap_or_default();
@@ -148,8 +153,8 @@ pub async fn discover_remote_agent(
     discover(agent, token.as_ref()).await
 }
 
-/// Fetches the card of an agent and returns a client. The timeout of the agent limits each send. Fails if the header
-/// name is invalid or the card cannot be used.
+/// Fetches the card of an agent and returns a client. The timeout of the agent limits each send. Fails permanently if
+/// the header name is invalid. Fails like [`to_failure`] if the card cannot be fetched or used.
 async fn discover(agent: &Agent, token: Option<&SecretString>) -> Result<A2aClient, RunFailure> {
     let mut options = client_options(agent.card_auth.as_ref().zip(token))?;
     options.limits.send_timeout = agent.timeout.duration();
@@ -158,8 +163,9 @@ async fn discover(agent: &Agent, token: Option<&SecretString>) -> Result<A2aClie
         .map_err(|error| to_failure(&error))
 }
 
-/// Returns the client options for a remote agent. Private addresses are allowed, because the operator configured them.
-/// Fails if the name of the authentication header is invalid.
+/// Returns the client options for a remote agent. A bearer token without a header name is sent in `Authorization`.
+/// Other credentials are sent in the configured or default header. Private addresses are allowed, because the operator
+/// configured them. Fails permanently if the header name is invalid.
 fn client_options(credentials: Option<(&CardAuth, &SecretString)>) -> Result<ClientOptions, RunFailure> {
     let auth = credentials.map(|(auth, token)| match (auth.kind, &auth.header_name) {
         (EndpointAuthType::BearerToken, None) => Ok(ClientAuth::Bearer(token.clone())),
@@ -174,10 +180,11 @@ fn client_options(credentials: Option<(&CardAuth, &SecretString)>) -> Result<Cli
 }
 
 /// Sends the message and relays the updates of the task until it ends or awaits input. If the relay already has a task,
-/// nothing is sent and that task continues. A lost connection is restored.
+/// nothing is sent and that task continues. A lost connection is restored, and missed updates are read from the task.
 ///
-/// A stop request cancels the remote task and returns a stopped result. Fails if the agent fails, sends no response, or
-/// cannot be reached.
+/// A stop request cancels the remote task and returns a stopped result. Fails if the message is invalid or cannot be
+/// sent, an error is permanent, or the updates end before a task is known. Fails like [`reconnect`] if the agent cannot
+/// be reached.
 async fn exchange(
     client: &A2aClient,
     run: &AgentRun,
@@ -230,9 +237,10 @@ async fn exchange(
 }
 
 /// Sends the message and returns its updates: a stream if the agent supports streaming, otherwise its single response.
-/// Returns `None` if the run was stopped before the response; then a task that starts within five seconds is cancelled.
-///
 /// Fails if the message cannot be sent.
+///
+/// Returns `None` if a stop is requested before the response. First it waits at most five seconds for an update, and
+/// cancels the task of the update unless that has ended.
 async fn send_message(
     client: &A2aClient,
     request: SendMessageRequest,
@@ -265,7 +273,7 @@ async fn send_message(
     Ok(None)
 }
 
-/// Cancels the remote task, within a time limit, and returns a stopped result. Failures are only logged. A task of a
+/// Cancels the remote task, within five seconds, and returns a stopped result. Failures are only logged. A task of a
 /// lost claim is not cancelled, because another node runs it. Without a known task nothing is sent.
 async fn cancel_remote_task(client: &A2aClient, relay: &UpdateRelay<'_>, reason: StopReason) -> RunResult {
     if let (Some(id), true) = (relay.task.clone(), reason != StopReason::ClaimLost) {
@@ -317,10 +325,11 @@ enum Reconnected {
     Running,
 }
 
-/// Waits for the backoff, then subscribes to the task or, if that yields no update, reads the task. `lost_reason` is
-/// the error that ended the updates, or `None` if they ended without an error.
+/// Waits for the backoff, then subscribes to the task if the agent supports streaming. If that fails or yields no
+/// update, reads the task and relays it. A successful read resets the backoff only after an error. Marks the connection
+/// as lost. `lost_reason` is the error that ended the updates, or `None` if they ended without an error.
 ///
-/// Fails if an error is permanent or the agent was unreachable for two minutes.
+/// Fails if reading the task fails permanently, or an error occurs after two minutes without contact.
 async fn reconnect(
     client: &A2aClient,
     id: &str,
@@ -376,11 +385,11 @@ async fn get_task(client: &A2aClient, id: &str) -> Result<::a2a::types::Task, Er
     client.get(GetTaskRequest { id: id.to_owned(), history_length: Some(0), tenant: None }).await
 }
 
-/// Returns the request: the parts of the original message, or the input text if there are none. The metadata are those
-/// of the message, overridden by the parameters of the agent and then of the run. The agent is asked to respond
-/// immediately.
+/// Returns the request. It has the parts and metadata of the original message, or the input text if there are no parts.
+/// The parameters of the agent and then of the run override the metadata. The message id is the execution id, and the
+/// context and task are those of the link. The agent is asked to respond immediately.
 ///
-/// Fails if the stored message is invalid.
+/// Fails permanently if the stored message is malformed.
 fn build_message(run: &AgentRun, link: &RemoteLink) -> Result<SendMessageRequest, RunFailure> {
     let invalid = |error: serde_json::Error| RunFailure::permanent(format!("the stored message is invalid: {error}"));
     let original = run.request.message.as_ref();
@@ -411,8 +420,8 @@ fn build_message(run: &AgentRun, link: &RemoteLink) -> Result<SendMessageRequest
     Ok(SendMessageRequest { message, configuration: Some(configuration), metadata: None, tenant: None })
 }
 
-/// Converts an error of the client to a failure of the attempt. A rejected credential, a missing endpoint, an invalid
-/// address and an unusable card are permanent. Other errors that are not transient are failures of the agent.
+/// Converts an error of the client to a failure of the attempt. A status of 401, 403 or 404, an invalid address and an
+/// unusable card are permanent. Transient errors stay transient. All other errors are failures of the agent.
 fn to_failure(error: &Error) -> RunFailure {
     let message = error.to_string();
     match error {

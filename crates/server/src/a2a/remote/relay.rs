@@ -1,7 +1,7 @@
 //! Relays the updates of a remote task to the recorder of the run.
 //!
-//! The text of artifacts becomes the output of the run. Other parts become rich output. Status messages become rich output
-//! and are also written to stderr.
+//! The text of artifacts becomes the output of the run. Other parts become rich output. Status messages become rich
+//! output and are also written to stderr.
 //!
 //! After a reconnection the agent sends the whole task again. Only new content is relayed.
 
@@ -57,7 +57,7 @@ impl RelayedArtifact {
 }
 
 impl<'a> UpdateRelay<'a> {
-    /// Returns a relay. `task` is the id of a remote task that an earlier attempt started.
+    /// Returns a relay without relayed content. `task` is the id of a remote task that an earlier attempt started.
     pub(super) fn new(recorder: &'a RunRecorder, task: Option<String>) -> Self {
         Self {
             recorder,
@@ -70,7 +70,8 @@ impl<'a> UpdateRelay<'a> {
         }
     }
 
-    /// Relays an update. Returns the result if the task has ended or awaits input.
+    /// Relays an update and records the ids of the remote task and context. Returns the result if the task has ended or
+    /// awaits input. A message is the answer and ends the run with success. An artifact never ends it.
     pub(super) async fn relay(&mut self, update: StreamResponse) -> Option<RunResult> {
         match update {
             StreamResponse::Message(message) => {
@@ -92,7 +93,8 @@ impl<'a> UpdateRelay<'a> {
         }
     }
 
-    /// Relays the new content of a whole task. Returns the result if the task has ended or awaits input.
+    /// Relays the new content of a whole task: its artifacts, then its status. The history is ignored. Returns the
+    /// result if the task has ended or awaits input, otherwise `None`. Also stores its ids.
     pub(super) async fn relay_task(&mut self, task: Task) -> Option<RunResult> {
         self.set_ids(task.id, task.context_id);
         for artifact in task.artifacts.unwrap_or_default() {
@@ -107,8 +109,9 @@ impl<'a> UpdateRelay<'a> {
         self.context = Some(context).filter(|id| !id.is_empty()).or(self.context.take());
     }
 
-    /// Relays a chunk of an artifact. If `append` is false and the artifact is known, the chunk is the whole artifact:
-    /// only its new content is relayed.
+    /// Relays a chunk of an artifact: text as output, other parts as rich output. If `append` is false and the artifact
+    /// is known, the chunk is the whole artifact: only its new content is relayed. `last` marks the rich output as the
+    /// last chunk.
     async fn relay_chunk(&mut self, artifact: Artifact, append: bool, last: bool) {
         let known = self.artifacts.contains_key(&artifact.artifact_id);
         if known && !append {
@@ -124,7 +127,8 @@ impl<'a> UpdateRelay<'a> {
     }
 
     /// Relays the content of a whole artifact that was not relayed before. If the text does not continue the relayed
-    /// text, all of it is written again. Other parts are compared by their number only.
+    /// text, all of it is written again, on a new line. Other parts are compared by their number only. New ones are
+    /// marked as the last chunk.
     async fn relay_whole(&mut self, artifact: Artifact) {
         let (text, others) = split_parts(&artifact.parts);
         let known = self.artifacts.contains_key(&artifact.artifact_id);
@@ -143,7 +147,10 @@ impl<'a> UpdateRelay<'a> {
     }
 
     /// Relays the message of a status. Returns the result if the task has ended or awaits input, otherwise `None`. A
-    /// required authorization is a permanent failure. A completed task without artifacts has its message as the answer.
+    /// completed task without artifacts has its message as the answer.
+    ///
+    /// For a failed, cancelled or rejected task the message is not relayed but is the error. The outcome of a rejected
+    /// one is `Rejected`. A required authorization is a permanent failure.
     async fn relay_status(&mut self, status: TaskStatus) -> Option<RunResult> {
         let text = status.message.as_ref().map(message_text).unwrap_or_default();
         let reason_or = |default: &str| if text.is_empty() { default.to_owned() } else { text.clone() };
@@ -187,8 +194,8 @@ impl<'a> UpdateRelay<'a> {
         }
     }
 
-    /// Writes the text of an answer to stdout and its other parts to the artifact `answer`. A message with an id that
-    /// was already relayed is ignored.
+    /// Writes the texts of an answer to stdout, one line each and starting on a new line. Its other parts are recorded
+    /// as the artifact `answer`. A message with an id that was already relayed is ignored.
     async fn relay_answer(&mut self, message: Message) {
         if !self.relayed_messages.insert(message.message_id.clone()) {
             return;
@@ -206,8 +213,8 @@ impl<'a> UpdateRelay<'a> {
         }
     }
 
-    /// Writes a status message to stderr and as rich output. An empty message, or one with an id that was already
-    /// relayed, is ignored.
+    /// Records a status message as rich output, and writes its text as one line to stderr if it has text. A message
+    /// without parts, or with an id that was already relayed, is ignored.
     async fn relay_status_message(&mut self, message: Message) {
         if message.parts.is_empty() || !self.relayed_messages.insert(message.message_id.clone()) {
             return;
@@ -219,8 +226,8 @@ impl<'a> UpdateRelay<'a> {
         self.recorder.rich_output(RichOutput::Status(message.parts.iter().map(part_from_a2a).collect())).await;
     }
 
-    /// Writes text to stdout. If it starts an artifact and the previous line is not complete, a line break is written
-    /// first. An empty text is ignored.
+    /// Writes text to stdout. If it starts an artifact and the previous output does not end with a line break, writes
+    /// one first. An empty text is ignored.
     async fn write_output(&mut self, text: &str, starts_artifact: bool) {
         if text.is_empty() {
             return;
@@ -233,7 +240,8 @@ impl<'a> UpdateRelay<'a> {
         self.is_within_line = !text.ends_with('\n');
     }
 
-    /// Records parts of an artifact as one chunk, with the name, description and metadata of the artifact.
+    /// Records parts of an artifact as one chunk, with the id, name, description and metadata of the artifact. The
+    /// parts of the artifact itself are not used.
     async fn write_rich_output(&self, artifact: &Artifact, parts: Vec<output::ContentPart>, append: bool, last: bool) {
         let chunk = ArtifactChunk {
             artifact_id: artifact.artifact_id.clone(),
@@ -267,6 +275,7 @@ fn message_text(message: &Message) -> String {
     output::parts_to_text(&parts).trim().to_owned()
 }
 
+/// Converts a part of A2A with its name and media type. Missing metadata become empty.
 fn part_from_a2a(part: &Part) -> output::ContentPart {
     let content = match &part.content {
         PartContent::Text(text) => output::PartContent::Text(text.clone()),

@@ -1,4 +1,7 @@
 //! Parses the end of a repetition and excluded days: "until March", "for two weeks", "5 times", "except Sundays".
+//!
+//! `i` is the position of the first word. A parser returns its result and the position after it, or `None` if nothing
+//! matches.
 
 use jiff::ToSpan;
 use jiff::civil::Date;
@@ -11,8 +14,8 @@ use crate::numbers;
 use crate::parsed::DayOrTime;
 
 /// Parses a limit or an exception at `i`, possibly after a comma, and adds it to the repetition of `parts`. Returns the
-/// next position. Returns `None` and changes nothing if `parts` has no repetition, if nothing matches, or if a second
-/// limit follows.
+/// next position. Tries an exception, then "until …", a duration and a count. An exception may follow a limit. Returns
+/// `None` and changes nothing if `parts` has no repetition, if nothing matches, or if it already has a limit.
 pub(crate) fn parse(scan: &DateScan, i: usize, parts: &mut DateParts) -> Option<usize> {
     let at = i + usize::from(scan.at(i) == ",");
     let hours = parts.clock.is_some();
@@ -30,9 +33,9 @@ pub(crate) fn parse(scan: &DateScan, i: usize, parts: &mut DateParts) -> Option<
     Some(end)
 }
 
-/// Parses "except Sundays", "but not on weekends" and replaces the repetition by one on the remaining weekdays. Applies
-/// only to a repetition on every day or on several weekdays of every week. Returns `None` and changes nothing
-/// otherwise, or if no day remains.
+/// Parses "except Sundays", "but not on weekends" and replaces the repetition by a weekly one on the remaining
+/// weekdays. Its part of the day and its limit stay. Applies only to a repetition on every day or on several weekdays
+/// of every week. Returns `None` and changes nothing otherwise, or if no day remains.
 fn parse_except(scan: &DateScan, i: usize, repeat: &mut Repeat) -> Option<usize> {
     let len = scan.phrase(i, lexicon::repeats::EXCEPT)?;
     let weekly = repeat.frequency == RepeatFrequency::Weekly && repeat.days.len() > 1;
@@ -48,9 +51,10 @@ fn parse_except(scan: &DateScan, i: usize, repeat: &mut Repeat) -> Option<usize>
     Some(end)
 }
 
-/// Parses "until March 5", "through the end of May". A time of day ("until 5pm") counts only for a repetition by
-/// minutes or hours. `timed` is true if the expression already has a clock time; then it does not count either. Returns
-/// `None` for a day before today.
+/// Parses "until March 5", "through the end of May". A day limits to its end, a time to that time. A time of day
+/// ("until 5pm") counts only for a repetition by minutes or hours. `timed` is true if the expression already has a
+/// clock time; then it does not count either. Returns `None` if no date follows, if that date repeats, and for a day
+/// before today. A time in the past counts.
 fn parse_until(scan: &DateScan, i: usize, repeat: &Repeat, timed: bool) -> Option<(RepeatLimit, usize)> {
     let len = scan.phrase(i, lexicon::repeats::UNTIL)?;
     // After "until", "may" is a month.
@@ -74,8 +78,8 @@ fn until_day(scan: &DateScan, date: Date) -> Option<RepeatLimit> {
 }
 
 /// Parses "for two weeks", "for the next 10 days". Returns a count if the repetition has an interval of 1 and the unit
-/// equals its step ("daily for 10 days"; weeks count as seven days), else the last day of the duration from today.
-/// Durations in hours or minutes do not match.
+/// equals its step ("daily for 10 days"). For a daily one, weeks count as seven days. In all other cases, also for
+/// several weekdays, returns the last day of the duration from today. Durations in hours or minutes do not match.
 fn parse_duration(scan: &DateScan, i: usize, repeat: &Repeat) -> Option<(RepeatLimit, usize)> {
     let at = i + scan.phrase(i, lexicon::repeats::LASTING)?;
     let (distance, end) = offset::parse_whole_days(scan, at)?;
@@ -100,7 +104,8 @@ fn until_after(scan: &DateScan, (months, days): (i64, i64), end: usize) -> Optio
     Some((until_day(scan, last)?, end))
 }
 
-/// Parses "5 times", "for 10 occurrences", up to 999. Returns `None` for a rate: "5 times a day".
+/// Parses "5 times", "for 10 occurrences", up to 999. Returns `None` for a rate ("5 times a day", "5 times daily"), and
+/// if no word such as "times" follows the number.
 fn parse_count(scan: &DateScan, i: usize) -> Option<(RepeatLimit, usize)> {
     let at = i + usize::from(scan.at(i) == "for");
     let (n, len) = numbers::cardinal(scan.words, at).filter(|(n, _)| (1..=999).contains(n))?;

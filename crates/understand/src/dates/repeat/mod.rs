@@ -1,4 +1,8 @@
 //! Parses repetitions into rules of RFC 5545: "every other Tuesday", "weekdays", "each month on the 1st".
+//!
+//! Conventions of the `dates` module: `i` (or `at`) is the first token of the piece, `lead_start` the first of the
+//! prepositions before it, and `parts` are the pieces before it. A parser returns its result and the position after it,
+//! or `None` if nothing matches. "A noun follows" means that an ordinary word follows, see [`DateScan::can_end_at`].
 
 mod limit;
 mod month;
@@ -59,7 +63,7 @@ pub(crate) struct Repeat {
 }
 
 impl Repeat {
-    /// Returns a repetition without days, part and limit. The interval is limited to 1 to 9999.
+    /// Returns a repetition without days, months, part and limit. The interval is limited to 1 to 9999.
     fn new(frequency: RepeatFrequency, interval: i64) -> Self {
         Self {
             frequency,
@@ -83,9 +87,10 @@ impl Repeat {
 
     /// Merges a second repetition of the same expression ("weekly … every Friday"). Returns false and changes nothing
     /// if the frequencies differ, unless the first one is daily or the other is plain "daily". A daily repetition is
-    /// replaced by one that is not plain "daily". Otherwise the first one keeps its days and days of the month, and
-    /// gets missing ones and the longer interval from the other. The part of the day and the limit are kept; missing
-    /// ones come from the other.
+    /// replaced by one that is not plain "daily". Its part of the day stays only if the other has none. Otherwise the
+    /// first keeps its days, days of the month and part. Missing ones and the longer interval come from the other. Its
+    /// months and its day of the year are dropped. A limit is kept; a missing one comes from the other. If one weekday
+    /// is added and both intervals are 1, the RRULE contains no BYDAY.
     pub(crate) fn merge(&mut self, other: Self) -> bool {
         let daily_part = other.frequency == RepeatFrequency::Daily && other.interval == 1;
         if self.frequency != other.frequency && !daily_part && self.frequency != RepeatFrequency::Daily {
@@ -115,8 +120,10 @@ impl Repeat {
         true
     }
 
-    /// Returns the RRULE. Includes the day of the month in `parts` if the repetition is monthly and names no days of
-    /// the month itself. The first date is not part of the rule.
+    /// Returns the RRULE: FREQ, INTERVAL above 1, BYMONTH for several months, BYDAY, BYMONTHDAY, BYSETPOS, and COUNT or
+    /// UNTIL, in this order. BYDAY is absent if the first date determines the weekday. BYMONTHDAY includes the day of
+    /// the month in `parts` if the repetition is monthly and names no days of the month itself. The first date is not
+    /// part of the rule.
     pub(crate) fn to_rrule(&self, parts: &DateParts) -> String {
         let frequency = match self.frequency {
             RepeatFrequency::Minutely => "MINUTELY",
@@ -182,7 +189,7 @@ fn join_numbers(numbers: &[i8]) -> String {
     numbers.iter().map(i8::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Returns the code of a weekday in an RRULE.
+/// Returns the code of a weekday in an RRULE, "MO" to "SU".
 fn weekday_code(day: Weekday) -> &'static str {
     match day {
         Weekday::Monday => "MO",
@@ -198,8 +205,10 @@ fn weekday_code(day: Weekday) -> &'static str {
 /// A repetition and the position after it.
 type RepeatMatch = Option<(Repeat, usize)>;
 
-/// Parses a repetition at `i`. `parts` matters only for days of the month after "monthly", `lead_start` only for plural
-/// parts of the day ("in the mornings").
+/// Parses a repetition at `i`. Tries single words ("daily"), "every …", and edges and days of each month. Then tries
+/// days after "monthly", plural weekdays, rates ("twice a week") and plural parts of the day. The first match counts.
+/// `parts` matters only for days of the month after "monthly", `lead_start` only for plural parts of the day ("in the
+/// mornings").
 pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> RepeatMatch {
     parse_word(scan, i)
         .or_else(|| parse_every(scan, i))
@@ -211,8 +220,11 @@ pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize, parts: &DatePa
         .or_else(|| parse_plural_part(scan, i, lead_start))
 }
 
-/// Parses a repetition in one word or two: "daily", "weekly", "bi weekly", "weekdays", "alternate Fridays", "a monthly
-/// basis". "semiweekly" and "semimonthly" are treated as "weekly" and "monthly".
+/// Parses a repetition in one word or two: "daily", "hourly", "weekly", "monthly", "yearly", "weekdays", "weekends",
+/// "weekend mornings". "biweekly", "bi weekly" and "fortnightly" are two weeks, "bimonthly" two months, "quarterly"
+/// three, "half-yearly" and "biannually" six, "biennially" two years. "semiweekly" and "semimonthly" are treated as
+/// "weekly" and "monthly". "nightly" is daily at night, "everynight" only daily. "alternate" doubles the unit or
+/// weekday after it. Accepts "a monthly basis". Returns `None` for any other word.
 fn parse_word(scan: &DateScan, i: usize) -> RepeatMatch {
     let repeat = match scan.at(i) {
         "a" if scan.at(i + 2) == "basis" => return parse_word(scan, i + 1),
@@ -241,8 +253,10 @@ fn parse_word(scan: &DateScan, i: usize) -> RepeatMatch {
     Some((Repeat { part, ..repeat }, end))
 }
 
-/// Parses "every …", "each …", "once every …". Tries dates of a year and days of a month before intervals: "every March
-/// 3" is yearly, "every first Monday" monthly, "every second Monday" every two weeks.
+/// Parses "every …", "each …", "once every …", also "every single …". "every other …" has the interval 2. Tries dates
+/// of a year and days of a month before intervals: "every March 3" is yearly, "every first Monday" and "every last
+/// Friday" monthly, "every second Monday" every two weeks, "every 5th" monthly. Then fractions, numbers with a unit,
+/// and a bare unit or weekday ("every day"). Ordinals count up to 31. "last" matches only as a day of the month.
 fn parse_every(scan: &DateScan, i: usize) -> RepeatMatch {
     let i = i + scan.phrase(i, lexicon::repeats::EVERY_FILLERS).filter(|n| is_every(scan, i + n)).unwrap_or(0);
     if !is_every(scan, i) {
@@ -282,7 +296,8 @@ fn is_every(scan: &DateScan, i: usize) -> bool {
     }
 }
 
-/// Parses "half hour", "quarter of an hour", "hour and a half", "half year" after "every".
+/// Parses a fraction after "every": "half hour" is 30 minutes, "quarter of an hour" 15, "hour and a half" 90, "half
+/// year" six months. Returns `None` for other words.
 fn parse_fraction(scan: &DateScan, at: usize) -> RepeatMatch {
     if let Some(len) = scan.phrase(at, lexicon::repeats::HALF_HOUR) {
         return Some((Repeat::new(RepeatFrequency::Minutely, 30), at + len));
@@ -297,8 +312,9 @@ fn parse_fraction(scan: &DateScan, at: usize) -> RepeatMatch {
     Some((Repeat::new(RepeatFrequency::Monthly, 6), at + len))
 }
 
-/// Parses "couple of days", "3 weeks", "15mins", "1.5 hours" after "every". "few" is three. Hours with a fraction
-/// become minutes. Fractions of other units do not match.
+/// Parses "couple of days", "3 weeks", "15mins", "1.5 hours" after "every". "couple" is two, "few" is three. After
+/// these and a number, weekdays and parts of the day count too, see [`parse_counted`]. Hours with a fraction become
+/// minutes. Fractions of other units, and seconds, do not match.
 fn parse_interval(scan: &DateScan, at: usize) -> RepeatMatch {
     let couple = scan
         .phrase(at, lexicon::repeats::COUPLE)
@@ -316,8 +332,8 @@ fn parse_interval(scan: &DateScan, at: usize) -> RepeatMatch {
     }
 }
 
-/// Returns a repetition with an interval of this many units. Fortnights, quarters and decades are converted. Returns
-/// `None` for seconds, which a rule cannot express here.
+/// Returns a repetition with an interval of this many units. A fortnight is two weeks, a quarter three months, a decade
+/// ten years. The interval is limited to 1 to 9999. Returns `None` for seconds, which a rule cannot express here.
 fn repeat_of_unit(unit: TimeUnit, interval: i64) -> Option<Repeat> {
     Some(match unit {
         TimeUnit::Second => return None,
@@ -333,8 +349,9 @@ fn repeat_of_unit(unit: TimeUnit, interval: i64) -> Option<Repeat> {
     })
 }
 
-/// Parses "weeks", "Tuesday", "morning", "weekday" at `at`, after "every" or a number. `interval` is that number. For
-/// weekdays it counts weeks, for parts of the day it counts days. Returns `None` for seconds and other words.
+/// Parses "weeks", "weeks on Tuesday", "Tuesday", "morning", "weekday" at `at`, after "every" or a number. `interval`
+/// is that number. For weekdays it counts weeks, for parts of the day it counts days. Returns `None` for seconds and
+/// other words.
 fn parse_counted(scan: &DateScan, at: usize, interval: i64) -> RepeatMatch {
     let word = scan.at(at);
     if let Some((repeat, end)) = week::parse_named(scan, at, interval) {
@@ -347,8 +364,9 @@ fn parse_counted(scan: &DateScan, at: usize, interval: i64) -> RepeatMatch {
 }
 
 /// Parses "June 3rd", "3rd of June", "Christmas", "January and July", "summer" after "every" as a yearly repetition. A
-/// movable holiday repeats on the date of its next occurrence. A month without a day begins on its first. Returns
-/// `None` for a date with a year.
+/// movable holiday repeats on the date of its next occurrence. A season begins on the first day of the next one that
+/// has not begun. Months without a day begin on the first of the first named month. No noun may follow a holiday, a
+/// season or a single month. Returns `None` for a date with a year, and for other words.
 fn parse_yearly(scan: &DateScan, at: usize) -> RepeatMatch {
     let yearly = Repeat::new(RepeatFrequency::Yearly, 1);
     if let Some((day @ Day::Annual { .. }, end)) =
@@ -389,7 +407,8 @@ fn parse_plural_part(scan: &DateScan, i: usize, lead_start: usize) -> RepeatMatc
 }
 
 /// Parses "once a week", "three times a day", "twice daily", "3x a week", "2x/month". The result has the frequency of
-/// the period; the number of times is ignored. "once in 3 weeks" is every three weeks.
+/// the period; the number of times is ignored. After "3x", the word "a" may be absent. "once in 3 weeks" is every three
+/// weeks. Returns `None` if no period follows.
 fn parse_rate(scan: &DateScan, i: usize) -> RepeatMatch {
     let figure = |word: &str| word.strip_suffix('x').and_then(numbers::parse_digits).is_some();
     let (at, loose) = match scan.at(i) {

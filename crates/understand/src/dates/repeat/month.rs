@@ -1,4 +1,8 @@
 //! Parses monthly repetitions: "the 15th of each month", "every last Friday", "at the end of every month".
+//!
+//! Conventions of the `dates` module: `i` is the first token of the piece, and `parts` are the pieces before it. A
+//! parser returns its result and the position after it, or `None` if nothing matches. "A noun follows" means that an
+//! ordinary word follows, see [`DateScan::can_end_at`].
 
 use jiff::civil::Weekday;
 
@@ -19,7 +23,8 @@ enum MonthlyDay {
 }
 
 impl MonthlyDay {
-    /// Returns the monthly repetition with interval 1. Positions of a weekday above 5 are dropped.
+    /// Returns the monthly repetition with interval 1. Positions of a weekday above 5 are dropped. If none remains,
+    /// every such weekday of the month counts.
     fn into_repeat(self) -> Repeat {
         let monthly = Repeat::new(RepeatFrequency::Monthly, 1);
         match self {
@@ -34,7 +39,9 @@ impl MonthlyDay {
 }
 
 /// Parses "15th", "1st and 15th", "last day", "day 15", "first Monday", "first and third Monday", "last working day". A
-/// bare "last" is the last day. Returns the day and the next position.
+/// bare "last" is the last day. A plural weekday counts only after several positions, "working day" only after a single
+/// one. Returns the day and the next position. Returns `None` if neither an ordinal up to 31, nor "day" with a figure,
+/// nor "last" begins at `i`.
 fn parse_monthly_day(scan: &DateScan, i: usize) -> Option<(MonthlyDay, usize)> {
     let (n, len) = parse_position(scan, i)?;
     let at = i + len;
@@ -66,8 +73,8 @@ fn parse_position(scan: &DateScan, i: usize) -> Option<(i8, usize)> {
     Some((n, len))
 }
 
-/// Parses "and the 15th" after "the 1st". `end` is the position after the first day. "last" must be followed by "day".
-/// Returns the day and the next position.
+/// Parses "and the 15th" after "the 1st". `end` is the position after the first day. One to three of ",", "and", "&"
+/// and "the" must precede. "last" must be followed by "day". Returns the day and the next position.
 fn parse_next_day(scan: &DateScan, end: usize) -> Option<(i8, usize)> {
     let mut at = end;
     while matches!(scan.at(at), "," | "and" | "&" | "the") && at < end + 3 {
@@ -111,9 +118,10 @@ pub(super) fn parse_days(scan: &DateScan, i: usize) -> RepeatMatch {
     }
 }
 
-/// Parses "second Tuesday", "last day", "1st and 15th" after a monthly repetition: "monthly on the …". Keeps its
-/// interval. Returns `None` if `parts` has no monthly repetition or if it already has days. A single day of the month
-/// ("the 5th") does not match: it is a date, and the RRULE includes it.
+/// Parses "second Tuesday", "last day", "day 15", "1st and 15th", "last working day" after a monthly repetition:
+/// "monthly on the …". "of the month" may follow. Keeps its interval. Returns `None` if `parts` has no monthly
+/// repetition or if it already has days. A single ordinal ("the 5th") and a bare "last" do not match: the ordinal is a
+/// date, and the RRULE includes it.
 pub(super) fn parse_beside_monthly(scan: &DateScan, i: usize, parts: &DateParts) -> RepeatMatch {
     let monthly = parts.repeat.as_ref().filter(|repeat| repeat.frequency == RepeatFrequency::Monthly)?;
     let open = monthly.days.is_empty() && monthly.month_days.is_empty();
@@ -131,7 +139,8 @@ pub(super) fn parse_beside_monthly(scan: &DateScan, i: usize, parts: &DateParts)
     }
 }
 
-/// Parses "end of every month", "beginning of each month": the last or the first day.
+/// Parses "end of every month" as the last day, "beginning of each month" and "start of each month" as the first day.
+/// Returns `None` for other words, also for "end of the month".
 pub(super) fn parse_edge(scan: &DateScan, i: usize) -> RepeatMatch {
     let day = match scan.at(i) {
         "end" => -1,

@@ -1,4 +1,7 @@
 //! Parses repetitions on weekdays: "every Tuesday", "weekdays", "Mon, Wed and Fri", "Monday to Friday".
+//!
+//! `i` or `at` is the position of the first word. A parser returns its result and the position after it, or `None` if
+//! nothing matches.
 
 use jiff::civil::Weekday;
 
@@ -30,7 +33,9 @@ pub(super) fn parse_weekend_parts(scan: &DateScan, i: usize) -> RepeatMatch {
     Some((Repeat { part: Some(part), ..Repeat::weekly(WEEKEND.to_vec(), 1) }, i + 2))
 }
 
-/// Parses "weekday", "school night", "weekend", "Tuesday and Friday" after "every", repeated every `interval` weeks.
+/// Parses days after "every", repeated every `interval` weeks. "school night" is Sunday to Thursday at night,
+/// "weekday", "business day" and "school day" Monday to Friday, "weekend" Saturday and Sunday. Also parses a list of
+/// weekdays, see [`parse_day_list`]. Returns `None` for other words.
 pub(super) fn parse_named(scan: &DateScan, at: usize, interval: i64) -> RepeatMatch {
     if let Some(len) = scan.phrase(at, lexicon::repeats::SCHOOL_NIGHTS) {
         let nights = Repeat::weekly(SCHOOL_NIGHTS.to_vec(), interval);
@@ -46,8 +51,9 @@ pub(super) fn parse_named(scan: &DateScan, at: usize, interval: i64) -> RepeatMa
     Some((Repeat::weekly(days, interval), end))
 }
 
-/// Adds the weekdays after a weekly repetition: "week on Tuesdays and Fridays". `end` is the position after the unit.
-/// Returns the repetition unchanged if it is not weekly or if no weekday follows. Never returns `None`.
+/// Adds the weekdays after a weekly repetition: "week on Tuesdays and Fridays". The "on" is optional. `end` is the
+/// position after the unit. Returns the repetition unchanged, with `end`, if it is not weekly or if no weekday follows.
+/// Never returns `None`.
 pub(super) fn parse_with_days(scan: &DateScan, end: usize, mut repeat: Repeat) -> RepeatMatch {
     if repeat.frequency == RepeatFrequency::Weekly {
         let at = end + usize::from(scan.at(end) == "on");
@@ -60,8 +66,9 @@ pub(super) fn parse_with_days(scan: &DateScan, end: usize, mut repeat: Repeat) -
 }
 
 /// Parses "Monday", "Monday and Thursday", "Mon, Wed and Fri", "mon/wed/fri", "Monday through Friday". Returns each
-/// weekday once and the next position. `every` is true after "every": then a range may follow "from", and two short
-/// names suffice for a list without marks.
+/// weekday once, in the order of the text, and the next position. One to three of ",", "and", "&", "/", "every" and
+/// "each" separate the days, at most seven. Short names in a row need none, see [`is_short_row`]. `every` is true after
+/// "every": then a range may follow "from", and two short names suffice for such a row.
 fn parse_day_list(scan: &DateScan, start: usize, every: bool) -> Option<(Vec<Weekday>, usize)> {
     let (first, _) = names::weekday(scan.at(start))?;
     let mut days = vec![first];
@@ -106,8 +113,9 @@ fn days_between(first: Weekday, last: Weekday) -> Vec<Weekday> {
 }
 
 /// Parses weekdays that repeat without "every": "Mondays", "on Tuesdays and Thursdays", "tuesday afternoons",
-/// "tue/thu", "mon-fri", "MWF". Singular names match if there are more than two, or two with a slash, or if a plural
-/// part of the day follows.
+/// "tue/thu", "mon-fri", "MWF". One plural in the list suffices, unless the first word ends with "'s". Singular names
+/// match if there are more than two, also by a range. Two match with a slash, or in one word with a hyphen. Any number
+/// matches before a plural part of the day, which is then set.
 pub(super) fn parse_plural(scan: &DateScan, i: usize) -> RepeatMatch {
     if scan.at(i) == "mwf" {
         let days = vec![Weekday::Monday, Weekday::Wednesday, Weekday::Friday];
