@@ -86,9 +86,10 @@ impl EventStream {
         Self { body, decoder: sse::SseDecoder::new(EVENT_LIMIT), idle_timeout }
     }
 
-    /// Returns the next event with data, or none at the end of the stream. Events without data are skipped. Cancel
-    /// safe: no event is lost. Fails if the connection breaks, if no data arrives for `idle_timeout`, or if an event
-    /// exceeds [`EVENT_LIMIT`].
+    /// Returns the next event with data, or none at the end of the stream. Skips events with no data or only
+    /// whitespace, and an event that the end of the stream cuts off. Invalid UTF-8 is replaced. Cancel safe: no event
+    /// is lost. Fails if the connection breaks, if no data arrives for `idle_timeout`, or if an event exceeds
+    /// [`EVENT_LIMIT`].
     pub(crate) async fn next(&mut self) -> anyhow::Result<Option<ServerEvent>> {
         loop {
             while self.decoder.advance()? {

@@ -37,8 +37,10 @@ impl LogHandle {
     }
 }
 
-/// Starts logging in the configured format and level, and traces if `traces` is given. The format `auto` is text if
-/// standard error is a terminal, else JSON. Traces contain spans from the level INFO, of dependencies from WARN.
+/// Starts logging in the configured format and level, and traces if `traces` is given. The level applies to the crates
+/// of the workspace; dependencies log at most warnings, and `rmcp` at most errors. The format `auto` is text if
+/// standard error is a terminal, else JSON. Traces contain spans from the level INFO, of dependencies from WARN, of
+/// `rmcp` from ERROR.
 ///
 /// Returns the handle of the log level. If logging was started before, nothing changes and the handle has no effect.
 pub(crate) fn start(config: &Config, traces: Option<&telemetry::TraceExporter>) -> LogHandle {
@@ -67,7 +69,8 @@ fn targets(level: LevelFilter) -> Targets {
     Targets::new().with_default(level.min(LevelFilter::WARN)).with_targets(ours).with_targets([mcp])
 }
 
-/// Logs panics as entries instead of plain lines. Replaces the panic hook of the process.
+/// Logs panics as entries instead of plain lines. Replaces the panic hook of the process. Panics are not shown if
+/// logging was not started.
 pub(crate) fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let location = panic.location().map(ToString::to_string).unwrap_or_default();
@@ -147,7 +150,8 @@ impl RequestContext {
         self.conversation_id = self.conversation_id.take().or_else(|| outer.conversation_id.clone());
     }
 
-    /// Sets the id with this name. Ignores other names.
+    /// Sets the id with this name: `request_id`, `user_id` or `conversation_id`. Replaces an earlier value. Ignores
+    /// other names.
     fn set(&mut self, name: &str, value: impl FnOnce() -> Arc<str>) {
         match name {
             "request_id" => self.request_id = Some(value()),

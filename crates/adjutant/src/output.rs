@@ -48,8 +48,8 @@ pub(crate) fn progress(text: &str) {
     let _ = if dim { writeln!(io::stderr(), "\x1b[2m· {text}\x1b[0m") } else { writeln!(io::stderr(), "· {text}") };
 }
 
-/// Prints `error:` and the message to standard error. `error:` is red on a terminal, unless `NO_COLOR` is set. Failures
-/// to write are ignored.
+/// Prints `error:` and the message to standard error. `error:` is red on a terminal, unless `NO_COLOR` is set and not
+/// empty. Failures to write are ignored.
 pub(crate) fn print_error(message: &str) {
     let red = io::stderr().is_terminal() && use_colours();
     let _ = if red {
@@ -60,8 +60,8 @@ pub(crate) fn print_error(message: &str) {
 }
 
 /// Prints aligned columns with a heading on a terminal, also without rows. Otherwise prints tab-separated values
-/// without a heading, and nothing without rows. Ends the process successfully if the reader has closed the pipe. Fails
-/// if standard output cannot be written.
+/// without a heading, and nothing without rows. Tabs and line breaks in values are not escaped. Ends the process
+/// successfully if the reader has closed the pipe. Fails if standard output cannot be written.
 pub(crate) fn print_table(heading: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
     if !io::stdout().is_terminal() {
         let lines: Vec<_> = rows.iter().map(|row| row.join("\t")).collect();

@@ -40,9 +40,9 @@ pub(crate) fn single_thread_runtime() -> anyhow::Result<Runtime> {
     Builder::new_multi_thread().worker_threads(1).enable_all().build().context("failed to start the runtime")
 }
 
-/// Locks the data directory. Waits up to [`LOCK_TIMEOUT`] for a process without a published address, such as a short
-/// command. Fails with `InUse` after the wait, or at once if a server with an address holds the lock. Fails at once if
-/// the directory cannot be locked for another reason.
+/// Locks the data directory, and creates it if it does not exist. Waits up to [`LOCK_TIMEOUT`] for a process without a
+/// published address, such as a short command. Fails with `InUse` after the wait, or at once if a server with an
+/// address holds the lock. Fails at once if the directory cannot be locked for another reason.
 pub(crate) async fn lock_data_dir(dir: &Path) -> store::Result<DataDirLock> {
     let deadline = Instant::now() + LOCK_TIMEOUT;
     loop {
@@ -60,9 +60,9 @@ pub(crate) fn server_runtime() -> anyhow::Result<Runtime> {
     Builder::new_multi_thread().enable_all().build().context("failed to start the runtime")
 }
 
-/// Builds the application on the configured database and loads agents, channels and revoked tokens. Schedules are not
-/// loaded. The caller must hold the lock of the data directory. Agents do not run before the supervisor is started.
-/// Fails if the database cannot be opened or read.
+/// Builds the application on the configured database and loads agents, channels and revoked tokens. Creates a missing
+/// SQLite database and migrates the schema if needed. Schedules are not loaded. The caller must hold the lock of the
+/// data directory. Agents do not run before the supervisor is started. Fails if the database cannot be opened or read.
 pub(crate) async fn build_app(
     config: &Config,
     settings: server::ServerSettings,
@@ -84,8 +84,9 @@ pub(crate) async fn build_app(
     Ok(app)
 }
 
-/// Writes the schedules of the configuration to the database. A schedule with the name of a schedule of the API is
-/// skipped with a warning in the log. Fails if the database fails.
+/// Makes the configured schedules in the database match the configuration: adds, changes and removes them. They belong
+/// to the local user. Schedules of the API stay; a configured schedule with the name of one is skipped with a warning
+/// in the log. Fails if the database fails.
 pub(crate) async fn sync_schedules(app: &App, schedules: Vec<scheduler::CheckedSchedule>) -> store::Result<()> {
     let synced = app.scheduler().sync(schedules).await?;
     for name in synced.name_conflicts {

@@ -90,8 +90,9 @@ impl Agent {
 
 /// Not derived, because a flattened struct cannot have maps with numeric keys.
 impl<'de> Deserialize<'de> for AgentConfiguration {
-    /// Deserializes the configuration and its origin from one object. Missing times are `None`, and unknown fields are
-    /// ignored. Fails if `source` or a required field of the agent is missing or invalid.
+    /// Deserializes the configuration and its origin from one object. Missing times are `None`. Unknown fields of the
+    /// object itself are ignored; in some nested objects, such as `session` and `limits`, they are errors. Fails if
+    /// `source` or a required field of the agent is missing or invalid.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct AgentOrigin {

@@ -21,8 +21,9 @@ pub(crate) enum ConfirmationReply {
 
 /// Returns the effect of `message` on the held calls of the conversation. If held calls are known, only their phrase
 /// releases them. Otherwise the last message must be from the assistant and `message` the phrase that it asks for.
-/// Returns the title if that message asks to delete one task and the conversation is not in the store, else
-/// [`ConfirmationReply::UnknownCalls`]. Case, quotes, commas and end punctuation are ignored.
+/// Returns the title if that message asks to delete tasks and the conversation is not in the store, else
+/// [`ConfirmationReply::UnknownCalls`]. Several titles are returned as one text. Without the phrase, returns
+/// [`ConfirmationReply::NotConfirmed`]. Case, quotes, commas and end punctuation are ignored.
 pub(crate) fn read_confirmation(context: &AgentContext, message: &str) -> ConfirmationReply {
     if let Some(held) = &context.pending {
         return match held.is_confirmed_by(message) {

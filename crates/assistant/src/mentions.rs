@@ -23,9 +23,9 @@ pub(crate) struct TaskMention {
 }
 
 impl TaskMention {
-    /// Reads a task from the JSON of a tool result and marks it as current. Returns `None` if it has no title. An id
-    /// must be a string or a number. An empty description and fields of another type are left out. The task is
-    /// completed only if its status is `completed`.
+    /// Reads a task from the JSON of a tool result and marks it as current. Returns `None` if its title is not a
+    /// string. An empty title is accepted. An id must be a string or a number. An empty description and fields of
+    /// another type are left out. The task is completed only if its status is `completed`.
     pub(crate) fn from_task(task: &Value) -> Option<Self> {
         let title = task["title"].as_str()?.to_owned();
         let id = Some(&task["id"]).filter(|id| id.is_string() || id.is_number()).cloned();

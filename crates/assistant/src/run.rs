@@ -262,13 +262,14 @@ impl TurnLoop<'_, '_> {
     }
 
     /// Calls one tool, logs it, reports its status and records it. Arguments for events, records and logs have no
-    /// `user_id` and are redacted. A held call is only added to the held calls, once, and reports no status. Every call
-    /// counts.
+    /// `user_id` and are redacted. So are results, and their lists of tasks are cut to [`MAX_RECORDED_TASKS`]. Names
+    /// have at most 64 characters there. A held call is only added to the held calls, once, and reports no status.
+    /// Every call counts.
     ///
     /// Invalid arguments and failures of the tool become its answer. So does a failure of the database in a turn with a
     /// deadline. Without a deadline, fails with [`ToolCallError::Store`]. Reports `Failed` and fails with
-    /// [`ToolCallError::TimedOut`] after the deadline. A built-in or unknown tool has [`BUILT_IN_TOOL_GRACE`] more
-    /// time.
+    /// [`ToolCallError::TimedOut`] after the deadline, without a record. A built-in or unknown tool has
+    /// [`BUILT_IN_TOOL_GRACE`] more time.
     async fn call_tool(&mut self, call: &RequestedCall, consent: Consent) -> Result<ToolOutcome, ToolCallError> {
         let name: String = call.name.chars().take(64).collect();
         let arguments = parse_arguments(&call.arguments);
@@ -401,9 +402,9 @@ impl TurnLoop<'_, '_> {
     }
 
     /// Ends the turn: the text of the model, then the question about held calls. If a provider model sent no text, the
-    /// changes are listed before that question. Without text and held calls, the reply lists the changes, or reports
-    /// the failure of the last tool call. If there is neither, reports [`ErrorType::ModelUnavailable`] as an event and
-    /// as the failure.
+    /// changes are listed before that question. Without text and held calls, the reply reports the failure of the last
+    /// tool call, else it lists the changes. If there is neither, reports [`ErrorType::ModelUnavailable`] as a
+    /// recoverable event and as the failure.
     fn end(mut self) -> AgentResult {
         let rest = self.filter.finish();
         self.emit_delta(rest);
@@ -430,7 +431,8 @@ impl TurnLoop<'_, '_> {
     }
 
     /// Ends the turn with a failure: sends the buffered text, an `Error` event that is not recoverable, and the text of
-    /// the failure as the last line of the reply. Changes so far remain. Held calls are dropped.
+    /// the failure as the last line of the reply. The event has that text too, except for
+    /// [`ErrorType::ModelUnavailable`], which has its own sentence. Changes so far remain. Held calls are dropped.
     fn abort(mut self, failure: TurnFailure) -> AgentResult {
         let rest = self.filter.finish();
         self.emit_delta(rest);

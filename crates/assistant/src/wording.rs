@@ -142,7 +142,8 @@ pub(crate) fn confirm(calls: &[HeldCall], phrase: &str) -> String {
     format!("{CONFIRM_DELETE}{}? Reply '{phrase}' to confirm.", join_with_and(&titles))
 }
 
-/// Describes the call of an external tool: "run send_mail (to: Ann, subject: Hello)".
+/// Describes the call of an external tool: "run send_mail (to: Ann, subject: Hello)". Values are on one line and cut to
+/// [`MAX_ARGUMENT_CHARS`], but not redacted. Without arguments, there is no bracket.
 fn external_call(call: &HeldCall) -> String {
     let shown = call.arguments.iter().map(|(name, value)| format!("{name}: {}", short_argument(value)));
     let shown: Vec<_> = shown.collect();
@@ -365,7 +366,8 @@ pub(crate) fn system_error() -> &'static str {
     "I'm having a bit of trouble right now. Please try again."
 }
 
-/// The sentence of S0. `fallback` is `None` without a fallback model, else it is `true` for the built-in model.
+/// Returns the sentence of S0 that the AI service is unavailable. With a fallback, it adds the model that answers until
+/// then. `fallback` is `None` without a fallback model, else it is `true` for the built-in model.
 pub(crate) fn model_unavailable(fallback: Option<bool>) -> String {
     let then = match fallback {
         Some(true) => "; until then the built-in assistant answers",

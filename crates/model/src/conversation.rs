@@ -162,9 +162,9 @@ pub fn clean_message(field: &str, message: &str, max: usize) -> Result<String, I
     text::required(field, message, max)
 }
 
-/// Returns a title for a conversation: the first line of its first message as a cleaned line. A title of more than 80
-/// characters is cut and ends with `…`. The cut is at the last space within the first 80 characters, or after them if
-/// there is none. Empty for a blank message.
+/// Returns a title for a conversation: the first line of its first message that is not blank, as a cleaned line. A
+/// title of more than 80 characters is cut and ends with `…`. The cut is at the last space within the first 80
+/// characters, or after them if there is none. Empty for a blank message.
 pub fn title_from_message(first_message: &str) -> String {
     let line = text::clean_line(first_message.trim().lines().next().unwrap_or_default());
     match line.char_indices().nth(MAX_TITLE_CHARS) {

@@ -22,8 +22,9 @@ pub enum DueDate {
 
 impl DueDate {
     /// Parses `YYYY-MM-DD`, RFC 3339, or a date and time without offset. A time without offset is in the zone of its
-    /// annotation (`[Europe/Berlin]`), or else in `zone`. A numeric offset has priority over an annotation. Moments are
-    /// truncated to the second. Outer spaces are ignored.
+    /// annotation (`[Europe/Berlin]`), or else in `zone`. At a clock change, a skipped time moves forward, and of a
+    /// repeated time the first is used. A numeric offset has priority over an annotation. Moments are truncated to the
+    /// second. Outer spaces are ignored.
     ///
     /// Fails if the text is none of these, or if the year is not between 1 and 9999. Also fails if the zone is unknown,
     /// or if a date without time has an offset or a zone.
@@ -102,8 +103,9 @@ impl DuePeriod {
     /// Parses a period in the user's calendar. Fails if the text is not a period.
     ///
     /// A period is `today`, `tomorrow`, `this_week` (Monday to Sunday), `overdue`, a date, or an inclusive range of
-    /// dates such as `2026-01-01..2026-01-31`. A date with a time is not accepted. One end of a range may be omitted.
-    /// Overdue are days before today and moments before now. The case of words and outer spaces are ignored.
+    /// dates such as `2026-01-01..2026-01-31`. A single date with a time is not accepted; in a range, a time
+    /// without `Z` is ignored. One end of a range may be omitted. Overdue are days before today and moments before now.
+    /// The case of words and outer spaces are ignored.
     pub fn parse(field: &str, text: &str, now: Timestamp, zone: &TimeZone) -> Result<Self, Invalid> {
         let now = now.to_zoned(zone.clone());
         let today = now.date();
@@ -133,8 +135,9 @@ impl DuePeriod {
         Self::days(days.0, days.1, zone).map_err(|_| invalid())
     }
 
-    /// Returns the period from `first` to `last`, both included. An empty text means no limit. Returns `None` if a date
-    /// is malformed, if both are empty, or if `last` is before `first`.
+    /// Returns the period from `first` to `last`, both included. An empty text means no limit. A time or numeric offset
+    /// after a date is ignored. Returns `None` if a date is malformed or has the offset `Z`, if both are empty, or if
+    /// `last` is before `first` or the last day of the calendar.
     fn range(first: &str, last: &str, zone: &TimeZone) -> Option<Self> {
         let day = |text: &str| match text.trim() {
             "" => Some(None),

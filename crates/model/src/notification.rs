@@ -42,8 +42,9 @@ pub struct Notification {
 
 impl Notification {
     /// Returns an unread notification with a new id and the current time. It refers to no task, execution or schedule.
-    /// White space in the title becomes single spaces; the text is trimmed. Titles are cut to [`MAX_TITLE_CHARS`] and
-    /// texts to [`MAX_TEXT_CHARS`], with `…` at the end.
+    /// White space in the title becomes single spaces; the text is trimmed. A longer title is cut to
+    /// [`MAX_TITLE_CHARS`] characters and a longer text to [`MAX_TEXT_CHARS`]. The last of these characters is `…`
+    /// then.
     pub fn new(clock: &Clock, kind: NotificationKind, title: &str, text: &str) -> Self {
         let line = title.split_whitespace().collect::<Vec<_>>().join(" ");
         Self {

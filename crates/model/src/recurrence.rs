@@ -12,7 +12,8 @@ pub use rule::{Frequency, RecurrenceRule, Until};
 
 use crate::Invalid;
 
-/// Returns the rule in upper case without the prefix `RRULE:`. Fails if it is not a valid rule.
+/// Returns the rule in upper case, without outer white space and the prefix `RRULE:`. Parts keep their order. Fails if
+/// it is not a valid rule, see [`RecurrenceRule::parse`].
 pub fn normalize(field: &str, text: &str) -> Result<String, Invalid> {
     let rule = text.trim().to_ascii_uppercase();
     let rule = rule.strip_prefix("RRULE:").unwrap_or(&rule);

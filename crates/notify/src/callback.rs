@@ -91,7 +91,7 @@ pub fn origin(url: &Url) -> String {
 
 /// Reads the URL of a callback. Fails with a message for the user if it is invalid, has no host or is not HTTP or
 /// HTTPS. Without `allow_private` it also fails for `localhost`, names that end in `.localhost`, and IP addresses that
-/// are not public. Other names are checked when they are resolved.
+/// are not public. Other names are checked when they are resolved. Credentials in the URL are accepted.
 pub fn parse_url(url: &str, allow_private: bool) -> Result<Url, &'static str> {
     let url = post::parse_url(url).ok_or("must be a URL that starts with https:// or http://")?;
     let host = url.host_str().unwrap_or_default().trim_end_matches('.');

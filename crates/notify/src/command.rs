@@ -68,7 +68,7 @@ impl CommandTransport {
     }
 
     /// Runs the program in its own process group, with the payload on standard input, and waits for its end. Standard
-    /// output is discarded. Input that the program does not read is ignored. After a success, remaining children are
+    /// output is discarded. Input that the program does not read is ignored. Children that remain after its end are
     /// left running.
     ///
     /// All failures are transient: the program cannot be started, exceeds the timeout, ends with an error, or its

@@ -272,7 +272,8 @@ async fn start_deliveries(notifier: &Notifier, in_progress: &mut InProgress, lan
 /// - Other node, with a shared database: the claim is returned. The attempt does not count, and nothing is logged.
 /// - No retry: counted as failed and dead, and given up.
 ///
-/// Never fails. An error of the database is logged, and the delivery is repeated when its claim expires.
+/// The breaker of a channel counts deliveries that are given up. That of a callback counts failures of the host. Never
+/// fails. An error of the database is logged, and the delivery is repeated when its claim expires.
 async fn deliver(notifier: &Notifier, lane: &Lane, delivery: ClaimedDelivery, permit: CallPermit) {
     let store = &notifier.0.store;
     let clock = &notifier.0.clock;

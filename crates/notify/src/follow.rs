@@ -41,9 +41,10 @@ impl Notifier {
 }
 
 impl NotificationFollower {
-    /// Waits for the next notification of the user and returns it, in order of the numbers. Existing ones come first.
-    /// Reads the table after each wake-up, and at least every ten seconds. Never ends by itself. Fails if the database
-    /// fails; a later call continues after the last returned notification. The method is cancel safe.
+    /// Waits for the next notification of the user and returns it, in order of the numbers. Existing ones after the
+    /// number given to [`Notifier::follow`] come first, also if they are read. Reads the table after each wake-up, and
+    /// at least every ten seconds. Never ends by itself. Fails if the database fails; a later call continues after the
+    /// last returned notification. The method is cancel safe.
     pub async fn next(&mut self) -> store::Result<NumberedNotification> {
         loop {
             if let Some(next) = self.ready.pop_front() {

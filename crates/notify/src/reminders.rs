@@ -87,8 +87,9 @@ async fn fire(notifier: &Notifier, item: DueItem, now: Timestamp) -> store::Resu
 }
 
 /// Claims one firing of a reminder, logs it, and notifies its owner in the transaction of the caller. Returns true if
-/// the notification was stored. Returns false if another node has claimed it, the reminder was moved, deleted or
-/// dropped, or its task no longer exists. A delayed firing mentions the planned time. Fails if the database fails.
+/// the notification was stored. Returns false if another node has claimed it, or the reminder was moved, deleted or
+/// dropped. Also returns false if its task no longer exists; the firing counts then, but is not logged. A delayed
+/// firing mentions the planned time. Fails if the database fails.
 async fn fire_reminder(
     notifier: &Notifier,
     conn: &mut Conn,
@@ -108,8 +109,9 @@ async fn fire_reminder(
 /// Claims a due task, logs it, and notifies its owner in the transaction of the caller. The id of the notification is
 /// derived from the due time, so that it is stored once. Returns true if it was stored. Returns false in these cases:
 ///
-/// - Another node has claimed the task, it was moved or completed, or a reminder has the same time.
-/// - The setting `notify_due` is off. The due time counts as handled all the same, and nothing is logged.
+/// - Another node has claimed the task, or it was moved, completed or deleted.
+/// - A reminder that was not dropped has the same time, or the setting `notify_due` is off. The due time counts as
+///   handled all the same, and nothing is logged.
 /// - The owner already has this notification.
 ///
 /// Fails if the database fails.

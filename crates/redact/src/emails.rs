@@ -35,8 +35,9 @@ fn local_length(scan: &SecretScan, at: usize) -> usize {
     scan.before(at).iter().rev().take(MAX_LOCAL_BYTES + 1).take_while(|b| in_local(**b)).count()
 }
 
-/// Returns the start of the local part before `at`. Returns `None` if it is empty, too long or ends with a dot. The
-/// letter of an escape such as `\n`, and leading `.`, `-` and `%`, are not part of it.
+/// Returns the start of the local part before `at`: ASCII letters, digits and `.-_%+`. Returns `None` if it is empty,
+/// ends with a dot, or has more than [`MAX_LOCAL_BYTES`]. The rest of an escape such as `\n` or `\u00e9`, and leading
+/// `.`, `-` and `%`, are not part of it, but count for the length.
 fn local_start(scan: &SecretScan, at: usize) -> Option<usize> {
     let length = local_length(scan, at);
     let run = at - length;
@@ -47,8 +48,8 @@ fn local_start(scan: &SecretScan, at: usize) -> Option<usize> {
 }
 
 /// Returns the length of the domain at the start of these bytes, at most [`MAX_DOMAIN_BYTES`]. It ends with the last
-/// label that can be a top-level domain. A `-` and the text after it are not part of that label. An empty label ends
-/// the domain.
+/// label that can be a top-level domain: 2 to 24 ASCII letters, all in one case. A `-` and the text after it are not
+/// part of that label. An empty label ends the domain.
 ///
 /// Returns `None` if no label after the first can be a top-level domain. Also returns `None` for a version (`1.2`), an
 /// image scale (`2x.png`), a systemd unit (`tty1.service`) and a call (`host.name(`).

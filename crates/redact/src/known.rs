@@ -52,7 +52,8 @@ impl KnownValues {
         self.finder.is_none()
     }
 
-    /// Returns the text with all known values replaced.
+    /// Returns the text with all known values replaced by the mark. Of several values at one position, the longest is
+    /// replaced. The rest of an escape at the start of a value remains visible.
     pub(super) fn replace<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.finder.as_ref().is_none_or(|finder| !finder.is_match(text)) {
             return Cow::Borrowed(text);

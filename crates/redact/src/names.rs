@@ -36,8 +36,9 @@ pub(super) fn endings() -> impl Iterator<Item = String> {
         .chain(joined(&BEFORE_PASS, &["", "_", "-"], "pass"))
 }
 
-/// Returns `true` if the name has one of the endings. Case, a plural `s` and a number (`api_keys`, `PASSWORD_2`) are
-/// ignored. Returns `false` for names that end with `tokens`, and for `token` after a word of
+/// Returns `true` if the name has one of the endings. Case and a plural `s` (`api_keys`) are ignored, and so are digits
+/// at the end with `_` and `-` before them (`PASSWORD_2`). Any number of `_`, `-` and spaces may join the two words of
+/// an ending. Returns `false` for names that end with `tokens`, and for `token` after a word of
 /// [`HARMLESS_BEFORE_TOKEN`], also with `_`, `-`, `.` or a space between them.
 pub(super) fn is_secret(name: &str) -> bool {
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['_', '-']);

@@ -96,9 +96,10 @@ impl SecretName<'_> {
     ///
     /// - A literal may follow `[` or a prefix as in `b"…"`. It is no value if a `:` follows it in a list or after a
     ///   flag.
-    /// - After a quoted name, a number and an unquoted argument of a flag are no values.
+    /// - After a quoted name, an unquoted value that starts with a digit or `-` is no value, nor is any after a flag.
     /// - A value that starts with `(`, `{` or `[`, a hint such as `<password>`, and `-` after a flag are no values.
     /// - The scheme of an authorization is left out. The value of a `Cookie:` header is the rest of the line.
+    /// - After a scheme, and after a name that starts with `x-`, an unquoted value is never taken for prose or code.
     /// - An unquoted value of more than [`MAX_HARMLESS_BYTES`] is always hidden.
     /// - After a declared type (`key: str = "…"`), the value is the literal.
     fn value(&self, scan: &SecretScan) -> Option<Range<usize>> {
@@ -135,7 +136,7 @@ impl SecretName<'_> {
     /// `["name"] = …` may precede the separator.
     ///
     /// - `:` is `Colon`. `:=`, `=>` and a `=` with a blank before or after it are `Spaced`. Any other `=` is `Tight`.
-    /// - A blank after `--name`, or a comma after `"--name"`, is `Flag`.
+    /// - A blank after `--name`, or a comma after `"--name"`, is `Flag`. After the comma, line breaks are skipped too.
     /// - Returns `None` for `::`, `:-`, `:+`, `:?`, `://`, `:\/`, `==`, `=~`, for `=>` after a path (`Kind::Token =>`),
     ///   and for everything else.
     ///
@@ -235,8 +236,8 @@ impl SecretName<'_> {
     }
 }
 
-/// Returns the start of a literal after the bracket of a list or a prefix as in `b"…"`. Returns `start` if there is no
-/// such literal.
+/// Returns the start of a literal after the bracket of a list and white space, or after a prefix `b`, `f`, `r` or `u`
+/// as in `b"…"`. Returns `start` if there is no such literal.
 fn literal_start(bytes: TrackedBytes, start: usize) -> usize {
     let inside = match bytes.get(start) {
         Some(b'[') => space_end(bytes, start + 1),

@@ -157,7 +157,8 @@ pub(super) fn replace_hidden<'t>(text: &'t str, hidden: &[Range<usize>]) -> Cow<
     Cow::Owned(out)
 }
 
-/// Writes the text from `shown` to `until`, with the hidden ranges replaced by the mark.
+/// Writes the text from `shown` to `until`, with the hidden ranges replaced by the mark. The ranges must be in order
+/// and between `shown` and `until`, because a mark is written for each.
 pub(super) fn write_visible(text: &str, mut shown: usize, hidden: &[Range<usize>], until: usize, out: &mut String) {
     for secret in hidden {
         out.push_str(text.get(shown..secret.start).unwrap_or_default());

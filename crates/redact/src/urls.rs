@@ -9,7 +9,7 @@ use super::{MARK, values};
 const MAX_TOKEN_BYTES: usize = 512;
 const MIN_TOKEN_BYTES: usize = 16;
 
-/// Hides the password of the URL with a `://` that ends at `start`, and a user name that looks like a token. The
+/// Hides the password of the URL with a `://` that ends at `start`, and a user name that [`is_token`] accepts. The
 /// password is the text from the first `:` to the last `@` before the end of the host. A placeholder is not hidden.
 ///
 /// Has no effect without an `@`. Otherwise marks the text up to the `@` as part of a URL, so that it is not taken for

@@ -94,8 +94,8 @@ pub(super) fn line_end(bytes: TrackedBytes, start: usize) -> usize {
 /// - A value that contains the mark. Any other value of more than [`MAX_HARMLESS_BYTES`] is none.
 /// - A mask: three or more bytes of `*xX.-_•`, or up to five bytes without letters and digits, such as an empty value.
 /// - `null`, `none`, `nil`, `undefined`, `true`, `false` and `redacted`, in any case.
-/// - A reference: `<…>`, `${…}`, `%NAME%`, `$(…`, `$NAME`, `env:NAME`, `file:PATH` without white space, and `{…}`
-///   without quotes and commas.
+/// - A reference: `<…>`, `${…}`, `%NAME%`, `$(…`, `$NAME`, `$env:NAME`, `env:NAME`, `file:PATH` without white space,
+///   and `{…}` without quotes and commas.
 /// - A format string without digits, such as `Basic %s`.
 pub(super) fn is_placeholder(value: &str) -> bool {
     let value = value.trim();
@@ -126,8 +126,9 @@ fn is_format(value: &str) -> bool {
     placeholders.iter().any(|placeholder| value.contains(placeholder)) && !value.contains(|c: char| c.is_ascii_digit())
 }
 
-/// Returns `true` if a string may have been closed before `at`: more JSON, an operator or the end of the text follows.
-/// `depth` is the depth of the quote before `at`.
+/// Returns `true` if a string may have been closed before `at`. After optional white space, one of `,:}]");` or the end
+/// of the text follows. Also `true` before a `+` or `%` after white space, and before a backslash if `depth`, the depth
+/// of the quote before `at`, is not 0.
 fn closes_string(bytes: TrackedBytes, at: usize, depth: u32) -> bool {
     let next = run_end(bytes, at, usize::MAX, |b| b.is_ascii_whitespace());
     match bytes.get(next) {

@@ -38,8 +38,9 @@ struct OccurrenceContext<'a> {
 impl Scheduler {
     /// Prepares an execution of the schedule for its owner, as an administrator in UTC. `due` is its occurrence, `None`
     /// for a manual run. The name of the schedule and `due` become the field `schedule` in the context of the
-    /// execution. Fails if the agent does not exist, is disabled or is not allowed for the owner. Also fails if the
-    /// request is invalid or too large, or if its secrets cannot be stored on this node.
+    /// execution. A request with secrets is written to the spool at once; dropping the submission removes it. Fails if
+    /// the agent does not exist, is disabled or is not allowed for the owner. Also fails if the request is invalid or
+    /// too large, or if its secrets cannot be stored on this node.
     pub(crate) fn prepare(
         &self,
         schedule: &Schedule,
@@ -180,9 +181,10 @@ impl<'a> Firing<'a> {
         Ok(decision)
     }
 
-    /// Starts the first queued occurrence: its decision becomes `Fired`, or `Refused` with a reason, and is counted
-    /// after the commit. Does nothing if no submission is prepared, the schedule is paused, an execution has not ended,
-    /// or none is queued. A refused occurrence counts as a failure of the schedule, which may pause it.
+    /// Starts the first queued occurrence: its decision becomes `Fired` or `Refused`, in both cases with a new time and
+    /// a reason, and is counted after the commit. Does nothing if no submission is prepared, the schedule is paused, an
+    /// execution has not ended, or none is queued. A refused occurrence counts as a failure of the schedule, which may
+    /// pause it.
     pub(crate) async fn start_queued(&mut self) -> store::Result<()> {
         let id = self.row.schedule.id;
         let enabled = self.row.schedule.enabled;

@@ -21,7 +21,8 @@ impl Scheduler {
     /// Handles every ended execution of a schedule, in batches. The ends of one schedule are handled in order,
     /// different schedules concurrently. Then starts queued occurrences of schedules without a running execution, for
     /// up to 128 schedules. Returns the number of ended executions. Fails after a batch with a failure and leaves the
-    /// rest to the next call. Also fails at the first queued occurrence that cannot be started.
+    /// rest to the next call. Also fails at the first database error for a queued occurrence. A refused occurrence is
+    /// no failure of this function.
     pub async fn follow_up(&self) -> store::Result<usize> {
         let mut total = 0;
         loop {

@@ -61,8 +61,9 @@ fn is_loopback(host: &str) -> bool {
 }
 
 /// Returns the layer that answers preflight requests of the origins in `server.cors_origins`. A reload of the
-/// configuration applies at once. Pages of these origins may send the listed headers, and may read the ids of request
-/// and MCP session, the A2A extensions and `Retry-After`. Credentials of the browser are not allowed.
+/// configuration applies at once. Pages of these origins may use GET, POST, PUT, PATCH and DELETE and send the headers
+/// that the interfaces define. They may read the ids of request and MCP session, the A2A extensions and `Retry-After`.
+/// Credentials of the browser are not allowed.
 pub(crate) fn cors(app: App) -> CorsLayer {
     CorsLayer::new()
         .allow_origin(AllowOrigin::predicate(move |origin: &HeaderValue, _| {

@@ -1,5 +1,6 @@
-//! The health endpoints: the state of the process, its readiness and its dependencies. They respond with 503 if the
-//! database does not answer within two seconds or the server is stopping. Other dependencies never change the status.
+//! The health endpoints: the state of the process, its readiness and its dependencies. `/health` and `/health/ready`
+//! respond with 503 if the database does not answer within two seconds or the server is stopping. Other dependencies
+//! never change the status. `/health/live` always responds with 200.
 
 use std::time::{Duration, Instant};
 

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::Problem;
 
 /// Parses a JSON body. Fails with 415 if its content type is not JSON; a missing one is accepted. Fails with 422 if the
-/// body is not UTF-8, is an array or does not fit `T`. `T` must reject unknown fields itself.
+/// body is not UTF-8, is not JSON, is an array or does not fit `T`. `T` must reject unknown fields itself.
 pub(crate) fn parse_json<T: DeserializeOwned>(parts: &Parts, body: &[u8]) -> Result<T, Problem> {
     require_json(parts)?;
     let text = std::str::from_utf8(body).map_err(|_| Invalid::one("body", "utf8", "must be valid UTF-8"))?;

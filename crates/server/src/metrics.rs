@@ -1,6 +1,7 @@
 //! Metrics for Prometheus. Labels are routes and outcomes, never users or their data. Each node counts on its own.
-//! Requests are counted when their response starts, turns when they end. All other values are read from their
-//! components for each request of `/metrics`.
+//! Requests are counted when their response starts, turns when they end. Turns that are executions of the agent
+//! `assistant` are not counted as turns. All other values are read from their components for each request of
+//! `/metrics`.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -143,9 +143,9 @@ const BUSY_RETRY_SECONDS: u64 = 5;
 
 impl From<store::Error> for Problem {
     /// Converts an error of the store. A missing object is 404. A used idempotency key, an unusable backup and one of a
-    /// newer version are 422. A busy key, too many objects, an existing name, a configured object and a wrong state are
-    /// 409. A full queue and missing slots are 429, an unavailable database is 503, both with `Retry-After`. All other
-    /// errors are 500.
+    /// newer version are 422. A busy key, too many objects, an existing id or name, a configured object and a wrong
+    /// state are 409. A full queue and missing slots are 429, an unavailable database is 503, both with `Retry-After`.
+    /// All other errors are 500.
     fn from(error: store::Error) -> Self {
         match error {
             store::Error::NotFound => Self::not_found("object"),

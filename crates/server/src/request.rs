@@ -26,8 +26,8 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub(crate) struct RequestId(HeaderValue);
 
 impl RequestId {
-    /// Returns the id in the header `X-Request-ID` if it is valid, otherwise a new id: `req_` and 12 random hexadecimal
-    /// digits.
+    /// Returns the id in the header `X-Request-ID` if it has 1 to 64 ASCII letters, digits, `_` and `-`. Otherwise
+    /// returns a new id: `req_` and 12 random hexadecimal digits.
     fn from_request(request: &Request, app: &App) -> Self {
         let sent = request.headers().get(REQUEST_ID).filter(|id| is_valid(id.as_bytes())).cloned();
         Self(sent.unwrap_or_else(|| {
@@ -124,7 +124,8 @@ async fn run_handler(request: Request, next: Next, limit: Duration) -> Response 
 }
 
 /// Logs a server error, if there is one, redacted, and the end of the request. It is a success if the status is below
-/// 400 and its turn, if any, succeeded. For a turn that is still running, the end is logged later.
+/// 400 and its turn, if any, succeeded. The end is not logged here if the response has a deferred turn: one that is
+/// still running or that another request started.
 fn log_outcome(response: &Response, started: Instant) {
     if let Some(LoggedFailure { kind, message, recoverable }) = response.extensions().get::<LoggedFailure>() {
         let error_message = &*redact(message);

@@ -60,10 +60,11 @@ pub struct RemovedRows {
 }
 
 /// Removes all rows after their retention period, in small transactions. A period of `None` removes none of its rows.
-/// Queued decisions and executions that have not ended stay. Always removes idempotency keys after 24 hours, revoked
-/// tokens and turns after they expire, and nodes 24 hours after their lease. Always gives up deliveries that are
-/// pending for a week. Returns the numbers of removed rows, without turns and nodes. After a failure, stops; the
-/// completed transactions stay.
+/// The period of executions also applies to sessions, A2A contexts and decisions, and that of notifications also to
+/// ended deliveries. Queued decisions and executions that have not ended stay. Always removes idempotency keys after 24
+/// hours, revoked tokens and turns after they expire, and nodes 24 hours after their lease. Always gives up deliveries
+/// that are pending for a week. Returns the numbers of removed rows, without turns and nodes. After a failure, stops;
+/// the completed transactions stay.
 pub async fn sweep(store: &Store, retention: Retention, now: Timestamp) -> Result<RemovedRows> {
     let mut removed = RemovedRows::default();
     if let Some(age) = retention.conversations {

@@ -68,8 +68,8 @@ pub async fn list(
 }
 
 /// Saves the state, the times and the error of a session of this node. A session that is closing stays in this state
-/// until it ends. Sends a hint to all nodes if the session has ended. Returns false, without a change, if the stored
-/// session has already ended, does not exist or belongs to another node.
+/// until it ends. Returns false, without a change, if the stored session has already ended, does not exist or belongs
+/// to another node. If `session` has ended, sends a hint to all nodes in both cases. Does not release the slot.
 pub async fn save(conn: &mut Conn, node: Uuid, session: &Session) -> Result<bool> {
     let sql = "UPDATE sessions SET state = CASE WHEN state = 'closing' AND $6 IS NULL THEN state ELSE $3 END, \
                last_activity = $4, expires_at = $5, ended_at = $6, error_message = $7 \

@@ -59,8 +59,8 @@ impl Supervisor {
         self.run_to_end(&claimed, &recorder, entry, false).await;
     }
 
-    /// Returns a recorder for the execution. From now on the execution counts as running and can be stopped. On a
-    /// stopping node, the stop is requested at once.
+    /// Returns a recorder for the execution. From now on the execution counts as running and can be stopped, and its
+    /// followers are notified. On a stopping node, the stop is requested at once.
     fn recorder_for(&self, claimed: &ClaimedExecution, entry: &AgentEntry) -> RunRecorder {
         let parts = (&self.0.store, &self.0.clock, &self.0.notifiers, &self.0.running.unwritten);
         let recorder = RunRecorder::new(claimed.fence, claimed.row.execution.clone(), claimed.seq, &entry.agent, parts);
@@ -385,7 +385,8 @@ fn classify(failure: RunFailure, exit_code: Option<i64>, agent: &Agent, recorder
 }
 
 /// Returns the delay before the next attempt, or `None` if there is no further attempt. Only transient failures are
-/// retried, and only if the run was not stopped or rejected and has retries left. The delay doubles with each retry.
+/// retried, and only if the run was not stopped or rejected and has retries left. The delay doubles with each retry,
+/// up to 15 minutes. A longer configured delay is used as it is.
 fn retry_delay(last: &AttemptResult, recorder: &RunRecorder, agent: &Agent) -> Option<Duration> {
     let execution = recorder.execution();
     let transient = last.failure.as_ref().is_some_and(|failure| failure.category == ErrorCategory::Transient);

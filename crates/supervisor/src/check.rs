@@ -26,9 +26,9 @@ pub fn validate_agent(draft: AgentDraft, variables: &dyn Fn(&str) -> Option<Stri
     Err(invalid)
 }
 
-/// Checks that the program and the working directory of the agent exist on this machine, and that `a2a.auth.token` and
-/// `card_auth.token` refer to a value that is set and not empty. Settings that are not given are not checked. The
-/// program of a remote agent is not checked. Fails with a violation for each problem.
+/// Checks that the program of the agent exists on this machine and is executable, that the working directory exists,
+/// and that `a2a.auth.token` and `card_auth.token` refer to a value that is set and not empty. Settings that are not
+/// given are not checked. The program of a remote agent is not checked. Fails with a violation for each problem.
 pub fn check_available(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Result<(), Invalid> {
     let mut checks = Checks::default();
     let home = variables("HOME");

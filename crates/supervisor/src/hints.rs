@@ -23,8 +23,8 @@ impl Supervisor {
         self.0.dispatcher.is_disabled()
     }
 
-    /// Handles hints until the node stops. Returns at once if the database is not shared. A failure is logged and not
-    /// retried.
+    /// Handles hints until the node stops. Returns at once if the database is not shared. A failure is logged. The
+    /// failed hints are not handled again; the following ones are.
     pub(crate) async fn listen(self) {
         let Some(mut listener) = self.0.store.hint_listener() else { return };
         let stopping = self.0.stopping.clone();

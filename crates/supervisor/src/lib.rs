@@ -82,7 +82,8 @@ pub struct SupervisorOptions {
 }
 
 impl SupervisorOptions {
-    /// Returns options without agents and with an empty environment.
+    /// Returns options without agents and without limits of the machine, with an empty environment and the default
+    /// guardian.
     pub fn new(store: Store, clock: Clock, data_dir: impl Into<PathBuf>) -> Self {
         Self {
             store,
@@ -380,8 +381,9 @@ fn resolve_reference(reference: &str, variables: &dyn Fn(&str) -> Option<String>
 }
 
 /// Returns the values of all references in a text: `env:NAME`, `file:PATH`, or any number of `${NAME}`. The content of
-/// a file is returned without surrounding spaces. Missing variables and unreadable files are left out. The search ends
-/// at a `${` that is not closed. A text without references gives an empty list.
+/// a file is returned without surrounding spaces. Spaces in a name or a path belong to it. Missing variables and
+/// unreadable files are left out. The search ends at a `${` that is not closed. A text without references gives an
+/// empty list.
 fn referenced_values(value: &str, variables: &VariableLookup) -> Vec<String> {
     if let Some(name) = value.strip_prefix("env:") {
         return variables(name).into_iter().collect();

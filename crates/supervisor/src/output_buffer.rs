@@ -101,7 +101,8 @@ pub(crate) enum OutputPiece {
 }
 
 impl OutputBuffers {
-    /// Returns empty buffers that keep at most `max` bytes of each stream.
+    /// Returns empty buffers that keep at most `max` bytes of each stream, and up to [`MAX_LINE_OVERRUN`] more to
+    /// complete the last line of the head.
     pub(crate) fn new(max: u64, redactor: &Redactor) -> Self {
         let limit = usize::try_from(max).unwrap_or(usize::MAX);
         let stream = || StreamBuffer {

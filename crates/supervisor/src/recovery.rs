@@ -32,8 +32,8 @@ enum FileOwner {
 
 impl Supervisor {
     /// Does maintenance at every poll interval until the node stops. Removes unneeded files once per hour, for the
-    /// first time after an hour. The first of several consecutive failures is logged, and each is retried in the next
-    /// round.
+    /// first time after an hour; a failure to read their owners is logged and retried an hour later. Other failures are
+    /// retried in the next round, and only the first of several consecutive ones is logged.
     pub(crate) async fn maintain(self) {
         let stopping = self.0.stopping.clone();
         let cleaned = std::sync::Mutex::new(Instant::now());
@@ -51,9 +51,9 @@ impl Supervisor {
         reconcile::run("executions_not_looked_after", POLL_INTERVAL, &stopping, never, work).await;
     }
 
-    /// Stops cancelled executions, and ends up to [`BATCH_SIZE`] queued executions that have exceeded the queue
-    /// timeout. On a shared database, also reads the agents, removes dead nodes, and recovers the executions of those
-    /// it removed. Fails if the database fails.
+    /// Stops cancelled executions, and ends up to [`BATCH_SIZE`] queued executions that have exceeded the queue timeout
+    /// as timed out. On a shared database, also reads the agents, removes dead nodes, and recovers the executions of
+    /// those it removed. Fails if the database fails.
     async fn maintain_once(&self) -> store::Result<()> {
         self.stop_cancelled().await?;
         let now = self.0.clock.now();
@@ -116,8 +116,9 @@ impl Supervisor {
     }
 
     /// Removes files that are no longer needed: requests with secrets of executions that have ended or are unknown,
-    /// scratch directories of sessions that have ended or are unknown, and artifacts of removed executions. Failures to
-    /// remove a file are ignored. Fails if the database fails.
+    /// scratch directories of sessions that have ended or are unknown, and artifacts of removed executions. A request
+    /// that is prepared and not committed yet counts as unknown. Failures to remove a file are ignored. Fails if the
+    /// database fails.
     pub(crate) async fn clean_up(&self) -> store::Result<()> {
         if let Some(spool) = self.spool() {
             for id in spool.ids() {

@@ -83,8 +83,9 @@ impl Supervisor {
     }
 
     /// Like [`Supervisor::prepare`], for a caller that is already authorized for this agent. The timeout of the draft
-    /// is limited to that of the agent. The requester is stored only for built-in agents. A request with secrets or
-    /// with variables is written to the spool, and the database gets only redacted values. Fails with:
+    /// is limited to that of the agent. The requester is stored only for built-in agents. A request with secrets,
+    /// with variables or with NUL in its input is written to the spool, and the database gets only redacted values.
+    /// Dropping the submission removes the file. Fails with:
     /// - [`SubmitError::AgentDisabled`] if the agent is disabled.
     /// - [`SubmitError::InputTooLarge`], [`SubmitError::Forbidden`] or [`SubmitError::Invalid`] if the draft is not
     ///   allowed, or if the runner of the agent rejects it.

@@ -113,8 +113,9 @@ pub(crate) async fn execution(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Res
     Ok(ToolOutcome::Done(ToolAnswer::success(data)))
 }
 
-/// Cancels an execution of the user and returns its state. Fails with `NOT_FOUND` if the user has no such execution,
-/// and with `VALIDATION_ERROR` if it has already ended or the id is not a UUID.
+/// Cancels an execution of the user and returns its state. A running one ends later, so its state is still the old one.
+/// Fails with `NOT_FOUND` if the user has no such execution, and with `VALIDATION_ERROR` if it has already ended or the
+/// id is not a UUID. Fails with `UNAVAILABLE` if agents are not available.
 pub(crate) async fn cancel(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Result<ToolOutcome, Error> {
     let ExecutionIdArgument { execution_id } = call.parse_arguments()?;
     let scope = OwnerScope::User(call.user.id);

@@ -108,10 +108,10 @@ impl ToolAnswer {
         Some((error["code"].as_str().unwrap_or_default(), error["message"].as_str().unwrap_or_default()))
     }
 
-    /// Returns the text for a model, in the form of S3. The text of an external tool has priority, then the message of
-    /// an error. `kind` is `None` for an external tool with an unknown purpose. Its data is returned as JSON, and so is
-    /// that of tools for agents and schedules. Tools for tasks return a sentence or a list with ids. Missing fields are
-    /// empty in it.
+    /// Returns the text for a model, in the form of S3. The text of an external tool has priority, then "Error: " and
+    /// the message of an error. `kind` is `None` for an external tool with an unknown purpose. Its data is returned as
+    /// JSON, and so is that of tools for agents and schedules. Tools for tasks return a sentence or a list with ids.
+    /// Missing fields are empty in it. An empty list is "No tasks match."
     pub fn text(&self, kind: Option<ToolKind>) -> String {
         if let Some(text) = &self.external_text {
             return text.clone();

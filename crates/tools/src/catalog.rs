@@ -118,8 +118,9 @@ impl Deref for ToolSpecs {
     }
 }
 
-/// Returns the built-in tools of a set, in a fixed order: tasks, agents, schedules. With [`ToolNames::None`], there are
-/// none for tasks. The lists are created once, so equal arguments return the same slice.
+/// Returns the built-in tools of a set, in a fixed order: tasks, agents, schedules. Each set contains the sets before
+/// it. With [`ToolNames::None`], there are none for tasks. The lists are created once, so equal arguments return the
+/// same slice.
 pub fn built_in(names: ToolNames, set: ToolSet) -> &'static [ToolSpec] {
     static TASK: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| [task_specs(ToolNames::Task), other_specs()].concat());
     static TODO: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| [task_specs(ToolNames::Todo), other_specs()].concat());

@@ -106,8 +106,8 @@ pub(crate) async fn pause(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Re
 }
 
 /// Resumes a schedule of any user. `changed` is false in the answer if it was enabled already. The argument `reason` is
-/// ignored. Fails if the schedule is not found or ambiguous, if it has no future occurrences, or if the user is not an
-/// administrator.
+/// ignored. Fails if the schedule is not found or ambiguous, or if it has no future occurrences. Also fails if there is
+/// no scheduler, or if the user is not an administrator.
 pub(crate) async fn resume(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Result<ToolOutcome, Error> {
     let SelectArguments { schedule, .. } = call.parse_arguments()?;
     let found = find(&call, tx, &schedule).await?;

@@ -30,9 +30,9 @@ pub(crate) async fn add(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<To
     Ok(task_outcome(&task))
 }
 
-/// Returns one page of tasks, [`DEFAULT_LIST_LIMIT`] by default and at most [`MAX_LIST_LIMIT`]. `count` is the size of
-/// the page. `total` and `next_cursor` are set only if more tasks follow. Fails if a filter, the limit or the cursor is
-/// invalid, or if an argument is unknown.
+/// Returns one page of tasks, [`DEFAULT_LIST_LIMIT`] by default and at most [`MAX_LIST_LIMIT`]. Without a status, only
+/// open tasks are listed. `count` is the size of the page. `total` and `next_cursor` are set only if more tasks follow.
+/// Fails if a filter, the limit or the cursor is invalid, or if an argument is unknown.
 pub(crate) async fn list(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -102,8 +102,8 @@ pub(crate) async fn update(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result
 }
 
 /// Changes one task of the user as one undo step. The answer contains the task, and `changed`, which is false if it
-/// already had these values. It contains `next_task` if the store reports one for a recurring task. Fails if the task
-/// does not exist.
+/// already had these values. If a recurring task was completed, it contains `next_task`, which is null without a
+/// further occurrence. Fails if the task does not exist.
 async fn change(call: &BuiltInCall<'_>, conn: &mut Conn, id: Uuid, patch: &TaskChange) -> Result<ToolOutcome, Error> {
     let mut step = UndoStep::begin(conn, call.user.id).await?;
     let clock = &call.tools.clock;
@@ -136,8 +136,9 @@ pub(crate) async fn delete(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result
 }
 
 /// Completes or deletes several tasks in one undo step, or holds the call with the resolved ids if it needs a
-/// confirmation. If ids are given, filters are ignored, and ids of missing tasks are skipped. Fails if neither is
-/// given, an id or a filter is invalid, no task is found, or there are more than [`MAX_BULK_TASKS`].
+/// confirmation. If ids are given, filters are ignored, and ids of missing tasks are skipped. A filter without a status
+/// selects only open tasks. `count` in the answer includes tasks that were already completed. Fails if neither ids nor
+/// filters are given, an id or a filter is invalid, no task is found, or there are more than [`MAX_BULK_TASKS`].
 pub(crate) async fn change_several(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -204,7 +205,8 @@ async fn tasks_by_id(call: &BuiltInCall<'_>, conn: &mut Conn, ids: Vec<String>) 
     Ok(tasks)
 }
 
-/// Returns all tasks that match the filters. Fails if a filter is invalid, or if more than [`MAX_BULK_TASKS`] match.
+/// Returns all tasks that match the filters, only open ones if no status is given. Fails if a filter is invalid, or if
+/// more than [`MAX_BULK_TASKS`] match.
 async fn tasks_by_filter(
     call: &BuiltInCall<'_>,
     conn: &mut Conn,
@@ -272,8 +274,8 @@ impl FilterArguments {
         ![status, priority, due_date_filter, query].into_iter().any(given) && tags.is_empty()
     }
 
-    /// Converts the filters. Blank texts count as absent. Days such as "today" refer to now in the time zone of the
-    /// user. Fails if a filter is invalid.
+    /// Converts the filters. Blank texts count as absent. Without a status, only open tasks match. Days such as "today"
+    /// refer to now in the time zone of the user. Fails if a filter is invalid.
     fn check(&self, call: &BuiltInCall<'_>) -> Result<TaskFilter, Invalid> {
         // Models often send an empty text for an absent value.
         let given =

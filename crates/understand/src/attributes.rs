@@ -26,7 +26,9 @@ pub(crate) fn priority_at(clause: &Clause, i: usize) -> Option<(Priority, usize)
     PRIORITY_PHRASES.phrase(clause.words, i).filter(|(_, n)| i + n <= clause.end)
 }
 
-/// Returns the priority of a single word after "to" or "as": "to high", "as urgent".
+/// Returns the priority that a single lower-case word names after "to" or "as": "to high", "as urgent". Accepts "high",
+/// "top", "important", "critical", "medium", "normal", "default", "low", "minor" and similar words. Does not check the
+/// words around it. Returns `None` for any other word.
 pub(crate) fn priority_level(word: &str) -> Option<Priority> {
     Some(match word {
         "high" | "higher" | "highest" | "top" | "urgent" | "important" | "critical" => Priority::High,
@@ -46,10 +48,10 @@ pub(crate) fn closing_priority(clause: &Clause, from: usize) -> Option<(usize, P
 }
 
 /// Consumes the first priority in `from..to` that cannot be part of a title, and returns it. This is a phrase of
-/// several words, "asap" or "urgently". A single word counts at the end of the range and before "because", a comma, ")"
-/// or "-". At the start, it must precede a noun for a task, a colon or an activity. "and it's really" and similar words
-/// before it are consumed, too. Ignores consumed tokens and quoted passages. Returns `None` and consumes nothing if
-/// there is none.
+/// several words, "asap" or "urgently". A single word counts before "because", a comma, ")" or "-", or if only consumed
+/// tokens and marks follow it in the range. At the start, also after "a new" and similar words, it must precede a noun
+/// for a task, a colon or an activity. "and it's really" and similar words before it are consumed, too. Ignores
+/// consumed tokens and quoted passages. Returns `None` and consumes nothing if there is none.
 pub(crate) fn consume_priority(clause: &mut Clause, from: usize, to: usize) -> Option<Priority> {
     for i in from..to {
         if clause.is_consumed(i) || clause.words.is_quoted(i) {
@@ -68,8 +70,9 @@ pub(crate) fn consume_priority(clause: &mut Clause, from: usize, to: usize) -> O
 }
 
 /// Returns the start of "and it's really" and similar words before the priority at `i`, at or after `from`. A copula
-/// ("it's", "make it") must begin within five tokens before `i`, with only fillers after it. "and", commas, brackets,
-/// semicolons and dashes before it count, also without a copula. Returns `i` if there are none.
+/// ("it's", "make it") must begin within five tokens before `i`, with only fillers and consumed tokens after it. "and",
+/// commas, "(", semicolons and dashes before it count, also without a copula. Fillers without a copula do not count.
+/// Returns `i` if there are none.
 fn lead_start(clause: &Clause, from: usize, i: usize) -> usize {
     // "this is super", but not "what it is": the copula must refer to the task.
     let said = (from..i).rev().take(5).find(|k| {
@@ -101,8 +104,8 @@ fn closes_clause(word: &str) -> bool {
 }
 
 /// Consumes "#work", "tagged work", "with tag work and home", "tags: a, b", "under errands", "\[home\]" in `from..to`.
-/// Returns the names in order, or an empty list. Only "#work" may begin at `from`. "with", "tag" and similar words
-/// before "#work" are consumed, too. "#2" is a position and stays.
+/// Returns the names in order, in their original spelling and with duplicates, or an empty list. Only "#work" may begin
+/// at `from`. "with", "tag" and similar words before "#work" are consumed, too. "#2" is a position and stays.
 pub(crate) fn consume_tags(clause: &mut Clause, from: usize, to: usize) -> Vec<String> {
     let mut tags = Vec::new();
     let mut i = if clause.has(lexicon::tags::SIGNS) { from } else { to };
@@ -135,8 +138,8 @@ fn is_hash(clause: &Clause, i: usize) -> bool {
 
 /// Consumes the words from `lead` on and the names from `start` on: "work", "work and home", "a, b". Adds the names to
 /// `tags`. A further name must begin with "#", or a link, a date, a mark or the end must follow it. In "tag it work and
-/// call mom", "call" is no tag. A noun such as "tags" or "task" after the names is consumed, too. Returns the next
-/// position, after `lead`. Consumes nothing if no name begins at `start`.
+/// call mom", "call" is no tag. A noun such as "tags" or "task" after the names is consumed, too, unless a colon or "="
+/// follows it. Returns the next position, after `lead`. Consumes nothing if no name begins at `start`.
 fn consume_tag_list(clause: &mut Clause, lead: usize, start: usize, to: usize, tags: &mut Vec<String>) -> usize {
     let hash = |i: usize| i + usize::from(clause.at(i) == "#");
     let link = |i: usize| matches!(clause.at(i), "and" | "," | "&" | "or" | "+" | "/");
@@ -164,11 +167,12 @@ fn consume_tag_list(clause: &mut Clause, lead: usize, start: usize, to: usize, t
     word.max(lead + 1)
 }
 
-/// Consumes a description in `from..to` and returns its text. "description is …", "with the note …", "…, and mention
-/// that …" come first, then "because …" and "since I …", then a remark in brackets. A comma or "and" before it is
-/// consumed, too. A quoted text loses its quotes. A priority after a comma at the end is not part of the text. "the
-/// description" and "description of" are part of a title. Returns `None` if there is none, if no title precedes it, or
-/// if its text is empty. In the last case, its words are consumed.
+/// Consumes a description in `from..to` and returns its text, which extends to `to`. "description is …", "with the note
+/// …", "…, and mention that …" come first, then "because …" and "since I …" (the text begins with "I"), then a remark
+/// in brackets. A comma, a semicolon, a period or "and" before it is consumed, too, except before brackets. A quoted
+/// text loses its quotes. A priority after a comma at the end is not part of the text. "the description" and
+/// "description of" belong to a title. Returns `None` if there is none, if no title precedes it, or if its text is
+/// empty. In the last case, its words are consumed.
 pub(crate) fn consume_description(clause: &mut Clause, from: usize, to: usize) -> Option<String> {
     let mut positions = if clause.has(lexicon::notes::SIGNS) { from + 1..to } else { to..to };
     let led = positions.find_map(|i| Some((i, description_phrases::text_start(clause, i, from)? - i)));

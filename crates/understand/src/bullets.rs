@@ -12,10 +12,10 @@ use crate::vocabulary::{self, Verb};
 /// The largest number of items in a list.
 const MAX_ITEMS: usize = 50;
 
-/// Returns the intent and the token ranges of the items. Line breaks after the heading separate the items. Without line
-/// breaks, commas, semicolons and "and" (not "and then") separate them. Bullets and numbers are excluded, and items
-/// without a word or a quoted passage are left out. Returns `None` if the text has no heading, no items, or more than
-/// [`MAX_ITEMS`].
+/// Returns the intent and the token ranges of the items. The heading must begin the text; only courtesies may precede
+/// it. Line breaks after the heading separate the items. Without line breaks, commas, semicolons and "and" (not "and
+/// then") separate them. Bullets and numbers are excluded, and items without a word or a quoted passage are left out.
+/// Returns `None` if the text has no heading, no items, or more than [`MAX_ITEMS`].
 pub(crate) fn parse_items(words: &TokenizedText) -> Option<(Intent, Vec<Range<usize>>)> {
     let start = courtesy::skip_opening(words, 0, words.len());
     let (intent, body) = parse_heading(words, start)?;
@@ -42,9 +42,10 @@ pub(crate) fn parse_items(words: &TokenizedText) -> Option<(Intent, Vec<Range<us
 
 /// Returns the intent and the start of the items after "add these:", "create the following tasks:", "new tasks:",
 /// "delete these:". A verb of adding, deleting or completing, or "tasks", "todos" or "to-dos", must be at `start`.
-/// "these", "the following", a counted noun ("three things") or, for new tasks, "to my list" must follow. A colon or a
-/// line break must follow within six tokens, after small words only. "todo", "shopping", "groceries" and similar words
-/// directly before a line break are headings of new tasks, too. Returns `None` otherwise.
+/// After a verb, "these", "the following", "tasks", a counted noun ("three things") or, for new tasks, "to" or "on"
+/// must follow. Then a colon or a line break must follow within six tokens, after small words such as "my list" only.
+/// "todo", "shopping", "groceries" and similar words directly before a line break, or a colon and a line break, are
+/// headings of new tasks, too. For these, the position of that mark is returned. Returns `None` otherwise.
 fn parse_heading(words: &TokenizedText, start: usize) -> Option<(Intent, usize)> {
     let word = words.at(start);
     let adds = matches!(vocabulary::verb(word), Some(Verb::Add)) || matches!(word, "create" | "make" | "put" | "new");
@@ -102,8 +103,9 @@ fn is_short_item(words: &TokenizedText, i: usize) -> bool {
 }
 
 /// Returns the first token of `from..to` after a bullet, a box or a number: "- milk", "2. eggs", "\[ \] bread", "\[x\]
-/// milk". "#" and "$" are not skipped. A number has up to two digits, and text must follow it. Returns `to` if no word
-/// or quoted passage follows.
+/// milk". All marks are skipped, except "#" and "$". A number has up to two digits; one of ".", ")", ":", "-" and
+/// further text must follow it. A quoted passage before such a mark and further text is skipped like a number. Returns
+/// `to` if no word or quoted passage follows.
 fn skip_bullet(words: &TokenizedText, from: usize, to: usize) -> usize {
     let mut i = from;
     while i < to && !words.is_word(i) && !words.is_quoted(i) && words.at(i) != "#" && words.at(i) != "$" {

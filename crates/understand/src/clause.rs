@@ -110,9 +110,9 @@ impl<'a> Clause<'a> {
         nouns
     }
 
-    /// Returns true if the noun at `i` does not refer to tasks. These are the name of a tag ("#list") and "alert me".
-    /// "list" and "alert" at the start before another word are verbs ("list my tasks"), except before "of". Alerts and
-    /// notifications do not count in a clause about public warnings.
+    /// Returns true if the noun at `i` does not refer to tasks. These are the name of a tag ("#list"), "alert me" and
+    /// "alert us". "list" and "alert" at the start before another word are verbs ("list my tasks"), except before "of".
+    /// Alerts and notifications do not count in a clause about public warnings.
     fn is_not_task_noun(&self, i: usize) -> bool {
         let word = self.at(i);
         if self.before(i) == "#" {
@@ -227,11 +227,11 @@ impl<'a> Clause<'a> {
         self.find_phrase(self.start, phrases).is_some()
     }
 
-    /// Returns the tokens of a range that are not consumed, in their original spelling. Consumed tokens and the marks of
-    /// [`is_trimmed_mark`] are trimmed at both ends; brackets and other signs stay. Consumed tokens in between become one
-    /// space, and such marks directly after them are dropped. A single quoted passage loses its quotes and the white
-    /// space inside of them. It is returned even if it is consumed, and trimming stops at a quoted passage. The range is
-    /// cut at the end of the clause. The text is empty if nothing remains.
+    /// Returns the tokens of a range that are not consumed, in their original spelling. Consumed tokens and the marks
+    /// of [`is_trimmed_mark`] are trimmed at both ends; brackets and other signs stay. Consumed tokens in between
+    /// become one space, and such marks directly after them are dropped. A single quoted passage loses its quotes and
+    /// the white space inside of them. It is returned even if it is consumed, and trimming stops at a quoted passage.
+    /// The range is cut at the end of the clause. The text is empty if nothing remains.
     pub(crate) fn remaining_text(&self, range: Range<usize>) -> String {
         let mut range = range.start..range.end.min(self.end);
         while !range.is_empty() && self.is_skipped(range.start) {
@@ -293,10 +293,10 @@ fn skip_tags(words: &TokenizedText, start: usize, end: usize) -> usize {
 }
 
 /// Returns true if a date is part of a name: "watch Saturday Night Live", "call April", "Black Friday". All words of
-/// such a date are capitalised, as is the word after it. A lower-case word other than "me" and "us" precedes it. A
-/// function word after the date does not count. Alternatively, it is a single "April", "May", "June" or "August" after
-/// "call", "with" and similar words. Or it is a single word in "day" after "black", "cyber", "palm" and similar words.
-/// `start..end` is the clause.
+/// such a date (except a first "the") are capitalised, as is the word after it; words in capitals only are not. A
+/// lower-case word of the clause `start..end`, other than "me" and "us", precedes it. A function word after the date
+/// does not count. Alternatively, it is a single "April", "May", "June" or "August" after "call", "with" and similar
+/// words. Or it is a single word in "day" after "black", "cyber", "palm" and similar words.
 fn is_part_of_name(words: &TokenizedText, start: usize, end: usize, found: &DateMatch) -> bool {
     let tokens = found.tokens.clone();
     let capital = |i: usize| {

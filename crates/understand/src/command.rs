@@ -61,7 +61,8 @@ impl CommandDraft {
 }
 
 /// Parses a clause into one command. Returns an unknown command if the clause contains no request. Does the same if
-/// only the model recognises a request and its title or target is missing. Consumes tokens of the clause.
+/// only the model recognises a request and its title or target is missing. The unknown command then lacks the date if
+/// the first attempt consumed it. Consumes tokens of the clause.
 pub(crate) fn parse(clause: &mut Clause) -> CommandDraft {
     let decision = intent::decide(clause);
     let command = build_command(clause, decision.guess);
@@ -174,7 +175,7 @@ pub(crate) fn set_target(command: &mut ParsedCommand, named: Option<TaskTarget>)
 /// Prepends the verb before `body` to a named target in its base form: "I already called mom" completes "call mom". A
 /// particle and an article between them stay: "picked up the parcel" completes "pick up the parcel". Has no effect on
 /// other targets, after words that are not a past tense, and after verbs such as "finished". A past tense that equals
-/// its base form ("cut", "put") needs "I", "we", "already" or "just" before it.
+/// its base form ("cut", "put") needs "I", "I've", "we", "already" or "just" before it.
 fn restore_verb(clause: &Clause, body: usize, command: &mut ParsedCommand) {
     let Some(TaskTarget::Named(name)) = &mut command.target else { return };
     let particle = body
@@ -192,8 +193,8 @@ fn restore_verb(clause: &Clause, body: usize, command: &mut ParsedCommand) {
 }
 
 /// Parses a question about the status of a task into a listing: "is the report done?". Lists tasks of any status with
-/// the name in `from..to` as the search text. For a pronoun or a position, the listing has no text. Conditions such as
-/// a date stay in the filter.
+/// the name in `from..to` as the search text. For a pronoun, a position or any other target, the listing has no text
+/// and no status. Conditions such as a date stay in the filter.
 fn parse_status_question(clause: &mut Clause, from: usize, to: usize, confidence: f64) -> ParsedCommand {
     let mut command = ParsedCommand::new(Intent::ListTasks, confidence);
     if let Some(TaskTarget::Named(name)) = target::parse(clause, from..to, &mut command.filter) {
@@ -237,9 +238,10 @@ fn parse_list_tasks(clause: &mut Clause, body: usize, confidence: f64) -> Parsed
     command
 }
 
-/// Adds tags without a lead to the filter and consumes them. These are tags before the clause ("#work things"), and
-/// common tags before a noun or "ones", "stuff" or "things" ("overdue work tasks"). Words in "-tagged", "-labelled" or
-/// "-labeled" count, too. Ignores consumed tokens and quoted passages.
+/// Adds tags without a lead to the filter. These are tags before the clause ("#work things"), and common tags before a
+/// noun or "ones", "stuff", "things", "bits" or "jobs" ("overdue work tasks"). Words in "-tagged", "-labelled" or
+/// "-labeled" count, too. Tags in the clause are in lower case, and their tokens are consumed. Ignores consumed tokens
+/// and quoted passages.
 fn consume_tags(clause: &mut Clause, body: usize, filter: &mut CommandFilter) {
     filter.tags.append(&mut tag_phrases::opening_tags(clause));
     for i in body..clause.end {
@@ -258,11 +260,12 @@ fn consume_tags(clause: &mut Clause, body: usize, filter: &mut CommandFilter) {
     }
 }
 
-/// Returns the text that a list searches for. After "about", "called" or a similar lead, it is the rest without a list
-/// mention. "is milk on my list" searches for the words before "on my". "tasks for work" searches for the words after
+/// Returns the text that a list searches for. After "about", "called" or a similar lead, it is the rest without an
+/// article before it and a list mention. In the other forms, only the first noun counts. "is milk on my list" searches
+/// for the words before "on my"; other clauses with a list yield `None`. "tasks for work" searches for the words after
 /// "for" or "with", except before "me", "us" and "the". "dentist reminders" searches for up to three words before the
-/// noun, not at the start of the clause. Consumed tokens never count. Returns `None` if no form matches or no text
-/// remains.
+/// noun, not at the start of the clause. Consumed tokens never count. Consumes nothing. Returns `None` if no form
+/// matches or no text remains.
 fn search_text(clause: &mut Clause, body: usize) -> Option<String> {
     let text =
         |clause: &Clause, range: Range<usize>| Some(clause.remaining_text(range)).filter(|text| !text.is_empty());
@@ -307,9 +310,9 @@ fn ends_compound(clause: &Clause, i: usize) -> bool {
 
 /// Parses a reminder for an existing task from `body` on: "remind me about the milk task at 5pm", "every 30 minutes, 3
 /// times". A repetition by minutes, hours or days becomes an interval in minutes; a daily one is always 1440. Any other
-/// repetition becomes a recurrence. A repetition apart from the time ("in 10 minutes, every 2 hours") counts, too.
-/// Consumes the dates and the count. The missing slot is the target if there is none. Otherwise it is the time if there
-/// is neither a time nor an interval.
+/// repetition becomes a recurrence. A repetition apart from the time is consumed, too. It yields an interval; a weekly
+/// or longer one is ignored. Consumes the dates and the count. The missing slot is the target if there is none.
+/// Otherwise it is the time if there is neither a time nor an interval. The confidence stays.
 fn parse_reminder(clause: &mut Clause, body: usize, confidence: f64) -> ParsedCommand {
     let mut command = ParsedCommand::new(Intent::ScheduleReminder, confidence);
     command.repeat_count = consume_count(clause, body);

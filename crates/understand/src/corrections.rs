@@ -39,7 +39,8 @@ fn find_marker(words: &TokenizedText, i: usize) -> Option<(usize, usize, bool)> 
     Some((i, end, false)).filter(|_| words.at(i) != "not")
 }
 
-/// Returns the end of the words before the marker at `at`, without marks and fillers such as "um".
+/// Returns the end of the words before the marker at `at`. Leaves out commas, periods, semicolons, dashes, "…" and the
+/// fillers "um", "uh", "oh" and "ah" directly before it. Can be 0.
 fn trim_before(words: &TokenizedText, at: usize) -> usize {
     let mark = |i: usize| matches!(words.at(i), "," | "." | "-" | "–" | "—" | "…" | ";" | "um" | "uh" | "oh" | "ah");
     let mut end = at;
@@ -79,10 +80,9 @@ fn value_kind(words: &TokenizedText, i: usize) -> Option<CorrectedValueKind> {
 
 /// Returns the start of the words that the correction replaces. `before` is the end of the words before the marker, and
 /// `right` is the start of the new words. First tries a repeated lead within six tokens ("on … on", "the … the"). After
-/// a weak marker, a value or "the" must follow. Then tries the last value of the same kind within six tokens. Its
-/// preposition is replaced if the new value has one. For a strong marker, a name comes last, see
-/// [`replaced_name_start`]. Returns `None` if nothing fits. A new value without an old one of its kind also yields
-/// `None`.
+/// a weak marker, this lead must be "the", or a value must follow it. Then tries the last value of the same kind within
+/// six tokens. Its preposition is replaced if the new value has one. For a strong marker, a name comes last, see
+/// [`replaced_name_start`]. Returns `None` if nothing fits, and for a new value without an old one of its kind.
 fn replaced_start(words: &TokenizedText, before: usize, right: usize, strong: bool) -> Option<usize> {
     if right >= words.len() || before == 0 {
         return None;

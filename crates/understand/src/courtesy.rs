@@ -59,10 +59,11 @@ fn opening_length(words: &TokenizedText, i: usize) -> Option<usize> {
 }
 
 /// Returns true if the opening of `n` tokens at `i` has a meaning and must stay. `end` is the end of the range. "I
-/// need" stays except before "please". "yes", "no" and "nope" stay except before a comma or a command verb. "now" stays
-/// except before a comma; "next", "first" and similar words also give way to a command verb. "mind" needs a word in
-/// "ing" after it, and "to" a command verb. "if …" and "when …" stay at the end; "when …" needs a comma after it. "why
-/// not" never stays. Other openings stay only if they end the range.
+/// need" stays except before "please". "yes", "no" and "nope" stay except before a comma, or before a command verb with
+/// a further token. "now" stays except before a comma; "next", "first" and similar words also give way to a command
+/// verb. "mind" stays except before a word in "ing", and "to" except before a command verb. "if …" and "when …" stay at
+/// the end; "when …" also stays except before a comma. "why not" never stays. Other openings stay only if they end the
+/// range.
 fn opening_is_content(words: &TokenizedText, i: usize, n: usize, end: usize) -> bool {
     match words.at(i) {
         "i" if n == 2 && words.at(i + 1) == "need" => !is_please(words.at(i + 2)),
@@ -88,9 +89,9 @@ fn is_command_verb(word: &str) -> bool {
     lexicon::courtesy::COMMAND_VERBS.contains(word)
 }
 
-/// Returns the end of `start..end` without courtesies ("thanks", "for me"), "please" and closing marks after it. A
-/// closing phrase at `start` stays, but marks and "please" can leave an empty range. Opening brackets and other marks
-/// stay.
+/// Returns the end of `start..end` without courtesies ("thanks", "for me"), "please" and closing marks after it. These
+/// are punctuation, line breaks, ")", "]", "*", "~" and common emoji. A closing phrase at `start` stays, but marks and
+/// "please" can leave an empty range. Opening brackets and other marks stay.
 pub(crate) fn trim_closing(words: &TokenizedText, start: usize, end: usize) -> usize {
     let mut end = end;
     while end > start {

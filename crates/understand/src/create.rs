@@ -87,9 +87,9 @@ fn set_title(command: &mut ParsedCommand, title: String) {
     }
 }
 
-/// Consumes "with a due date of", "deadline:" and similar labels before the chosen date, and a comma or "and" before
-/// them. Only the first label in `from..to` counts, and only directly before a consumed token. A label after an
-/// article, "about" or "of" is part of the title and stays.
+/// Consumes "with a due date of", "deadline:" and similar labels before the chosen date, and a comma, a semicolon or
+/// "and" before them. Only the first label in `from..to` counts, and only directly before a consumed token. A label
+/// after an article, "about" or "of" is part of the title and stays.
 fn consume_due_label(clause: &mut Clause, from: usize, to: usize) {
     let label = (from..to).find_map(|i| Some((i, clause.phrase(i, lexicon::create_task::DUE_LABELS)?)));
     if let Some((at, n)) = label.filter(|(at, n)| at + n < to && clause.is_consumed(at + n) && !clause.is_consumed(*at))
@@ -112,11 +112,11 @@ fn is_empty_title(title: &str) -> bool {
     title.is_empty() || lexicon::create_task::EMPTY_TITLES.contains_ignore_case(title)
 }
 
-/// Consumes the first lead time in `from..to`: "10 minutes before", "an hour early", "the night before". It is not part
-/// of the title. It must be at the start of the title, after a noun for a task, or at the end. Before "to", "and", a
-/// comma or a date it counts, too. Otherwise it stays. "at", "about" or "for" before it and "it starts" or "the event"
-/// after it are consumed with it. At the start, an event of up to three tokens before "to" is also consumed. Lead times
-/// within a date do not count.
+/// Consumes the first lead time in `from..to`: "10 minutes before", "an hour early", "the night before". It has no
+/// further effect. It must be at the start of the title, after a noun for a task, or at the end. Before "to", "about",
+/// "and", a comma, a period or a date it counts, too. Otherwise it stays. "at", "about" or "for" before it and "it
+/// starts" or "the event" after it are consumed with it. At the start and after a noun, one to four further tokens
+/// before a "to" are consumed as the event, even if the first one is "to". Lead times within a date do not count.
 fn consume_lead_time(clause: &mut Clause, from: usize, to: usize) {
     if !clause.has(lexicon::dates::LEAD_TIME_AHEAD) {
         return;
@@ -156,7 +156,8 @@ fn event_end(clause: &Clause, from: usize, to: usize) -> Option<usize> {
 
 /// Returns the start of the title after "to my list: …", "on the shopping list, …", "in my notes …". Applies only to
 /// [`CreatePhrasing::Add`] with "to", "on", "in" or "onto" at `body`. The list or "notes" is within five tokens. A
-/// colon, a comma, a dash, "to" or "that" after it is skipped. Returns `body` otherwise, and if no title follows.
+/// colon, a comma, a hyphen, "to" or "that" after it is skipped. Returns `body` otherwise, and if no title follows.
+/// Consumes nothing.
 fn skip_list_mention(clause: &mut Clause, body: usize, phrasing: CreatePhrasing) -> usize {
     if phrasing != CreatePhrasing::Add || !matches!(clause.at(body), "to" | "on" | "in" | "onto") {
         return body;
@@ -171,9 +172,9 @@ fn skip_list_mention(clause: &mut Clause, body: usize, phrasing: CreatePhrasing)
     body
 }
 
-/// Returns the title in `body..end` after "remind me", "remember", "todo". Skips consumed tokens and up to three leads
-/// such as "to", "that I need to" or "about". "2" before an activity and "and Jen to" are skipped, too. Consumes a
-/// "later" at the end. Can be empty.
+/// Returns the title in `body..end` after "remind me", "remember", "todo". Skips consumed tokens, marks and up to three
+/// leads such as "to", "that I need to" or "about". "2" before an activity and "and Jen to" are skipped, too. Consumes
+/// "later" or "sometime" at the end, unless it is the only word. Can be empty.
 fn title_after_connective(clause: &mut Clause, body: usize, end: usize) -> String {
     let mut start = skip_consumed(clause, body, end);
     for _ in 0..3 {
@@ -271,10 +272,10 @@ fn is_list_name(clause: &Clause, i: usize) -> bool {
 }
 
 /// Returns the title before and after the noun: "set a dentist reminder for …", "create a task to …". Only the words
-/// after it count after "to", "about", "that", "called" or a colon. The same holds if the words before it name a
-/// person. Only the words before it count if none follow. Otherwise both are joined. Articles and adjectives ("new",
-/// "recurring") before the noun do not count. Without a noun, all words form the title. Consumes a list mention and a
-/// "later" after the noun.
+/// after it count after "to", "about", "that", "called", "named" or a colon. The same holds if the words before it name
+/// a person. Only the words before it count if none follow. Otherwise both are joined, with "for" or a similar word
+/// between them. Articles and adjectives ("new", "recurring") before the noun do not count. Without a noun, all words
+/// form the title. Consumes a list mention, and "later" or "sometime" at the end, after the noun.
 fn title_around_noun(clause: &mut Clause, body: usize, end: usize) -> String {
     let noun = clause.nouns_in(body..end).find(|noun| noun.noun != Noun::List && !clause.is_consumed(noun.at));
     let Some(noun) = noun.or_else(|| clause.noun_in(body..end)) else { return title_text(clause, body..end) };

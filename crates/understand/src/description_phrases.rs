@@ -27,9 +27,10 @@ pub(crate) fn text_start(clause: &Clause, i: usize, from: usize) -> Option<usize
 }
 
 /// Matches "notes: …", ", the description is …", "with a note saying …". Links are `i..at`. Returns the start of the
-/// text. The field needs "with", "add" or a similar word, a colon, or a link before it. After a link such as "and", it
-/// also needs "is", "that" or a similar word after it. "to", "on", "for", "from", "in" or "about" after the field
-/// prevents the match, because another task follows. Returns `None` otherwise.
+/// text. "with" or "including" before the field suffices, after a link also "add" or a similar word. Without an
+/// article, a colon or "=" after it, or a comma, period, dash or bracket at `i` suffices. After any link, "is", "that"
+/// or a similar word after the field suffices. "to", "on", "for", "from", "in" or "about" directly after the field
+/// prevents the match. Returns `None` otherwise.
 fn after_field(clause: &Clause, i: usize, at: usize) -> Option<usize> {
     let linked = at > i;
     let with = clause
@@ -57,9 +58,9 @@ fn after_write_verb(clause: &Clause, at: usize) -> Option<usize> {
 }
 
 /// Returns the positions of the brackets in "add dentist on Friday (bring the card)". The second one is `to` if the
-/// bracket is not closed. A space must precede the first bracket. Returns `None` for less than two words inside, and
-/// for a date or a consumed token inside. A priority at the start inside, and more than a date after the brackets, also
-/// yield `None`.
+/// bracket is not closed. A space must precede the first bracket. Less than two words inside yield `None`, and so does
+/// a date or a consumed token inside. So do a priority directly after the first bracket, and words after the brackets
+/// that are no date and not consumed.
 pub(crate) fn find_parenthesis(clause: &Clause, from: usize, to: usize) -> Option<(usize, usize)> {
     let open = (from + 1..to).find(|i| clause.at(*i) == "(" && !clause.is_consumed(*i))?;
     let close = (open + 1..to).find(|i| clause.at(*i) == ")").unwrap_or(to);

@@ -44,7 +44,7 @@ pub enum Grain {
 }
 
 impl Grain {
-    /// Returns the name of the grain in JSON.
+    /// Returns the name of the grain in JSON, which is the variant in lower case: "second", "minute", "hour".
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Second => "second",
@@ -59,8 +59,8 @@ impl Grain {
 }
 
 impl Serialize for TimeExpression {
-    /// Writes the byte positions, the text, `start`, `end`, `due_date`, `grain` and `recurrence`. Absent values are
-    /// `null`. A day is `2025-12-22`, a time `2025-12-22T15:00:00`. Fails only if the serializer fails.
+    /// Writes the fields `start_byte`, `end_byte`, `text`, `start`, `end`, `due_date`, `grain` and `recurrence`. Absent
+    /// values are `null`. A day is `2025-12-22`, a time `2025-12-22T15:00:00`. Fails only if the serializer fails.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut shape = serializer.serialize_struct("Expression", 8)?;
         shape.serialize_field("start_byte", &self.span.start)?;
@@ -108,8 +108,8 @@ fn find_in_range(words: &TokenizedText, range: Range<usize>, now: &Zoned) -> Vec
     expressions
 }
 
-/// Returns the expression of one date. The start is the beginning of its time span, or else its due date. A point in
-/// time has no end. A repetition without a first date has neither.
+/// Returns the expression of one date. The start is the beginning of its time span, or else its due date. The end is
+/// exclusive. A single day and a point in time have no end. A repetition without a first date has neither.
 fn single_expression(words: &TokenizedText, found: &DateMatch, now: &Zoned) -> TimeExpression {
     let due = found.resolve(now);
     let interval = found.interval(now);
@@ -126,8 +126,8 @@ fn single_expression(words: &TokenizedText, found: &DateMatch, now: &Zoned) -> T
 
 /// Joins two expressions that bound a time span: "Monday to Friday", "between Monday and 5 January". "to", a dash,
 /// "until" or "through" must stand between them or begin the second one. "and" counts only after "between". Returns
-/// `None` otherwise, or if they form no valid time span. The due date is the start, the grain is the finer one, and a
-/// repetition is dropped.
+/// `None` otherwise, or if they form no valid time span. The end is exclusive: the second time, or the day after the
+/// last day. The due date is the start, the grain is the finer one, and repetitions form no time span.
 fn join_range(words: &TokenizedText, first: &DateMatch, second: &DateMatch, now: &Zoned) -> Option<TimeExpression> {
     let gap = first.tokens.end..second.tokens.start;
     let links = |i: usize| matches!(words.at(i), "to" | "-" | "–" | "until" | "till" | "til" | "through" | "thru");

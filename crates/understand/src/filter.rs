@@ -14,9 +14,10 @@ use crate::parsed::{CommandFilter, DueFilter, StatusFilter};
 use crate::spelling::resembles;
 
 /// Parses the due date, tags, status and priority in the range into `filter` and consumes them. Tags may begin one
-/// token before the range. Tags are added; another condition replaces an earlier one of the same kind. Sets
-/// `unsupported` for "without a due date" and similar phrases. Completed tasks with a due date other than overdue need
-/// the word "due". Without it, the due date is dropped and `unsupported` is set, because the date means the completion.
+/// token before the range. Quoted words set no status, no priority and no "overdue". Tags are added; another condition
+/// replaces an earlier one of the same kind. Sets `unsupported` for "without a due date" and similar phrases. Completed
+/// tasks with a due date other than overdue need the word "due". Without it, the due date is dropped and `unsupported`
+/// is set, because the date means the completion.
 pub(crate) fn parse(clause: &mut Clause, range: Range<usize>, filter: &mut CommandFilter) {
     parse_due(clause, range.clone(), filter);
     // Includes the word before, because the range can begin inside of "tagged work".
@@ -41,7 +42,8 @@ pub(crate) fn parse(clause: &mut Clause, range: Range<usize>, filter: &mut Comma
 
 /// Parses and consumes the condition at `i`, if any. Returns the next position. "without a due date" sets
 /// `unsupported`. Otherwise sets a status ("done or not", "open", "completed"), "overdue" or a priority. "open" at the
-/// start of the clause and "done" in a verb do not count. Misspelled words count before a noun. Has no effect for other
+/// start of the clause and "done" in a verb ("to be done") do not count. "done" or a similar word at the start of the
+/// clause needs a noun after it. Misspelled words of six letters or more count before a noun. Has no effect for other
 /// words and returns `i + 1`.
 fn parse_filter_word(clause: &mut Clause, i: usize, filter: &mut CommandFilter) -> usize {
     if let Some(n) = clause.phrase(i, lexicon::filters::DATELESS) {
@@ -167,8 +169,9 @@ fn is_range_link(clause: &Clause, first: &DateMatch, link: usize) -> bool {
 }
 
 /// Returns the first and the last day that a date covers, both included. Phrases such as "in the next 3 days" and
-/// "within a week" begin today. A span such as "next week" covers its days, any other date one day. Returns `None` if
-/// the date has no value, or if the last day precedes the first.
+/// "within a week" begin today and end on the resolved date. With a span of weeks or longer units, they end after its
+/// length: "the next 2 weeks" end in 14 days. A span such as "next week" covers its days, any other date one day.
+/// Returns `None` if the date has no value, or if the last day precedes the first.
 fn covered_days(clause: &Clause, found: &DateMatch) -> Option<(Date, Date)> {
     let start = found.tokens.start + usize::from(clause.at(found.tokens.start) == "due");
     if clause.phrase(start, lexicon::filters::DAYS_AHEAD).is_some() {

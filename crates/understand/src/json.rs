@@ -14,9 +14,10 @@ use crate::parsed::{
 
 /// Serializes the first command at the top level. Several commands also appear under `commands`.
 impl Serialize for ParsedUtterance {
-    /// Writes `intent`, `confidence`, `extracted_params` and `clarification_question` of the first command. Adds
-    /// `commands` if there are several; it contains all of them. An utterance without commands is written as unknown
-    /// with confidence 0. Fails only if the serializer fails.
+    /// Writes `intent`, `confidence`, `extracted_params` and `clarification_question` of the first command. The intent
+    /// is [`ParsedCommand::effective_intent`], the question `null` if no slot is missing. Adds `commands` if there are
+    /// several; it contains all of them. An utterance without commands is written as unknown with confidence 0. Fails
+    /// only if the serializer fails.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let several = self.commands.len() > 1;
         let mut shape = serializer.serialize_struct("Reading", 4 + usize::from(several))?;
@@ -197,8 +198,9 @@ fn target_words(target: &TaskTarget) -> Cow<'_, str> {
     }
 }
 
-/// Returns the due date filter in the format of S4: a name, a date or a range. The names are `today`, `this_week`,
-/// `overdue` and `tomorrow`. "tomorrow" becomes its date if `when` is a day.
+/// Returns the due date filter in the format of S4: a name, a date, or a range such as `2025-12-01..2025-12-07`. An
+/// open end of a range is empty. The names are `today`, `this_week`, `overdue` and `tomorrow`. "tomorrow" becomes its
+/// date if `when` is a day.
 fn due_filter_text(due: DueFilter, when: Option<DayOrTime>) -> Cow<'static, str> {
     match (due, when) {
         (DueFilter::Today, _) => Cow::Borrowed("today"),

@@ -10,8 +10,9 @@ use crate::target::{parse_one, parse_position};
 use crate::vocabulary;
 
 /// Parses "tasks 2 and 4", "tasks 2 to 4", "the first two". An article may come first. "first" needs a number from 2 to
-/// 20, and nothing or a noun after it. A list of numbers needs a plural noun before it; only "and", commas, "&" and "#"
-/// may separate them. Returns `None` for other references and for more than 20 tasks.
+/// 20, and nothing or a noun after it. A list of one or more numbers needs a plural noun before it, so "tasks 2" yields
+/// [`TaskTarget::Several`] with one position; only "and", commas, "&" and "#" may separate them. Returns `None` for
+/// other references and for more than 20 tasks.
 pub(crate) fn parse_positions(clause: &Clause, range: &Range<usize>) -> Option<TaskTarget> {
     let article = range.start + usize::from(vocabulary::is_article(clause.at(range.start)));
     if clause.at(article) == "first" {
@@ -50,10 +51,10 @@ fn parse_position_range(clause: &Clause, range: Range<usize>) -> Option<TaskTarg
 }
 
 /// Parses "the first and the third", "milk and bread", "'a' and 'b'" as several targets. "and", commas and "&" outside
-/// of dates divide the sides. All sides must be positions, stand alone ([`stands_alone`]) or be activities
-/// ([`are_activities`]). The last one may also end in a noun: "milk and bread tasks". Returns `None` for less than 2 or
-/// more than 20 sides. A side that can only be part of a title ("buy milk and eggs") also yields `None`. Consumes dates
-/// inside of names.
+/// of dates divide the sides. All sides must be positions, or all must stand alone ([`stands_alone`]), or all must be
+/// activities ([`are_activities`]). In the second case, the last one may also end in a noun: "milk and bread tasks".
+/// Returns `None` for less than 2 or more than 20 sides. A side that can only be part of a title ("buy milk and eggs")
+/// also yields `None`. Consumes dates inside of names.
 pub(crate) fn parse(clause: &mut Clause, range: &Range<usize>) -> Option<TaskTarget> {
     let divides = |i: &usize| matches!(clause.at(*i), "and" | "," | "&") && clause.date_at(*i).is_none();
     let mut sides = Vec::new();

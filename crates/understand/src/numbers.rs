@@ -35,8 +35,8 @@ fn parse_single(word: &str) -> Option<i64> {
 }
 
 /// Parses "15", "fifteen", "twenty two", "forty-three", "two hundred" at `i`. Returns the number and its length in
-/// tokens. A number below twenty may precede "hundred"; nothing is added to it. Returns `None` for other words and for
-/// more than five digits.
+/// tokens. A number word below twenty may precede "hundred"; nothing is added to it. Returns `None` for other words and
+/// for more than five digits.
 pub(crate) fn cardinal(words: &TokenizedText, i: usize) -> NumberMatch<i64> {
     let spelled = |i: usize| words.index_in(i, lexicon::numbers::CARDINALS).and_then(|n| i64::try_from(n).ok());
     match spelled(i) {
@@ -85,9 +85,9 @@ pub(crate) fn ordinal(words: &TokenizedText, i: usize) -> NumberMatch<i64> {
 }
 
 /// Parses an amount of a time unit at `i`: "3", "a", "an", "half an", "2.5", "1/2", "2 and a half", "2 1/2". "a couple
-/// of" is 2, "a few", "several" and "some" are 3, "a dozen" is 12, "a hundred" is 100, "another" is 1. A "more" after a
-/// number belongs to it. Returns whole units and additional sixtieths, and the length in tokens. Returns `None` if
-/// there is no amount, and for "three quarters" without "of a".
+/// of" is 2, "a few", "several" and "some" are 3, "a dozen" is 12, "a hundred" is 100, "another" is 1, "quarter" is 15
+/// sixtieths. A "more" after a number belongs to it. Returns whole units and additional sixtieths, and the length in
+/// tokens. Returns `None` if there is no amount, and for "three quarters" without "of a".
 pub(crate) fn amount(words: &TokenizedText, i: usize) -> NumberMatch<(i64, i64)> {
     let few = [
         (2, lexicon::numbers::TWO),

@@ -322,7 +322,8 @@ pub(crate) const fn count_all<T>(lists: &[(T, Phrases)]) -> usize {
 }
 
 /// Returns all phrases of several lists in order, and the value of each at the same index. Duplicates stay. `N` must be
-/// the result of [`count_all`], and `lists` must not be empty; otherwise the compilation fails.
+/// the result of [`count_all`]. A smaller `N` and empty `lists` fail the compilation; a larger `N` leaves empty phrases
+/// at the end.
 pub(crate) const fn join_lists<T: Copy, const N: usize>(lists: &[(T, Phrases)]) -> ([&'static str; N], [T; N]) {
     let mut all = [""; N];
     let mut values = [lists[0].0; N];

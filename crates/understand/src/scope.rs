@@ -6,9 +6,10 @@ use crate::lexicon;
 use crate::vocabulary::{self, Noun};
 
 /// Returns true if the object at `i` cannot be a task: "this song", "alarm for 7", "milk to my cart". It begins with
-/// media, messages or alarms within three tokens, after articles and "new". Without an article, a connective ("for",
-/// "at"), a mark or the end must follow, so "email Bob" is a task. Or a place such as "playlist" or "cart" follows the
-/// last "to", "on" or "in" within four tokens. False if the clause contains a noun for a task.
+/// media, messages or alarms within three tokens, after articles and "new". Without an article or "new", a connective
+/// ("for", "at"), a mark or the end must follow, so "email Bob" is a task. Or a place such as "playlist" or "cart" is
+/// one of the four tokens after the last "to", "on" or "in" of the clause. "to" after "listen", "reply" and similar
+/// verbs does not count there. False if the clause contains a noun for a task.
 pub(crate) fn is_other_object(clause: &Clause, i: usize) -> bool {
     if clause.has_noun() {
         return false;
@@ -32,10 +33,10 @@ fn is_connective(word: &str) -> bool {
 }
 
 /// Returns true if the object at `i` belongs to a computer, a shop or a phone: "the photo", "my cart", "this file". The
-/// object ends before a mark, a preposition or a date. It must have up to two tokens, or up to four after an article,
-/// and its last word decides. A quoted object and a clause with a noun for a task do not count. A place at the end ("to
-/// my cart", "in the folder") counts even next to such a noun. It needs "to", "from", "in", "as" or "into" and an
-/// article. False if the text assumes tasks.
+/// object ends before a mark, a preposition, "and", "so", "please" or a date. It has at most two tokens, or four if it
+/// begins with an article, and its last word decides. A quoted object and a clause with a noun for a task do not count.
+/// A place at the end ("to my cart", "in the folder") counts even next to such a noun. It needs "to", "from", "in",
+/// "as" or "into" and an article. False if the text assumes tasks.
 pub(crate) fn is_other_thing(clause: &Clause, i: usize) -> bool {
     if clause.words.assume_tasks {
         return false;
@@ -66,8 +67,8 @@ pub(crate) fn is_other_thing(clause: &Clause, i: usize) -> bool {
     named && verbless || placed
 }
 
-/// Returns true if the clause is source code or a query. Any "<" suffices. "++" needs punctuation such as ";", "(" or
-/// "\[". "=" needs such punctuation and no "->". Both braces also suffice.
+/// Returns true if the clause is source code or a query. Any "<" suffices. "++" needs ";", "(", "\[", a brace or
+/// "where". "=" needs one of these and no "->". Both braces also suffice.
 pub(crate) fn is_code(clause: &Clause) -> bool {
     if !clause.has(lexicon::scope::CODE_SIGNS) {
         return false;

@@ -73,9 +73,10 @@ fn find_separators(clause: &Clause, first: &ParsedCommand) -> Vec<Range<usize>> 
 
 /// Returns true if both sides of a link are commands of the same kind as `first`. `before` begins after the previous
 /// separator, and `after` ends at the next link. A new task needs "another one to" and similar words after the link. Or
-/// it needs an activity or "to …" with a date, and a date at the end of `before`. Before "to …", a date anywhere in
-/// `before` suffices. An update needs "the", "my", "task", "number" or "#" after the link. Both sides must have a date
-/// with "to", a priority, or "as" with tags. A list needs "everything", "all my", or "the" with a noun on both sides.
+/// it needs an activity or "to …" with a date, and a date at the end of `before`, or anywhere in it for "to …". An
+/// update needs "the", "my", "task", "number" or "#" after the link. Both sides must have the kind of change of
+/// `first`: a date with "to" or "until", a priority, or "as", "with" or "under" for tags. A list needs "everything" or
+/// "all my" after the link, or "the" or "my" there and a noun on both sides. At least two tokens must follow then.
 /// Always false for other intents.
 fn separates_commands(clause: &Clause, first: &ParsedCommand, before: Range<usize>, after: Range<usize>) -> bool {
     let dated = |side: &Range<usize>| clause.dates.iter().any(|found| side.contains(&found.tokens.start));
@@ -108,8 +109,9 @@ fn separates_commands(clause: &Clause, first: &ParsedCommand, before: Range<usiz
 }
 
 /// Parses a side without a verb as a command of the kind and the confidence of `first`. A new task takes the words as
-/// its title, without "another one to". An update sets a priority or tags if `first` does, else the due date. A list
-/// takes the words as its filter. Returns `None` if the clause is empty.
+/// its title, without "another one to". An update sets a priority if `first` does and a priority ends the side. Else it
+/// sets tags if `first` does, else the due date. A list takes the words as its filter. Returns `None` if the clause is
+/// empty.
 fn parse_without_verb(clause: &mut Clause, first: &ParsedCommand) -> Option<ParsedCommand> {
     let start = clause.start;
     let end = clause.end;

@@ -72,7 +72,8 @@ fn damerau_levenshtein(a: &[u8], b: &[u8], most: usize) -> Option<usize> {
 }
 
 /// Returns true if a word equals `wanted` or may be a misspelling of it. Allows one edit, two if `wanted` has at least
-/// eight bytes, and none up to three. The first byte must be equal.
+/// eight bytes, and none up to three. The first byte must be equal. A word of more than [`MAX_WORD_LEN`] bytes never
+/// matches, even if it is equal.
 pub(crate) fn resembles(word: &str, wanted: &str) -> bool {
     let most = match wanted.len() {
         0..=3 => return word == wanted,

@@ -11,8 +11,9 @@ use crate::tokens::{TokenKind, TokenizedText};
 use crate::vocabulary::{self, Verb};
 
 /// Returns the token ranges of the clauses in order, at least one. Line breaks, sentence marks, and links before a new
-/// command ("and then") separate clauses. They are excluded, as are numbers of lines before a command verb. An empty
-/// text yields one empty range.
+/// command ("and then") separate clauses. They are excluded, as are numbers of lines before a command verb. A mark at
+/// the end of the text stays in the last clause. Empty clauses are omitted, but a text without any clause yields one
+/// empty range.
 pub(crate) fn split_clauses(words: &TokenizedText) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut start = skip_number(words, 0);
@@ -36,10 +37,10 @@ pub(crate) fn split_clauses(words: &TokenizedText) -> Vec<Range<usize>> {
 }
 
 /// Returns the start of the next command if the current one, which begins at `start`, ends at `i`. A line break always
-/// ends it. A sentence mark ends it, unless a field label or a description of the new task follows. A link ("and", a
-/// comma, "but") ends it before a question, a repeated need or a new command. It also ends it before a second object of
-/// "mark … as …". Before a description of the new task ("… and tag it …") it does not. Returns `None` if the clause
-/// continues.
+/// ends it. A mark that ends a sentence ([`ends_sentence`]) ends it, unless a field label or a description of the new
+/// task follows. A link ("and", a comma, "but") ends it before a question, a repeated need or a new command. It also
+/// ends it before a second object of "mark … as …". Before a description of the new task ("… and tag it …") it does
+/// not. Returns `None` if the clause continues.
 fn next_command_start(words: &TokenizedText, start: usize, i: usize) -> Option<usize> {
     if words.kind(i) == Some(TokenKind::Break) {
         return Some(skip_number(words, i + 1));
@@ -146,8 +147,9 @@ fn is_short_date(word: &str) -> bool {
     lexicon::clauses::SHORT_DATES.contains(word)
 }
 
-/// Returns the position after up to four links at `i`: ", and then". "after" counts only before "that". A "now", "so",
-/// "next" or "finally" before a command verb is skipped, too.
+/// Returns the position after up to four links at `i`: ", and then". Links are "and", "then", "also", "plus", "&",
+/// "but", "that", a comma, and "after" before "that". A "now", "so", "next" or "finally" before a command verb is
+/// skipped, too.
 fn skip_links(words: &TokenizedText, i: usize) -> usize {
     let mut next = i;
     while next < i + 4
@@ -170,14 +172,15 @@ fn skip_links(words: &TokenizedText, i: usize) -> usize {
 /// changed priority ("lower the priority …") counts unless that clause creates a task. So does a further change of the
 /// same task ([`continues_change`]). Otherwise a command verb must follow, possibly after a courtesy:
 ///
-/// - "remind" needs "me". "add" needs another object than "it"; after a change, it needs "to", "with" or "as" in that
-///   clause.
-/// - "show" and "list" need "me", "all", "what" or a word for a task. "mark" needs "done" and "tick" "off", or such a
-///   word.
+/// - "remind" needs "me". "add" needs another object than "it" and "that"; its synonyms do not count. After a change
+///   without "then", all of these verbs need only "to", "with" or "as" in that clause.
+/// - "show" and "list" need "me", "all", "what" or a word for a task. "mark" needs "done" and another object than "it",
+///   or "then". "tick" needs "off". Such a word also suffices for both.
 /// - "put" and "clear" need a word for a task. "take", "stop" and "drop" never count.
 /// - "rename", "reopen" and "tag" count unless that clause creates a task or "it" follows.
-/// - Verbs of deleting, completing, changing and moving count, the last three usually not before "it", "to" and "for".
-///   After a new task they need a word for a task, a courtesy, "then", or a plain "add …" in that clause.
+/// - Verbs of deleting, completing, changing and moving count, the last three before "it", "to" and "for" only with
+///   "then" or a word for a task. After a new task they need a word for a task, a courtesy, "then", or a plain "add …"
+///   in that clause.
 /// - "create" needs a word for a task or "then". Other verbs of making need such a word and a courtesy, "then" or a
 ///   plain "add …". "set" needs only the word unless that clause creates a task.
 fn starts_command(words: &TokenizedText, start: usize, link: usize, next: usize) -> bool {

@@ -13,7 +13,8 @@ use crate::tense;
 
 /// Returns the subject of the remark in `range` as a name or a position. Accepts "I don't need …" ([`after_lead`]),
 /// "the party got cancelled" ([`stated_subject`]) and "for the party, …" ([`heading_subject`]). Returns `None` for
-/// other phrasings, less than two tokens, a pronoun, and more than nine tokens. Consumes dates inside of the name.
+/// other phrasings and a remark of less than two tokens. Also `None` if the subject is a pronoun, refers to several
+/// tasks or has more than nine tokens. Consumes dates inside of the name.
 pub(crate) fn parse(clause: &mut Clause, range: Range<usize>) -> Option<TaskTarget> {
     let end = trim_links(clause, &range);
     let range = range.start..end;
@@ -44,7 +45,8 @@ pub(crate) fn trim_links(clause: &Clause, range: &Range<usize>) -> usize {
 
 /// Returns a past activity as a task, with the verb in its base form: "spoke to the accountant, mark that as done".
 /// "I", "I just" and similar words may come first. The object ends before a comma, "so", "and" or a similar mark.
-/// Returns `None` without a past tense or an object, and for more than eight tokens. Consumes nothing.
+/// Returns `None` without a past tense or an object, and if verb and object have more than eight tokens. Consumes
+/// nothing.
 pub(crate) fn parse_deed(clause: &Clause, range: Range<usize>) -> Option<TaskTarget> {
     let start = range.start + clause.phrase(range.start, lexicon::references::DEED_OPENERS).unwrap_or(0);
     let verb = tense::base_form(clause.at(start)).filter(|_| start + 1 < range.end)?;

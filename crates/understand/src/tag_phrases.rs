@@ -24,7 +24,7 @@ fn skip_links(clause: &Clause, i: usize, to: usize) -> usize {
 /// Returns the start of the tag names that the words at `i` introduce, after up to three links. Accepts "tag it with
 /// …", "file it under …", "with the label …" and "tags: …". After a link, also "tag as …", "mark it as health", and a
 /// bare "category …". A date or a quoted passage before `i` counts as a link for the last form. Returns `None` if they
-/// introduce no names. The name itself is not checked.
+/// introduce no names. The name itself is checked only after "mark it as", where it must be a common tag.
 pub(crate) fn names_start(clause: &Clause, i: usize, to: usize) -> Option<usize> {
     let at = skip_links(clause, i, to);
     let linked = at > i;
@@ -67,9 +67,9 @@ fn after_mark_as(clause: &Clause, at: usize, linked: bool) -> Option<usize> {
 }
 
 /// Matches "with the tags …", "use the label …", "category …". A bare noun needs a new remark (`open`) or a colon or
-/// "=" after it. A noun after "add", "set" or "has" needs a new remark. "to", "on", "for", "from", "of" or "in" after
-/// the noun prevents the match, because another task follows: "the tag of …". Returns the start of the names, or
-/// `None`.
+/// "=" after it. A noun after "add", "set" or "has" needs a new remark. "to", "on", "for", "from" or "in" after the
+/// noun prevents the match, because another task follows: "the tag on …". "of", "is", "called" and similar words after
+/// the noun are skipped. Returns the start of the names, or `None`.
 fn after_tag_noun(clause: &Clause, at: usize, open: bool) -> Option<usize> {
     let before = clause
         .phrase(at, lexicon::tags::NOUN_LEADS)
@@ -116,7 +116,7 @@ pub(crate) fn tag_name(clause: &Clause, at: usize) -> String {
 /// "\[home\]", "@work". Except after "\[home\]", the end of the range, a comma, a semicolon, a full stop or "(" must
 /// follow. "… tag" needs "to", "under", "with" or a similar word, or a mark before it. Only common tags count after
 /// "@". After "under", other words count only if the clause begins with "file". A name in brackets has more than one
-/// byte. Returns `None` otherwise.
+/// byte. Except after "@", the name must meet [`is_tag_name`]. Returns `None` otherwise.
 pub(crate) fn closing_tag(clause: &Clause, i: usize, to: usize) -> Option<(String, usize)> {
     let closed = |end: usize| clause.is_exhausted(end..to) || matches!(clause.at(end), "," | ";" | "." | "(");
     if clause.at(i) == "[" && clause.words.at(i + 2) == "]" && is_tag_name(clause, i + 1) && clause.at(i + 1).len() > 1

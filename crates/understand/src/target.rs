@@ -19,7 +19,7 @@ use crate::vocabulary::{self, Noun};
 /// remark after the name, and function words at both ends. The order is: positions, all tasks, several names, one
 /// position, pronoun or name. A reference by date only ("my reminder for Friday") becomes [`TaskTarget::All`] with a
 /// due date. Conditions of "all …" go into `filter`. Consumes the tokens of conditions and dates. Returns `None` if the
-/// range names no task.
+/// range names no task; conditions can stay in `filter` then.
 pub(crate) fn parse(clause: &mut Clause, range: Range<usize>, filter: &mut CommandFilter) -> Option<TaskTarget> {
     let range = trim_edges(clause, without_remark(clause, after_correction(clause, range)));
     if range.is_empty() {
@@ -164,9 +164,9 @@ fn parse_by_date(clause: &mut Clause, range: Range<usize>, filter: &mut CommandF
     filter.due.is_some().then_some(TaskTarget::All)
 }
 
-/// Parses a reference to one task by position, pronoun or title, or to two tasks by "both". Returns `None` if the title
-/// is empty. Also returns `None` for a bare noun without "the", "that" or "this" ("a task", "my task"). Consumes dates
-/// inside of a title.
+/// Parses a reference to one task by position, pronoun or title, or to two tasks by "both". Positions come first, so
+/// "that one" is position 1. Returns `None` if the title is empty. Also returns `None` for a bare noun without "the",
+/// "that" or "this" ("a task", "my task"). Consumes dates inside of a title.
 pub(crate) fn parse_one(clause: &mut Clause, range: Range<usize>) -> Option<TaskTarget> {
     if let Some(position) = parse_position(clause, range.clone()) {
         return Some(position);
@@ -205,8 +205,8 @@ fn parse_pronoun(clause: &Clause, range: &Range<usize>) -> Option<Option<TaskTar
 
 /// Parses a position in the list: "the second one", "number 3", "#2", "task 4", "2", "3's". "the last one", "the bottom
 /// one" and "the last one I added" are [`TaskTarget::Last`], "the top one" is 1. Ignores articles before it and a list
-/// mention after it. No other words may follow. Returns `None` for a number word on its own ("two"), for zero, and for
-/// cardinal numbers above 999.
+/// mention after it. No other words may follow. A number word counts only after an article or a noun, so "the two" is 2
+/// and "that one" is 1. Returns `None` for "two", for zero, and for cardinal numbers above 999.
 pub(crate) fn parse_position(clause: &Clause, range: Range<usize>) -> Option<TaskTarget> {
     let end = before_list_mention(clause, range.clone());
     let small = |i: &usize| !vocabulary::is_article(clause.at(*i)) && clause.at(*i) != "very";

@@ -59,8 +59,8 @@ const IRREGULAR: &[(&str, &str)] = &[
 
 /// Returns the base form of a past tense in lower case. Knows irregular forms ("bought"). Otherwise removes "ed" and
 /// restores the spelling: "emptied" becomes "empty", "dropped" "drop", "baked" "bake". A double "l", "s", "f" or "z"
-/// stays. Returns `None` for words that are neither irregular nor end in "ed" after two ASCII characters. The word is
-/// not looked up, so "need" becomes "ne".
+/// stays. Returns `None` for words that are neither irregular nor end in "ed" after at least two characters, all ASCII.
+/// The word is not looked up, so "need" becomes "ne".
 pub(crate) fn base_form(word: &str) -> Option<String> {
     if let Some((_, base)) = IRREGULAR.iter().find(|(past, _)| *past == word) {
         return Some((*base).to_owned());

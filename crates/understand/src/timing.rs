@@ -35,10 +35,10 @@ pub(crate) fn consume_repeating(clause: &mut Clause, body: usize) {
 }
 
 /// Returns the main date inside of the range, see [`pick_main`]. Compatible dates are merged into it, and directly
-/// continuing ones ("9am and 6pm") are dropped. Consumes all of these and the words between them. A time that is part
-/// of a name ("my 7am alarm") is returned but stays in the title. So does "today's" more than two tokens after
-/// `prefer`. Consumed dates and epithets ("my quarterly taxes") do not count. Other dates stay. Returns `None` if no
-/// date is left.
+/// continuing ones ("9am and 6pm") are dropped. Consumes all of these, and the links before continuing ones. Dates with
+/// "'s" are not merged. A time that is part of a name ("my 7am alarm") is returned but stays in the title. So does
+/// "today's" more than two tokens after `prefer`. Consumed dates and epithets ("my quarterly taxes") do not count.
+/// Other dates stay. Returns `None` if no date is left.
 pub(crate) fn choose_date(clause: &mut Clause, range: Range<usize>, prefer: usize) -> Option<DateMatch> {
     let free = |found: &&DateMatch| {
         let inside = found.tokens.start >= range.start && found.tokens.end <= range.end;
@@ -116,8 +116,8 @@ fn is_part_of_name(clause: &Clause, found: &DateMatch) -> bool {
 }
 
 /// Returns true if the second date continues the first ("9am and 6pm"). `gap` contains the tokens between them. Up to
-/// two of "to", "and", commas and dashes may separate them. Without a gap, the second one must open with such a word or
-/// be a clock time.
+/// two of "to", "until", "through", "and", "&", commas and dashes may separate them. Without a gap, the second one must
+/// open with such a word or be a clock time.
 fn continues(clause: &Clause, gap: Range<usize>, second: &DateMatch) -> bool {
     let link =
         |i: usize| matches!(clause.at(i), "to" | "-" | "–" | "until" | "till" | "through" | "and" | "thru" | "," | "&");

@@ -275,10 +275,10 @@ impl Lexer<'_> {
         end
     }
 
-    /// Lexes the word, number or URL at `start`. Returns its end. Letters, digits and combining marks belong to a word,
-    /// and marks that join them (`3:30`, `don't`, `twenty-two`). The rest of `a.m.` and `p.m.` belongs to it, too. A
-    /// word with `a.m.`, `p.m.`, a non-ASCII character or a backtick gets a separate normal form. It is appended to the
-    /// lower-case text, with plain apostrophes and without the full stops of `p.m.`.
+    /// Lexes the word, number or URL at `start`. Returns its end. Letters, digits, underscores and combining marks
+    /// belong to a word, and marks that join them (`3:30`, `don't`, `twenty-two`). The rest of `a.m.` and `p.m.`
+    /// belongs to it, too. A word with `a.m.`, `p.m.`, a non-ASCII character or a backtick gets a separate normal form.
+    /// It is appended to the lower-case text, with plain apostrophes and without the full stops of `p.m.`.
     fn lex_word(&mut self, start: usize) -> usize {
         let rest = self.lower.as_bytes().get(start..self.text.len()).unwrap_or_default();
         let letters = rest.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
@@ -341,7 +341,8 @@ impl Lexer<'_> {
     /// Returns the end of the passage that the quote `c` at `at` opens, after the closing quote. Opening quotes are
     /// `"`, `“`, `„`, `«`, `‘`, `'` and the backtick. Returns `None` if `c` is no such quote, or an apostrophe after a
     /// letter or digit. Also returns `None` if it is not closed, or if the passage has no letter or digit. Remembers a
-    /// kind of quote that is not closed and never searches for it again.
+    /// kind of quote that is not closed and never searches for it again. `“` and `„` are one kind, and so are `'` and
+    /// the backtick.
     fn quote_end(&mut self, at: usize, c: char) -> Option<usize> {
         let (n, close) = match c {
             '"' => (0, '"'),

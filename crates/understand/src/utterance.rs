@@ -34,8 +34,8 @@ pub(crate) fn parse(words: &TokenizedText, now: &Zoned) -> ParsedUtterance {
 /// Parses all clauses in order. Each clause yields one command, or several if they share a verb. A command without
 /// title or change is parsed again together with the remark directly before it. A command without a named target takes
 /// it from that remark. An unknown clause after a new task becomes a new task if it is a bullet or a short item. Second
-/// changes of the same task are merged, and remarks are dropped. If several clauses contain no command, returns one
-/// unknown command for the whole utterance.
+/// changes of the same task are merged, and remarks are dropped. If several commands remain and all are unknown, the
+/// whole utterance is parsed again as one clause, and its command is the only one.
 fn parse_clauses(words: &TokenizedText, now: &Zoned) -> Vec<CommandDraft> {
     let clauses = split::split_clauses(words);
     let mut drafts: Vec<CommandDraft> = Vec::with_capacity(clauses.len());
@@ -126,8 +126,8 @@ fn is_unnamed(command: &ParsedCommand) -> bool {
 
 /// Adds a command to `drafts`. A second change of the same task ("… and make it urgent") is merged into the last
 /// command and not added. A statement of completion that is the reason for the command is removed, and the command
-/// takes its target. A date on its own ("Yearly.") also sets the date and repetition of the previous new task, where
-/// these are empty.
+/// takes its target. A date on its own ("Yearly.") sets the date and repetition of the previous new task, where these
+/// are empty. It is added, too.
 fn add_draft(drafts: &mut Vec<CommandDraft>, mut draft: CommandDraft) {
     if let Some(last) = drafts.last_mut()
         && update::merge(&mut last.command, &draft.command)

@@ -36,12 +36,13 @@ pub(super) struct SelectedInterface {
 }
 
 /// Fetches the card at an address. The address is that of the card if its path ends with `.json` or contains
-/// `/.well-known/`, else a base URL. Returns the card with its URL before redirects. At most 1 MiB is read, within the
-/// call timeout. Only redirects with 307 or 308 within the origin are followed.
+/// `/.well-known/`, else a base URL. Returns the card with its URL before redirects. Reads at most 1 MiB, or fewer
+/// bytes if the response limit is smaller, within the call timeout. Follows at most five redirects, only with 307 or
+/// 308 and within the origin.
 ///
-/// Fails with [`Error::Address`] if the address is invalid. Fails with [`Error::Card`] if the card is missing (404),
-/// invalid, or behind another redirect. Fails with [`Error::Refused`] for other error statuses. Also fails if the agent
-/// cannot be reached in time or the card is too large.
+/// Fails with [`Error::Address`] if the address is invalid or the credentials cannot be a header. Fails with
+/// [`Error::Card`] if the card is missing (404), invalid, or behind another redirect. Fails with [`Error::Refused`] for
+/// other error statuses. Also fails if the agent cannot be reached in time or the card is too large.
 pub async fn fetch(address: &str, options: &ClientOptions) -> Result<(AgentCard, Url), Error> {
     let url = card_url(address)?;
     let transport = HttpTransport::new(&url, false, options)?;
@@ -69,8 +70,8 @@ pub async fn fetch(address: &str, options: &ClientOptions) -> Result<(AgentCard,
 }
 
 /// Returns the URL of the card without its fragment: the address itself if its path ends with `.json` or contains
-/// `/.well-known/`, else the well-known path below it. Surrounding whitespace is ignored. Fails with [`Error::Address`]
-/// if it is not an HTTP or HTTPS URL or contains credentials.
+/// `/.well-known/`, else the well-known path below it. Keeps the query. Ignores surrounding whitespace and slashes at
+/// the end of the path. Fails with [`Error::Address`] if it is not an HTTP or HTTPS URL or contains credentials.
 fn card_url(address: &str) -> Result<Url, Error> {
     let mut url = Url::parse(address.trim()).map_err(|_| Error::Address("is not a valid URL".to_owned()))?;
     check_url(&url).map_err(|why| Error::Address(why.to_owned()))?;
@@ -95,11 +96,12 @@ fn check_url(url: &Url) -> Result<(), &'static str> {
 }
 
 /// Parses a card of 1.x, of 0.3, or of both. Returns it in the types of 1.x. A card with a non-empty
-/// `supportedInterfaces` is read as 1.x, any other as 0.3. Some missing required fields get empty values. Interfaces
-/// that only the fields of 0.3 name are added at the end.
+/// `supportedInterfaces` is read as 1.x, any other as 0.3. Some missing required fields get empty values. An interface
+/// in the fields of 0.3 is added at the end, unless the card has a 0.3 interface with the same binding.
 ///
-/// Security schemes of unknown types are ignored. Fails with a message for people if the text is not a JSON object.
-/// Also fails if a required member is missing or a member has a wrong type.
+/// Security schemes of unknown types are ignored, and so is a `securitySchemes` that is not an object. Fails with a
+/// message for people if the text is not a JSON object. Also fails if a required member is missing or another member
+/// has a wrong type.
 pub fn parse(bytes: &[u8]) -> Result<AgentCard, String> {
     let card: Value = serde_json::from_slice(bytes).map_err(|error| format!("it is not JSON: {error}"))?;
     let Value::Object(mut card) = card else { return Err("it is not a JSON object".to_owned()) };

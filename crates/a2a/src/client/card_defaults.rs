@@ -26,9 +26,9 @@ fn set_default(fields: &mut JsonObject, name: &str, empty: Value) {
     }
 }
 
-/// Adds the missing required fields of a card of 1.x, with empty values: texts, `capabilities` and the tags of skills.
-/// Also fills the objects of `supportedInterfaces`, `skills` and `provider`. `null` counts as missing. A missing
-/// `description` or list is not added.
+/// Adds the missing required fields of a card of 1.x, with empty values: `name`, `version` and `capabilities`. Also
+/// adds the required texts in the objects of `supportedInterfaces`, `skills` and `provider`, and the `tags` of skills.
+/// `null` counts as missing. A missing `description` or list of the card itself is not added.
 pub(super) fn fill_card(fields: &mut JsonObject) {
     for name in ["name", "version"] {
         set_default(fields, name, json!(""));

@@ -21,8 +21,8 @@ impl EventReader {
         Self { response, decoder: SseDecoder::new(limits) }
     }
 
-    /// Returns the next event, or `None` at the end of the response. An event that the end of the response completes is
-    /// returned, too.
+    /// Returns the next event, or `None` at the end of the response. Event data without a final empty line is also
+    /// returned as an event at the end of the response.
     ///
     /// Fails with [`Error::TooLarge`] if an event or the stream exceeds its limit. Fails with [`Error::Unreachable`] if
     /// the connection fails. Fails with [`Error::Timeout`] if the agent sends nothing for the idle timeout.

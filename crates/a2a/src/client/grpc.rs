@@ -86,10 +86,11 @@ pub(super) async fn stream_updates(
     Ok(updates.boxed())
 }
 
-/// Sends a request and returns the messages of the response, which are not read yet. In 0.3 the bytes of files in a
-/// message are sent as base64 text. Fails with [`Error::Unsupported`] if the version does not have the operation. Fails
-/// if the connection fails. Fails with [`Error::Refused`] if the response is not gRPC with status 200. Fails like
-/// [`status_error`] if the headers contain an error status.
+/// Sends a request and returns the messages of the response, which are not read yet. The path of the interface URL is
+/// replaced by that of the method. In 0.3 the bytes of files in a message are sent as base64 text. Fails with
+/// [`Error::Unsupported`] if the version does not have the operation. Fails if the connection fails. Fails with
+/// [`Error::Refused`] if the response is not gRPC with status 200. Fails like [`status_error`] if the headers contain
+/// an error status.
 async fn send_request(
     transport: &HttpTransport,
     interface: &SelectedInterface,

@@ -136,8 +136,9 @@ impl HttpTransport {
         Error::Refused { status: status.as_u16(), message, retry_after: retry_after(headers) }
     }
 
-    /// Returns a text of the agent for display: on one line, with the credentials of the client replaced by `***`, and
-    /// cut to 300 characters. Control characters count as whitespace, and runs of whitespace become one space.
+    /// Returns a text of the agent for display: on one line, with the credentials of the client replaced by `***`. A
+    /// text longer than 300 characters is cut and ends with `…`. Control characters count as whitespace, and runs of
+    /// whitespace become one space.
     pub(super) fn clean(&self, text: &str) -> String {
         let mut text = text.to_owned();
         if let Some(secret) = &self.secret {

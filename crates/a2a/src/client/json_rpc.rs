@@ -158,7 +158,7 @@ async fn read_result(transport: &HttpTransport, response: &mut Response, id: u64
 }
 
 /// Returns the result of a JSON-RPC response, or `null` if it has none. Fails with its error, also if the id does not
-/// match. Otherwise fails with [`Error::Invalid`] if it has another id. The id may be a number or its text.
+/// match. Otherwise fails with [`Error::Invalid`] if it has another id or none. The id may be a number or its text.
 fn unwrap_response(transport: &HttpTransport, mut response: Value, id: u64) -> Result<Value, Error> {
     if let Some(error) = response.get("error").filter(|error| !error.is_null()) {
         return Err(transport.cleaned(decode_error(error)));

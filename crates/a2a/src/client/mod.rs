@@ -177,8 +177,8 @@ impl A2aClient {
     }
 
     /// Sends a message and returns the updates of its task. If the card does not declare streaming, waits for the
-    /// response, which is the only update. Fails like [`Self::send`]. Errors after the start of the stream are its last
-    /// item.
+    /// response like [`Self::send`]; it is the only update. Otherwise the call timeout, not the send timeout, limits
+    /// the start of the stream. Fails like [`Self::send`] before the stream starts. Later errors are its last item.
     pub async fn stream(&self, request: SendMessageRequest) -> Result<TaskUpdates, Error> {
         if self.card.capabilities.streaming == Some(true) {
             return self.stream_updates(OperationRequest::Stream(request)).await;

@@ -131,7 +131,7 @@ fn encode_segment(text: &str) -> String {
 
 /// Returns the method, path, query and body of an operation. In 0.3 paths start with `/v1`, and a subscription uses GET
 /// instead of POST. Missing parameters are left out. Tenants are never included, see [`build_url`]. In 0.3 the metadata
-/// of a cancellation are left out. Fails if the request cannot be encoded.
+/// of a cancellation are left out, and listing tasks is not rejected here. Fails if the request cannot be encoded.
 fn build_request(version: Version, request: OperationRequest) -> serde_json::Result<RestRequest> {
     let v = if version == Version::V03 { "/v1" } else { "" };
     let task = |id: &str, rest: &str| format!("{v}/tasks/{}{rest}", encode_segment(id));

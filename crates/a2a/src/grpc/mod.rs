@@ -191,9 +191,9 @@ impl<H: AgentHandler> GrpcService<H> {
     /// Python SDK of 0.3, the bytes of files are converted. The active extensions are listed in the response metadata.
     ///
     /// Checks in this order: exactly one message, protobuf of the operation, the version, the caller, the content.
-    /// Fails at the first that is wrong, or with the error of the handler. The message is decoded first because it
-    /// contains the tenant. The tenant names the agent, or else the metadata do. The memory permits are released after
-    /// the authorization.
+    /// Fails at the first that is wrong, or with the error of the handler. Fails with `Internal` if the response does
+    /// not match the operation. The message is decoded first because it contains the tenant. The tenant names the
+    /// agent, or else the metadata do. The memory permits are released after the authorization.
     async fn call(
         self,
         version: Version,

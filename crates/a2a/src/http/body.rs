@@ -25,7 +25,8 @@ pub(super) struct ContentTypes {
 
 impl ContentTypes {
     /// Reads the headers. The response uses `application/a2a+json` if a client of 1.x sends or accepts it, otherwise
-    /// `application/json`. Both types count as JSON. Parameters of the content type are ignored.
+    /// `application/json`. Both types count as JSON; a missing or any other content type does not. Parameters of the
+    /// content type are ignored.
     pub(super) fn from_headers(headers: &HeaderMap, version: Version) -> Self {
         let text = |name| headers.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
         let sent = text(CONTENT_TYPE).map(|sent| sent.split(';').next().unwrap_or_default().trim());

@@ -38,8 +38,8 @@ pub(super) fn malformed(error: &serde_json::Error) -> Error {
 }
 
 /// Returns the `InvalidParams` error for a text that does not match `T`. It contains the path of the invalid member, if
-/// that is known. A missing member is reported as `missing`. Texts are cut to 300 characters. Decodes the text a second
-/// time, because tracking the path is too slow for valid requests.
+/// that is known. A missing member is reported as `missing`. Texts longer than 300 characters are cut and end with `…`.
+/// Decodes the text a second time, because tracking the path is too slow for valid requests.
 fn locate_error<T: DeserializeOwned>(text: &str) -> Error {
     let mut reader = serde_json::Deserializer::from_str(text);
     let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut reader) else {

@@ -73,8 +73,9 @@ fn failed(version: Version, id: &str, error: Error) -> Response {
     reply(StatusCode::OK, JSON, ErrorResponse::new(version, error).json_rpc_body(version, id))
 }
 
-/// Returns the response with a result, or a stream of events for updates. `id` is JSON. If the result cannot be encoded
-/// or the first update is an error, returns an error response. For updates in 0.3 that is an event.
+/// Returns the response with a result, or a stream of events for updates. `id` is JSON. Returns an error response if
+/// the result cannot be encoded, or if the first update is ready at once and is an error. For updates in 0.3 that is an
+/// event. A later error is the last event of the stream.
 fn respond(version: Version, id: String, result: OperationResponse) -> Response {
     if let OperationResponse::Updates(updates) = result {
         let format = EventFormat::JsonRpc { id: id.clone() };

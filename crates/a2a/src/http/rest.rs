@@ -46,8 +46,8 @@ pub(super) async fn serve<H: AgentHandler>(handler: H, resource: RestResource, i
 
 /// Authorizes, decodes and handles one request. Bytes of files are converted for the Python SDK of 0.3. Checks in this
 /// order: the caller, the version, the body (size, time), the content type, the content. Fails at the first that is
-/// wrong, or with the error of the handler. The content type is ignored if the body is empty and the operation needs
-/// none.
+/// wrong, with the error of the handler, or like [`respond`]. The content type is ignored if the body is empty and the
+/// operation needs none.
 async fn handle<H: AgentHandler>(
     handler: H,
     resource: RestResource,
@@ -144,7 +144,7 @@ fn request(
 
 /// Returns the response with status 200 in the form of the version, or a stream of events for updates. A deletion is an
 /// empty object. With `is_python` the bytes of files are encoded for the Python SDK. Fails if the result cannot be
-/// encoded or the first update is an error.
+/// encoded, or if the first update is ready at once and is an error. A later error is the last event of the stream.
 fn respond(
     version: Version,
     is_python: bool,

@@ -129,7 +129,7 @@ impl RestResource {
         }
     }
 
-    /// Returns the supported HTTP methods.
+    /// Returns the supported HTTP methods as the value of an `Allow` header, such as `GET, HEAD, OPTIONS`.
     pub(super) fn allowed(&self) -> &'static str {
         match self {
             Self::Send | Self::Stream | Self::Cancel(_) => "POST, OPTIONS",

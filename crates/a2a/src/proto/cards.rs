@@ -158,6 +158,7 @@ impl TryFrom<v03::AgentCard> for types::AgentCard {
 
     /// Converts a card of 0.3. Missing capabilities are empty. Fails if a field is invalid: the extensions, the
     /// provider, the skills, the security schemes, the requirements or the signatures. The error names the field.
+    /// Unlike in the JSON form, a security scheme without a type or an OAuth scheme without a flow is an error.
     fn try_from(card: v03::AgentCard) -> Result<Self, Error> {
         let capabilities = card.capabilities.unwrap_or_default();
         let interface = |interface: v03::AgentInterface| json::AgentInterface {

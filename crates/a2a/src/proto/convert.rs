@@ -51,6 +51,7 @@ macro_rules! convert {
         $(or $missing:ident)?
     ) => {
         impl From<types::$ours> for $package::$theirs {
+            /// Writes every field. A missing text, number, flag or list becomes the empty one.
             fn from(ours: types::$ours) -> Self {
                 $(let $it = &ours; $(let $added = $made;)*)?
                 Self {
@@ -64,6 +65,8 @@ macro_rules! convert {
         impl TryFrom<$package::$theirs> for types::$ours {
             type Error = $crate::Error;
 
+            /// Reads every field. Empty optional values become `None`. Fails if a field is invalid, or if a
+            /// required message without `or default` is missing. The error contains the path of the field.
             fn try_from(theirs: $package::$theirs) -> Result<Self, $crate::Error> {
                 Ok(Self {
                     $($same: $crate::proto::convert::read(theirs.$same, stringify!($same))?,)*
@@ -115,6 +118,7 @@ macro_rules! choice {
         $($variant:ident = $other:ident as $name:literal),*
     } $(without $lost:ident)?) => {
         impl From<types::$ours> for $package::$theirs {
+            /// Writes the variant. The variant after `without` is lost, and the message is empty then.
             fn from(ours: types::$ours) -> Self {
                 use $choice as Choice;
                 let choice = match ours {
@@ -128,6 +132,7 @@ macro_rules! choice {
         impl TryFrom<$package::$theirs> for types::$ours {
             type Error = $crate::Error;
 
+            /// Reads the variant. Fails with the text `$named` if none is set, or if its content is invalid.
             fn try_from(theirs: $package::$theirs) -> Result<Self, $crate::Error> {
                 use $choice as Choice;
                 Ok(match theirs.$field.ok_or_else(|| $crate::Error::invalid(stringify!($field), $named))? {

@@ -124,9 +124,10 @@ impl From<types::TaskPushNotificationConfig> for v03::CreateTaskPushNotification
 impl TryFrom<v03::CreateTaskPushNotificationConfigRequest> for types::TaskPushNotificationConfig {
     type Error = Error;
 
-    /// Converts a request that creates a configuration. Its `config_id` is used if the configuration has no id. Ignores
-    /// the name of the new configuration, because clients set it to arbitrary values. Fails if `parent` is not the name
-    /// of a task, the configuration is missing, or both ids are set and differ.
+    /// Converts a request that creates a configuration. `parent` is the name of a task, optionally followed by
+    /// `/pushNotificationConfigs`. `config_id` is used if the configuration has no id. Ignores the name of the new
+    /// configuration, because clients set it to arbitrary values. Fails if `parent` has another form, the configuration
+    /// is missing, or both ids are set and differ.
     fn try_from(request: v03::CreateTaskPushNotificationConfigRequest) -> Result<Self, Error> {
         let task = names::parse_parent(&request.parent, "parent")?;
         let config = request.config.and_then(|config| config.push_notification_config);
@@ -260,8 +261,8 @@ impl From<types::ListTaskPushNotificationConfigsRequest> for v03::ListTaskPushNo
 impl TryFrom<v03::ListTaskPushNotificationConfigRequest> for types::ListTaskPushNotificationConfigsRequest {
     type Error = Error;
 
-    /// Converts a request that lists configurations. A page size of zero and an empty token become `None`. Fails if
-    /// `parent` is not the name of a task.
+    /// Converts a request that lists configurations. A page size of zero and an empty token become `None`. `parent` is
+    /// the name of a task, optionally followed by `/pushNotificationConfigs`. Fails if it has another form.
     fn try_from(request: v03::ListTaskPushNotificationConfigRequest) -> Result<Self, Error> {
         Ok(Self {
             task_id: names::parse_parent(&request.parent, "parent")?,

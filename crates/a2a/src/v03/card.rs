@@ -91,8 +91,9 @@ fn default_protocol_version() -> String {
 
 impl From<types::AgentCard> for AgentCard {
     /// Converts a card of 1.x. Lists the interfaces that support 0.3, or all interfaces if none declares 0.3. The first
-    /// is the preferred one and is also in the list of additional interfaces. The version is 0.3.0, or that of the
-    /// first interface if none declares 0.3. Without security schemes, a declared extended card becomes false.
+    /// is the preferred one and is also in the list of additional interfaces. gRPC addresses in that list are converted
+    /// by `grpc_address`. The version is 0.3.0, or that of the first interface if none declares 0.3. Without security
+    /// schemes, a declared extended card becomes false.
     fn from(card: types::AgentCard) -> Self {
         let speaks = |interface: &types::AgentInterface| {
             Version::parse(&interface.protocol_version).is_ok_and(|version| version == Version::V03)
@@ -137,8 +138,8 @@ impl From<types::AgentCard> for AgentCard {
 
 impl From<AgentCard> for types::AgentCard {
     /// Converts a card of 0.3. The preferred interface comes first; without a transport it is JSON-RPC. The first
-    /// additional interface is left out if it repeats it. All interfaces get the protocol version of the card, and no
-    /// tenant.
+    /// additional interface is left out if it repeats it. All interfaces get the protocol version of the card without
+    /// its patch number, and no tenant. An unsupported version is unchanged.
     ///
     /// Omits security schemes that 1.x cannot express: OAuth without a flow. A client that needs one of them is
     /// rejected by the agent. `state_transition_history` is lost.

@@ -61,7 +61,8 @@ pub struct OAuthFlows {
 }
 
 impl From<types::SecurityScheme> for SecurityScheme {
-    /// Converts a scheme of 1.x with all its fields. An OAuth scheme with a device code has no flow then.
+    /// Converts a scheme of 1.x. An OAuth scheme with a device code has no flow then, and the PKCE flag is lost. All
+    /// other fields are kept.
     fn from(scheme: types::SecurityScheme) -> Self {
         match scheme {
             types::SecurityScheme::ApiKey(types::ApiKeySecurityScheme { location, name, description }) => {
@@ -88,7 +89,8 @@ impl From<types::SecurityScheme> for SecurityScheme {
 impl TryFrom<SecurityScheme> for types::SecurityScheme {
     type Error = Error;
 
-    /// Converts a scheme of 0.3 with all its fields. Fails only if an OAuth scheme has no flow.
+    /// Converts a scheme of 0.3. Of several OAuth flows only one is kept, in this order of preference: authorization
+    /// code, client credentials, implicit, password. Fails only if an OAuth scheme has no flow.
     fn try_from(scheme: SecurityScheme) -> Result<Self, Error> {
         Ok(match scheme {
             SecurityScheme::ApiKey { location, name, description } => {

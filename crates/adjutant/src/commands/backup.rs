@@ -20,8 +20,9 @@ pub(crate) async fn backup(client: &Client, file: Option<PathBuf>) -> anyhow::Re
     save(client, "/api/backup", &file).await
 }
 
-/// Replaces the data of all users with a backup, after a confirmation, and prints the number of rows. Fails if the file
-/// cannot be opened, without a confirmation, or if the server rejects the backup.
+/// Replaces the data of all users with a backup, after a confirmation, unless `--yes` is given. Prints a note with the
+/// number of rows, or with `--json` the response of the server. `file` is opened before the question; `-` is not
+/// standard input. Fails if the file cannot be opened, without a confirmation, or if the server rejects the backup.
 pub(crate) async fn restore(global: &GlobalOptions, file: &Path) -> anyhow::Result<()> {
     let backup = open_file(file).await?;
     let question = format!("Replace all data of all users with {}?", file.display());
@@ -33,9 +34,10 @@ pub(crate) async fn restore(global: &GlobalOptions, file: &Path) -> anyhow::Resu
     })
 }
 
-/// Writes a response to `file` and prints its size, or writes it to standard output for `-`. The file is replaced only
-/// when the response is complete: until then, the data is in `FILE.part`, which is removed on failure. A new
-/// `FILE.part` is readable by its owner only. Fails if the request fails or the file cannot be written.
+/// Writes a response to `file` and prints a note with its size, also with `--json`. For `-`, writes it to standard
+/// output without a note. The file is replaced only when the response is complete: until then, the data is in
+/// `FILE.part`, which is removed on failure. A new `FILE.part` is readable by its owner only; an existing one is
+/// overwritten. Fails if the request fails or the file cannot be written.
 pub(super) async fn save(client: &Client, path: &str, file: &Path) -> anyhow::Result<()> {
     if file == Path::new("-") {
         client.download(path, &mut tokio::io::stdout()).await?;

@@ -90,9 +90,12 @@ impl ChatPrompt<'_> {
         }
     }
 
-    /// Sends every line of standard input as a message of one conversation and ignores blank lines. Stops at the first
-    /// message that fails, except if it needs a confirmation, which the next line may contain. Fails like the last
-    /// message, if there is no message, or if standard input cannot be read. Invalid UTF-8 is replaced.
+    /// Sends every line of standard input with [`ChatPrompt::send_once`], as messages of one conversation. Ignores
+    /// blank lines and replaces invalid UTF-8. Stops at the first message that fails, except if it needs a
+    /// confirmation, which the next line may contain.
+    ///
+    /// Fails with the error of the last message, also if it needs a confirmation. Fails with a usage error if there is
+    /// no message. Also fails if standard input cannot be read.
     fn lines(&mut self, runtime: &tokio::runtime::Runtime) -> anyhow::Result<()> {
         let mut has_input = false;
         let mut outcome = Ok(());
@@ -119,8 +122,9 @@ impl ChatPrompt<'_> {
     }
 
     /// Holds a conversation at a terminal until Ctrl-D, `/quit`, `quit` or `exit`. `/new` starts another conversation.
-    /// Ctrl-C ends a turn, or discards the line. A failed turn is printed and does not end the conversation. First
-    /// prints the end of a continued conversation; the id to continue it is printed last.
+    /// Ctrl-C ends a turn, or discards the line. The error of a request is printed; a turn that fails is shown like any
+    /// other and not as an error. Neither ends the conversation. `--yes` has no effect. First prints the end of a
+    /// continued conversation; the id to continue it is printed last.
     ///
     /// Messages are saved in the file `chat_history` of the data directory; failures to do so are ignored. Fails if the
     /// terminal or the continued conversation cannot be read.
@@ -188,9 +192,9 @@ impl ChatPrompt<'_> {
         Ok(())
     }
 
-    /// Sends a message and prints the reply, as it arrives or as one document with `--json`, then new notifications.
-    /// Sets the id of a new conversation. Connects for each message and may start MCP servers. Fails if the connection
-    /// or the request fails; a turn that fails is returned as [`TurnEnd`].
+    /// Sends a message and prints the reply, as it arrives or as one document with `--json`. At the prompt, prints new
+    /// notifications after it. Sets the id of a new conversation. Connects for each message and may start MCP servers.
+    /// Fails if the connection or the request fails; a turn that fails is returned as [`TurnEnd`].
     async fn send(&mut self, message: &str) -> anyhow::Result<TurnEnd> {
         let conversation_id = self.conversation.clone();
         let request = ChatRequest { input: message.to_owned(), conversation_id, user_id: None };

@@ -31,9 +31,9 @@ pub(crate) fn run(global: &GlobalOptions, command: &ConfigCommand) -> anyhow::Re
     }
 }
 
-/// Writes the template to `--config`, or to the configuration file of the user, and creates the directory. Never
-/// overwrites: fails with [`ExitStatus::Refused`] if the file exists. Also fails if the directory or file cannot be
-/// written.
+/// Writes the template to `--config`, or to the configuration file of the user, and prints a note with the path.
+/// Creates the directory and its parents. Never overwrites: fails with [`ExitStatus::Refused`] if the file exists. Also
+/// fails if the directory or file cannot be written.
 fn init(global: &GlobalOptions) -> anyhow::Result<()> {
     let file = global.config.clone().unwrap_or_else(user_config_file);
     if let Some(dir) = file.parent().filter(|dir| !dir.as_os_str().is_empty()) {
@@ -130,9 +130,10 @@ pub(crate) async fn unknown_agents(global: &GlobalOptions, config: &Config) -> a
     }
 }
 
-/// Returns the ids of the agents in the database, or those that the running server lists to this user. Empty if the
-/// SQLite file does not exist. Opening the database migrates its schema if needed. Fails if the agents cannot be read,
-/// or if a process without an address holds the data directory for too long.
+/// Returns the ids of the agents in the database, or those that the server of the data directory lists to this user.
+/// `--server` is used only if such a server runs. Empty if the SQLite file does not exist. Opening the database
+/// migrates its schema if needed. Fails if the agents cannot be read, or if a process without an address holds the data
+/// directory for too long.
 async fn registered_agents(global: &GlobalOptions, config: &Config) -> anyhow::Result<Vec<String>> {
     let location = config.location();
     if matches!(&location, Location::Sqlite(file) if !file.exists()) {
@@ -165,8 +166,8 @@ struct ShowRow {
 }
 
 /// Prints the data directory, every effective setting with its origin, the models and the entries of all lists. Also
-/// prints the endpoint of the assistant if it is configured. With `--json`, prints one document. Fails if the
-/// configuration is invalid.
+/// prints the endpoint of the assistant if it is configured. With `--json`, prints one document, always with that
+/// endpoint. Fails if the configuration is invalid.
 fn show(global: &GlobalOptions) -> anyhow::Result<()> {
     let config = super::load_config(global, None)?;
     let groups = [
@@ -216,7 +217,8 @@ fn settings(document: &ConfigDocument) -> impl Iterator<Item = (String, Option<V
 }
 
 /// Returns the rows of models, in the order in which they are tried. The key is shown as its reference, as "key set" or
-/// as "no key", and headers by name only. A model without an address shows its label only.
+/// as "no key". A model without an address shows its label only. Only the JSON contains the temperature and the names
+/// of the headers.
 fn models(config: &Config) -> Vec<ShowRow> {
     let models = config.models.configs.iter().zip(&config.models.sources).enumerate();
     let row = |(index, (model, source)): (usize, (&assistant::models::ModelConfig, &models::ModelSource))| {
@@ -256,8 +258,8 @@ fn entry(table: &ConfigTable, list: &str, description: Option<String>, more: Val
     }
 }
 
-/// Returns the rows of MCP servers in the order of the file, also of disabled ones. Only the names of variables and
-/// headers are shown, because the values may be secrets. A disabled server shows no names.
+/// Returns the rows of MCP servers in the order of the file, also of disabled ones. Only the JSON contains the names of
+/// variables or headers, without their values, which may be secrets. It has no names for a disabled server.
 fn servers(config: &Config) -> Vec<ShowRow> {
     let row = |table: &ConfigTable| {
         let server = config.mcp_servers.iter().find(|server| table.is_enabled() && server.name == table.name());
@@ -325,9 +327,9 @@ fn describe_agent(agent: &Agent) -> String {
     if variables.is_empty() { line } else { format!("{line}, with {}", variables.join(", ")) }
 }
 
-/// Returns the rows of the schedules in the file: the agent, and the cron expression with its time zone, the interval
-/// or the time. The JSON contains all settings. The configuration must be valid, because schedules and tables are
-/// matched by position.
+/// Returns the rows of the schedules in the file, also of disabled ones: the agent, and the cron expression with its
+/// time zone, the interval or the time. Only the JSON contains all settings and `enabled`. The configuration must be
+/// valid, because schedules and tables are matched by position.
 fn schedules(config: &Config) -> Vec<ShowRow> {
     let row = |(schedule, table): (&scheduler::CheckedSchedule, &ConfigTable)| {
         let ScheduleSettings { name, agent_id, cron_expression, every, at, time_zone, .. } = &schedule.settings;

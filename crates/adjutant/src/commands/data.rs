@@ -15,8 +15,9 @@ pub(crate) async fn export(client: &Client, file: Option<PathBuf>) -> anyhow::Re
     save(client, "/api/data", &file.unwrap_or_else(|| PathBuf::from("-"))).await
 }
 
-/// Adds the data in `file`, or in standard input for `-`, to the data of the user. Prints the number of added and
-/// skipped tasks and conversations. Fails if the file cannot be opened or the server rejects it.
+/// Adds the data in `file`, or in standard input for `-`, to the data of the user. Prints one note each with the number
+/// of added and skipped tasks and conversations, or with `--json` the response of the server. Fails if the file cannot
+/// be opened or the server rejects it.
 pub(crate) async fn import(global: &GlobalOptions, file: &Path) -> anyhow::Result<()> {
     let document = open_file(if file == Path::new("-") { Path::new("/dev/stdin") } else { file }).await?;
     let answer = Client::connect(global).await?.upload("/api/data", document).await?;

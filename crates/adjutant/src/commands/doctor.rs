@@ -71,7 +71,8 @@ pub(crate) async fn run(global: &GlobalOptions) -> anyhow::Result<()> {
 
 /// Runs all checks of a valid configuration and returns the findings in a fixed order. Checks the server at the URL in
 /// `server`, else the data directory. Also checks the JWKS URL, models, MCP servers, agents, channels and the trace
-/// endpoint, as far as they are configured. Starts MCP servers and programs of agents for a short time.
+/// endpoint, as far as they are configured. Starts MCP servers and programs of agents for a short time. Version,
+/// configuration, authentication and time zone are findings too, but never problems.
 async fn examine(config: &Config, server: Option<&str>) -> Vec<DoctorFinding> {
     let mut findings = vec![good("version", env!("CARGO_PKG_VERSION").to_owned())];
     findings.push(match &config.document.file {
@@ -110,9 +111,9 @@ async fn examine(config: &Config, server: Option<&str>) -> Vec<DoctorFinding> {
     findings
 }
 
-/// Checks the server that uses the data directory. Without a server, checks the data directory and the database,
-/// migrates its schema if needed, and reports pending deliveries. Another command that holds the data directory is a
-/// problem; does not wait for it.
+/// Checks the server that uses the data directory. Without a server, checks the data directory and the database, and
+/// reports pending deliveries. Creates a missing directory or database, and migrates the schema if needed. Another
+/// command that holds the data directory is a problem; does not wait for it.
 async fn check_data_dir(config: &Config) -> Vec<DoctorFinding> {
     match DataDirLock::acquire(&config.data_dir) {
         Err(store::Error::InUse { address: Some(url), .. }) => check_server(&url).await,
@@ -289,8 +290,8 @@ async fn agents(configured: &[Agent]) -> Vec<DoctorFinding> {
     findings
 }
 
-/// Checks that the endpoint accepts a TCP connection within [`CHECK_TIMEOUT`], on port 4317 if it has no port. Sends no
-/// traces and does not check the protocol.
+/// Checks that the endpoint accepts a TCP connection within [`CHECK_TIMEOUT`], on port 4317 if it has no port. An IPv6
+/// address without a port is always a problem. Sends no traces and does not check the protocol.
 async fn check_traces(endpoint: &str) -> DoctorFinding {
     let address = endpoint.split("://").nth(1).unwrap_or_default();
     let address = if address.contains(':') { address.to_owned() } else { format!("{address}:4317") };

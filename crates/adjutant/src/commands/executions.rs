@@ -44,8 +44,9 @@ async fn execute(global: &GlobalOptions, command: ExecutionsCommand) -> anyhow::
     }
 }
 
-/// Prints one page as JSON with `--json`, ids (`quiet`), or a table. Without a limit in `list`, prints up to
-/// [`DEFAULT_LIMIT`] executions, and a note after a table of that length. Prints a note if there are none.
+/// Prints one page of the server as JSON with `--json`, ids (`quiet`), or a table. Ids and table have up to
+/// [`DEFAULT_LIMIT`] executions without a limit in `list`, and a note follows a table of that length. Prints a note
+/// instead of an empty table.
 async fn list(client: &Client, list: ListExecutions, quiet: bool) -> anyhow::Result<()> {
     let is_limited = list.limit.is_some();
     let executions = listing::items_to_show(client, PATH, list, DEFAULT_LIMIT, quiet, "no executions").await?;
@@ -222,8 +223,9 @@ fn print(client: &Client, stream_filter: &str, event: &ServerEvent) -> anyhow::R
     Ok(())
 }
 
-/// Requests the cancellation of executions and prints for each if it has ended or is still being cancelled. Cancels
-/// none if a name cannot be resolved; stops at the first request that fails.
+/// Requests the cancellation of executions. Prints one line for each: `Cancelled` if it has ended, else `Cancelling`,
+/// with its short id; or with `--json` each response of the server. Cancels none if a name cannot be resolved; stops at
+/// the first request that fails.
 async fn cancel(client: &Client, names: &[String]) -> anyhow::Result<()> {
     // All names are resolved before the first execution is cancelled.
     for execution in listing::resolve_each(names, async |name| listing::execution(client, name).await).await? {
@@ -237,7 +239,8 @@ async fn cancel(client: &Client, names: &[String]) -> anyhow::Result<()> {
 }
 
 /// Runs the request of an execution again, as a new execution. With `follow`, prints the output and fails unless it
-/// succeeds; otherwise prints the new id. Fails without a server unless `follow` is set, and if the server refuses.
+/// succeeds; otherwise prints the new id, or with `--json` the new execution. Fails with a usage error without a server
+/// unless `follow` is set. Also fails if `name` matches none or several, or if the server refuses.
 async fn retry(client: &Client, name: &str, follow: bool) -> anyhow::Result<()> {
     if !follow && client.supervisor().is_some() {
         return Err(needs_server("`retry` without --follow"));

@@ -43,9 +43,10 @@ pub(crate) async fn all_items<L: ListParams>(
     Ok(found)
 }
 
-/// Returns the items for a table, up to the limit of `list`, else up to `limit`. Returns none if everything is printed.
-/// With `--json`, this is one page with the limit and cursor of `list`. With `quiet`, it is the ids. Without items, it
-/// is the note `empty`. Fails if a request or the output fails.
+/// Returns the items for a table, from the first page on, up to the limit of `list`, else up to `limit`. Returns none
+/// if everything is printed. With `--json`, this is one page with the limit and cursor of `list`, also if `quiet` is
+/// set. With `quiet`, it is the ids, or nothing without items. Otherwise it is the note `empty` if there are no items.
+/// Fails if a request or the output fails.
 pub(crate) async fn items_to_show<L: ListParams>(
     client: &Client,
     path: &str,
@@ -216,7 +217,7 @@ pub(crate) fn local_time(time: impl Into<Option<Timestamp>>) -> String {
 }
 
 /// Formats a duration: `12 ms` below a second, `1.5 s` below a minute, `1 min 1 s` below an hour, else `2 h 1 min`.
-/// Smaller units are cut off.
+/// Tenths of a second are rounded, so `60.0 s` is possible. Otherwise smaller units are cut off.
 pub(crate) fn format_duration(millis: i64) -> String {
     let seconds = millis / 1000;
     match seconds {

@@ -16,7 +16,7 @@ pub(crate) fn completions(shell: clap_complete::Shell) -> anyhow::Result<()> {
 }
 
 /// Prints the manual page of `adjutant`. With `dir`, writes the pages of all commands to that directory instead, which
-/// is created if needed. Fails if a page or the directory cannot be written.
+/// is created if needed, and prints a note. Fails if a page or the directory cannot be written.
 pub(crate) fn man(dir: Option<&Path>) -> anyhow::Result<()> {
     if let Some(dir) = dir {
         std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(Cli::command(), dir))?;

@@ -67,8 +67,9 @@ async fn mark_read(client: &Client, notifications: &[Notification]) -> anyhow::R
     Ok(())
 }
 
-/// Prints each new notification, none of the earlier ones. Reconnects as needed. Never returns `Ok`: a signal or
-/// a closed pipe ends the process.
+/// Prints each new notification, none of the earlier ones: as one line of JSON with `--json`, as an id with `--quiet`,
+/// else as in [`line()`]. With `--mark-read`, marks each as read after it is printed. Without a server, prints a note
+/// and fires reminders. Reconnects as needed. Never returns `Ok`: a signal or a closed pipe ends the process.
 ///
 /// Fails if the server cannot be reached for too long or refuses a request, or if the output fails.
 async fn follow(client: &Client, args: &NotificationsArgs) -> anyhow::Result<()> {

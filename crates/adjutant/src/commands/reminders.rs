@@ -30,8 +30,9 @@ pub(crate) async fn run(global: &GlobalOptions, command: RemindersCommand) -> an
     }
 }
 
-/// Prints one page as JSON with `--json`, ids (`quiet`), or a table with the titles of the tasks. Prints a note if
-/// there are none. For a table, all tasks of the user are read.
+/// Prints one page of the server as JSON with `--json`, ids (`quiet`), or a table with the titles of the tasks. Ids and
+/// table have all reminders unless `list` has a limit. Prints a note instead of an empty table. For a table, all tasks
+/// of the user are read.
 async fn list(client: &Client, list: ListReminders, quiet: bool) -> anyhow::Result<()> {
     let reminders = listing::items_to_show(client, PATH, list, usize::MAX, quiet, "no reminders").await?;
     let Some(reminders) = reminders else { return Ok(()) };
@@ -63,9 +64,9 @@ fn repeats(reminder: &Reminder) -> Option<String> {
     })
 }
 
-/// Adds a reminder for the task with this name, and prints its time and repetition. The server parses `remind_at`.
-/// Without `repeat_interval_minutes` it does not repeat. Fails if no task matches or several do, or if the server
-/// rejects the reminder.
+/// Adds a reminder for the task with this name. Prints one line with the title, its time and repetition, or with
+/// `--json` the response of the server. The server parses `remind_at`. Without `repeat_interval_minutes` it does not
+/// repeat. Fails if no task matches or several do, or if the server rejects the reminder.
 async fn add(
     client: &Client,
     task: &str,
@@ -87,8 +88,10 @@ async fn add(
 
 named!("reminder": Reminder, |it| it.id, format!("{}, {}", local_time(it.remind_at), it.status.as_str()));
 
-/// Removes reminders of any status, selected by id or by the beginning or end of an id, after a confirmation. Removes
-/// none if a name cannot be resolved; stops at the first request that fails. Prints nothing with `--json`.
+/// Removes reminders of any status, selected by id or by the beginning or end of an id, after a confirmation, unless
+/// `yes` is set. Fails and removes none if a name cannot be resolved or the removal is not confirmed. Stops at the
+/// first request that fails; the reminders before it stay removed, and nothing is printed. Otherwise prints one line
+/// with their number, or nothing with `--json`.
 async fn remove(client: &Client, names: &[String], yes: bool) -> anyhow::Result<()> {
     let list = ListReminders { status: Some("all".to_owned()), ..ListReminders::default() };
     let known = listing::all_items(client, PATH, list, usize::MAX).await?;

@@ -31,8 +31,9 @@ pub(crate) fn run(global: &GlobalOptions, args: &RunArgs) -> anyhow::Result<()> 
     result
 }
 
-/// Connects, with models only if the agent is given by the id of the assistant, and submits the execution. Stops the
-/// MCP servers that this process started. Fails if the connection or the execution fails.
+/// Connects, with models only if the agent is given by the id of the assistant, and submits the execution. Then stops
+/// the MCP servers that this process started, but not if the connection failed. Fails if the connection or the
+/// execution fails.
 async fn run_agent(global: &GlobalOptions, args: &RunArgs, body: &ExecutionDraft) -> anyhow::Result<()> {
     let mut services = None;
     // Only the assistant needs models.
@@ -47,9 +48,9 @@ async fn run_agent(global: &GlobalOptions, args: &RunArgs, body: &ExecutionDraft
     result
 }
 
-/// Starts the execution and follows it, or prints its id with `--detach`. Fails if `--detach` is given without a
-/// server, or if no agent or several match. Also fails if the server rejects the request, or if a followed execution
-/// does not succeed.
+/// Starts the execution and follows it. With `--detach`, only prints its id, or with `--json` the execution. Fails with
+/// a usage error if `--detach` is given without a server. Also fails if no agent or several match, if the server
+/// rejects the request, or if a followed execution does not succeed.
 async fn submit(args: &RunArgs, body: &ExecutionDraft, client: &Client) -> anyhow::Result<()> {
     if args.detach && client.supervisor().is_some() {
         return Err(needs_server("--detach"));
@@ -60,7 +61,8 @@ async fn submit(args: &RunArgs, body: &ExecutionDraft, client: &Client) -> anyho
     if args.detach { detach(request).await } else { watch(client, &agent, request).await }
 }
 
-/// Sends a request that starts an execution, and prints its id. Fails if the request fails.
+/// Sends a request that starts an execution, and prints its id, or with `--json` the response of the server. Fails if
+/// the request fails.
 pub(super) async fn detach(request: impl Future<Output = anyhow::Result<ClientResponse>>) -> anyhow::Result<()> {
     request.await?.show(|execution: Execution| output::print_line(&execution.id.to_string()))
 }
@@ -99,9 +101,10 @@ pub(super) fn needs_server(option: &str) -> anyhow::Error {
     ExitError::new(ExitStatus::Usage, message).into()
 }
 
-/// Returns the request for the arguments. Reads standard input if it is the input. The working directory becomes
-/// absolute. Fails if there is no valid input, if `--param` or `--env` is not NAME=VALUE, or if `--cwd` or `--timeout`
-/// is not valid.
+/// Returns the request for the arguments. Reads standard input if it is the input. A `--param` that is a JSON number,
+/// boolean, list or object is sent as such, any other as text. The working directory becomes absolute and need not
+/// exist. Fails if there is no valid input, if `--param` or `--env` is not NAME=VALUE, or if `--cwd` or `--timeout` is
+/// not valid.
 fn body(args: &RunArgs) -> anyhow::Result<ExecutionDraft> {
     let input = input(args)?;
     let parameters = parameters(Map::new(), &args.param)?;
@@ -123,8 +126,8 @@ fn body(args: &RunArgs) -> anyhow::Result<ExecutionDraft> {
     })
 }
 
-/// Returns INPUT. Reads standard input for `-`, and without INPUT if it is not a terminal. On a terminal without INPUT,
-/// the input is empty if parameters are given, and missing otherwise.
+/// Returns INPUT. Reads standard input for `-`, and without INPUT if it is not a terminal; its text is not trimmed and
+/// may be empty. On a terminal without INPUT, the input is empty if parameters are given, and missing otherwise.
 ///
 /// Fails with a usage error if the input is missing or not UTF-8. Fails with [`ExitStatus::Refused`] if standard input
 /// is larger than [`MAX_INPUT_BYTES`]. Also fails if it cannot be read.

@@ -109,8 +109,9 @@ fn timing(schedule: &Schedule) -> String {
     }
 }
 
-/// Adds a schedule and prints its next occurrence. Without `name`, the schedule has the id of the agent as name, with a
-/// number if it is taken. `agent` is an id, a name or a part of an id. Prints a note if no server runs.
+/// Adds a schedule and prints its name and next occurrence, and a note if no server runs. With `--json`, prints only
+/// the response of the server. Without `name`, the schedule has the id of the agent as name, with a number if it is
+/// taken. `agent` is an id, a name, or the beginning or end of an id.
 ///
 /// Fails with a usage error if no cron expression, interval or time is given. Fails if no agent matches or several do,
 /// if a parameter is not NAME=VALUE, or if the server rejects the schedule.
@@ -174,9 +175,10 @@ fn report(verb: &str, schedule: &Schedule) -> anyhow::Result<()> {
     output::print_line(&format!("{verb} '{}'{next}", schedule.settings.name))
 }
 
-/// Changes a schedule and prints its next occurrence. `input` and the parameters in `given` override single parameters;
-/// the rest are kept. Fails with a usage error if nothing is to be changed or a parameter is not NAME=VALUE. Fails if
-/// `name` matches no schedule or several, or if the server rejects the change.
+/// Changes a schedule and prints its name and next occurrence, or with `--json` the response of the server. `input` and
+/// the parameters in `given` override single parameters; the rest are kept. Fails with a usage error if nothing is to
+/// be changed or a parameter is not NAME=VALUE. Fails if `name` matches no schedule or several, or if the server
+/// rejects the change.
 async fn edit(
     client: &Client,
     name: &str,
@@ -195,9 +197,9 @@ async fn edit(
     client.patch(&path(&schedule, ""), &patch).await?.show(|schedule| report("Updated", &schedule))
 }
 
-/// Runs a schedule now and prints the output, or with `detached` only the id of the execution. Fails if `detached` is
-/// set without a server, or if `name` matches no schedule or several. Also fails if the server refuses, or if a
-/// followed execution does not succeed.
+/// Runs a schedule now and prints the output. With `detached`, prints only the id of the execution, or with `--json`
+/// the execution. Fails with a usage error if `detached` is set without a server. Also fails if `name` matches no
+/// schedule or several, if the server refuses, or if a followed execution does not succeed.
 async fn run_now(client: &Client, name: &str, detached: bool) -> anyhow::Result<()> {
     if detached && client.supervisor().is_some() {
         return Err(needs_server("--detach"));

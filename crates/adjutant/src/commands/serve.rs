@@ -51,8 +51,8 @@ impl NodeRole {
 /// Loads the configuration, locks the data directory, starts traces and logging, and serves until a signal stops the
 /// node. Sends the last traces at the end. Replaces the panic hook. `listen` is the value of `--listen`.
 ///
-/// Fails if the configuration is invalid, if the role needs PostgreSQL, if the data directory is in use, or if a step
-/// of the start fails.
+/// Fails if the configuration is invalid, if the role needs PostgreSQL, or if a step of the start or [`serve`] fails.
+/// Fails if another server uses the data directory, or another command does for too long.
 pub(crate) fn run(global: &GlobalOptions, listen: Option<&str>, role: NodeRole) -> anyhow::Result<()> {
     let config = super::load_config(global, listen)?;
     role.check(&config)?;
@@ -72,7 +72,7 @@ pub(crate) fn run(global: &GlobalOptions, listen: Option<&str>, role: NodeRole) 
 /// configuration.
 ///
 /// - `Both` and `Work` run agents and schedules, and write the schedules of the file to the database. `Serve` does
-///   neither.
+///   neither. Every role fires reminders and delivers notifications.
 /// - `Work` listens only with `--listen`, and serves only its health. The other roles publish their address in `lock`.
 ///
 /// Fails if a schedule refers to an unknown agent, if a part cannot start, or if the server or the scheduler panics.
@@ -216,12 +216,13 @@ async fn stop(terminate: &mut Signal, interrupt: &mut Signal) {
     }
 }
 
-/// Loads the configuration again and applies it to the running parts. Rejects a configuration that is invalid, refers
-/// to unknown agents or removes authentication, and logs the reason. Also rejects it if the agents cannot be read.
+/// Loads the configuration again and applies it to the running parts. `old` is the configuration of the start, not of
+/// the last reload. Rejects a configuration that is invalid, refers to unknown agents or lacks the authentication of
+/// `old`, and logs the reason. Also rejects it if the agents cannot be read.
 ///
-/// The address, the database, the data directory and the traces do not change, which is logged as a warning. If the
-/// backends cannot be built, only the log level has changed. A failure to write the schedules is logged, and the rest
-/// is applied. On a node with the role `Serve` too, the schedules are written.
+/// The address, the database, the data directory and the traces do not change; a difference to `old` is logged as a
+/// warning. If the backends cannot be built, only the log level has changed. A failure to write the schedules is
+/// logged, and the rest is applied. On a node with the role `Serve` too, the schedules are written.
 async fn reload(
     global: &GlobalOptions,
     listen: Option<&str>,
@@ -327,8 +328,8 @@ fn print_banner(config: &Config, role: NodeRole, url: Option<&str>) -> anyhow::R
     }
 }
 
-/// Prints the ids of the enabled agents of the configuration. Agents with a missing program, directory or token are
-/// listed separately as not usable. Without agents, prints a hint to detect installed ones.
+/// Prints one line with the ids of the enabled agents of the configuration. Agents with a missing program, directory or
+/// token are at its end, as not usable. Without agents, the line is a hint to detect installed ones.
 fn print_agents(config: &Config) -> anyhow::Result<()> {
     let is_unusable = |agent: &&model::agent::Agent| {
         supervisor::check::check_available(agent, &|name| std::env::var(name).ok()).is_err()

@@ -41,8 +41,7 @@ async fn list(client: &Client, list: ListTasks, quiet: bool) -> anyhow::Result<(
     output::print_table(&["ID", "", "TITLE", "DUE", "PRIORITY", "TAGS"], &rows)
 }
 
-/// Returns the row of a task in a table: short id, a check mark if it is not pending, title, due date, priority and
-/// tags.
+/// Returns the row of a task in a table: short id, `☐` if it is pending, else `✓`, title, due date, priority and tags.
 fn row(task: &Task) -> Vec<String> {
     let done = if is_open(task) { "☐" } else { "✓" };
     vec![
@@ -55,7 +54,8 @@ fn row(task: &Task) -> Vec<String> {
     ]
 }
 
-/// Adds a task and prints its title and due date.
+/// Adds a task and prints one line with its title and due date, or with `--json` the response of the server. Fails if
+/// the server rejects the task.
 async fn add(client: &Client, title: String, details: TaskDetails) -> anyhow::Result<()> {
     let TaskDetails { description, due: due_date, priority, tag, repeat: recurrence } = details;
     let draft = TaskDraft { title, description, priority, due_date, recurrence, tags: Some(tag) };
@@ -65,8 +65,9 @@ async fn add(client: &Client, title: String, details: TaskDetails) -> anyhow::Re
     })
 }
 
-/// Completes tasks, several in one request, and prints the next due dates of recurring ones. Names of the same task
-/// count once. Completes none if a name cannot be resolved.
+/// Completes tasks, several in one request. Prints one line with all titles, then one line for each recurring task with
+/// its next due date, or that it has no further occurrence. With `--json`, prints only the response of the server.
+/// Names of the same task count once. Fails and completes none if a name cannot be resolved or the server refuses.
 async fn done(client: &Client, names: &[String]) -> anyhow::Result<()> {
     let tasks = resolve_all(client, names).await?;
     let completed = format!("Completed {}", titles(&tasks));
@@ -92,8 +93,9 @@ fn print_next(changed: &ChangedTask) -> anyhow::Result<()> {
     }
 }
 
-/// Changes a task. Prints its title, and the next due date if the change completes a recurring task. Fails with a usage
-/// error if the patch is empty, if `name` matches no task or several, or if the server rejects the patch.
+/// Changes a task. Prints its title, and the next due date if the change completes a recurring task, or with `--json`
+/// the response of the server. Fails with a usage error if the patch is empty. Also fails if `name` matches no task or
+/// several, or if the server rejects the patch.
 async fn edit(client: &Client, name: &str, patch: TaskPatch) -> anyhow::Result<()> {
     if patch == TaskPatch::default() {
         return Err(ExitError::new(ExitStatus::Usage, "nothing to change: give --title, --due, … or --clear").into());
@@ -105,8 +107,9 @@ async fn edit(client: &Client, name: &str, patch: TaskPatch) -> anyhow::Result<(
     })
 }
 
-/// Deletes tasks after a confirmation, unless `yes` is set, several in one request. Deletes none if a name cannot be
-/// resolved. Prints nothing with `--json`.
+/// Deletes tasks after a confirmation, unless `yes` is set, several in one request. Names of the same task count once.
+/// Fails and deletes none if a name cannot be resolved, the deletion is not confirmed or the server refuses. Otherwise
+/// prints one line with all titles and a hint to undo, or nothing with `--json`.
 async fn remove(client: &Client, names: &[String], yes: bool) -> anyhow::Result<()> {
     let tasks = resolve_all(client, names).await?;
     output::confirm(&format!("Delete {}?", titles(&tasks)), yes)?;
@@ -133,8 +136,8 @@ fn titles(tasks: &[Task]) -> String {
     tasks.iter().map(|task| format!("'{}'", task.title)).collect::<Vec<_>>().join(", ")
 }
 
-/// Undoes the last change and prints the affected tasks and the effect. Fails if the server refuses, for example
-/// because there is no change to undo.
+/// Undoes the last change. Prints one line with the titles of the affected tasks and the effect, or with `--json` the
+/// response of the server. Fails if the server refuses, for example because there is no change to undo.
 async fn undo(client: &Client) -> anyhow::Result<()> {
     client.post_empty(&format!("{PATH}/undo")).await?.show(|undone: UndoneChange| {
         let verb = if undone.tasks.len() == 1 { "is" } else { "are" };

@@ -73,7 +73,7 @@ fn create(
 }
 
 /// Parses a whole number and one of `s`, `m`, `h`, `d`. Returns none for other texts, and if the duration is not
-/// between a second and ten years.
+/// between a second and ten years (3660 days).
 fn parse_ttl(text: &str) -> Option<Duration> {
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let seconds = match unit {

@@ -20,9 +20,9 @@ use crate::output;
 /// Longer lines are truncated.
 const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// Parses `text` and prints its commands and time expressions, or with `--json` the parsed utterance. Without `text`,
-/// or with `-`, parses one utterance per line of standard input. `now` is the time to which dates are relative, by
-/// default the current time.
+/// Parses `text` and prints its commands and then its time expressions, or with `--json` the parsed utterance. Without
+/// `text`, or with `-`, parses one utterance per line of standard input, as in [`process_lines`]. `now` is the time to
+/// which dates are relative, by default the current time.
 ///
 /// Fails if the configuration, `now` or an utterance is invalid, and if standard input is a terminal that would have to
 /// be read without `--json`.
@@ -63,11 +63,13 @@ struct InputLine<'a> {
     now: Option<Cow<'a, str>>,
 }
 
-/// Parses each line of standard input and prints one result each, in order. The result of an invalid line is its error
-/// with its number. `default` is the time for lines without `now`, and `zone` the time zone for times without one.
+/// Parses each line of standard input, also a blank one, and prints one result each, in order. With `json`, a result is
+/// one line. Otherwise it is the commands, without time expressions, and a blank line. The result of an invalid line is
+/// its error with its number. `default` is the time for lines without `now`, and `zone` the time zone for times without
+/// one.
 ///
-/// Flushes when no more input is available. Succeeds at once if the reader closes the pipe. Fails at the end if a line
-/// was invalid, and if the input or output fails.
+/// Flushes when no more input is available. Succeeds at once if the reader closes the pipe. Fails at the end with a
+/// usage error if a line was invalid, and if the input or output fails.
 fn process_lines(json: bool, parser: UtteranceParser, default: Zoned, zone: TimeZone) -> anyhow::Result<()> {
     let mut times = ReferenceTimes { default, zone, last: None };
     let mut input = BufReader::with_capacity(1 << 16, io::stdin().lock());

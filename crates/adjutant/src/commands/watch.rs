@@ -233,8 +233,8 @@ impl OutputPrinter {
         Ok(true)
     }
 
-    /// Prints the answer in a `said` event to standard output and its progress to standard error. Returns false if the
-    /// reader has closed the pipe.
+    /// Prints the answer in a `said` event to standard output and its progress to standard error. Prints nothing if
+    /// nothing is selected. Returns false if the reader has closed the pipe. Fails on any other output error.
     fn rich_output(&mut self, event: &ServerEvent) -> anyhow::Result<bool> {
         if matches!(self.selection, OutputSelection::Nothing) {
             return Ok(true);

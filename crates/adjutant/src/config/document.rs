@@ -22,6 +22,7 @@ pub(crate) enum ValueOrigin {
 }
 
 impl fmt::Display for ValueOrigin {
+    /// Writes `default`, `PATH:LINE`, the name of the variable, or the flag.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -121,8 +122,8 @@ impl ConfigTable {
         self.record_origins("", content, at);
     }
 
-    /// Records the origin of every field, also of nested tables. `above` is the path of the enclosing field with a
-    /// final dot, or empty.
+    /// Records the origin of every field, also of nested tables, but not of tables in lists. `above` is the path of the
+    /// enclosing field with a final dot, or empty.
     fn record_origins(&mut self, above: &str, content: &DeTable<'_>, at: &dyn Fn(usize) -> ValueOrigin) {
         for (key, value) in content {
             let path = format!("{above}{}", key.get_ref());
@@ -248,8 +249,8 @@ impl ConfigDocument {
     }
 
     /// Adds the variables of the form `ADJUTANT_SECTION__KEY`, in the type of the setting, and ignores all other
-    /// variables. Reports and skips unknown settings, entries of lists, fields of the A2A endpoint of the assistant,
-    /// and values that are not UTF-8.
+    /// variables. They replace values of the file. The case of `SECTION__KEY` is ignored. Reports and skips unknown
+    /// settings, entries of lists, fields of the A2A endpoint of the assistant, and values that are not UTF-8.
     fn add_variables(&mut self, variables: &EnvVariables, mistakes: &mut Vec<ConfigMistake>) {
         for (variable, value) in variables.iter() {
             let Some(path) = variable.strip_prefix("ADJUTANT_").filter(|path| path.contains("__")) else { continue };
@@ -279,9 +280,9 @@ impl ConfigDocument {
     }
 }
 
-/// Returns the tables of a list. Each has its id, else its name, else its number from 1 as title. Reports `content`
-/// that is not a list and returns nothing then. Reports entries that are not tables and leaves them out. `origin` is
-/// the origin of the list, and `at` returns the origin for a byte offset in the file.
+/// Returns the tables of a list. The title of each is `list[id]`, with its id, else its name, else its number from 1.
+/// Reports `content` that is not a list and returns nothing then. Reports entries that are not tables and leaves them
+/// out. `origin` is the origin of the list, and `at` returns the origin for a byte offset in the file.
 fn entries(
     list: &ListSection,
     content: &DeValue<'_>,

@@ -74,8 +74,8 @@ struct McpServerReader<'a> {
 }
 
 impl McpServerReader<'_> {
-    /// Returns the settings of the server. None if it has no valid name or no transport. Reports mistakes, and the
-    /// reserved name "adjutant" in any case.
+    /// Returns the settings of the server. None if it has no valid name or no transport. Reports mistakes. Also reports
+    /// the reserved name "adjutant", ignoring case, and returns the settings nevertheless.
     fn settings(&self) -> Option<McpServerSettings> {
         let server = self.server;
         self.reader.require_name(self.table);
@@ -144,7 +144,8 @@ impl McpServerReader<'_> {
         }
     }
 
-    /// Returns the working directory. Reports it if the server is enabled and it is not a directory.
+    /// Returns the working directory, or none if it is not set. Reports it if the server is enabled and it is not a
+    /// directory, and returns it nevertheless.
     fn directory(&self) -> Option<PathBuf> {
         let directory = PathBuf::from(self.server.working_directory.as_ref()?);
         if self.server.enabled && !directory.is_dir() {

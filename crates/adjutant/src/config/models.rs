@@ -232,9 +232,9 @@ impl ModelFinder<'_> {
         }
     }
 
-    /// Returns the model of an entry `provider` or `provider:name`. `first` is the first model. A fallback with its
-    /// provider has its base URL, key and headers. Without a name, it has the default name, for a compatible server the
-    /// name of `first`.
+    /// Returns the model of an entry `provider` or `provider:name`. A fallback with the provider of `first`, the first
+    /// model, has the base URL, key and headers of `first`; any other is completed by [`ModelFinder::resolve`]. Without
+    /// a name, it has the default name, for a compatible server the name of `first`.
     ///
     /// Reports an invalid entry and returns none: an unknown provider, an empty name, or a name for `offline`. Also
     /// returns none if the first model has the same provider and could not be selected.

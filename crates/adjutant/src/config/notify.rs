@@ -153,8 +153,9 @@ impl ChannelReader<'_> {
     }
 
     /// Returns the webhook with its URL and secret resolved. None if the channel is disabled, or if the URL is missing,
-    /// invalid, a plain secret or a reference that cannot be resolved. Mistakes are reported. The URL of a disabled
-    /// channel is not validated. An unresolved secret is reported, and the webhook is returned without a signature.
+    /// invalid, a plain secret or a reference that cannot be resolved. Mistakes are reported; of the URL of a disabled
+    /// channel, only that it is missing or a plain secret. An unresolved secret is reported, and the webhook is
+    /// returned without a signature.
     fn webhook(&self) -> Option<Webhook> {
         self.require("url");
         let secret = self.channel.secret.as_ref().map(|SecretReference(reference)| self.resolved("secret", reference));

@@ -126,9 +126,9 @@ const ALIASES: [(&str, &str); 20] = [
     ("tz", "time_zone"),
 ];
 
-/// Returns a suggestion such as `; did you mean every?` for an unknown name, ignoring case. It is an alias if `known`
-/// has its key, else the most similar of the `known` names. Up to one difference for every three bytes counts as
-/// similar, at least 1 and at most 3. Empty if none is similar enough.
+/// Returns a suggestion such as `; did you mean every?` for an unknown name, ignoring its case. If the name is in
+/// [`ALIASES`] and `known` has the key of the alias, it is that key, else the most similar of the `known` names. Up to
+/// one difference for every three bytes counts as similar, at least 1 and at most 3. Empty if none is similar enough.
 pub(crate) fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let name = name.to_lowercase();
     let known: Vec<_> = known.collect();
@@ -158,8 +158,8 @@ impl ConfigReader<'_> {
         self.mistakes.borrow_mut().push(ConfigMistake { origin, message });
     }
 
-    /// Returns the value of the setting `name`, or its default if the value is absent or invalid. Reports an invalid
-    /// value. Returns `None` only if `keys` has no default of the type `T`.
+    /// Returns the value of the setting `name`, or its default if the value is absent, an empty text or invalid.
+    /// Reports an invalid value. Returns `None` only if `keys` has no default of the type `T`.
     pub(crate) fn value<T: SettingValue>(&self, table: &ConfigTable, keys: &[SettingKey], name: &str) -> Option<T> {
         let given = table.get(name).map(T::parse);
         if let Some(Err(message)) = &given {

@@ -200,8 +200,8 @@ impl SettingValue for TextTable {
     }
 }
 
-/// Passes a number, or the trimmed text of a string, to `parse`. Fails with `expected` if `parse` returns none, and for
-/// other types.
+/// Passes a number, or the trimmed text of a string, to `parse`. If that returns none, fails with a message that
+/// contains `expected` and the text. Fails for other types with "must be a number".
 fn decimal<T>(value: &Value, expected: &str, parse: impl Fn(&str) -> Option<T>) -> Result<T, String> {
     let text = match value {
         Value::String(text) => text.trim().to_owned(),

@@ -175,7 +175,7 @@ impl RemoteModel {
     /// this turn.
     ///
     /// Fails if the circuit breaker is open, the remedies do not help, or the deadline would pass before a retry. The
-    /// circuit breaker counts this as a failure, except for an invalid request. Every failed attempt is logged.
+    /// circuit breaker counts transient and unusable failures, but no rejected request. Every failed attempt is logged.
     async fn start_reply(&self, prompt: &Prompt<'_>, deadline: Instant) -> Result<Box<StartedReply>, ModelError> {
         let Some(permit) = self.breaker.try_acquire() else {
             return Err(ModelError(format!("{} is paused after repeated failures", self.label)));

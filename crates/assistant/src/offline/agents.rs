@@ -14,11 +14,13 @@ const ARTICLES: [&str; 3] = ["the", "my", "our"];
 const LINKS: [&str; 7] = ["agent", "on", "to", "with", "for", "and", "about"];
 
 /// Answers a message about agents or their schedules: a list, a new schedule if the input has a time, or the start of
-/// an agent. A time before the verb belongs to the input. A refusal of a tool becomes the reply.
+/// an agent. A time before the verb is moved to the end of the input. If it does not lead to a schedule, it is dropped.
+/// A refusal of a tool becomes the reply, but not one of the list that is read before a start.
 ///
 /// Returns `None` if the message neither asks for a list nor starts with one of [`VERBS`], or if it names no known
-/// agent. Also returns `None` if the user does not have the tool, or if the call is held. A verb alone already calls
-/// the tool that lists agents. Fails with the next tool call if its result is not known yet.
+/// agent. Also returns `None` if the user does not have the tool to list or to run agents, if the agents cannot be
+/// listed before a start, or if a call is held. A verb alone already calls the tool that lists agents. Fails with the
+/// next tool call if its result is not known yet.
 pub(super) fn answer(policy: &mut OfflinePolicy<'_>) -> Result<Option<String>, PendingCall> {
     let Some(list) = policy.spec(ToolKind::ListAgents) else { return Ok(None) };
     let message = policy.prompt.request.message.as_str();

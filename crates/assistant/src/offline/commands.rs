@@ -1,7 +1,8 @@
 //! Runs each command of a message and returns the sentence about it.
 //!
 //! Commands take effect through tool calls. A function fails with the first call that has no result yet. The agent loop
-//! makes that call and runs all commands again.
+//! makes that call and runs all commands again. A refused call leads to the sentence of [`refused`], and a held call to
+//! none.
 
 use jiff::civil::{Date, DateTime};
 use jiff::{ToSpan, Unit, Zoned};
@@ -455,8 +456,9 @@ fn remind(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand, pick: Option<
     ))
 }
 
-/// Undoes the last change and names the tasks. The reply reports that there is no change, or that the tools do not
-/// support it. Any other failure becomes the system error.
+/// Undoes the last change. The reply names a single task, and has only the number of several tasks. It reports that
+/// there is no change, or that the tools do not support it. Any other failure, and a held call, becomes the system
+/// error.
 fn undo(policy: &mut OfflinePolicy<'_>) -> CommandReply {
     let Some(spec) = policy.spec(ToolKind::Undo) else { return Ok(Some(wording::cannot_undo())) };
     Ok(Some(match policy.call(spec, ToolArguments::new())? {

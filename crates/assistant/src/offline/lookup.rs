@@ -45,10 +45,11 @@ impl StatusPreference {
 
 /// Resolves a reference. `pick` is the index of one of several equally good matches of a name. A name without a match
 /// may consist of several names. A position refers to the last list, counted from 1. Without such an entry, "number 3"
-/// is looked up as a name. "It" is the task that was mentioned last. "All" names no task.
+/// is looked up as a name. "Both" needs a last list with exactly two tasks. "It" is the task that was mentioned last.
+/// "All", "it" without such a task and "both" without such a list are [`LookupResult::NotNamed`].
 ///
-/// A task that was only mentioned by its title is looked up by that title. Positions and pronouns return a task that is
-/// not marked as completed or current, because its state may have changed.
+/// A task that was only mentioned by its title is looked up by that title. Otherwise positions and pronouns return a
+/// task that is not marked as completed or current, because its state may have changed.
 pub(super) fn find(
     policy: &mut OfflinePolicy<'_>,
     target: &TaskTarget,

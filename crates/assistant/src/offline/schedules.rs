@@ -22,11 +22,12 @@ const FILLERS: [&str; 9] = ["the", "my", "our", "schedule", "schedules", "schedu
 /// Answers a message that lists, pauses, resumes or removes schedules. `words` is the message without courtesy at its
 /// start. Removal is always declined. "Stop", "continue", "restart" and the verbs of removal need the word "schedule"
 /// too. Without a name or with a pronoun, the schedule that was mentioned last is meant. Several matches, and
-/// "schedule" without a known one, lead to a question. A refusal of a tool becomes the reply.
+/// "schedule" without a name and a mentioned one, lead to a question. "Schedule" with an unknown name leads to a reply.
+/// So does a refusal of a tool.
 ///
-/// Returns `None` if the message is not about schedules, or if the user does not have the tools. Returns `None` if no
-/// schedule matches and the word "schedule" is missing, or the verb removes. Also returns `None` if the schedules
-/// cannot be listed or a call is held.
+/// Returns `None` if the message is not about schedules, the user does not have the tools, or a call is held. Also if
+/// the list of schedules is refused before a change. Also if no schedule matches and the word "schedule" is missing or
+/// the verb removes.
 pub(super) fn answer(policy: &mut OfflinePolicy<'_>, words: &[&str]) -> Result<Option<String>, PendingCall> {
     let Some(list) = policy.spec(ToolKind::ListSchedules) else { return Ok(None) };
     let words: Vec<String> =
@@ -114,8 +115,9 @@ pub(super) fn plan(policy: &mut OfflinePolicy<'_>, agent: &Value, input: &str) -
     }))
 }
 
-/// Returns `true` if at most 8 words ask for schedules and do not mention tasks: "which schedules are there", "show my
-/// schedules", "is anything scheduled", "schedules". Otherwise they must start with a question word, "list" or "show".
+/// Returns `true` for a request to list schedules. It has at most 8 words, one of them "schedule", "schedules" or
+/// "scheduled", and none of them "task", "todo", their plurals or "reminders". It starts with "what", "what's",
+/// "which", "list", "show" or "is anything scheduled", or it is only "schedules".
 fn asks_for_list(words: &[String]) -> bool {
     let about = words.iter().any(|word| matches!(word.as_str(), "scheduled" | "schedules" | "schedule"));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -10,8 +10,9 @@ pub(super) fn is_consent(message: &str) -> bool {
     matches!(words.as_slice(), ["yes", "delete" | "complete", ..] | ["yes"] | ["confirm"] | ["yes", "please"])
 }
 
-/// Returns `true` if the message does not answer a question of the assistant: a refusal, a consent, any text that ends
-/// with "?", a single greeting or question word, or "I don't know", "not sure" or "nothing".
+/// Returns `true` if the message does not answer a question of the assistant: a refusal, a consent, or any text that
+/// ends with "?". Also a greeting, "help", "thanks" or a question word, alone or followed by "you". Also "I don't
+/// know", "not sure" or "nothing".
 pub(super) fn is_no_answer(message: &str) -> bool {
     let text = normalize(message);
     let words: Vec<_> = text.split_whitespace().collect();

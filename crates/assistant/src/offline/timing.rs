@@ -156,12 +156,13 @@ fn format_interval(minutes: i64) -> String {
     }
 }
 
-/// Converts a rule to a cron expression with five fields. The minute, the hour, the day and the month come from the
-/// rule, else from `first`, else from today at [`DEFAULT_TIME`]. The last day of a month becomes `L`, and the second
-/// Friday `FRI#2`. The interval of daily and weekly rules is not read.
+/// Converts a rule to a cron expression with five fields. The minute and the hour come from the rule, else from
+/// `first`, else from [`DEFAULT_TIME`]. So do the weekday of a weekly rule, the day of a monthly or yearly one and the
+/// month of a yearly one, at last from today. Other fields are `*` unless the rule has them. The last day of a month
+/// becomes `L`, and the second Friday `FRI#2`. The interval of daily and weekly rules is not read.
 ///
 /// Returns `None` for years with an interval, hours, minutes, months that [`months_of`] rejects, other negative days,
-/// and weekdays together with days of the month.
+/// weekdays together with days of the month, and numbered weekdays other than 1 to 5 and -1 of a month or year.
 fn cron(rule: &RecurrenceRule, first: Option<DayOrTime>, now: &Zoned) -> Option<String> {
     let first = first.map_or_else(|| now.date().to_datetime(DEFAULT_TIME), start_time);
     let or_default = |list: &[i64], default: i64| if list.is_empty() { default.to_string() } else { joined(list) };

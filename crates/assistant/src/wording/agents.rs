@@ -11,7 +11,8 @@ pub(crate) fn agent_started(name: &str, reports_back: bool) -> String {
     format!("Okay! I've set '{name}' to work.{then}")
 }
 
-/// Returns the title of a report about an execution.
+/// Returns the title of a report about an execution, such as "Codex is done" or "Codex has failed", without a full
+/// stop.
 pub(crate) fn agent_ended(name: &str, status: ExecutionStatus) -> String {
     match status {
         ExecutionStatus::Success => format!("{name} is done"),

@@ -153,12 +153,12 @@ impl AgentDraft {
         agent
     }
 
-    /// Returns the agent with this id, agent type and patterns, and the default of every missing field. The access is
-    /// read-only by default. A read-only agent has 10 concurrent executions and the permissions `Read`, a read-write
-    /// agent 1 and `Allow`. The protocol is ACP if both patterns are json-rpc. Timeouts are 1800 s, the grace 5 s and
-    /// the retry delay 1 s, without retries. The queue depth is 10. The sizes are 1 MiB for the input and 10 MiB for
-    /// the output. Secrets and e-mail addresses are redacted. The A2A endpoint is always the default: the caller sets
-    /// it. Checks nothing.
+    /// Returns the agent with this id, agent type and patterns, and the default of every missing field. The name is the
+    /// id, the mode `Task`, the RPC method `execute`. The access is read-only. A read-only agent has 10 concurrent
+    /// executions and the permissions `Read`, a read-write agent 1 and `Allow`. The protocol is ACP if both patterns
+    /// are json-rpc. Timeouts are 1800 s, the grace 5 s and the retry delay 1 s, without retries. The queue depth is
+    /// 10. The sizes are 1 MiB for the input and 10 MiB for the output. Secrets and e-mail addresses are redacted. The
+    /// A2A endpoint is always the default: the caller sets it. Checks nothing.
     fn fill_defaults(self, id: String, patterns: AgentPatterns) -> Agent {
         let access_type = self.access_type.unwrap_or(AccessType::ReadOnly);
         let (max_concurrency, permissions) = match access_type {

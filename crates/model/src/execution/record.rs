@@ -205,7 +205,8 @@ impl ExecutionRecord {
     }
 
     /// Fails if `retry_count` or `attempt` does not match the number of earlier attempts. Also fails if the transitions
-    /// are not allowed, do not lead from `Idle` to the state, or contradict `previous_state`.
+    /// are not allowed or contradict `previous_state`. They must lead from `Idle` to the state, or back to `Idle` if
+    /// the execution has ended.
     fn check_history(&self, state: &ExecutionState) -> Result<(), ImpossibleRecord> {
         let attempts = self.previous_retries.len();
         for (field, count) in [("retry_count", self.retry_count), ("attempt", self.attempt - 1)] {

@@ -40,7 +40,8 @@ impl RecurrenceRule {
     }
 
     /// Returns the first occurrence after `start` that satisfies `is_ahead`, with the number of occurrences up to it.
-    /// Without `COUNT`, this number includes only the occurrences at or after `from`.
+    /// The start is not part of this number, but it counts as the first occurrence of `COUNT`. Without `COUNT`, the
+    /// number includes only the occurrences at or after `from`.
     ///
     /// Returns `None` if this occurrence or a visited earlier one does not satisfy `is_allowed`, if `COUNT` ends first,
     /// or if the search ends without a result. No time before `from` may satisfy `is_ahead`.

@@ -66,8 +66,9 @@ impl ScheduleDraft {
     /// Returns the settings. Fails with all violations: a missing name or agent, an unknown time zone, a malformed
     /// value, `end_at` before `start_at`, or invalid parameters. Exactly one of `cron_expression`, `every` and `at`
     /// must be given, and `at` without `start_at` and `end_at`. The jitter is at most one day and shorter than `every`.
-    /// `pause_after_failures` is 1 to 1000. `zone` is the default; without an IANA name, UTC is stored. Does not check
-    /// the syntax of the cron expression, the agent, or that `at` is in the future. Ignores `enabled`.
+    /// `pause_after_failures` is 1 to 1000. The default policies are `Skip` for overlaps and `Once` for missed
+    /// occurrences. `zone` is the default; without an IANA name, UTC is stored. Does not check the syntax of the cron
+    /// expression, the agent, or that `at` is in the future. Ignores `enabled`.
     pub fn check(self, zone: &TimeZone) -> Result<ScheduleSettings, Invalid> {
         let mut checks = Checks::default();
         let name = checks.take(text::required_line("name", &self.name.unwrap_or_default(), MAX_NAME));

@@ -50,9 +50,10 @@ const NICKNAMES: &[(&str, &str)] = &[
 impl CronExpression {
     /// Parses five fields, six fields with the second first, or a nickname such as `@daily`, ignoring case and
     /// surrounding spaces. With five fields the second is 0. Fields may contain lists, ranges, steps, names, `?`, `L`,
-    /// `W` and `#`. If neither the day nor the weekday begins with `*`, either of them matches; otherwise both must
-    /// match. Fails with a message for people if the nickname is unknown, the number of fields is wrong, a field is
-    /// invalid, or no such day exists. `field` is the name of the input in the violation.
+    /// `W` and `#`. `?` means `*`, and both 0 and 7 are Sunday. If neither the day nor the weekday begins with `*`,
+    /// either of them matches; otherwise both must match. Fails with a message for people if the nickname is unknown,
+    /// the number of fields is wrong, a field is invalid, or no such day exists. `field` is the name of the input in
+    /// the violation.
     pub(super) fn parse(field: &str, text: &str) -> Result<Self, Invalid> {
         let invalid = |message: String| Invalid::one(field, "cron", message);
         let upper = text.trim().to_uppercase();

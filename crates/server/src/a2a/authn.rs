@@ -128,8 +128,9 @@ pub(crate) async fn authorize(app: &App, call: &CallContext) -> Result<A2aCaller
 
 /// Authenticates a call of any binding and returns its caller. A call without an agent is for the default agent.
 ///
-/// Fails with `UnknownAgent` if the agent does not exist or is not enabled for A2A, or the tenant is another agent.
-/// Fails with `RateLimited` if the rate limit is exceeded. Also fails like [`identify`].
+/// Fails with `UnknownAgent` if the agent does not exist, is disabled or is not enabled for A2A, or the tenant is the
+/// id of another known agent. Any other tenant is ignored. Fails with `RateLimited` if the rate limit is exceeded. Also
+/// fails like [`identify`].
 ///
 /// Records the user in the request log. Counts the authenticated call against the rate limit of the agent, or else of
 /// the server. Anonymous callers are counted per network.
@@ -160,13 +161,15 @@ pub(crate) fn client_address(config: &ActiveConfig, extensions: &Extensions, hea
     peer::client_address(extensions, headers, &config.settings.trusted_proxies)
 }
 
-/// Returns the user of a call, and whether it is the anonymous user. A valid credential of the agent identifies the
-/// user in the endpoint settings. Missing credentials that are not required yield the anonymous user.
+/// Returns the user of a call, and whether it is the anonymous user. [`CallerAuth::Local`] yields the local user and
+/// [`CallerAuth::Anonymous`] the anonymous one; credentials and blocks are then ignored. Otherwise a valid credential
+/// of the agent identifies the user in the endpoint settings. Missing credentials that are not required yield the
+/// anonymous user.
 ///
-/// Fails with `RateLimited` while the address is blocked (only if the agent checks credentials), and with
-/// `Unauthenticated` if credentials are invalid or required but missing. Fails with `UnknownAgent` if the user of a JWT
-/// may not use the agent. Invalid credentials are always rejected, and logged and counted for the block of the address.
-/// A JWT is invalid if the server has no verifier, and a credential if the settings name no user.
+/// Fails with `RateLimited` while the address is blocked, and with `Unauthenticated` if credentials are invalid, even
+/// if they are not required, or are required but missing. Invalid ones are logged and counted for the block of the
+/// address. Fails with `UnknownAgent` if the user of a JWT may not use the agent. A JWT is invalid if the server has no
+/// verifier, and a credential if the settings name no user.
 async fn identify(
     app: &App,
     offered: &OfferedAgent,

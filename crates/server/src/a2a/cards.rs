@@ -87,8 +87,9 @@ pub(crate) fn has_extended(endpoint: &Endpoint, auth: CallerAuth<'_>) -> bool {
 /// that of adjutant. An empty list of skills becomes one skill with the id, name and description of the agent. Its tag
 /// is the mode.
 ///
-/// The capabilities follow from the methods that the endpoint allows. The security scheme is listed even if it is
-/// optional, but it is required only if authentication is.
+/// The capabilities follow from the methods that the endpoint allows. An extended card also requires that callers are
+/// not all anonymous. The security scheme is listed even if it is optional, but it is required only if authentication
+/// is.
 fn build_card(agent: &Agent, endpoint: &Endpoint, auth: CallerAuth<'_>, base: &BaseUrl) -> AgentCard {
     let description = match agent.description.trim() {
         "" => format!("The agent {}.", agent.name),
@@ -188,8 +189,8 @@ fn scheme(auth: CallerAuth<'_>) -> Option<SecurityScheme> {
     }
 }
 
-/// Converts a configured skill. Empty examples are omitted. Media types and security requirements are never set, so
-/// those of the card apply.
+/// Converts a configured skill. An empty list of examples is omitted. Media types and security requirements are never
+/// set, so those of the card apply.
 fn skill(skill: &EndpointSkill) -> AgentSkill {
     AgentSkill {
         id: skill.id.clone(),

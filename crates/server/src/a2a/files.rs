@@ -83,7 +83,8 @@ fn media_type(name: &str) -> &'static str {
 /// The agent need not offer HTTP+JSON.
 ///
 /// Fails with 401, 404 or 429 if the caller is rejected. Fails with 404 if the caller has no A2A task with this agent
-/// and execution. Also fails with 404 if the name is not one of the artifacts, or the file is not on this node.
+/// and execution. Also fails with 404 if the name is not one of the artifacts, or the file is not on this node. Fails
+/// with 500 or 503 if the database fails.
 pub(crate) async fn download(
     State(app): State<App>,
     Path((agent, execution, name)): Path<(String, String, String)>,

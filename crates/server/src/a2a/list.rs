@@ -28,9 +28,9 @@ pub(super) struct CardList {
 /// Returns the cards of the agents that the user may run, that accept a presented credential, or that require none.
 /// Cards have the form of 0.3. Without a verifier the caller is the local user. `limit` and `cursor` have no effect.
 ///
-/// Fails with 429 if the address is blocked or the rate limit of the user is exceeded. Fails with 401 if a presented
-/// credential is invalid for every agent, which is logged and counts for the block. Also fails with 401 if a caller
-/// without credentials would get an empty list.
+/// Fails with 422 if another parameter is given. Fails with 429 if the address is blocked or the rate limit of the user
+/// is exceeded. Fails with 401 if a presented credential is invalid for every agent, which is logged and counts for the
+/// block. Also fails with 401 if a caller without credentials would get an empty list.
 pub(super) async fn list(
     State(app): State<App>,
     QueryParams(_): QueryParams<ListAgents>,

@@ -10,11 +10,11 @@ use super::authn::CallerAuth;
 use super::{caller::A2aCaller, cards};
 
 /// Checks a request of a caller. `auth` is the authentication method of the endpoint. Fails with `UnsupportedOperation`
-/// if the operation is disabled or an anonymous caller lists tasks. Fails with `PushNotificationNotSupported` if push
-/// operations are disabled, also for a message with a push configuration.
+/// if the operation is disabled or an anonymous caller lists tasks. Fails with `PushNotificationNotSupported` if a push
+/// operation is disabled, or a message has a push configuration and setting one is disabled.
 ///
-/// An extended card is rejected for an anonymous caller or if the endpoint has none: `ExtendedCardNotConfigured` in
-/// 0.3, `UnsupportedOperation` in 1.x. Messages are checked by [`check_message`].
+/// An extended card that is enabled is rejected if the caller or `auth` is anonymous: with `ExtendedCardNotConfigured`
+/// in 0.3, `UnsupportedOperation` in 1.x. Messages are checked by [`check_message`].
 pub(crate) fn check(
     caller: &A2aCaller,
     endpoint: &Endpoint,

@@ -65,9 +65,10 @@ pub(crate) struct PushTarget {
 }
 
 /// Handles `CreateTaskPushNotificationConfig`. A configuration with the same id is replaced. Returns it with its id and
-/// token and without its credentials.
+/// token and without its credentials. A new one causes no notification about an end or a request for input that has
+/// already happened.
 ///
-/// Fails like [`prepare`] if the configuration is invalid. Fails if the task does not exist or has too many
+/// Fails like [`prepare`] if the configuration is invalid. Fails if the task does not exist or has 20 other
 /// configurations, or the database fails.
 pub(crate) async fn set(
     app: &App,
@@ -88,7 +89,7 @@ pub(crate) async fn set(
 }
 
 /// Handles `GetTaskPushNotificationConfig`. Returns the configuration like [`visible_config`]. Clients of 0.3 may omit
-/// the id or use `default`; if no configuration has that id, they get the first one.
+/// the id or use `default`; if no configuration has that id, they get the oldest one.
 ///
 /// Fails if the id is empty in 1.x, is too long or contains control characters. Fails if the task or the configuration
 /// does not exist, or the database fails.
@@ -121,8 +122,8 @@ pub(crate) async fn get(
     Ok(visible_config(&sealer(app), push))
 }
 
-/// Handles `ListTaskPushNotificationConfigs`. Returns the configurations like [`visible_config`]. A missing or zero
-/// page size means 50.
+/// Handles `ListTaskPushNotificationConfigs`. Returns the configurations like [`visible_config`], oldest first. A
+/// missing or zero page size means 50.
 ///
 /// Fails if the task does not exist or the database fails. Fails if the page size is not between 0 and 100, or the page
 /// token is not from an earlier response.
@@ -191,7 +192,8 @@ fn check_id(id: &str) -> Result<&str, Error> {
 /// Fails with an error that names the field in these cases. A failure to seal is logged and `Internal`.
 ///
 /// - The id has more than 200 bytes or control characters, or the scheme is malformed or has more than 50 bytes.
-/// - The URL has more than 4,096 bytes, is malformed, or has a private address that the settings do not permit.
+/// - The URL has more than 4,096 bytes or is not HTTP or HTTPS. Without the permission in the settings it also fails
+///   for `localhost` and private IP addresses. Other names are checked only before a delivery.
 /// - The token or the credentials have more than 8,192 bytes or are not valid in a header.
 pub(crate) fn prepare(
     app: &App,
@@ -268,10 +270,11 @@ pub(crate) fn callback_resolver(app: &App) -> CallbackResolver {
     })
 }
 
-/// Returns the HTTP request for a stored target. The token is in two headers. The credentials are in `Authorization`,
-/// if both a scheme and credentials are stored. The content type is JSON in 0.3, otherwise A2A JSON.
+/// Returns the HTTP request for a stored target. The token is in `X-A2A-Notification-Token` and
+/// `A2A-Notification-Token`. The credentials are in `Authorization`, if both a scheme and credentials are stored. The
+/// content type is JSON in 0.3, otherwise A2A JSON.
 ///
-/// Fails with `Removed` if the target is malformed or its configuration does not exist any more, and with `Transient`
+/// Fails with `Removed` if the target is malformed or its configuration was deleted or given up, and with `Transient`
 /// if the database fails. Fails with `OtherNode` if this node cannot unseal it, because the key is missing or the text
 /// is damaged. `warned` limits the warning about the latter to one per process.
 async fn resolve(app: &App, target: &str, warned: &AtomicBool) -> Result<CallbackRequest, ResolveError> {

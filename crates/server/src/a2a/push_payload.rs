@@ -76,8 +76,8 @@ pub(crate) fn next_step(
 ///
 /// - the status, if the task works or has ended after its request for input was sent,
 /// - the answer, if it is a message,
-/// - the task, if it has more than five artifacts or an earlier execution was not reported to its end,
-/// - the next artifact that was not sent,
+/// - the task, if the current execution has more than five artifacts or an earlier one was not reported to its end,
+/// - the next artifact of the current execution that was not sent,
 /// - the status.
 fn next_update(progress: PushProgress, seq: i64, goal: i64, snapshot: &TaskSnapshot) -> (i64, StreamResponse) {
     if goal == PushProgress::WORKING || seq == PushProgress::INPUT_REQUIRED {

@@ -222,7 +222,7 @@ pub(crate) async fn cancel(
 /// is cancelled at once. A queued or running one is cancelled by the supervisor, which may take time.
 ///
 /// Fails with [`store::Error::NotFound`] if the task does not exist. Fails with [`store::Error::AlreadyEnded`] or
-/// [`store::Error::NotEnded`] if it changed its state concurrently.
+/// [`store::Error::NotEnded`] if it changed its state concurrently. Fails if the database fails.
 async fn request_cancel(app: &App, caller: &A2aCaller, task: Uuid) -> store::Result<Option<A2aRun>> {
     let owner = caller.user.id;
     let agent_id = caller.entry.agent.id.clone();

@@ -136,7 +136,7 @@ impl TaskFollower {
     }
 
     /// Applies the existing events of the run and queues their updates. With `only_first` applies only the first event,
-    /// which is the queued state. Fails if the database fails.
+    /// which is the queued state. Fails if the database fails or the run is deleted.
     async fn catch_up(&mut self, only_first: bool) -> store::Result<()> {
         while let Some(event) = self.run_follower.next_existing().await? {
             self.apply(event).await?;
@@ -173,7 +173,7 @@ impl TaskFollower {
     }
 
     /// Returns the next queued update, or waits for one. Returns `None` after the last update of the current run, when
-    /// the task has ended or awaits input. Fails if the database fails.
+    /// the task has ended or awaits input. Fails if the database fails or the run is deleted.
     pub(crate) async fn next(&mut self) -> store::Result<Option<StreamResponse>> {
         loop {
             if let Some(update) = self.ready.pop_front() {
@@ -185,7 +185,7 @@ impl TaskFollower {
     }
 
     /// Waits at most half a second until the task has an answer, an artifact or a status message, or the run has ended.
-    /// The updates of all events until then are queued. Fails if the database fails.
+    /// The updates of all events until then are queued. Fails if the database fails or the run is deleted.
     async fn wait_for_content(&mut self) -> store::Result<()> {
         let deadline = tokio::time::Instant::now() + FIRST_MESSAGE_TIMEOUT;
         while !self.projection.has_content() {
@@ -318,7 +318,8 @@ fn open_stream(app: &App, caller: &A2aCaller) -> Result<OpenStream, Error> {
 }
 
 /// Handles `SendStreamingMessage`: sends a message and returns the task and its updates until the run ends. If the
-/// agent may answer with a message, waits half a second for it in a new task. That message is then the only update.
+/// agent may answer with a message, waits at most half a second for it in a new task. That message is then the only
+/// update.
 ///
 /// Fails if the caller has too many streams, like [`send::submit`], or if the database fails.
 pub(crate) async fn stream(

@@ -101,11 +101,12 @@ fn parse_request(request: &RunRequest) -> Result<(String, Option<ConversationId>
 
 /// Runs the turn and records its events. Without a conversation, a new one starts under the id of the execution. The
 /// reply is written to stdout, also of an unsuccessful turn. A pending confirmation has the outcome `InputRequired` and
-/// a hint on stderr.
+/// a hint on stderr. The turn is not counted in the metrics.
 ///
 /// A stop before the turn starts returns a stopped result. A turn that is stopped while it runs ends with the work done
 /// so far, and its messages are stored. It counts as stopped only if it did not succeed. An unsuccessful turn has the
-/// failure of [`turn_failure`]. Fails if the request is invalid, the conversation is not found or the database fails.
+/// failure of [`turn_failure`]. Fails permanently if the request is invalid or the conversation is not found. Fails
+/// with a system failure if the database fails or the turn ends without an outcome.
 async fn run_turn(app: &App, run: &AgentRun, recorder: &RunRecorder) -> Result<RunResult, RunFailure> {
     let (message, id) = parse_request(&run.request).map_err(|invalid| RunFailure::permanent(invalid.to_string()))?;
     let zone = app.active_config().settings.time_zone.clone();

@@ -54,8 +54,8 @@ fn encode_ready(stream: &mut TurnStream) -> String {
     text
 }
 
-/// Appends the encoded event to `text`, under the name `thinking`, `tool_call`, `response_delta`, `error` or `done`. An
-/// event that cannot be encoded is left out.
+/// Appends the encoded event to `text`, under the name `thinking`, `tool_call`, `response_delta`, `error` or `done`.
+/// Its data also contain `request_id`. An event that cannot be encoded is left out.
 fn push_event(text: &mut String, id: usize, event: &TurnEvent, request_id: &str) {
     let (name, data) = match event {
         TurnEvent::Thinking { content } => {

@@ -5,6 +5,9 @@
 //! ignored in names. Replacing and deleting fail with 404 if the agent does not exist, and with 409 if it is not from
 //! this interface. An id in the body must be that of the path. Deleting also ends the queued executions of the agent.
 //! After each change this node reads the agents again.
+//!
+//! These checks come before the idempotency key. So a repetition with the same key fails with 409 after a creation, and
+//! with 404 after a deletion.
 
 use api::agents::{
     Agent, AgentConfiguration, AgentDraft, AgentSource, AgentStatus, AgentStatusParams, AgentSummary, Agents,

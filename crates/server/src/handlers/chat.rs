@@ -1,9 +1,9 @@
 //! `/chat/stream`, `/chat` and `/agent/run`: the endpoints of the assistant.
 //!
-//! All of them fail with 422 if the input is invalid, and with 403 if `user_id` is not the user of the token.
-//! `Last-Event-ID` counts only with an idempotency key. `/agent/run` stores no conversation. It checks the whole
-//! history of the caller, uses the last 50 messages, and warns if there are more. Its `metadata.pending` sets the held
-//! calls.
+//! All of them fail with 422 if the input is invalid. With authentication they fail with 403 if `user_id` is not the
+//! user of the token; without it `user_id` is ignored. `Last-Event-ID` counts only with an idempotency key.
+//! `/agent/run` stores no conversation. It checks the whole history of the caller, uses the last 50 messages, and warns
+//! if there are more. Its `metadata.pending` sets the held calls.
 
 use std::time::Instant;
 
@@ -112,9 +112,9 @@ pub(super) async fn run(
     chat::respond(&app, turn, 0, async |stream| document::agent(stream, warnings).await).await
 }
 
-/// Returns the turn for a message to a stored conversation. Without a conversation id, a new one is created. Adds the
-/// conversation to the log. Fails with 403 if `user_id` names a different user and authentication is configured. Fails
-/// with 422 and all violations if the message is empty or too long, or the conversation id is malformed.
+/// Returns the turn for a message to a stored conversation. Without a conversation id, it has a new one. Adds the
+/// conversation to the log. Fails with 403 if authentication is configured and `user_id` is not the id of the user.
+/// Fails with 422 and all violations if the message is empty or too long, or the conversation id is malformed.
 fn turn_from_request(
     request: IdempotentRequest<JsonBody<ChatRequest>>,
     request_id: &RequestId,

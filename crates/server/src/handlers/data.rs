@@ -263,9 +263,9 @@ struct CheckedImport {
     conversations: Vec<FullConversation>,
 }
 
-/// Checks a document by the rules for all other input. Fails alone if the document is missing. Otherwise fails with all
-/// violations: another format version, or an invalid task, reminder, conversation or message. Fields start with the
-/// path of their object, such as `tasks[0].`.
+/// Checks a document by the rules for all other input. Fails with one violation if the document is missing. Otherwise
+/// fails with all violations: another format version, or an invalid task, reminder, conversation or message. Fields
+/// start with the path of their object, such as `tasks[0].`.
 fn check(document: Option<UserData>, app: &App) -> Result<CheckedImport, Invalid> {
     let mut checks = Checks::default();
     let document = document.ok_or_else(|| Invalid::one("body", "required", "must not be empty"))?;

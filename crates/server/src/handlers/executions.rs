@@ -3,11 +3,12 @@
 //!
 //! - `list`: the state `active` means idle, starting or running. An unknown state or parameter fails with 422.
 //! - `retry`: runs the request again for the current user, with the same input, parameters, directory and timeout but
-//!   without its variables. `retry_of` in the context names the first execution. Fails with 409 if that has not ended,
-//!   or its request was not stored because it contained secrets.
+//!   without its variables. `retry_of` in the context names the repeated execution. Fails with 409 if that has not
+//!   ended, or its request was not stored because it contained secrets.
 //! - `events`: starts after `Last-Event-ID` and ends after the result, if the server stops or if the database fails.
 //!   `follow=false` returns only the events so far.
-//! - `artifact`: serves only listed artifacts, as attachments. Fails with 404 if the file is not on this node.
+//! - `artifact`: serves only listed artifacts, as attachments. Fails with 404 if the file is not on this node, and with
+//!   409 if the execution has not ended.
 
 use api::executions::{
     EndedExecution, EventParams, Execution, ExecutionDraft, ExecutionResult, Executions, ListExecutions, OutputEvent,
@@ -72,7 +73,8 @@ pub(crate) fn run_draft(body: ExecutionDraft) -> RunDraft {
 /// `wait` at its end with 200 and the output.
 ///
 /// Fails with 404 if the user may run no such agent, and with 409 if it is disabled. Fails if the draft is invalid or
-/// not allowed, or the queue is full. Fails if the key was used for a different request, or the database fails.
+/// not allowed, or the queue is full. Fails with 422 if the key was used for a different request, and with 409 if its
+/// first request is still running. Fails if the database fails.
 pub(super) async fn start(
     app: &App,
     user: &User,

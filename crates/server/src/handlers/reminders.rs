@@ -1,6 +1,6 @@
-//! `/api/reminders`: the reminders of the user. Without `status`, the list contains only scheduled ones; an unknown
-//! status fails with 422. A reminder belongs to a task and is created as an undo step. Creating one fails with 404 if
-//! the task does not exist, and with 409 if it is completed. Deleting cannot be undone.
+//! `/api/reminders`: the reminders of the user. Without `status`, the list contains only scheduled ones, with `all` all
+//! of them; an unknown status fails with 422. A reminder belongs to a task and is created as an undo step. Creating one
+//! fails with 404 if the task does not exist, and with 409 if it is completed. Deleting cannot be undone.
 
 use api::reminders::{ListReminders, Reminder, ReminderDraft, ReminderStatus, Reminders};
 use axum::Json;

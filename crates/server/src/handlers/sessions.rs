@@ -1,6 +1,7 @@
 //! `/api/sessions`: running agent processes that answer several messages. Administrators may list, read and close the
 //! sessions of all users, but only the owner may send messages. A message waits for the end of its execution unless
-//! `wait` is false. It fails with 409 if the session has ended. Closing only requests the end of the process.
+//! `wait` is false. Sending and closing fail with 409 if the session has ended. Closing only requests the end of the
+//! process.
 
 use api::executions::{EndedExecution, Execution, ExecutionDraft};
 use api::sessions::{ListSessions, Session, SessionDraft, Sessions};

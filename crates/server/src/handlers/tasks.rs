@@ -181,8 +181,8 @@ pub(super) async fn delete(
 /// The most ids in one request.
 const MAX_IDS: usize = 1000;
 
-/// Returns the ids without duplicates, in their order. Fails if there are none or more than 1,000, with duplicates.
-/// Also fails with one violation for each that is not a UUID.
+/// Returns the ids without duplicates, in their order. Fails if there are none or more than 1,000; duplicates count for
+/// this limit. Also fails with one violation for each that is not a UUID.
 fn parse_ids(body: TaskIds) -> Result<Vec<Uuid>, Invalid> {
     if body.ids.is_empty() || body.ids.len() > MAX_IDS {
         let message = format!("must have 1 to {MAX_IDS} entries, has {}", body.ids.len());

@@ -77,7 +77,8 @@ pub async fn get(conn: &mut Conn, scope: OwnerScope, id: Uuid) -> Result<Executi
 
 /// Returns one page of the executions in the scope, ordered by descending id, so newest first, with their queue
 /// positions. An execution must match all conditions of the filter, and one of its states if it has any. The reference
-/// ignores case. Inputs and context values of more than 1000 characters are shortened; [`get`] returns them completely.
+/// matches a prefix or a suffix of the id, ignoring case. Inputs and context values of more than 1000 characters are
+/// shortened; [`get`] returns them completely.
 pub async fn list(
     conn: &mut Conn,
     scope: OwnerScope,

@@ -345,10 +345,10 @@ async fn claim_row(conn: &mut Conn, row: &DbRow, node: Uuid, now: Timestamp) -> 
     Ok(ClaimedExecution { row, fence, seq })
 }
 
-/// Saves the state of a running execution and sends a hint. `None` for `output` keeps the stored summary; otherwise its
-/// size is added to that of earlier attempts. Returns false, without a change, if the fence is no longer valid or the
-/// execution has ended or was requeued. Otherwise the fence stays valid until the transaction ends, and the caller can
-/// append events. Does not append events itself.
+/// Saves the state of a running execution. `None` for `output` keeps the stored summary; otherwise its size is added to
+/// that of earlier attempts. Returns false, without a change, if the fence is no longer valid or the execution has
+/// ended or was requeued. Otherwise the fence stays valid until the transaction ends, and the caller can append events.
+/// Sends a hint in both cases. Does not append events itself, and does not release the slot.
 pub async fn save(
     conn: &mut Conn,
     fence: Fence,

@@ -42,7 +42,8 @@ pub async fn lock_due(conn: &mut Conn, row: &ScheduleRow) -> Result<bool> {
     Ok(conn.first(select).await?.is_some())
 }
 
-/// Advances a schedule to its next occurrence. Returns false if it has changed since `row` was read.
+/// Advances a schedule to its next occurrence, or to none. Returns false, without a change, if it was changed,
+/// advanced, paused or removed since `row` was read.
 pub async fn advance(conn: &mut Conn, row: &ScheduleRow, next: Option<NextOccurrence>) -> Result<bool> {
     let sql = "UPDATE schedules SET due_at = $4, next_at = $5, version = version + 1 \
                WHERE id = $1 AND version = $2 AND next_at = $3 AND enabled = 1";
@@ -84,8 +85,8 @@ pub async fn ready_with_queued(conn: &mut Conn, limit: i64) -> Result<Vec<Uuid>>
     conn.all((sql, args![limit])).await?.iter().map(|row| row.parsed(0, Uuid::try_parse)).collect()
 }
 
-/// Pauses a schedule that cannot be read, so that the scheduler does not retry it forever. Fails with
-/// [`Error::NotFound`] if it does not exist.
+/// Pauses a schedule that cannot be read, so that the scheduler does not retry it forever. Turns its queued decisions
+/// into `paused` ones. Fails with [`Error::NotFound`] if it does not exist.
 pub async fn pause_unreadable(conn: &mut Conn, id: Uuid, reason: &str, now: Timestamp) -> Result<()> {
     let sql = "UPDATE schedules SET enabled = 0, next_at = NULL, paused_at = $2, paused_reason = $3, \
                version = version + 1 WHERE id = $1";

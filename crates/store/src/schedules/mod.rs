@@ -203,7 +203,9 @@ pub async fn pause(conn: &mut Conn, row: &ScheduleRow, reason: &str, now: Timest
     get(conn, OwnerScope::User(row.owner), row.schedule.id, now).await
 }
 
-/// Resumes a schedule that the caller has locked, and resets its failures. Returns the schedule.
+/// Resumes a schedule that the caller has locked, with `next` as its next occurrence, and resets its failures. Also
+/// sets both if it was not paused. Returns the schedule. Fails with [`Error::Database`] if the version of the row has
+/// changed.
 pub async fn resume(
     conn: &mut Conn,
     row: &ScheduleRow,
@@ -232,7 +234,7 @@ pub async fn remove(conn: &mut Conn, scope: OwnerScope, id: Uuid) -> Result<()> 
     conn.run(("DELETE FROM decisions WHERE schedule_id = $1", args![id])).await.map(drop)
 }
 
-/// Returns the number of schedules of all users.
+/// Returns the numbers of all schedules, of the paused ones, and of those that are due at `now`, of all users.
 pub async fn counts(conn: &mut Conn, now: Timestamp) -> Result<ScheduleCounts> {
     let sql = "SELECT (SELECT COUNT(*) FROM schedules), (SELECT COUNT(*) FROM schedules WHERE enabled = 0), \
                (SELECT COUNT(*) FROM schedules WHERE next_at <= $1)";

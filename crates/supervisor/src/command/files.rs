@@ -71,7 +71,8 @@ pub fn prepare_files(plan: &CommandPlan) -> Result<FilesBefore, RunFailure> {
     Ok(FilesBefore { output: output.symlink_metadata().ok().map(|metadata| FileStamp::new(&metadata)) })
 }
 
-/// Writes the attached files of a request. Existing files are replaced. Fails if a file cannot be written.
+/// Writes the attached files of a request to the directory `files` in `scratch`, readable only by this user. Creates
+/// the directory. Existing files are replaced. Fails with a system failure if a file cannot be written.
 pub fn write_attached_files(scratch: &Path, files: &[AttachedFile]) -> Result<(), RunFailure> {
     for file in files {
         let path = file.path(scratch);
@@ -170,7 +171,7 @@ fn stays_inside(scratch: &Path, path: &Path) -> bool {
 
 /// Reads the head and the tail of a file, together at most `limit` bytes. A file that fits in the limit is read
 /// completely, into the head. Otherwise the head is cut after its last line, or after its last word if it has only one
-/// line. The tail is not cut. Fails if the file cannot be read.
+/// line. A head without a space and the tail are not cut. Fails if the file cannot be read.
 fn read_excerpt(file: &mut File, limit: usize) -> io::Result<FileExcerpt> {
     let tail_limit = (limit / 2) as u64;
     let head_limit = limit as u64 - tail_limit;

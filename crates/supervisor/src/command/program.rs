@@ -6,9 +6,9 @@ use rustix::fs::{Access, access};
 
 use crate::RunFailure;
 
-/// Returns the absolute path of a program. A name without a slash is searched in `path`. A relative path starts at the
-/// working directory of adjutant, and `~/` at `home`. Fails permanently if the program is not found, is a directory or
-/// is not executable.
+/// Returns the absolute path of a program. A name without a slash is searched in the absolute directories of `path`. A
+/// relative path starts at the working directory of adjutant, and `~/` at `home`. Fails permanently if the program is
+/// not found, is a directory or is not executable.
 pub(crate) fn find(program: &str, path: &str, home: Option<&str>) -> Result<PathBuf, RunFailure> {
     if !program.contains('/') {
         return on_path(program, path).ok_or_else(|| {
@@ -35,8 +35,8 @@ pub(crate) fn on_path(name: &str, path: &str) -> Option<PathBuf> {
     dirs.map(|dir| dir.join(name)).find(|candidate| is_executable(candidate))
 }
 
-/// Returns the absolute path. `~/` stands for `home`, if that is known. The path does not have to exist. Fails if the
-/// path is empty or the working directory is unknown.
+/// Returns the absolute path. `~/` stands for `home`; if `home` is unknown, `~` is an ordinary name. The path does not
+/// have to exist. Fails with a system failure if the path is empty or the working directory is unknown.
 pub(crate) fn absolute(path: &str, home: Option<&str>) -> Result<PathBuf, RunFailure> {
     let path = match (path.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => Path::new(home).join(rest),

@@ -184,6 +184,7 @@ impl Child {
 
 impl Drop for Child {
     /// Stops the program with its grace period. Does not wait: if the queue is full, a new task sends the request.
+    /// Outside of a tokio runtime, the request is lost then.
     fn drop(&mut self) {
         let control = self.control.clone();
         if let Err(mpsc::error::TrySendError::Full(command)) = control.commands.try_send(control.command(false))
@@ -407,9 +408,10 @@ impl GuardianClient {
         }
     }
 
-    /// Waits for the exit of a dead guardian and kills the processes that it has left, in its session and in the
-    /// sessions of the last usage reports. Logs their number. Then reports the end of all its children: callers that
-    /// still wait for a start get [`Error::Died`], and programs without an exit get the reason `GuardianDied`.
+    /// Waits for the exit of a dead guardian, kills it after [`GUARDIAN_TIMEOUT`], and kills the processes that it has
+    /// left, in its session and in the sessions of the last usage reports. Logs their number if there are any. Then
+    /// reports the end of all its children: callers that still wait for a start get [`Error::Died`], and programs
+    /// without an exit get the reason `GuardianDied`.
     async fn clean_up_after(&mut self, dead: GuardianConnection) {
         let marker = dead.marker.clone();
         // The session of the guardian, in which agents start, and the sessions that they have created.

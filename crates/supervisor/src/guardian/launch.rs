@@ -54,7 +54,7 @@ pub struct ProcessLimits {
 }
 
 impl Launch {
-    /// Returns a launch without arguments, variables, sandbox and limits.
+    /// Returns a launch without arguments, variables, terminal, sandbox and limits. Its grace period is 5 seconds.
     pub fn new(id: Uuid, program: impl Into<PathBuf>, cwd: impl Into<PathBuf>) -> Self {
         Self {
             id,

@@ -28,7 +28,7 @@ pub(super) struct Stat {
 
 impl Stat {
     /// Parses the line. The program name may contain any byte, so fields are counted from the last parenthesis. Returns
-    /// `None` if a required field is missing or not a number. Missing times and a missing memory size count as 0.
+    /// `None` if a required field is missing or not a number. Missing CPU times or memory sizes count as 0.
     fn parse(text: &[u8]) -> Option<Self> {
         let open = text.iter().position(|byte| *byte == b'(')?;
         let close = text.iter().rposition(|byte| *byte == b')')?;
@@ -69,8 +69,9 @@ impl Stat {
         self.pages.saturating_mul(rustix::param::page_size() as u64)
     }
 
-    /// Signals exactly this process. Returns true if the signal was sent. Returns false if the process has ended, also
-    /// if its pid was reused, and if the signal is not permitted. Never signals process 1 or the current process.
+    /// Signals exactly this process. Returns true if the signal was sent, also to an ended process that is not reaped.
+    /// Returns false if the process was reaped, also if its pid was reused, and if the signal is not permitted. Never
+    /// signals process 1 or the current process; returns false for them.
     pub(super) fn signal(&self, signal: Signal) -> bool {
         if self.pid <= 1 || self.pid as u32 == std::process::id() {
             return false;

@@ -95,9 +95,10 @@ fn spawn(mut command: Command, sandbox: Option<&Sandbox>) -> Result<io::Result<S
     })
 }
 
-/// Starts the shim and waits until it has become the program. Without a terminal, it gets its own process group. Fails
-/// with the error of the shim, or with the cause `System` if it cannot be started or does not answer in time. In both
-/// cases the shim is killed.
+/// Starts the shim and waits until it has become the program. Without a terminal, it gets its own process group. A shim
+/// that ends without an answer counts as started. Fails with the error of the shim, like [`spawn`] if the sandbox
+/// cannot be set up, or with the cause `System` if the shim cannot be started or does not answer in time. A shim that
+/// was started is then killed and reaped.
 fn start_with_shim(launch: &Launch, stdio: [OwnedFd; STDIO], node: &OsStr) -> Result<StartedProgram, LaunchError> {
     let failed = |action: &str, error: io::Error| {
         LaunchError::new(LaunchErrorCause::System, error.raw_os_error(), format!("failed to {action}: {error}"))

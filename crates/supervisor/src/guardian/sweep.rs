@@ -125,7 +125,7 @@ enum Spare {
 }
 
 impl Spare {
-    /// Returns the pids that are spared. Always contains 0 and 1.
+    /// Returns the pids that are spared: 0, 1, this process and its ancestors. `Descendants` adds its descendants.
     fn pids(self, snapshot: &ProcessSnapshot) -> HashSet<i32> {
         let own = std::process::id() as i32;
         let mut spared = HashSet::from([0, 1, own]);

@@ -100,9 +100,9 @@ impl AgentConversation {
 
     /// Starts a process in the scratch directory of the session and prepares it for the first message. With JSON-RPC
     /// completes the handshake; `on_output` receives output meanwhile. Otherwise discards the greeting, unless a marker
-    /// ends the answers. Does not react to a stop. Fails like [`CommandPlan::make`], [`command::prepare_files`] and
-    /// [`Processes::start`], with a transient failure if pipes or a terminal cannot be created, or if the handshake
-    /// fails.
+    /// ends the answers. Does not react to a stop. Fails like [`CommandPlan::make`], [`command::prepare_files`],
+    /// [`Processes::start`] and [`RpcConversation::open`], and with a transient failure if pipes or a terminal cannot
+    /// be created.
     async fn open(&self, on_output: &mut (dyn FnMut(AgentOutput) + Send)) -> Result<AgentProcess, RunFailure> {
         let run = command::CommandRequest {
             execution_id: self.id,
@@ -160,7 +160,8 @@ impl AgentConversation {
 
     /// Sends one message to the process and records the answer. Starts the process if none runs; a failure to start is
     /// the result. Without `keep_alive`, ends the process after the message. With it, only a failure or a stop ends the
-    /// process, and the conversation cannot continue: [`AgentConversation::failure_reason`] then gives the reason.
+    /// process. [`AgentConversation::failure_reason`] then gives the reason, and the caller has to end the session: the
+    /// next message would start a new process.
     async fn exchange(&self, run: &AgentRun, recorder: &RunRecorder) -> RunResult {
         let mut state = self.state.lock().await;
         if state.process.is_none() {

@@ -9,8 +9,8 @@ use crate::recorder::RunRecorder;
 const LAST_OUTPUT_BYTES: usize = 500;
 
 /// Returns the exit code, if there is one, and the failure, if the process failed. Code 0 is a success, any other code
-/// and any signal a failure with the last lines of the output. The end by the guardian, or the death of the guardian,
-/// is a system failure.
+/// and any signal a failure with the last lines of the output. An end because of an expired lease, or because the
+/// guardian died, is a system failure without output.
 pub(crate) fn exit_code_and_failure(reason: ExitReason, recorder: &RunRecorder) -> (Option<i64>, Option<RunFailure>) {
     match reason {
         ExitReason::Code(0) => (Some(0), None),

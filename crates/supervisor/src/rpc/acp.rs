@@ -1,6 +1,7 @@
 //! A client of the Agent Client Protocol, version 1: opens a session in a directory and sends prompts.
 //!
-//! It does not offer access to files or terminals: the agent uses the permissions of its own process.
+//! It does not offer access to files or terminals: the agent uses the permissions of its own process. Lines that are
+//! not messages are passed to the output listener.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -84,8 +85,8 @@ impl Acp {
     /// is that of [`prompt_end`].
     ///
     /// When `cancel` completes, sends a cancellation, cancels permission requests, and waits for the response during
-    /// the grace period. Any response then counts as cancelled. Fails at once if the previous prompt has not ended, and
-    /// also if the connection closes or fails.
+    /// the grace period. Any response, no response, or a closed connection then counts as cancelled. Fails at once if
+    /// the previous prompt was not answered, and also if the connection fails, or closes before a cancellation.
     pub(super) async fn prompt(
         &mut self,
         prompt: &RpcPrompt,

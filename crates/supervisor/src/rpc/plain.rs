@@ -1,4 +1,5 @@
-//! Plain JSON-RPC 2.0: each prompt is one request, followed by notifications and one response.
+//! Plain JSON-RPC 2.0: each prompt is one request, followed by notifications and one response. Lines that are not
+//! messages are passed to the output listener.
 
 use std::future::Future;
 use std::pin::pin;
@@ -24,13 +25,14 @@ impl PlainRpc {
         Self { wire, method: agent.rpc_method.clone(), turns }
     }
 
-    /// Sends a prompt and handles messages until the response. Passes on the text of the notifications `output`, `log`
-    /// and `progress`, and ignores any other notification. Requests of the agent are refused. A result with text
-    /// replaces the output so far; an empty one completes the prompt with that output. An error response is a failure.
+    /// Sends a prompt and handles messages until the response. A response without an id also ends the prompt. Passes on
+    /// the text of the notifications `output`, `log` and `progress`, and ignores any other notification. Requests of
+    /// the agent are refused. A result with text replaces the output so far; an empty one completes the prompt with
+    /// that output. An error response is a failure.
     ///
-    /// When `cancel` completes, sends a cancellation and waits for the response during the grace period. Any response
-    /// then counts as cancelled. Fails at once if the previous prompt has not ended, and also if the connection closes
-    /// or fails.
+    /// When `cancel` completes, sends a cancellation and waits for the response during the grace period. Any response,
+    /// no response, or a closed connection then counts as cancelled. Fails at once if the previous prompt was not
+    /// answered, and also if the connection fails, or closes before a cancellation.
     pub(super) async fn prompt(
         &mut self,
         prompt: &RpcPrompt,

@@ -192,8 +192,8 @@ impl IncomingMessage {
 
     /// Returns the message in a JSON object, or `None` if it is not a message. An object with a text as `method` is a
     /// request if it has an id, and otherwise a notification. Any other object is a response. It needs an `id` or
-    /// `jsonrpc`, and a result or an error that is not null; an error takes precedence. The id of a response without
-    /// one is null.
+    /// `jsonrpc`, and a result, which may be null, or an error that is not null. An error takes precedence. The id of a
+    /// response without one is null.
     pub(super) fn from_object(mut object: Map<String, Value>) -> Option<Self> {
         let mut take = |name: &str| object.remove(name);
         if let Some(Value::String(method)) = take("method") {

@@ -63,9 +63,9 @@ impl McpService {
         Self { service, sessions, running_calls, streams }
     }
 
-    /// Answers one request. The HTTP server has limited the size of the body. Returns 404 for a missing session and for
-    /// a session of another user, and marks a session of the caller as used. Returns 400 if the body of a POST is not
-    /// JSON or not one JSON-RPC message.
+    /// Answers one request. The HTTP server has limited the size of the body. If the request names a session, marks it
+    /// as used, or returns 404 if it does not exist or belongs to another user. Returns 400 if the body of a POST is
+    /// not JSON, or has the content type of JSON but is not one JSON-RPC message.
     pub async fn handle(&self, caller: McpCaller, mut request: Request<Bytes>) -> McpResponse {
         // `close` waits for this request.
         let _running = self.running_calls.token();

@@ -65,8 +65,9 @@ pub(super) fn combine<'a>(
 }
 
 /// Returns the specification of a tool under this name. Hides the argument `user_id`, and `confirmation` of a known
-/// deletion, because only we may set them. Uses hints only of a trusted server. A known list tool is read-only without
-/// a hint. The title defaults to the name of the tool at the server.
+/// deletion, because only we may set them. Uses hints only of a trusted server. A known list tool is read-only, and any
+/// other known tool is not, independent of the hints. The tool is destructive if its confirmation rule is not `Never`.
+/// The title defaults to the name of the tool at the server.
 fn external_spec(tool: &DiscoveredTool, name: String, settings: &McpServerSettings) -> ToolSpec {
     let kind = recognize(tool);
     let confirmation = confirmation_rule(tool, kind, settings);
@@ -164,8 +165,8 @@ impl ToolNamer {
     }
 
     /// Returns the name of a tool and reserves it. Uses the name at the server if it is valid, free and unique among
-    /// all servers, then `server__tool` if that is valid and free, then [`hashed_name`]. In a prefix, invalid
-    /// characters become underscores.
+    /// all servers, then `server__tool` if that is valid and free, then [`hashed_name`]. In `server__tool`, invalid
+    /// characters of both names become underscores.
     fn name(&mut self, tool: &DiscoveredTool) -> String {
         let is_unique = self.name_counts.get(&tool.name) == Some(&1);
         let is_free = |name: &String| is_valid_name(name) && !self.taken.contains(name);

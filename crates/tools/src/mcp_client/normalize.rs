@@ -10,8 +10,9 @@ use crate::answer::{self, ToolAnswer, ToolFailure};
 const TOOL_ERROR: &str = "TOOL_ERROR";
 
 /// Converts a result to an answer. `kind` is `None` for a tool with an unknown purpose. Without structured data, the
-/// text is read as JSON. So is structured data that is a string. A result that reports an error becomes a failed
-/// answer. A list or a task gets our field names. The text for the model is that of the server, except for a failure.
+/// text is read as JSON. So is structured data that is a string. An object with only the field `result` is replaced by
+/// its value. A result that reports an error becomes a failed answer. A list or a task gets our field names. The text
+/// for the model is that of the server, except for a failure.
 pub(super) fn answer(result: ExternalResult, kind: Option<ToolKind>) -> ToolAnswer {
     let ExternalResult { is_error, structured, text } = result;
     let data = unwrap_result(structured.unwrap_or(Value::Null));

@@ -164,8 +164,9 @@ impl Drop for ServerProcessGroup {
 }
 
 /// Logs the complete lines on the standard error of the child until its end, redacted. Only the first
-/// [`MAX_LINES_PER_SECOND`] lines of a second are logged. The number of the rest is logged later. Stores the last
-/// logged line in `last_line`. A last line without an end is not logged.
+/// [`MAX_LINES_PER_SECOND`] lines of a second are logged. The number of the rest is logged with the first line after
+/// that second, and not at all if no line follows. Stores the last logged line in `last_line`. A last line without an
+/// end is not logged.
 async fn log_stderr(server: Arc<str>, redactor: Redactor, mut errors: ChildStderr, last_line: Arc<Mutex<String>>) {
     let mut lines = LogLines::default();
     let mut chunk = [0; 4096];

@@ -322,12 +322,12 @@ impl ManagedServer {
 
     /// Calls a tool once. `max_wait` is the maximum time that the caller waits. Secrets of the configuration are
     /// redacted in the result. Fails with `Unavailable` if the circuit breaker is open, the server is not connected or
-    /// the connection is lost. Fails with `Refused` if the server no longer has the tool or rejects the call, and with
-    /// `TimedOut`.
+    /// the connection is lost. Fails with `Refused` if the server no longer has the tool, rejects the call or sends an
+    /// unexpected response, and with `TimedOut`.
     ///
-    /// For the circuit breaker, a missing or lost connection and a timeout are failures. A timeout does not count if
-    /// the caller had less than [`MIN_FAIR_TIMEOUT`]. A rejected call is a success. A timeout or a lost connection also
-    /// requests a check.
+    /// For the circuit breaker, a missing or lost connection and a timeout are failures, and a `Refused` call that was
+    /// sent is a success. A missing tool does not count. A timeout or a lost connection also requests a check. A
+    /// timeout has neither effect if `max_wait` is less than both [`MIN_FAIR_TIMEOUT`] and the call timeout.
     pub(super) async fn call(
         &self,
         tool: &str,

@@ -31,8 +31,8 @@ pub(crate) fn next_weekday(date: Date, weekday: Weekday, today_counts: bool) -> 
     date.nth_weekday(1, weekday).ok()
 }
 
-/// Parses a year of two or four digits. Two digits are 1970 to 2069. Four digits must be 1900 to 2199. Returns `None`
-/// for any other text.
+/// Parses a year of two or four digits. Two digits are 1970 to 2069. Four digits must be 1900 to 2199. A sign counts as
+/// a digit: "+5" is 2005. Returns `None` for any other text.
 pub(crate) fn parse_year(figures: &str) -> Option<i16> {
     let n: i16 = figures.parse().ok()?;
     match figures.len() {

@@ -32,8 +32,9 @@ pub(crate) enum DayHalf {
 /// A time and the end of its words.
 type ClockMatch = Option<(ClockTime, usize)>;
 
-/// Returns a time. 24 becomes 0. Hours of 0 and above 12 are on the 24-hour clock, even if am or pm follows. Other
-/// hours keep `half`. Returns `None` if a value is out of range, and for the hours 0 and 24 with am or pm.
+/// Returns a time. Without am or pm, 24 becomes 0, and hours of 0 and above 12 are on the 24-hour clock. With am or pm,
+/// 13 to 23 are on the 24-hour clock and am or pm has no effect; 0 and 24 yield `None`. Other hours keep `half`.
+/// Returns `None` if a value is out of range: hours 0 to 24, minutes and seconds 0 to 59.
 fn clock_time(hour: i64, minute: i64, second: i64, half: DayHalf) -> Option<ClockTime> {
     let half = if half == DayHalf::Open && (hour > 12 || hour == 0) { DayHalf::Exact } else { half };
     let in_range = (0..=24).contains(&hour) && (0..60).contains(&minute) && (0..60).contains(&second);
@@ -199,10 +200,11 @@ pub(super) fn parse_half(scan: &DateScan, i: usize) -> Option<(DayHalf, usize)> 
     scan.phrase(i, lexicon::clock::AFTERNOON).map(|n| (DayHalf::Pm, i + n))
 }
 
-/// Parses figures that can only be a time: "3pm", "3:15", "3:15:30", "15h30", "330 pm", "8.30pm". The word begins with
-/// a digit. A number without minutes and a time with a period need am, pm or "o'clock". Minutes after a colon or a
-/// semicolon have two digits. A leading zero without am or pm, and "h", mean the 24-hour clock. "12 at night" is
-/// midnight. "in the morning" after "3am" is consumed without effect. Returns `None` for values out of range.
+/// Parses figures that can only be a time: "3pm", "3:15", "3:15:30", "15h30", "15h", "330 pm", "8.30pm". The word
+/// begins with a digit. A number without minutes (except before "h") and a time with a period need am, pm or "o'clock".
+/// Minutes after a colon or a semicolon have two digits. A leading zero without am or pm, and "h", mean the 24-hour
+/// clock. "12 at night" is midnight. "in the morning" after "3am" is consumed without effect. Returns `None` for values
+/// out of range.
 fn parse_figure(scan: &DateScan, i: usize) -> ClockMatch {
     let word = scan.at(i);
     if !word.as_bytes().first().is_some_and(u8::is_ascii_digit) {
@@ -237,8 +239,8 @@ fn parse_figure(scan: &DateScan, i: usize) -> ClockMatch {
 }
 
 /// Splits "3pm" into "3" and the half of the day. Suffixes are "am", "pm", "a", "p" and "ampm"; no letter may precede
-/// them. Removes "ish" and "-ish" first. The half of "7ampm" is unknown. Returns the word and `None` if it has no such
-/// suffix.
+/// them, and the rest may be empty. Removes "ish" and "-ish" first. The half of "7ampm" is unknown. Returns the word
+/// without "ish" and `None` if it has no such suffix.
 pub(super) fn split_half(word: &str) -> (&str, Option<DayHalf>) {
     let bare = word.strip_suffix("-ish").or_else(|| word.strip_suffix("ish")).unwrap_or(word);
     for (suffix, half) in
@@ -251,9 +253,9 @@ pub(super) fn split_half(word: &str) -> (&str, Option<DayHalf>) {
     (bare, None)
 }
 
-/// Parses a time in figures: "3pm", "8ish", "7ampm", "0800 hours", or a bare number in context, see [`parse_bare`].
-/// "3a" and "3p" without minutes need a context. They follow "at" or a similar word, a day, a weekday or a repetition,
-/// or are the whole text.
+/// Parses a time in figures: "3pm", "8ish" if no noun follows, "7ampm", "0800 hours", or a bare number in context, see
+/// [`parse_bare`]. "3a" and "3p" without a colon need a context. They follow "at" or a similar word, a day, a weekday
+/// or a repetition, or are the whole text.
 fn parse_figures(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> ClockMatch {
     if scan.at(i).ends_with("ampm") {
         let (digits, _) = split_half(scan.at(i));

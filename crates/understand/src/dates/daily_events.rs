@@ -34,9 +34,9 @@ fn event_hours(scan: &DateScan, i: usize) -> Option<([i8; 3], usize)> {
 
 /// Parses a daily event at `i`. The preposition directly before it selects the hour: "before", "after", or one of "at",
 /// "by", "around", "during", "until", "till" and "over". Returns an hour of the 24-hour clock and its end. As the whole
-/// text, every event counts. Inside of a sentence, only the sun and "at lunch" count. There, no noun may follow, and
-/// none of "with", "at", "in", "for", "of", "and", "is" and "my". Returns `None` without such a preposition, and if the
-/// event has no hour for it ("after bed").
+/// text, every event counts. Inside of a sentence, only the sun and lunch after one of the group of "at" count. There,
+/// no noun may follow, and none of "with", "at", "in", "for", "of", "and", "is" and "my". Returns `None` without such a
+/// preposition, and if the event has no hour for it ("after bed").
 pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize) -> Option<(ClockTime, usize)> {
     let (hours, end) = event_hours(scan, i).filter(|_| i > lead_start)?;
     let position = match scan.before(i) {

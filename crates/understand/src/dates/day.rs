@@ -105,13 +105,14 @@ fn parse_relative(scan: &DateScan, i: usize) -> DayMatch {
     Some((Day::Fixed(calendar::plus_days(today, days)?), end))
 }
 
-/// Parses a date in figures with the same mark between them. Returns `None` if the date does not exist.
-/// - Three figures ("12/31/1999", "12-31-99", "2025.6.14") need no context. The year comes first if it has four digits,
-///   else last.
+/// Parses a date in figures with the same mark between them. Month and day are in the order of the user, unless only
+/// the other order is possible. Returns `None` if the date does not exist.
+/// - Three figures ("12/31/1999", "12-31-99", "2025.6.14") need no context. The year comes first if the first figure
+///   has four digits, else last. After a first year, the month precedes the day.
 /// - "3/2027" is a whole month, due on its first day. "3/3-3/5" yields only the first date.
 /// - "4/25" needs the slash and no unit of time after it. It also needs a preposition other than "the", a qualifier
-///   such as "next", to be the whole text, or no noun after it. "24/7" counts only after a preposition, if the day
-///   comes first.
+///   such as "next", to be the whole text, or no noun after it. "24/7" counts only after such a preposition, if the day
+///   comes first in the order of the user.
 fn parse_numeric(scan: &DateScan, i: usize, lead_start: usize) -> DayMatch {
     let word = scan.at(i);
     let mark = ['/', '-', '.'].into_iter().find(|mark| word.contains(*mark))?;
@@ -309,10 +310,11 @@ pub(crate) fn parse_day_month(scan: &DateScan, i: usize) -> DayMatch {
     build_day(month, day, year, end)
 }
 
-/// Parses "Friday", "this Monday", "this coming Friday", "last Sunday". "Friday after next", "Friday after this" and
-/// "Friday week" are a week after the next one, with any qualifier before them. Returns a fixed date for "Friday after
-/// Thanksgiving", see [`parse_relative_to_day`]. The "next" of "Friday next" is skipped and has no effect. A plural
-/// does not match. An ambiguous short name without a qualifier needs a context, see [`is_short_weekday`].
+/// Parses "Friday", "this Monday", "this coming Friday", "last Sunday". "coming" and "upcoming" are treated as "this",
+/// "following" as "next". "Friday after next", "Friday after this" and "Friday week" are a week after the next one,
+/// with any qualifier before them. Returns a fixed date for "Friday after Thanksgiving", see [`parse_relative_to_day`].
+/// The "next" of "Friday next" is skipped and has no effect. A plural does not match. An ambiguous short name without a
+/// qualifier needs a context, see [`is_short_weekday`].
 fn parse_weekday(scan: &DateScan, i: usize, lead_start: usize) -> Option<(DatePiece, usize)> {
     let this = usize::from(
         scan.at(i) == "this" && matches!(scan.at(i + 1), "coming" | "upcoming" | "following" | "past" | "last"),
@@ -395,8 +397,8 @@ fn is_short_weekday(scan: &DateScan, i: usize, lead_start: usize) -> bool {
 /// - A number in figures without "th" needs "the" before it, or a weekday if it is above 12.
 /// - An ordinal in figures needs "the", a preposition, a weekday or a repetition before it. It needs none as the whole
 ///   text, before "at" with a figure, or at the start of the text before "at".
-/// - A spelled ordinal ("the first") needs a weekday or a repetition before it, or "of the month" after it. A
-///   preposition with "the" suffices at the end of the text and before "to".
+/// - A spelled ordinal ("the first") needs a weekday or a repetition before it. After "the" or a preposition, it needs
+///   "of the month" after it. After a preposition with "the", it may also stand at the end of the text or before "to".
 fn parse_day_of_month(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> DayMatch {
     let at = i + usize::from(scan.at(i) == "the");
     let word = scan.at(at);

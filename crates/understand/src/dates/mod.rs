@@ -104,7 +104,9 @@ pub(crate) fn is_function_word(word: &str) -> bool {
     lexicon::dates::SMALL_WORDS.contains(word)
 }
 
-/// Returns true for words that start a piece without a preposition: "Friday", "tonight", "next", "daily", "3pm".
+/// Returns true for some words that start a piece without a preposition. These are weekdays, parts of the day, "today",
+/// "tomorrow", "tonight", "this", "next", "every", "each", "everyday", "daily", "weekly", "monthly", and times such as
+/// "3pm". Returns false for all other words, also for months and "yearly".
 fn starts_piece(word: &str) -> bool {
     names::weekday(word).is_some()
         || names::day_part(word).is_some()
@@ -350,9 +352,9 @@ fn is_lead(scan: &DateScan, i: usize, n: usize) -> bool {
     }
 }
 
-/// Skips up to three prepositions and marks between two pieces: a comma, a dash, a period, an opening parenthesis.
-/// Stops before a preposition that does not lead to a date, see [`is_lead`]. Returns the position after them, or
-/// `start` if there are none.
+/// Skips up to three prepositions and marks between two pieces: a comma, a hyphen, an en dash, a period, an opening
+/// parenthesis. Stops before a preposition that does not lead to a date, see [`is_lead`]. Returns the position after
+/// them, or `start` if there are none.
 fn skip_links(scan: &DateScan, start: usize) -> usize {
     let mut i = start;
     for _ in 0..3 {
@@ -370,8 +372,8 @@ fn skip_links(scan: &DateScan, start: usize) -> usize {
 /// Parses the longest sequence of pieces that begins at `start` and describes one point in time. Up to three
 /// prepositions may precede it, and prepositions and marks may separate the pieces. It ends before a piece that
 /// contradicts the pieces before it. The tokens include the prepositions, the limit of a repetition ("until March") and
-/// a tail ("sharp"). They also include a second weekday ("Monday and Tuesday"), which is ignored. Returns `None` if no
-/// piece begins at `start` or after its prepositions.
+/// a tail ("sharp"). They also include a time zone and a second weekday ("Monday and Tuesday"), which are ignored.
+/// Returns `None` if no piece begins at `start` or after its prepositions.
 fn parse_expression(scan: &DateScan, start: usize) -> Option<DateMatch> {
     if !scan.words.may_begin(start, lexicon::dates::LEADS) && dispatch::parsers_for(scan.words, start) == 0 {
         return None;

@@ -291,7 +291,8 @@ fn parse_bare_minutes(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
     (quote || at_end).then(|| distance_piece(scan, distance, i + 1 + usize::from(quote)))?
 }
 
-/// Parses "2 Mondays from now", "two Sundays from today". Today does not count.
+/// Parses "2 Mondays from now", "two Sundays from today" as a fixed day. The first one is after today. "0 Mondays" is
+/// the one before it, which may be today.
 fn parse_weekdays_from_now(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
     let (n, len) = numbers::cardinal(scan.words, i)?;
     let (weekday, _) = names::weekday(scan.at(i + len))?;

@@ -11,9 +11,10 @@ use super::{DateParts, Day, calendar};
 use crate::parsed::DayOrTime;
 
 /// Returns the first point in time that matches the parts. It is a time if they or their repetition contain a clock
-/// time or a part of the day, else a day. A complete point in time wins over all other parts. Without a day, it is the
-/// first occurrence of the repetition, or the next such time. Returns `None` for a repetition without a first day, such
-/// as "weekly" without a time. Also `None` beyond the supported range of dates.
+/// time or a part of the day, else a day. A complete point in time wins over all other parts. With a day, it can be in
+/// the past ("today at 8am"). Without a day, it is the first occurrence of the repetition, or the next such time.
+/// Returns `None` for a repetition without a first day, such as "weekly" without a time. Also `None` beyond the
+/// supported range of dates.
 pub(crate) fn resolve(parts: &DateParts, now: &Zoned) -> Option<DayOrTime> {
     if let Some(at) = parts.instant {
         return Some(DayOrTime::Time(at));
@@ -100,9 +101,9 @@ fn next_day_of_month(today: Date, day: i8, weekday: Option<Weekday>) -> Option<D
 }
 
 /// Returns the hour on the 24-hour clock. If am or pm is unknown, the part of the day decides. The morning and "first
-/// thing" are before noon, other parts after noon. At night, 1 to 4 stay. In the evening and at night, 12 is 0. Without
-/// a part, 7 to 12 are before or at noon, 1 to 6 after noon. If `day` is today and such a time before noon is now or
-/// has passed, it is after noon.
+/// thing" are before noon (12 is 0), other parts after noon. At night, 1 to 4 stay. In the evening and at night, 12 is
+/// 0. Without a part, 7 to 12 are before or at noon, 1 to 6 after noon. If `day` is today and such a time before noon
+/// is now or has passed, it is after noon.
 fn hour_of(clock: ClockTime, part: Option<DayPart>, day: Option<Date>, now: &Zoned) -> i8 {
     let hour = clock.hour;
     match (clock.half, part) {
@@ -128,7 +129,7 @@ pub(crate) fn time_of_day(clock: ClockTime, part: Option<DayPart>, now: &Zoned) 
 }
 
 /// Returns a clock time on a date, see [`hour_of`]. In the evening or at night, a time before 5 without am or pm, also
-/// midnight, is on the next date.
+/// midnight, is on the next date. Returns `None` beyond the supported range of dates.
 fn at_date(date: Date, clock: ClockTime, part: Option<DayPart>, now: &Zoned) -> Option<DateTime> {
     let hour = hour_of(clock, part, Some(date), now);
     let at = date.at(hour, clock.minute, clock.second, 0);
@@ -178,8 +179,8 @@ fn hour_on(date: Date, part: DayPart, now: &Zoned) -> i8 {
 
 /// Returns the first day of a repetition with named weekdays or days of the month, within 366 days. `hour` is the hour
 /// of the occurrence. Today counts if it is later than the current hour or unknown; minutes are not compared. Without
-/// named days, a repetition with an hour or a part of the day begins today or tomorrow. Otherwise it has no first day
-/// (`None`); neither has one by minutes or hours. Ignores the interval, the months and the limit.
+/// named days, a repetition by days or longer units with an hour or a part of the day begins today or tomorrow. All
+/// other repetitions without named days have no first day (`None`). Ignores the interval, the months and the limit.
 fn first_occurrence(repeat: &Repeat, hour: Option<i8>, now: &Zoned) -> Option<Date> {
     let today = now.date();
     let ahead = hour.is_none_or(|hour| hour > now.hour());
@@ -196,7 +197,9 @@ fn first_occurrence(repeat: &Repeat, hour: Option<i8>, now: &Zoned) -> Option<Da
 }
 
 /// Returns true if the date matches the weekdays, their positions and the days of the month of a repetition. An empty
-/// list matches every date; -1 is the last. Ignores its interval and its months.
+/// list matches every date; -1 is the last, other negative numbers do not match. If `together` is set, positions count
+/// all named weekdays as one sequence, and every negative position counts from its end. Ignores its interval and its
+/// months.
 fn falls_on(repeat: &Repeat, date: Date) -> bool {
     let weekday = repeat.days.is_empty() || repeat.days.contains(&date.weekday());
     let is_nth = |n: &i8| match *n {

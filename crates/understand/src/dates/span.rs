@@ -213,7 +213,8 @@ fn parse_mid_month(scan: &DateScan, name: &str, i: usize) -> Option<(DatePiece, 
 
 /// Parses "the first week of April", "last week of the year", up to the fifth week. Accepts only a month or a year.
 /// Weeks are seven days from its first day, and end with it. The last week is its last seven days. The due date is the
-/// first day, or today if the week has begun and not ended.
+/// first day, or today if the week has begun and not ended. A past week does not move. The fifth week of a month with
+/// 28 days is empty.
 fn parse_nth_week(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
     let at = i + usize::from(scan.at(i) == "the");
     let (n, len) = numbers::ordinal(scan.words, at)
@@ -232,8 +233,9 @@ fn parse_nth_week(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
 }
 
 /// Parses a counted day as a fixed date. Returns `None` if the period has no such day.
-/// - "12th of next month", "20th next month", "first Monday of March", "third last day of June": the period is a month.
-///   For "first", it may be a year; for "first day" and "last day", any period. "last" needs a day after it.
+/// - "12th of next month", "12 of next month", "20th next month", "first Monday of March", "third last day of June":
+///   the period is a month. For "first", it may be a year; for "first day" and "last day", any period. "last" needs a
+///   day after it.
 /// - "last working day of the month": any working day counted from the end is the last one. It does not move.
 /// - A past day moves by a month if the period begins with "the" ("the month", also "the week"). It moves by a year in
 ///   a month of this year without a year, and for the first day of any year.
@@ -342,8 +344,9 @@ fn parse_several(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
 }
 
 /// Parses a whole period. "the week of May 5" begins on Monday and is due on the named day. "the weekend of May 5" is
-/// the same week, due on Saturday. "rest of the year" is the whole year, due on its last day. Else tries a weekend,
-/// "next fortnight", a year ("in 2027") and a named period ("this week", "in March").
+/// the same week, due on Saturday. "rest of the year" is the whole year, due on its last day. If no date or period
+/// follows "week of" or "rest of", returns `None`. Else tries a weekend, "next fortnight", a year ("in 2027") and a
+/// named period ("this week", "in March").
 fn parse_whole(scan: &DateScan, i: usize, lead_start: usize) -> Option<(DatePiece, usize)> {
     if let Some(n) = scan.phrase(i, lexicon::spans::WEEK_OF) {
         let (date, end) = day::parse_alone(scan, i + n)?;
@@ -362,8 +365,8 @@ fn parse_whole(scan: &DateScan, i: usize, lead_start: usize) -> Option<(DatePiec
         .or_else(|| parse_named_period(scan, i, lead_start))
 }
 
-/// Parses "in 2027", "by 2030". Requires a preposition and this or a later year. The current year is due on its last
-/// day, a later one on its first.
+/// Parses "in 2027", "by 2030". Requires a preposition and four digits of this or a later year. The current year is due
+/// on its last day, except on its first day. A later one is due on its first day. Returns `None` if a noun follows.
 fn parse_numbered_year(scan: &DateScan, i: usize, lead_start: usize) -> Option<(DatePiece, usize)> {
     let led = i > lead_start && lexicon::spans::YEAR_LEADS.contains(scan.before(i));
     let is_ahead = |year: &i16| *year >= scan.today().year() && scan.at(i).len() == 4;
@@ -375,7 +378,8 @@ fn parse_numbered_year(scan: &DateScan, i: usize, lead_start: usize) -> Option<(
 
 /// Parses "this weekend", "the weekend", "next weekend", "the weekend after next". The period is Friday to Sunday of
 /// this week, of the next week or of the last week. It is due on Saturday, or today if it is Sunday of this week.
-/// "after next" is two weeks ahead, unless "next" or "last" precedes. A bare "weekend" needs a preposition.
+/// "after next" is two weeks ahead, unless "next" or "last" precedes. A bare "weekend" needs a preposition. A noun may
+/// follow.
 fn parse_weekend(scan: &DateScan, i: usize, lead_start: usize) -> Option<(DatePiece, usize)> {
     let at = i + usize::from(scan.at(i) == "the");
     let which = day::qualifier(scan.at(at));

@@ -33,7 +33,8 @@ pub(super) fn recognise_wrap_up(clause: &Clause, i: usize) -> Guess {
 
 /// Recognises "complete …", "finish …" and "close …" at `i`: 0.94 with a word for a task, else 0.82. Without such a
 /// word, "I want to finish …" creates a task (0.7). So does "finish …" with a date or a priority (0.6). Returns `None`
-/// for other domains and for objects such as files and photos. "close" needs a word for a task.
+/// for other domains and for objects such as files and photos. "close" needs a word for a task. Other verbs need no
+/// object; their range is empty then.
 pub(super) fn recognise(clause: &Clause, i: usize) -> Guess {
     let noun = clause.has_noun();
     if clause.is_other_domain() || clause.at(i) == "close" && !noun || scope::is_other_thing(clause, i + 1) {
@@ -50,10 +51,11 @@ pub(super) fn recognise(clause: &Clause, i: usize) -> Guess {
 }
 
 /// Recognises "mark …", "check …", "tick …", "cross …" and "scratch …" at `i`. "mark" and "flag" with "as not done"
-/// reopen, and with a priority at the end set it. "tick off …" and "tick it out" complete. "mark … as done" and "cross
-/// … off" complete ([`recognise_marked_done`]). A repetition at the end ("mark … weekly") updates. "scratch …" deletes
-/// and "tick …" completes, outside of other domains and plans. With a word for a task, "mark …" completes and "check …"
-/// lists. The first match in this order decides. Returns `None` for everything else.
+/// reopen, and with a priority at the end set it (0.9). "tick off …", "cross out …" (0.93) and "tick it out" (0.85)
+/// complete; "check out …" does not. "mark … as done" and "cross … off" complete ([`recognise_marked_done`]). "mark …
+/// weekly" with the repetition at the end updates (0.75). "scratch …" deletes (0.7) and "tick …" completes (0.75),
+/// outside of other domains and plans. With a word for a task, "mark …" completes (0.7) and "check …" lists (0.85). The
+/// first match in this order decides. Returns `None` for everything else.
 pub(super) fn recognise_mark(clause: &Clause, i: usize) -> Guess {
     let is_mark = matches!(clause.at(i), "mark" | "flag");
     if is_mark && clause.find_phrase(i + 1, lexicon::complete_task::NOT_DONE).is_some() {
@@ -93,10 +95,11 @@ pub(super) fn recognise_mark(clause: &Clause, i: usize) -> Guess {
     }
 }
 
-/// Recognises "mark … as done", "mark as done …" and "cross … off the list" after the verb at `i`. The first of "done",
-/// "complete", "finished" and "off" decides. Only "mark" accepts words other than "off". The task stands between the
-/// verb and the state, without "as", "is" or "to". After "mark as done", it follows the state. If words follow "off",
-/// the range includes them. Returns `None` if no such word follows.
+/// Recognises "mark … as done", "cross … off the list" (0.94) and "mark as done …" (0.9) after the verb at `i`. The
+/// first of "done", "complete", "finished" and "off" decides. Only "mark" accepts words other than "off". The task
+/// stands between the verb and the state, without "as", "is" or "to". After "mark as done", it follows the state. If
+/// words follow "off", the range includes them. Returns `None` if no such word follows, and for "done" after another
+/// verb.
 fn recognise_marked_done(clause: &Clause, i: usize) -> Guess {
     let k = (i + 1..clause.end).find(|k| lexicon::complete_task::STATES.contains(clause.at(*k)))?;
     let off = clause.at(k) == "off";
@@ -113,7 +116,8 @@ fn recognise_marked_done(clause: &Clause, i: usize) -> Guess {
 /// Recognises reports at `i`: "done!", "I finished …", "done with …", "done 3", "… is done", "the first and third are
 /// done". The object of "I finished …" (0.85) ends before a comma. That form excludes "remind me", "it was", a question
 /// mark after the clause, "not", other domains and plans. "completed tasks" names a list and does not match. "I'm done
-/// with …" needs an object that can be finished, see [`is_finished_thing`]. Other reports are passed to
+/// with …" needs an object that can be finished, see [`is_finished_thing`]. If "I finished" or a similar phrase begins
+/// at `i` and does not fit, nothing else is tried. "done 3" has 0.8. Other reports are passed to
 /// [`complete_task_statement`].
 pub(super) fn recognise_done(clause: &Clause, i: usize) -> Guess {
     if let Some(guess) = complete_task_statement::recognise_alone(clause, i) {

@@ -80,8 +80,9 @@ pub(super) fn closes_statement(clause: &Clause, i: usize) -> bool {
 /// Recognises a statement with a form of "be", "get", "have" or "as" in its first nine tokens: "the fence is painted",
 /// "the laundry's sorted". "has" and "have" need "been". The state must directly follow, after adverbs such as "all" or
 /// "now". The end, a date, a mark or a closing remark must follow it. An explicit state ("done") yields 0.8, a
-/// participle 0.64. A participle does not match in questions, nor more than three tokens after `i` for an indefinite
-/// subject. Returns `None` for other domains, and with an indefinite subject and a participle also for plans.
+/// participle 0.64. A participle does not match in questions. With an indefinite subject, it needs "'s" or a verb at
+/// most three tokens after `i`. Returns `None` for other domains, and with an indefinite subject and a participle also
+/// for plans.
 fn recognise_with_verb(clause: &Clause, i: usize) -> Guess {
     for k in i..clause.end.min(i + 9) {
         let word = clause.at(k);
@@ -107,10 +108,11 @@ fn recognise_with_verb(clause: &Clause, i: usize) -> Guess {
     None
 }
 
-/// Recognises statements without a verb: "gym done for today" (0.78), "eggs bought" (0.6). The state follows one to
-/// five tokens after `i` and closes the statement. "complete" counts only as the second and last word. Returns `None`
-/// if a pronoun or a mark precedes the state, and after "get" or "getting". A date with "by", a repetition, and words
-/// of other domains or plans exclude it. Participles also do not match in questions and after plural words for tasks.
+/// Recognises statements without a verb: "gym done for today" (0.78), "eggs bought" (0.6). The state is "done" or a
+/// similar word, or a known participle of a chore. It follows one to five tokens after `i` and closes the statement.
+/// "complete" counts only as the second and last word. Returns `None` if a pronoun or a mark precedes the state, and
+/// after "get" or "getting". A date with "by", a repetition, and words of other domains or plans exclude it.
+/// Participles also do not match in questions and after plural words for tasks.
 fn recognise_bare(clause: &Clause, i: usize) -> Guess {
     let k = (i + 1..clause.end.min(i + 6)).find(|k| {
         let n = complete_task_past::finished_length(clause, *k).or_else(|| {
@@ -132,14 +134,15 @@ fn recognise_bare(clause: &Clause, i: usize) -> Guess {
     Some((CommandAction::Complete(i, k), if sure { 0.78 } else { 0.6 }))
 }
 
-/// Recognises a past activity that names the task: "I already paid the rent", "called mom", "I managed to reach the
-/// landlord". Verbs of chores need only an object. General verbs ("got", "went") and other words in "ed" need a
-/// definite object and "I" or a similar lead. "got" and "did" need no lead in up to six tokens. Any past tense counts
-/// after "already", "just", "finally" or "now". "I removed …" and similar words need a word for a task. The clause has
-/// at most ten tokens, 14 after "managed to"; there is no limit after "already". The object ends before a comma, "so"
-/// or a dash. Returns `None` for questions, plural words for tasks and "me" as the object. The future ("tomorrow",
-/// "by"), and words such as "but", "remind" or "how" exclude it, except after "already". Words of other domains exclude
-/// all but chores with a lead or a definite object.
+/// Recognises a past activity that names the task: "called mom", "I got the milk" (0.62). Verbs of chores need only an
+/// object. General verbs ("got", "went") and other words in "ed" need a definite object and "I" or a similar lead.
+/// "got" and "did" need no lead in up to six tokens without a date. "I removed …" and similar words need a word for a
+/// task. Except for these, the clause has at most ten tokens. The future ("tomorrow", "by") and words such as "but",
+/// "remind" or "how" exclude it. After "already", "just", "finally" or "now" (0.68), any past tense counts, without
+/// these limits. Words of other domains or plans exclude all but chores with a lead or a definite object. Questions,
+/// plural words for tasks and "me" as the object do not match. The object ends before a comma, "so" or a dash.
+///
+/// "I managed to reach the landlord" (0.66) has at most 14 tokens. Only questions and words such as "but" exclude it.
 pub(super) fn recognise_deed(clause: &Clause, i: usize) -> Guess {
     let n = clause.phrase(i, lexicon::complete_task::DEED_LEADS).unwrap_or(0);
     if let Some(m) = clause.phrase(i + n, lexicon::complete_task::MANAGED).filter(|m| n > 0 && i + n + m < clause.end) {
@@ -173,10 +176,11 @@ pub(super) fn recognise_deed(clause: &Clause, i: usize) -> Guess {
         .then_some((CommandAction::Complete(object, end_before_comma(clause, object)), if sure { 0.68 } else { 0.62 }))
 }
 
-/// Recognises a report about the task in context: "done!", "yep did it", "task done" ([`CommandAction::Finished`]).
-/// Only a date may follow it. Also recognises check marks: "\[x\] book flights" (0.8), "essay ✔", "✔ essay" (0.75). A
-/// task next to "✔" has up to seven tokens. Before the sign, it must not begin with a command verb or an activity. The
-/// sign may directly follow the clause. Returns `None` for questions, except with "\[x\]".
+/// Recognises a report about the task in context ([`CommandAction::Finished`]): "done!", "yep did it" (0.75), "task
+/// done" (0.72). Only a date may follow it. Also recognises check marks: "\[x\] book flights" (0.8), "essay ✔", "✔
+/// essay" (0.75). A task next to "✔" has up to seven tokens. Before the sign, it must not begin with a command verb or
+/// an activity. The sign may directly follow the clause. "✔" alone yields an empty range. Returns `None` for questions,
+/// except with "\[x\]".
 pub(super) fn recognise_alone(clause: &Clause, i: usize) -> Guess {
     let only = |at: usize| {
         at >= clause.end

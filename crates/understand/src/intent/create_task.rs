@@ -14,10 +14,10 @@ use crate::update::{UpdateKind, tags};
 use crate::vocabulary::{self, Noun};
 
 /// Recognises "remind me to …", "ping me at 5", "remind to …" (create, 0.97) and "remind Bob about …" (create, 0.85).
-/// "remind me of my tasks" is a listing; "remind me of the capital of Peru" yields `None`. "instead" or a rejected date
-/// ("…, not tonight") makes an update. "about the milk task" makes a reminder for an existing task. Returns `None` for
-/// a comparison ("you remind me of …"). "alert", "ping", "bug" and similar verbs must be a reminder, see
-/// [`can_be_alert`]. "bug", "nag" and similar verbs also need "me" or "us".
+/// "remind me of my tasks" is a listing (0.8); "remind me of the capital of Peru" yields `None`. "instead" or a
+/// rejected date ("…, not tonight") makes an update (0.85). "about the milk task" makes a reminder for an existing task
+/// (0.9). Returns `None` for a comparison ("you remind me of …"). "alert", "ping", "bug" and similar verbs must be a
+/// reminder, see [`can_be_alert`]. "bug", "nag" and similar verbs also need "me" or "us".
 pub(super) fn recognise_remind(clause: &Clause, i: usize) -> Guess {
     let who = clause.at(i + 1);
     let no_person = matches!(who, "to" | "about" | "of" | "that" | "i");
@@ -104,8 +104,8 @@ fn rejects_date(clause: &Clause) -> bool {
 
 /// Returns true if the reminder is for an existing task. `body` is the position after "remind me". Requires "about",
 /// "of", "for" or "before", and no earlier "to". A singular task ("the milk task"), a position ("number 2") or a
-/// pronoun must follow. A position or pronoun must end the clause or precede a date. A repetition in minutes ("every 30
-/// minutes about …"), or any repetition with "times", also counts.
+/// pronoun must follow. A position or pronoun must end the clause or precede a date; a position may also precede a
+/// mark. A repetition in minutes ("every 30 minutes about …"), or any repetition with "times", also counts.
 fn is_for_existing_task(clause: &Clause, body: usize) -> bool {
     let Some((at, n)) = clause.find_phrase(body, lexicon::create_task::ABOUT) else { return false };
     let before_to = clause.find_phrase(body, lexicon::grammar::TO).is_none_or(|(to, _)| to > at);
@@ -128,10 +128,11 @@ fn is_for_existing_task(clause: &Clause, body: usize) -> bool {
 }
 
 /// Recognises "add …" and similar verbs. More time ("add a day to the audit"), a tag ("add the tag work to …"), a due
-/// date ("add a deadline to …") and a note ("add a note to …") update a task. So does "add … to the chores reminder".
-/// "add a reminder to the visa task" is a reminder for an existing task. "add a tag" alone updates the task in context.
-/// Everything else is a new task: 0.96 with a word for a task, else 0.88. Returns `None` for a sum ("add 45 and 78"),
-/// and for objects of other domains ("this song", "the photo").
+/// date ("add a deadline to …") and a note ("add a note to …") update a task (0.62 for time, else 0.85 to 0.88). So
+/// does "add … to the chores reminder" (0.7). A tag for a list or several tasks does not. "add a reminder to the visa
+/// task" is a reminder for an existing task (0.86). "add a tag" alone updates the task in context (0.8). Everything
+/// else is a new task: 0.96 with a word for a task, else 0.88. Returns `None` for a sum ("add 45 and 78"), and for
+/// objects of other domains ("this song", "the photo").
 pub(super) fn recognise_add(clause: &Clause, i: usize) -> Guess {
     if let Some(guess) = update_task_statement::recognise_more_time(clause, i) {
         return Some(guess);
@@ -205,10 +206,10 @@ pub(super) fn reminder_for_task(clause: &Clause, i: usize) -> Option<usize> {
 }
 
 /// Recognises "put … on the list" (0.93), "put … down for Friday" (0.7), "write down …" (0.75) and similar verbs. "put
-/// the tag work on …" updates tags, "put a reminder on the visa task" is a reminder for it, and "put it on Friday" sets
-/// the due date. "on the list" needs a word for a task in the clause and "on", "in", "to" or "down". "note" needs only
-/// the word, and "put that …" does not match. "down for Friday" needs a date, an indefinite object and no "instead";
-/// words of other domains exclude it. Returns `None` for other uses.
+/// the tag work on …" updates tags (0.88), "put a reminder on the visa task" is a reminder for it (0.86), and "put it
+/// on Friday" sets the due date. "on the list" needs a word for a task in the clause and "on", "in", "to" or "down".
+/// "note" needs only the word, and "put that …" does not match. "down for Friday" needs a date, an indefinite object
+/// and no "instead"; words of other domains exclude it. Returns `None` for other uses.
 pub(super) fn recognise_put(clause: &Clause, i: usize) -> Guess {
     if tags::task_lead(clause, i + 1, lexicon::tags::ONTO).is_some() {
         return Some((CommandAction::Update(UpdateKind::Tags, i + 1, clause.end), 0.88));
@@ -274,8 +275,8 @@ fn recognise_create(clause: &Clause, i: usize) -> Guess {
 /// Recognises a word for a task after the verb at `i`: "set a reminder …", "I need a task for …" (create, 0.94).
 /// "have", "need", "want", "give", "send" and "get" create only if they ask for a new one; else see
 /// [`recognise_wanted_state`]. For lists, see [`recognise_cleared_list`]. "a reminder for the visa task" is a reminder
-/// for an existing task. It is an update with "instead", for "make the …" or "make my …", and for "set my alert from 5
-/// to 6". Returns `None` if no word for a task follows.
+/// for an existing task (0.88). It is an update (0.7) with "instead", for "make" before "the", "my", "that" or "this",
+/// and for "set my alert from 5 to 6". Returns `None` if no word for a task follows.
 fn recognise_noun(clause: &Clause, i: usize) -> Guess {
     let noun = clause.noun_in(i + 1..clause.end)?;
     let verb = clause.at(i);
@@ -304,11 +305,11 @@ fn recognise_noun(clause: &Clause, i: usize) -> Guess {
     Some((CommandAction::Create(CreatePhrasing::Make, i + 1), 0.94))
 }
 
-/// Recognises requests about existing tasks. "I want the gym reminder earlier" is an update: "need" or "want", a
-/// singular task or reminder, and a word such as "later" or "moved". "I need that task ticked off" is a completion.
-/// Everything else after "give", "send", "need" and "want" is a listing: "give me my reminders". `i` is the position of
-/// the verb, `noun` the first word for a task. Returns `None` for "have" and "get", and for lists of other domains,
-/// unless it is an update or completion.
+/// Recognises requests about existing tasks. "I want the gym reminder earlier" is an update (0.7): "need" or "want", a
+/// singular task or reminder, and a word such as "later" or "moved". "I need that task ticked off" is a completion
+/// (0.7). Everything else after "give", "send", "need" and "want" is a listing (0.75): "give me my reminders". `i` is
+/// the position of the verb, `noun` the first word for a task. Returns `None` for "have" and "get", and for lists of
+/// other domains, unless it is an update or completion.
 fn recognise_wanted_state(clause: &Clause, i: usize, noun: NounMention) -> Guess {
     let verb = clause.at(i);
     if matches!(verb, "need" | "want") && !noun.plural {

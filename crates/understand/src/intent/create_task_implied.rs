@@ -61,8 +61,9 @@ fn recognise_errand(clause: &Clause) -> Guess {
 /// The activity needs an object. It also needs a date, a priority, a tag or a definite object. Vague verbs ("know",
 /// "go", "think") do not match unless they are also known activities. A wish ("I want to …", "I wanna …") also needs a
 /// date with "by", "before", "on" or "due". So do services ("book", "order") and objects of other domains or plans. For
-/// these, a date with "book a", "pay the" or a similar phrase also suffices. Returns `None` for questions and talk
-/// about a duty.
+/// these two, a date, a priority or a tag with "book a", "pay the" or a similar phrase also suffices. Returns `None`
+/// for questions and talk about a duty. The confidence is 0.6 with a date, a priority or a tag, else
+/// [`command::NEED_CONFIDENCE`].
 fn recognise_duty(clause: &Clause) -> Guess {
     let at = duty_start(clause)?;
     if is_question_about_duty(clause) || at >= clause.end || !clause.words.is_word(at) {
@@ -116,10 +117,10 @@ fn is_question_about_duty(clause: &Clause) -> bool {
 }
 
 /// Recognises plans: "rotate the mattress on the first of the month", "team lunch Dec 23 12:30", "ship the parcel
-/// #errands". A plan has 2 to 16 tokens and a date, a tag, a priority or a heading ("for tomorrow: …"). Dates must not
-/// fill it. Returns `None` for questions, wishes, conversation and searches. A word for a task excludes a plan without
-/// a heading. A word of another domain or for an appointment excludes it, except for errands by hand ("pay credit card
-/// on the 15th").
+/// #errands". A plan has 2 to 16 tokens and a date, a tag, a priority (0.52) or a heading ("for tomorrow: …", 0.6).
+/// Dates must not fill it. Returns `None` for questions, wishes, conversation and searches. A word for a task excludes
+/// a plan without a heading. A word of another domain or for an appointment excludes it, except for errands by hand
+/// ("pay credit card on the 15th").
 fn recognise_plan(clause: &Clause) -> Guess {
     let i = clause.start;
     let long = clause.end - i;

@@ -49,9 +49,9 @@ fn forget_warning(clause: &Clause, i: usize) -> Option<usize> {
     fits.then_some(verb + 1 - i)
 }
 
-/// Recognises "give me a nudge at five to ring the surgery", "hit me up about …" (create). "drop me a line an hour
-/// before the interview task" is a reminder for an existing task: "before" and a singular task must follow. Returns
-/// `None` without "to", "about", "that", "before" or "for", and for a question without a date.
+/// Recognises "give me a nudge at five to ring the surgery", "hit me up about …" (create, 0.88). "drop me a line an
+/// hour before the interview task" is a reminder for an existing task (0.85): "before" and a singular task must follow.
+/// Returns `None` without "to", "about", "that", "before" or "for", and for a question without a date.
 fn recognise_nudge(clause: &Clause, i: usize) -> Guess {
     let given = || {
         clause
@@ -70,10 +70,11 @@ fn recognise_nudge(clause: &Clause, i: usize) -> Guess {
         .then_some((CommandAction::Create(CreatePhrasing::Remind, i + n), 0.88))
 }
 
-/// Recognises "todo: …", "new task …", "todo call mum", "urgent: …". A priority needs a colon and stays part of the
-/// words. "remind" after a colon ("todo: remind me …") is recognised itself. "todo" without a colon needs a word after
-/// it. This must be no date, no word for a task, and not "list", "for" or "please". See [`title_after_heading`] for
-/// other labels with a colon. Returns `None` otherwise.
+/// Recognises "todo: …", "new task …", "todo call mum", "urgent: …". A priority needs a colon and text after it, and
+/// stays part of the words (0.85). All other labels have 0.93. "new task" and similar labels of two tokens ("todo -")
+/// need nothing after them. "remind" after a colon ("todo: remind me …") is recognised itself. "todo" without a colon
+/// needs a word after it. This must be no date, no word for a task, and not "list", "for" or "please". See
+/// [`title_after_heading`] for other labels with a colon. Returns `None` otherwise.
 pub(super) fn recognise_label(clause: &Clause, i: usize) -> Guess {
     if attributes::priority_at(clause, i).is_some_and(|(_, n)| clause.at(i + n) == ":" && i + n + 1 < clause.end) {
         return Some((CommandAction::Create(CreatePhrasing::Rest, i), 0.85));
@@ -115,10 +116,10 @@ fn title_after_heading(clause: &Clause, i: usize) -> Option<usize> {
     (fits && !clause.is_question).then_some(colon + 1)
 }
 
-/// Recognises "Reminder to …", "daily reminder for …", "set reminder …", and "reminder me to …" as "remind me to".
-/// "new", "recurring", "another" and repetitions may precede the noun. "reminder for the visa task" is a reminder for
-/// an existing task. "to", "for", "about", "that", "of", "needed", a comma, or any word without a question mark must
-/// follow. Plurals, a noun at the end and "reminder list" do not match.
+/// Recognises "Reminder to …", "daily reminder for …", "set reminder …" (0.85), and "reminder me to …" as "remind me
+/// to" (0.9). "new", "recurring", "another" and repetitions may precede the noun. "reminder for the visa task" is a
+/// reminder for an existing task (0.86). "to", "for", "about", "that", "of", "needed", a comma, or any word without a
+/// question mark must follow. Plurals, a noun at the end and "reminder list" do not match.
 pub(super) fn recognise_reminder_noun(clause: &Clause, i: usize) -> Guess {
     let mut at = i;
     while matches!(clause.at(at), "new" | "recurring" | "repeating" | "set" | "another")

@@ -15,13 +15,14 @@ use crate::update::{UpdateKind, tags};
 use crate::vocabulary;
 
 /// Recognises "delete …", "remove …", "cancel …" and similar verbs at `i`. A tag with a task ("remove the tag work from
-/// …") and a field ("the due date from …") update. "the priority of …" sets medium priority. "cancel the reminder and
-/// reschedule it" updates, too. "stop", "undo", "silence" and "void" need a word for a task or "reminding". Otherwise
-/// it is a deletion: 0.96 with a word for a task, 0.82 for "delete", "remove" and "erase", else 0.7.
+/// …") and a field ("the due date from …") update (0.9). "the priority of …" sets medium priority (0.8). "cancel the
+/// reminder and reschedule it" updates, too (0.7). "stop", "undo", "silence" and "void" need a word for a task or
+/// "reminding" (0.8). Otherwise it is a deletion: 0.96 with a word for a task, 0.82 for "delete", "remove" and "erase",
+/// else 0.7.
 ///
-/// Returns `None` for "cancel" alone, and for "kill …" and "drop off …" without a word for a task. Other domains and
-/// lists, files and photos, and "all notifications" do not match. Chores with a date ("empty the bin tonight") do not
-/// match, unless they name a task, an entry or "everything".
+/// "delete" alone yields an empty range. Returns `None` for "cancel" alone, and for "kill …" and "drop off …" without a
+/// word for a task. Other domains and lists, files and photos, and "all notifications" do not match. Chores with a date
+/// ("empty the bin tonight") do not match, unless they name a task, an entry or "everything".
 pub(super) fn recognise(clause: &Clause, i: usize) -> Guess {
     // "cancel" without an object cancels the dialog, not a task.
     if clause.at(i) == "cancel" && i + 1 >= clause.end {
@@ -112,9 +113,9 @@ fn cleared_field(clause: &Clause, i: usize) -> Option<(ClearableField, usize)> {
     Some((field, of + m))
 }
 
-/// Recognises "take … off the list" at `i`. A tag or a field as the object is update_task: "take the tag work off the
-/// report". Requires "off", "out", "from" or "of", and a word for a task in the clause or "off" at the end. Returns
-/// `None` otherwise.
+/// Recognises "take … off the list" at `i` (0.9). A tag (0.9) or a field (0.88) as the object is update_task: "take the
+/// tag work off the report". Requires "off", "out", "from" or "of", and a word for a task in the clause or "off" at the
+/// end. Returns `None` otherwise.
 pub(super) fn recognise_take_off(clause: &Clause, i: usize) -> Guess {
     if tags::task_lead(clause, i + 1, lexicon::grammar::FROM_TASK).is_some() {
         return Some((CommandAction::Update(UpdateKind::Untag, i + 1, clause.end), 0.9));

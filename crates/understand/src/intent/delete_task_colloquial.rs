@@ -99,9 +99,9 @@ fn recognise_off_list(clause: &Clause, i: usize) -> Guess {
 }
 
 /// Recognises "I don't need to call the plumber anymore", "no need to book the van any more", "we don't have to … after
-/// all". The object ends before "anymore". An activity, a word in "ing" or a definite object needs "anymore", "after
-/// all" or "no longer". "remind me" in the phrase and a reminder ("I don't need the gym reminder") need neither. "no
-/// use for …" needs a word for a task or "anymore". Without these the clause is only a remark. "not …" always needs
+/// all" (0.78). The object ends before "anymore". An activity, a word in "ing" or a definite object needs "anymore",
+/// "after all" or "no longer". "remind me" in the phrase and a reminder ("I don't need the gym reminder") need neither.
+/// "no use for …" needs a word for a task or "anymore". Without these the clause is only a remark. "not …" always needs
 /// "anymore". So do "I don't need to know", "… that" and similar objects. Returns `None` for questions. Words of other
 /// domains and plans exclude it, except with "remind me" or "no longer".
 fn recognise_unneeded(clause: &Clause, i: usize) -> Guess {
@@ -129,10 +129,10 @@ fn recognise_unneeded(clause: &Clause, i: usize) -> Guess {
     (from + lead < end).then_some((CommandAction::Delete(from + lead, end), 0.78))
 }
 
-/// Recognises "don't bother reminding me of the parade", "I no longer want to be reminded about the gym". The negation
-/// begins at most three tokens after `i`, and "remind me" at most six tokens after it. "forget", "miss", "so", "and",
-/// "let", "you" and marks must not stand between. "to", "of", "about", "that" or "for" and a task must follow. Returns
-/// `None` for questions.
+/// Recognises "don't bother reminding me of the parade", "I no longer want to be reminded about the gym" (0.8). The
+/// negation begins at most three tokens after `i`, and "remind me" at most six tokens after it. "forget", "miss", "so",
+/// "and", "let", "you" and marks must not stand between. "to", "of", "about", "that" or "for" and a task must follow.
+/// Returns `None` for questions. Other domains match.
 fn recognise_no_reminder(clause: &Clause, i: usize) -> Guess {
     let (not, _) = clause.find_phrase(i, lexicon::delete_task::NEGATIONS).filter(|(at, _)| *at <= i + 3)?;
     let (at, n) = clause.find_phrase(not, lexicon::delete_task::REMINDED).filter(|(at, _)| *at <= not + 6)?;
@@ -143,10 +143,11 @@ fn recognise_no_reminder(clause: &Clause, i: usize) -> Guess {
     (straight && from < clause.end && !clause.is_question).then_some((CommandAction::Delete(from, clause.end), 0.8))
 }
 
-/// Recognises "the gym reminder can go", "both reminders should be dropped", "this one isn't needed". News about an
-/// event ("the party is off", "can go") counts only with a word for a task, an entry or "from the list". The subject
-/// must be definite, "everything" or "any", with up to nine tokens. Only "anymore", "now", a comma or similar words may
-/// follow. Returns `None` for other domains, and for questions except after "can" and "could".
+/// Recognises "the gym reminder can go", "both reminders should be dropped", "this one isn't needed": 0.8 with a word
+/// for a task or an entry, else 0.66. News about an event ("the party is off", "can go") counts only with a word for a
+/// task, an entry or "from the list". The subject must be definite, "everything" or "any", with up to nine tokens. The
+/// clause must end after the phrase, or "anymore", "now", a comma or a similar word must directly follow. Returns
+/// `None` for other domains, and for questions except after "can" and "could".
 fn recognise_may_go(clause: &Clause, i: usize) -> Guess {
     if i != clause.start && !grammar::is_definite(clause, i) {
         return None;
@@ -192,9 +193,10 @@ fn find_removal(clause: &Clause, from: usize) -> Option<Removal> {
 }
 
 /// Recognises "get rid of …", "no more …", "stop reminding me …", "I don't need …" (0.85). "get" and phrases with
-/// "remind me" need no word for a task; the latter need an object. "turn off", "no …", "throw out", "take away" and
-/// similar phrases need a task or a reminder; a list does not count. All other phrases need a word for a task. Returns
-/// `None` for other domains and plans unless it is "remind me", and with "notifications for". Questions match.
+/// "remind me" need no word for a task; the latter need an object. "turn off", "no …" (also "no need to remind me"),
+/// "throw out", "take away" and similar phrases need a task or a reminder; a list does not count. All other phrases
+/// need a word for a task. Returns `None` for other domains and plans unless it is "remind me", and with "notifications
+/// for". Questions match.
 pub(super) fn recognise_get_rid_of(clause: &Clause, i: usize) -> Guess {
     let n = clause
         .phrase(i, lexicon::delete_task::GET_RID_OF)

@@ -1,5 +1,5 @@
-//! Recognises delete_task, complete_task, create_task or update_task by keywords anywhere in a clause about a task.
-//! This is the last rule. It runs only if no other rule matches.
+//! Recognises delete_task, complete_task, create_task or update_task by keywords anywhere in a clause about a task. It
+//! runs only if no earlier rule matches. Only the list of the user and "add" before an activity are tried after it.
 
 use super::{CommandAction, Guess};
 use crate::clause::Clause;

@@ -12,7 +12,7 @@ use crate::lexicon;
 use crate::update::UpdateKind;
 use crate::vocabulary::{Noun, Verb};
 
-/// Recognises "I need all my reminders cancelled" (deletion), "I want the task moved to Friday" (update) at `i`.
+/// Recognises "I need all my reminders cancelled" (deletion), "I want the task moved to Friday" (update) at `i` (0.75).
 /// Requires "need", "want" or "I'd like", then a word for a task, then a participle. A participle of changing must
 /// precede "to" or end the clause. Otherwise returns `None`.
 pub(super) fn recognise_wanted(clause: &Clause, i: usize) -> Guess {
@@ -146,9 +146,9 @@ fn is_filler(clause: &Clause, i: usize) -> bool {
 
 /// Recognises "The reminder for the party needs to be cancelled", "can my reminder be moved to 5", "the task should say
 /// …". A modal may begin the clause. Then a determiner or a word for a task must follow, and the clause must contain
-/// such a word. "cancelled", "removed" and similar words after the noun, or "delete" or "cancel" at the end, delete.
-/// "moved", "changed" and similar words, "should be" (not for lists) and "instead" update. Other clauses return `None`.
-/// A question mark and the tense are not checked.
+/// such a word. "cancelled", "removed" and similar words after the noun, or "delete" or "cancel" at the end, delete
+/// (0.75). "moved", "changed" and similar words after the noun (0.75), "should be" after it (not for lists) and
+/// "instead" anywhere (0.7) update. Other clauses return `None`. A question mark and the tense are not checked.
 fn recognise_passive(clause: &Clause) -> Guess {
     let noun = clause.noun_in(clause.start..clause.end)?;
     let modal = usize::from(matches!(clause.at(clause.start), "can" | "could" | "may" | "might" | "should" | "would"));

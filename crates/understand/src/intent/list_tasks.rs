@@ -69,12 +69,12 @@ fn is_general(clause: &Clause, i: usize) -> bool {
     clause.has(lexicon::list_tasks::GENERAL) || person && !own
 }
 
-/// Recognises "show …", "read …", "tell me …" at `i`. "get a reminder" and "tell me at 5 to …" create. "bring back …"
-/// reopens, and "repeat … weekly" with a word for tasks updates. With a word for tasks or "notes", see
-/// [`recognise_shown`]. Otherwise the object must be a question about tasks, or entries ("the overdue ones"). After
-/// "show", "list", "see", "view" and "display", nothing, everything, filters or a single date suffice. A clause with
-/// "remember" or "recall" and "what" or "things" also lists. Returns `None` for everything else, and for other domains
-/// and plans without a word for tasks.
+/// Recognises "show …", "read …", "tell me …" at `i`. "get a reminder" (0.8), "tell me at 5 to …" and "tell me to … at
+/// 5" (0.7) create. "bring back …" reopens (0.6), and "repeat … weekly" with a word for tasks updates (0.75). With a
+/// word for tasks or "notes", see [`recognise_shown`]. Otherwise the object must be a question about tasks, or entries
+/// ("the overdue ones", 0.8). After "show", "list", "see", "view" and "display", "everything", filters or a single date
+/// suffice; after "show" and "list", nothing does. A clause with "remember" or "recall" and "what" or "things" also
+/// lists. Returns `None` for everything else, and for other domains and plans without a word for tasks.
 pub(super) fn recognise_show(clause: &Clause, i: usize) -> Guess {
     let verb = clause.at(i);
     let body = i + 1 + usize::from(matches!(clause.at(i + 1), "me" | "us" | "up" | "out"));

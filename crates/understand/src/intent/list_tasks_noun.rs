@@ -8,12 +8,14 @@ use crate::lexicon;
 use crate::scope;
 use crate::vocabulary::Noun;
 
-/// Recognises a clause with a word for tasks but no command verb as a listing (0.7): "my tasks", "reminders for
-/// tomorrow". It has up to 14 tokens. The first such word must be the head of the phrase ([`is_head`]). The words after
-/// it must fit ([`can_follow`]), without "should", "can" or a similar verb. A singular task or reminder with "need a"
-/// or, near the start, with "to" or "for" creates (0.75): "a reminder for the game". A singular at the end without "my"
-/// or "the" also creates (0.55). So do plurals with "I need" before "to" or "for". Returns `None` for lists of other
-/// domains, purchases, feelings ("I love …"), and first words such as "turn" or "how".
+/// Recognises a clause with a word for tasks as a listing (0.7): "my tasks", "reminders for tomorrow". Command verbs
+/// are not checked. A listing has up to 14 tokens. The first such word must be the head of the phrase ([`is_head`]).
+/// The words after it must fit ([`can_follow`]), without "should", "can" or a similar verb. A singular task or reminder
+/// in a clause with "need a" creates (0.75). So does one among the first four tokens, before "to", "for" or a similar
+/// word and without "my", "the" or "any" before it: "a reminder for the game". A singular at the end without "my" or
+/// "the" also creates (0.55). Plurals with "I need" before "to" or "for" create, too (0.75). Creates are checked first.
+/// Returns `None` for lists of other domains, purchases, feelings ("I love …"), and first words such as "turn" or
+/// "how".
 pub(super) fn recognise_noun(clause: &Clause) -> Guess {
     let noun = clause
         .noun_in(clause.start..clause.end)

@@ -46,8 +46,8 @@ fn closes_question(clause: &Clause, i: usize) -> bool {
 
 /// Matches questions by status: "what's due", "what is left for today", "what's tagged work", "what is most pressing".
 /// The question must end after the status, or a date or a limiting word must follow. "on", "for" or "in" may stand
-/// between. After "tagged", "under" and "marked", any words may follow. "what's next", "what's up" and "what's ahead"
-/// must end or precede a date. The confidence is 0.88.
+/// between. After "tagged", "under" and "marked", any words may follow. "what's next", "what's up next", "what's
+/// first", "what's the plan" and "what's ahead" must end or precede a date. The confidence is 0.88.
 fn asks_for_state(clause: &Clause, i: usize) -> Option<f64> {
     let short = matches!(clause.at(i), "what's" | "whats" | "which" | "wat's" | "who's" | "what're");
     let long = matches!(clause.at(i), "what" | "which")
@@ -75,8 +75,9 @@ fn asks_for_state(clause: &Clause, i: usize) -> Option<f64> {
 
 /// Matches questions about duties: "what do I have to do today", "what needs doing", "what have I got on tomorrow". The
 /// duty begins at most seven tokens after `i`. The question must end after it, or a date or a limiting word must
-/// follow. An open duty ("do I still need to …") accepts any word. Returns `None` for more than 16 tokens, and with
-/// "pay", "money", "budget" or "calories". The confidence is 0.85.
+/// follow. An open duty ("do I still need to …") accepts any word. "at" and "for" may also follow a duty that begins at
+/// most nine tokens before the end. Returns `None` for more than 16 tokens, and with "pay", "money", "budget" or
+/// "calories". The confidence is 0.85.
 fn asks_for_duties(clause: &Clause, i: usize) -> Option<f64> {
     let duty = |at: usize| {
         clause.phrase(at, lexicon::list_tasks::DUTIES).is_some_and(|n| {
@@ -140,9 +141,10 @@ fn asks_if_caught_up(clause: &Clause, i: usize) -> Option<f64> {
 
 /// Returns true if entries are named without a word for a task from `i` on: "the overdue ones", "things due on
 /// Saturday", "stuff to do", "everything tagged garden", "overdue?". Fillers ("the", "all"), limits ("overdue") and
-/// dates may come first. A limit may fill the rest, or precede the end of a question. A word for things ("ones",
-/// "stuff") needs a limit before it or a link such as "due", "to do" or "tagged" after it. A date or a tag after it
-/// also suffices, except for "one", "work", "anything" and "what".
+/// dates may come first. If a limit is among them, they may fill the rest or precede a word that can end a question
+/// ("now", "please"). After a limit, a word for things ("ones", "stuff") needs such a word, a date or the end after it.
+/// Without a limit too, "due", "to do", "tagged" or a similar word after it suffices. So does a date or a tag, except
+/// for "one", "work", "anything" and "what".
 pub(super) fn names_entries(clause: &Clause, i: usize) -> bool {
     let mut at = i;
     let mut limited = false;

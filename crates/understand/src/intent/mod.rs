@@ -192,10 +192,10 @@ fn verb_at(clause: &Clause, i: usize) -> Option<Verb> {
     if i < clause.end { vocabulary::verb(clause.at(i)) } else { None }
 }
 
-/// Recognises a command by its verb at `i`. "rename", "reopen" and "tag" update the task after them. They do not match
-/// if the clause is about another domain or a plan. "tag" does match there if "as", "with", "one" or "under" occurs.
-/// "rename" also needs an object that is no file, photo or similar thing. Other verbs are passed to the rule of their
-/// module. Returns `None` if the word is no command verb.
+/// Recognises a command by its verb at `i`. "rename" (0.93), "reopen" and "tag" (0.9) update the task after them. The
+/// range is empty if nothing follows. They do not match if the clause is about another domain or a plan. "tag" does
+/// match there if "as", "with", "one" or "under" occurs. "rename" also needs an object that is no file, photo or
+/// similar thing. Other verbs are passed to the rule of their module. Returns `None` if the word is no command verb.
 fn recognise_verb(clause: &Clause, i: usize) -> Guess {
     let update = |change, confidence| {
         (!clause.is_out_of_scope()).then_some((CommandAction::Update(change, i + 1, clause.end), confidence))

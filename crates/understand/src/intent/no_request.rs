@@ -84,9 +84,9 @@ fn is_change(word: &str) -> bool {
 }
 
 /// Returns true for "how do I delete a task?", "have you ever deleted a task?", "should I delete milk?". The question
-/// must begin the clause, and a verb of a change must follow directly. Its past tense counts only after "have", "did"
-/// and "why". Also true for "have you got …". Returns false for a polite question about a certain task: "is it possible
-/// to delete the milk task?".
+/// must begin the clause, and a verb of a change must follow directly. A past tense that adds only a "d" ("deleted",
+/// not "added") counts after "have", "did" and "why". A question mark is not required. Also true for "have you got …".
+/// Returns false for a polite question about a certain task: "is it possible to delete the milk task?".
 fn is_general_question(clause: &Clause) -> bool {
     let Some((at, n)) = [clause.outer_start, clause.start]
         .iter()
@@ -174,10 +174,10 @@ pub(super) fn recognise_question(clause: &Clause) -> Guess {
     recognise_state_question(clause).or_else(|| recognise_deed_question(clause))
 }
 
-/// Recognises "is the report done?", "has the report been finished". The first word is "is", "are", "was", "were",
-/// "has" or "have". The state ("done", "finished", "pending", …) must end the clause and begin two to eight tokens
-/// after the first word. A subject that begins with "it", "that", "everything" or a similar word yields `None`. So do
-/// plural words for tasks.
+/// Recognises "is the report done?", "has the report been finished" as a status check (0.82). The first word is "is",
+/// "are", "was", "were", "has" or "have". The state ("done", "finished", "pending", …) must end the clause and begin
+/// two to eight tokens after the first word. A subject that begins with "it", "that", "everything" or a similar word
+/// yields `None`. So do plural words for tasks.
 fn recognise_state_question(clause: &Clause) -> Guess {
     let i = clause.start;
     if !matches!(clause.at(i), "is" | "are" | "was" | "were" | "has" | "have")
@@ -192,10 +192,10 @@ fn recognise_state_question(clause: &Clause) -> Guess {
     (!several).then_some((CommandAction::Check(i + 1, at), 0.82))
 }
 
-/// Recognises "did I finish the report?", "have I called mom?", "did we already …". "finish" and "complete" always
-/// count. After "did", the verb may be "add" or an activity. After "have", it may be "added" or the past tense of a
-/// chore. Requires an object without plural words for tasks. It must not begin with "it", "anything", "today" or a
-/// similar word.
+/// Recognises "did I finish the report?", "have I called mom?", "did we already …" as a status check (0.8). "finish"
+/// and "complete" always count. After "did", the verb may be "add" or an activity. After "have", it may be "added" or
+/// the past tense of a chore. Requires an object without plural words for tasks. It must not begin with "it",
+/// "anything", "today" or a similar word.
 fn recognise_deed_question(clause: &Clause) -> Guess {
     let i = clause.start;
     let n = clause.phrase(i, lexicon::list_tasks::DID_I)?;

@@ -52,10 +52,10 @@ fn is_closing(clause: &Clause, i: usize) -> bool {
     (i..clause.end).all(|k| lexicon::trailing::ENDINGS.contains(clause.at(k)) || !clause.words.is_word(k))
 }
 
-/// Recognises "…, tick it off", "…, cross off that one", "… so that's done", "…, done". Only closing words ("please",
-/// "off the list") may follow. The task is the object of a report at the start of the clause ("I finished …").
-/// Otherwise it is the subject of the remark, else the token after `from`. "strike" and "scratch" with a pronoun do not
-/// match. Returns `None` for questions without "you".
+/// Recognises "…, tick it off", "…, cross off that one" (0.88), "… so that's done", "…, done" (0.75). Only closing
+/// words ("please", "off the list") may follow. The task is the object of a report at the start of the clause ("I
+/// finished …"). Otherwise it is the subject of the remark, else the token after `from`. "strike" and "scratch" with a
+/// pronoun do not match. Returns `None` for questions without "you".
 fn recognise_completion(clause: &Clause, remark: &Range<usize>, from: usize) -> Guess {
     let stated = clause.phrase(from, lexicon::trailing::DONE).is_some_and(|n| is_closing(clause, from + n));
     let verb = lexicon::trailing::COMPLETE_VERBS.contains(clause.at(from));
@@ -86,8 +86,8 @@ fn recognise_cleared_field(clause: &Clause, remark: &Range<usize>, from: usize) 
 }
 
 /// Recognises "…, delete it", "…, so strike them from the list", and "delete", "remove", "cancel", "erase", "bin" or
-/// "scrap" at the end. Only closing words may follow the pronoun. The task is the subject of the remark, else the token
-/// after the verb. Returns `None` if the command has another object, and for questions without "you".
+/// "scrap" at the end (0.85). Only closing words may follow the pronoun. The task is the subject of the remark, else
+/// the token after the verb. Returns `None` if the command has another object, and for questions without "you".
 fn recognise_deletion(clause: &Clause, remark: &Range<usize>, from: usize) -> Guess {
     let n = delete_task_colloquial::verb_length(clause, from)?;
     let after = from + n;
@@ -100,12 +100,13 @@ fn recognise_deletion(clause: &Clause, remark: &Range<usize>, from: usize) -> Gu
     Some((CommandAction::Delete(about.start, about.end), 0.85))
 }
 
-/// Recognises "…, move it to Friday", "… so make it urgent", "…, reopen it". The object must be a pronoun or a field
-/// ("its date"). "reopen" or "back to open" without a date reopens. A priority at the end or after "to" sets it;
-/// "raise" and "lower" alone mean high and low. A date or a distance in the command is the new date. Without one, a
-/// date in the remark is the new date if nothing follows the object. "do", "have" and "mark" do not accept that date.
-/// The task is the subject of the remark, or else the pronoun. Returns `None` without a new value, and for questions
-/// without "you".
+/// Recognises "…, move it to Friday", "… so make it urgent", "…, reopen it" (0.82). The object must be a pronoun or a
+/// field ("its date"). "reopen", "untick" and "uncheck" reopen. So do "back", "to open" and similar words after the
+/// object, if the clause has no date. A priority at the end or after "to" sets it; "raise" and "lower" alone mean high
+/// and low. A date (0.85 with a subject), a distance, "earlier" or "later" in the command is the new date. Without one,
+/// a date in the remark is the new date if nothing follows the object (0.7). "do", "have" and "mark" do not accept that
+/// date. The task is the subject of the remark, or else the pronoun. Returns `None` without a new value, and for
+/// questions without "you".
 fn recognise_change(clause: &Clause, remark: &Range<usize>, from: usize) -> Guess {
     if !lexicon::trailing::CHANGE_VERBS.contains(clause.at(from))
         || clause.is_question && !clause.has(lexicon::grammar::YOU)
@@ -156,10 +157,10 @@ fn stated_priority(clause: &Clause, i: usize) -> Option<Priority> {
     attributes::priority_level(clause.at(at))
 }
 
-/// Recognises "we're out of tea, add it", "the gutters need cleaning, stick that on the list", "…, make a note of it".
-/// "put" and similar verbs need "on", "down", "in", "to" or "for" after the pronoun. "save", "log", "record" and
-/// "capture" need the end. "add it:" does not match. The remark is the title. Returns `None` if it is empty or the
-/// clause begins with a command verb. Questions match.
+/// Recognises "we're out of tea, add it", "the gutters need cleaning, stick that on the list", "…, make a note of it"
+/// (0.82). "add" may also end the clause. "put" and similar verbs need "on", "down", "in", "to" or "for" after the
+/// pronoun. "save", "log", "record" and "capture" need the end. "add it:" does not match. The remark is the title.
+/// Returns `None` if it is empty or the clause begins with a command verb. Questions match.
 fn recognise_addition(clause: &Clause, remark: &Range<usize>, from: usize) -> Guess {
     if remark.is_empty() || super::verb_at(clause, clause.start).is_some() {
         return None;

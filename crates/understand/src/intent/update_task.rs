@@ -14,11 +14,12 @@ use crate::scope;
 use crate::update::UpdateKind;
 use crate::vocabulary::{self, Noun, Verb};
 
-/// Recognises a verb of changing or moving at `i`. The confidence is 0.95 with a word for a task. Otherwise the
-/// evidence is "to", "by", "until" or "for", and a date, a pronoun, a quote or a distance. Both yield 0.85, one of them
-/// 0.65. A field ("the due date") or a verb such as "postpone" alone also yields 0.65. A verb that is the whole clause
+/// Recognises a verb of changing or moving at `i`. The confidence is 0.95 with a word for a task. Otherwise there are
+/// two kinds of evidence. The first is "to", "by", "until", "for", "with" or "from". The second is a date, or "it",
+/// "that", "this" or a quote after the verb, or a distance with a verb of moving. Both yield 0.85, one of them 0.65. A
+/// field ("the due date") or a verb such as "postpone" alone also yields 0.65. A verb that is the whole clause
 /// ("reschedule") refers to the task in context (0.55). Verbs of moving change the due date, other verbs any field.
-/// "prioritize …" sets high priority (0.85). "update me" with a word for tasks is a listing.
+/// "prioritize …" sets high priority (0.85). "update me" with a word for tasks is a listing (0.7).
 ///
 /// Returns `None` without such evidence and for objects such as files. Other domains match only for a field ("the time
 /// of …") and a postponement ([`is_postponement`]). "switch to …" and similar changes ([`is_other_change`]) need a word
@@ -125,8 +126,8 @@ pub(super) fn recognise_set_field(clause: &Clause, i: usize) -> Guess {
 /// Recognises "make it due tomorrow", "make the report weekly", "put it on Friday" (0.75). The verb is "make" or "set",
 /// or "put" before "it", "that" or "this". The last date must end the clause, or a distance with "earlier" or "sooner"
 /// at the end. The object begins with "it", "that", "this", "the", "my" or a quote. Any other object needs "due" before
-/// the date, or "make" and a repetition within four tokens. Returns `None` if the clause contains a word for a task,
-/// another domain or a plan.
+/// the date, or "make", no article and a repetition within four tokens. Returns `None` if the clause contains a word
+/// for a task, another domain or a plan.
 pub(super) fn recognise_made_due(clause: &Clause, i: usize) -> Guess {
     let object = matches!(clause.at(i + 1), "it" | "that" | "the" | "my" | "this") || clause.words.is_quoted(i + 1);
     let dated = clause.dates.last().is_some_and(|found| found.tokens.end == clause.end && found.tokens.start > i + 1);

@@ -77,9 +77,9 @@ pub(super) fn recognise_statement(clause: &Clause, i: usize) -> Guess {
 }
 
 /// Returns the position of "is due": "buy oat milk is due saturday". Returns `i` for "it is due …" and "that's due …".
-/// The date must follow and end the clause. "is due" must begin one to six tokens after `i`. Words such as "remind",
-/// "because", "so" or "and" in the clause exclude it. So do first words such as "what", "I", "add" or "task". Returns
-/// `None` for questions.
+/// The date must follow and end the clause. Otherwise "is due" must begin one to six tokens after `i`. Words such as
+/// "remind", "because", "so" or "and" in the clause exclude it. So do first words such as "what", "I", "add" or "task".
+/// These words do not exclude "it is due …". Returns `None` for questions.
 fn due_statement(clause: &Clause, i: usize) -> Option<usize> {
     let date = clause.dates.last().filter(|found| found.tokens.end == clause.end)?;
     let it = clause.phrase(i, lexicon::update_task::IT_IS_DUE);

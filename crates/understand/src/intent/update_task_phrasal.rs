@@ -42,10 +42,10 @@ fn has_date_after(clause: &Clause, i: usize) -> bool {
 /// Recognises "put off the laundry until Tuesday", "put the laundry off until Tuesday", "pull the release forward to
 /// Monday", "roll my open tasks over to Monday", "hold off on the roast until seven" (0.82). Requires a definite
 /// object. A verb in one piece also needs a date or distance, and "until", "to", "by", "for" or "into". A split verb
-/// needs a date or distance after the particle, except "put … off" and "bring … forward". "until", "to", a number word,
-/// a date or the end must directly follow the particle. "keep", "save", "leave", "park", "put" and "set" do not accept
-/// "on", "up" and "out"; "keep", "put" and "set" do not accept "for". Returns `None` for other domains and for "pull
-/// up".
+/// needs a date or distance after the particle, except "put … off" and "bring … forward". "until", "to", "by", "for",
+/// "a", "another", "one", "two", a date or the end must directly follow the particle, unless it is "until", or "for"
+/// after "save", "leave" or "park". "keep", "save", "leave", "park", "put" and "set" do not accept "on", "up" and
+/// "out"; "keep", "put" and "set" do not accept "for". Returns `None` for other domains and for "pull up".
 fn recognise_postponement(clause: &Clause, i: usize) -> Guess {
     if clause.at(i) == "pull" && clause.at(i + 1) == "up" {
         return None;
@@ -103,11 +103,12 @@ fn recognise_raised_priority(clause: &Clause, i: usize) -> Guess {
     Some((CommandAction::Update(UpdateKind::Priority(priority), about.start, about.end), 0.88))
 }
 
-/// Recognises priorities of a definite task or an entry ("the second one"). "star …", "pin …" and "highlight …" mean
-/// high priority without a level (0.84). They need a word for a task or a reminder, or a level at the end; "prioritize
-/// …" needs neither. "put high priority on the visa form" needs a definite task (0.84). "put the report at the top
-/// priority", "set it to high" need a level at the end after "at", "to", "as" or a similar word (0.86). "give it high
-/// priority" and "turn …" need no such word. "give me …", "make a …" and "add …" create tasks and do not match there.
+/// Recognises priorities of a definite task or an entry ("the second one"). "star …", "pin …", "flag …" and "highlight
+/// …" mean high priority without a level (0.84). They need a word for a task or a reminder, or a level at the end;
+/// "prioritize …" needs neither. "put high priority on the visa form" needs a priority of at least two words and a
+/// definite task (0.84). "put the report at the top priority", "set it to high" need a level at the end after "at",
+/// "to", "as" or a similar word (0.86). "give it high priority" and "turn …" need no such word. "give me …", "make a …"
+/// and "add …" create tasks and do not match there.
 fn recognise_priority(clause: &Clause, i: usize) -> Guess {
     let entry = grammar::names_entry(clause, i + 1..clause.end)
         || grammar::is_definite(clause, i + 1)

@@ -2,8 +2,9 @@
 //! Wednesday", "laundry -> tomorrow", "one more day for the essay".
 //!
 //! The statement begins at `i`. The rules return the action with its confidence, or `None` if they do not match. A
-//! *definite* subject begins with "the", "my", "it", a quote, a number, a name or a word for a task. An *entry* is
-//! "one", "the second" and similar words. A *distance* is a unit of time such as "week".
+//! *definite* subject begins with "the", "my", "that", "it", "all", a quote, "#", a number in digits or a word for a
+//! task, or with a capitalised word after the start of the clause. An *entry* is "one", "the second" and similar words.
+//! A *distance* is a unit of time such as "week".
 
 use std::ops::Range;
 
@@ -46,9 +47,9 @@ fn is_when(clause: &Clause, i: usize) -> bool {
 
 /// Recognises "no I meant wednesday", "make that Friday instead", "I meant Friday for the report" (0.68). The date
 /// begins within one token after the phrase. It must end the clause, or "for", "instead", "not" or a similar word
-/// follows. "I said Monday not Tuesday" (0.6) takes the date or hour after "not". A date that fills the clause after a
-/// removed "I mean" also counts (0.62). The correction refers to the task after "for", or to the one in context.
-/// Returns `None` for questions and other domains.
+/// follows. "I said Monday not Tuesday" (0.6) takes the date or hour after "not", unless "I said" was skipped before
+/// `i` as a courtesy. A date that fills the clause after a removed "I mean" also counts (0.62). The correction refers
+/// to the task after "for", or to the one in context. Returns `None` for questions and other domains.
 fn recognise_correction(clause: &Clause, i: usize) -> Guess {
     if clause.is_question || clause.is_other_domain() {
         return None;
@@ -83,12 +84,12 @@ fn update_at(date: usize, about: Range<usize>, clause: &Clause) -> CommandAction
     CommandAction::Update(UpdateKind::Instead, date, clause.end)
 }
 
-/// Recognises a statement about a field: "new deadline for the essay is monday", "the title should be …", "report, new
-/// due date Friday". The field begins at most six tokens after `i`. A title at `i` ("the title is …", "it should say
-/// …") takes all words after it (0.7). Other fields need a date after them or a distance, and the priority a level
-/// (0.66). A field at `i` also needs "is", "should be" or a similar verb, or "new". A field after `i` needs a definite
-/// subject, a topic ("for …"), a comma, or "'s" before it. Returns `None` for questions, other domains, and after a
-/// command verb other than "make" and its synonyms.
+/// Recognises a statement about a field: "new deadline for the essay is monday", "report, new due date Friday". The
+/// name of a field must begin at most six tokens after `i`. A title at `i` ("the title is …") takes all words after it
+/// (0.7). Other fields need a date after them, or a distance anywhere (0.66). A field at `i` also needs "new", or a
+/// later "is", colon, comma or similar divider. For the priority, a level ("high") suffices. A field after `i` needs a
+/// definite subject, a topic ("for …"), a comma, or "'s" before it. Returns `None` for questions, other domains, and
+/// question words and command verbs at `i`, except "make" and its synonyms.
 pub(super) fn recognise_new_value(clause: &Clause, i: usize) -> Guess {
     let (at, n) = clause.find_phrase(i, lexicon::update_task::NEW_FIELDS).filter(|(at, _)| *at <= i + 6)?;
     let is_query = lexicon::update_task::QUESTION_OPENERS.contains(clause.at(i));
@@ -163,10 +164,11 @@ fn recognise_to_date(clause: &Clause, i: usize) -> Guess {
     fits.then_some((CommandAction::Update(UpdateKind::Replace(to), i, clause.end), 0.6))
 }
 
-/// Recognises "the vet is now on Friday", "the interview has been moved to …", "the laundry can wait until Sunday". A
-/// verb of moving within nine tokens takes precedence over "should be", "is" and similar verbs. Returns `None` for
-/// commands without a definite object, other domains, and plans without a definite subject or entry. Questions match
-/// only after "can" and "could". First words that name no task ("I", "they", "it's", "there", "tomorrow") do not match.
+/// Recognises "the vet is now on Friday", "the interview has been moved to …", "the laundry can wait until Sunday". If
+/// a verb of moving begins one to nine tokens after `i`, only [`recognise_moved`] decides, otherwise
+/// [`recognise_required_value`]. Returns `None` if the word at `i` is a command verb and not definite, for other
+/// domains, and plans without a definite subject or entry. Questions match only after "can" and "could". First words
+/// that name no task ("I", "they", "it's", "there", "tomorrow") do not match.
 fn recognise_stated(clause: &Clause, i: usize) -> Guess {
     if lexicon::update_task::NOT_STATEMENTS.contains(clause.at(i))
         || clause.is_question && !matches!(clause.words.before(i), "could" | "can")
@@ -209,9 +211,10 @@ fn recognise_moved(clause: &Clause, i: usize, verb_range: Range<usize>, definite
 
 /// Recognises "the vet is now on Friday", "the report should be high priority". `definite` is true for a definite
 /// subject or an entry. `entry` is true if the first nine tokens name a task or an entry. The verb begins one to eight
-/// tokens after `i`. "is" and "are" need `definite`. Values other than dates are passed to [`recognise_stated_value`].
-/// A date must begin within one token after the verb. "now" or "instead" around it suffices (0.72). "should be" and
-/// similar verbs need `definite`, "is" needs `entry` and the date at the end (0.64). Returns `None` otherwise.
+/// tokens after `i`. Verbs that begin with "is", "are" or "isn't" ("is supposed to be") always need `definite`. Values
+/// other than dates are passed to [`recognise_stated_value`]. A date must begin within one token after the verb. "now"
+/// directly before it, or "now", "instead" or "not" after it, suffices (0.72). Without them, "should be" and similar
+/// verbs need `definite`, and "is" needs `entry` and the date at the end (0.64). Returns `None` otherwise.
 fn recognise_required_value(clause: &Clause, i: usize, definite: bool, entry: bool) -> Guess {
     let (at, n) = clause.find_phrase(i + 1, lexicon::update_task::SHALL_BE).filter(|(at, _)| *at <= i + 8)?;
     let after = at + n;
@@ -236,7 +239,7 @@ fn recognise_required_value(clause: &Clause, i: usize, definite: bool, entry: bo
 /// done" reopens the task only with "after all", "actually", "back" or "reopen". "isn't urgent" needs "anymore" and
 /// sets low priority. Other words after "isn't" and "is not" return `None`. Tags and titles do not match after "is".
 /// The priority must end the clause or precede "now", "instead", "than", "priority" or a comma. After "is" it also
-/// needs "now", "more" or "instead".
+/// needs "now", "more", "the" or "of" before it, or "now" or "instead" after it. The confidence is 0.64 to 0.7.
 fn recognise_stated_value(clause: &Clause, i: usize, at: usize, after: usize) -> Guess {
     let is = matches!(clause.at(at), "is" | "are" | "isn't");
     if matches!(clause.before(after), "say" | "read" | "called" | "named") {
@@ -268,11 +271,12 @@ fn recognise_stated_value(clause: &Clause, i: usize, at: usize, after: usize) ->
     (closed && now).then_some((CommandAction::Update(UpdateKind::Priority(priority), i, at), 0.68))
 }
 
-/// Recognises "one more day for the report", "give me another week on the essay", "add a day to the audit", "give me
-/// until Friday for the essay" (0.62). A distance is within four tokens, or a date follows "until". "for", "on", "to"
-/// or a comma and a definite task must follow, possibly after "later" or "more". "a day for the report" needs "later",
-/// "more", "until", "give", "add", "another", "one more" or "I need". Returns `None` for two dates, questions and other
-/// domains.
+/// Recognises "one more day for the report", "give me another week on the essay", "add a day to the audit" (0.62). The
+/// words at `i` must be "give me", "I need another", "add", "push back", "a", "half an", "another" or "one" to "three",
+/// and a word must follow. A distance must be within the first four tokens. "for", "on", "to" or a comma and a definite
+/// task must follow it, possibly after "later" or "more". "a day for the report" needs "later", "more", "give", "add",
+/// "another", "one more" or "I need". "give me until Friday" does not match. Returns `None` for two dates, questions
+/// and other domains.
 pub(super) fn recognise_more_time(clause: &Clause, i: usize) -> Guess {
     let n = clause.phrase(i, lexicon::update_task::MORE_TIME)?;
     let first = clause.words.is_word(i + n);

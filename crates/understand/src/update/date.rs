@@ -268,8 +268,8 @@ fn parse_bare_day(clause: &mut Clause, range: Range<usize>, command: &mut Parsed
 /// Parses "to 7", "to 530" at the end, before a date, or before "for", "on" or "instead", as a time. Uses the last such
 /// "to". Hours from 1 to 6 are in the afternoon, 24 is midnight. Without a date, the day is today if the hour is later
 /// than the current one, and otherwise tomorrow. Then the time of day is set too. Sets and consumes the date. Returns
-/// the range before "to", or the whole range if other words follow. Returns `None` if there is no such hour, or if any
-/// other word follows.
+/// the range before "to", or the whole range if words follow the date, "for", "on" or "instead". Returns `None` if
+/// there is no such hour, or if another word directly follows it.
 fn parse_bare_hour(clause: &mut Clause, mut range: Range<usize>, command: &mut ParsedCommand) -> Option<Range<usize>> {
     let from = range.start;
     let end = range.end;

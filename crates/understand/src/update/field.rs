@@ -24,10 +24,11 @@ pub(super) enum UpdatedFieldKind {
     Value,
 }
 
-/// Parses a change of the first field that is named within the first eight tokens. Consumes its name. A value after
-/// "to" or a similar word is set and consumed too, except for a date; an invalid one leaves the field empty. Returns
-/// the range that names the task, and the kind of the field. The kind is `None` if no field is named, or if no such
-/// word follows. In the latter case, "priority" takes the next priority word.
+/// Parses a change of the first field that is named within the first eight tokens. Its name is no part of the result. A
+/// value after "to" or a similar word is set and consumed, except for a date; an invalid one leaves the field empty.
+/// Returns the range that names the task, and the kind of the field. The kind of a date field does not depend on a
+/// value. For other fields it is `None` if no such word follows; then "priority" takes the next priority word. It is
+/// also `None` if no field is named.
 /// - Only articles, "alert" and "reminder" may precede the name, or it follows a possessive. "priority", "description",
 ///   "due date" and "deadline" may stand anywhere. "time" and "date" after a noun for a task are consumed without
 ///   effect.
@@ -88,8 +89,8 @@ pub(super) fn parse(
 
 /// Sets the field `name` from the tokens of the value. A priority is the first priority word, a status the first kind
 /// of word found: pending ("not", "open") before completed ("done"). An invalid priority or status, and an empty text,
-/// leave the field empty. Tags are all words except fillers. Any other name sets the description, with the quotes of a
-/// single quoted passage removed. Consumes nothing.
+/// leave the field empty. Tags are all words except fillers; the tag operation stays unchanged. Any other name sets the
+/// description, with the quotes of a single quoted passage removed. Consumes nothing.
 fn set_field(clause: &Clause, name: &str, value: Range<usize>, command: &mut ParsedCommand) {
     match name {
         "priority" => command.priority = value.clone().find_map(|i| attributes::priority_level(clause.at(i))),

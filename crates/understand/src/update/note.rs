@@ -11,7 +11,8 @@ use crate::parsed::ParsedCommand;
 
 /// Returns the start of the task after "add a note to", "add a comment to" and similar phrases at `i`. "write on",
 /// "note for" and similar phrases need a noun for a task in the clause. Returns `None` for other words, for "note to
-/// self", and if no text of a note follows the task.
+/// self", and if the task is empty or no divider ([`find_divider`]) follows it. The text after the divider is not
+/// checked.
 pub(crate) fn task_start(clause: &Clause, i: usize) -> Option<usize> {
     if clause.at(i + 2) == "self" {
         return None;

@@ -31,10 +31,11 @@ pub(super) fn find(clause: &Clause, range: Range<usize>, change: UpdateKind) -> 
 
 /// Returns the sign of the shift and the end of its direction word: 1 for later, -1 for earlier. `from` is the position
 /// after the verb, and `at..end` is the distance. Needs "later", "back" or "earlier", "up" and similar words after it,
-/// or "by", "back", "out", "forward", "up" or "ahead" before it. "push", "postpone" and similar verbs need none of
-/// them; neither does [`UpdateKind::Due`], except for "snooze", "reschedule" and "reset". It is earlier for "earlier"
-/// and "sooner", and for "forward", "up" and "ahead" without a verb such as "push". Returns `None` after "in",
-/// "within", "after", "every", "each" or "of", or if other words follow in the clause.
+/// or "by", "back", "out", "forward", "up" or "ahead" before it. "push" and similar verbs without a lead
+/// ([`leading_word`]) or with "for" need none of them. Neither does [`UpdateKind::Due`] without a lead, except for
+/// "snooze", "reschedule" and "reset". It is earlier for "earlier" and "sooner", and for "forward", "up" and "ahead"
+/// without a verb such as "push". Returns `None` after "in", "within", "after", "every", "each" or "of", or if other
+/// words follow in the clause.
 fn direction(clause: &Clause, from: usize, at: usize, end: usize, change: UpdateKind) -> Option<(i32, usize)> {
     let verb = |words: Phrases| (from.saturating_sub(2)..from).any(|i| words.contains(clause.at(i)));
     let later = clause.phrase(end, lexicon::shifts::LATER);

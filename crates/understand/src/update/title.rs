@@ -195,8 +195,8 @@ pub(super) fn parse_instead_of(
 }
 
 /// Parses "… to include milk", "… and add milk", "… by adding milk". Sets the text as an addition to the description,
-/// without "also" before it and "too" after it. Returns `None` if there is no such phrase with text after it in the
-/// range. Also `None` if no noun for a task precedes it, or if a date follows it.
+/// without "also" or "to" before it and "too" after it. Returns `None` if there is no such phrase with text after it in
+/// the range. Also `None` if no noun for a task precedes it, or if a date follows it.
 pub(super) fn parse_addition(
     clause: &mut Clause,
     range: Range<usize>,

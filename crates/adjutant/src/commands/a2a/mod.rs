@@ -54,9 +54,9 @@ pub(crate) async fn run(global: &GlobalOptions, command: A2aCommand) -> anyhow::
     }
 }
 
-/// Prints the first page of tasks, 50 unless `limit` is given: as JSON, as ids (`quiet`), or as a table. With a table,
-/// a note reports that there are no tasks, or that there are more. `context_id` and `status` select tasks. Fails if the
-/// request fails.
+/// Prints the first page of tasks, without their history and artifacts, 50 unless `limit` is given: as JSON, as ids
+/// (`quiet`), or as a table. With a table, a note reports that there are no tasks, or that there are more. `context_id`
+/// and `status` select tasks. Fails if the request fails.
 async fn list(
     global: &GlobalOptions,
     client: &A2aClient,
@@ -99,12 +99,12 @@ async fn connect(global: &GlobalOptions, at: &RemoteAgentArgs) -> anyhow::Result
 }
 
 /// Returns the connection options. The token comes from `--token` on the command line, else from [`TOKEN_VARIABLE`],
-/// never from `ADJUTANT_TOKEN`. An empty token is ignored. A token or header value that is a reference is resolved and
-/// sent as a secret. Of plain headers with the same name, the last is sent. Without `--binding` and `--version`, the
-/// client chooses.
+/// never from `ADJUTANT_TOKEN`. An empty token is not sent; an empty `--token` also turns the variable off. A token or
+/// header value that is a reference is resolved and sent as a secret. Of plain headers with the same name, the last is
+/// sent. Without `--binding` and `--version`, the client chooses.
 ///
-/// Fails with a usage error if a header is invalid or a reference cannot be resolved. Also fails if there is more than
-/// one token or secret header.
+/// Fails with a usage error if a header is invalid, if a reference cannot be resolved, or if there is more than one
+/// token or secret header.
 fn options(global: &GlobalOptions, at: &RemoteAgentArgs) -> anyhow::Result<ClientOptions> {
     // ADJUTANT_TOKEN is for our own server only. A token on the command line is for this agent.
     let given = global.token.clone().filter(|_| global.token_given);
@@ -144,9 +144,9 @@ fn is_reference(text: &str) -> bool {
     text.starts_with("env:") || text.starts_with("file:")
 }
 
-/// Returns the secret `text`, or the content of the variable (`env:`) or file (`file:`) that it refers to, without
-/// surrounding whitespace. It may be empty. `name` is the name of the option in errors. Fails with a usage error if the
-/// variable is not set or the file cannot be read.
+/// Returns `text` as a secret. If it is a reference (`env:` or `file:`), returns the content of the variable or file
+/// instead. In both cases, surrounding whitespace is removed, and the result may be empty. `name` is the name of the
+/// option in errors. Fails with a usage error if the variable or the file is missing or not UTF-8, or cannot be read.
 fn secret(name: &str, text: &str) -> anyhow::Result<SecretString> {
     let missing = |why: String| ExitError::new(ExitStatus::Usage, format!("{name} refers to {why}"));
     let value = match text.split_once(':') {
@@ -198,8 +198,8 @@ fn state_name(state: &TaskState) -> String {
     name.as_str().unwrap_or_default().trim_start_matches("TASK_STATE_").to_lowercase().replace('_', "-")
 }
 
-/// Parses the name of a state as in 0.3, in any case; "cancelled" is accepted too. Fails with a usage error for every
-/// other name, also for "unspecified".
+/// Parses the name of a state as in 0.3, such as `input-required`, in any case. Also accepts `_` for `-`, and
+/// "cancelled". Fails with a usage error for every other name, also for "unspecified".
 fn parse_state(name: &str) -> anyhow::Result<TaskState> {
     let wire_name = format!("TASK_STATE_{}", name.to_uppercase().replace('-', "_").replace("CANCELLED", "CANCELED"));
     let parsed = serde_json::from_value::<TaskState>(Value::String(wire_name)).ok();

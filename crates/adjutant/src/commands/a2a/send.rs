@@ -27,11 +27,11 @@ const MAX_FAILED_POLLS: usize = 30;
 /// The size limit of a file in bytes.
 const MAX_FILE_BYTES: u64 = 100 << 20;
 
-/// Sends the message and waits for the result, at most for `--timeout` seconds without the time to connect. After the
-/// timeout, the task is not cancelled.
+/// Sends the message and waits for the result, at most for `--timeout` seconds without the time to connect, or without
+/// a limit. After the timeout, the task is not cancelled. An invalid `--timeout` is found after the connection.
 ///
 /// Fails if the message or `--timeout` is invalid, if the agent cannot be reached, or if the task does not complete.
-/// Fails with [`ExitStatus::Timeout`] if the time is over.
+/// With `--no-wait`, a task that still runs is no failure. Fails with [`ExitStatus::Timeout`] if the time is over.
 pub(super) async fn run(global: &GlobalOptions, args: &SendArgs) -> anyhow::Result<()> {
     let request = request(args)?;
     let client = connect(global, &args.at).await?;
@@ -239,12 +239,12 @@ impl A2aPrinter {
         self.print(&new)
     }
 
-    /// Prints a changed state or a message as progress, unless `quiet` is set. The message of a failed task or a
-    /// request for input is not printed, because the error contains it. The message of a completed task without
-    /// artifacts is printed as the answer.
+    /// Prints a changed state or a message as progress, unless `quiet` is set. Prints nothing for a failed task or a
+    /// request for input, because the error contains the message. For a completed task without artifacts, prints no
+    /// state, and the message as the answer.
     ///
     /// Returns the outcome of the command, as of [`check_end`], if the task has ended or needs input or an
-    /// authorization, else none.
+    /// authorization, else none. Fails if the output fails.
     fn status(&mut self, status: &TaskStatus) -> anyhow::Result<Option<anyhow::Result<()>>> {
         let ended = has_ended(status);
         let message = status.message.as_ref().map(show::one_line).unwrap_or_default();
@@ -280,9 +280,9 @@ impl A2aPrinter {
     }
 }
 
-/// Builds the message from the text (`-` reads standard input), `--data` and `--file`, in this order. Line breaks at
-/// the end of standard input are removed. Fails if all three are absent, or if data is not JSON. Also fails if standard
-/// input is not UTF-8, or if a file cannot be read or is too large.
+/// Builds the message from the text (`-` reads standard input), `--data` and `--file`, in this order. `\n` at the end
+/// of standard input is removed. Asks for no history. Fails with a usage error if all three are absent, or if data is
+/// not JSON. Also fails if standard input is not UTF-8, or if a file cannot be read or is too large.
 fn request(args: &SendArgs) -> anyhow::Result<SendMessageRequest> {
     let mut parts = Vec::new();
     match args.message.as_deref() {

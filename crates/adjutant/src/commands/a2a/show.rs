@@ -43,9 +43,10 @@ pub(super) fn card(client: &A2aClient) -> anyhow::Result<()> {
 }
 
 /// Prints the properties of a task, its history, the message of its status and its artifacts. Each property and message
-/// is on one line, with spaces for control characters; blank ones are left out. Each artifact follows a line with its
-/// name, or its id without a name. Its text is printed unchanged, other parts as in [`content`]: a file only with its
-/// name and size. A missing line break at the end is added.
+/// is on one line; blank ones are left out. Line breaks of messages are shown as `\n`, other control characters as
+/// spaces. Each artifact follows a line with its name, or its id without a name; a blank name has no line. Its text is
+/// printed unchanged, other parts as in [`content`]: a file only with its name and size. A missing line break at the
+/// end is added.
 pub(super) fn task(task: &Task) -> anyhow::Result<()> {
     line("task", &task.id)?;
     line("context", &task.context_id)?;

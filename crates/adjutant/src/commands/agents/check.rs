@@ -26,9 +26,9 @@ pub(in crate::commands) struct AgentFinding {
     pub(in crate::commands) detail: String,
 }
 
-/// Checks the named agents, or all enabled agents without names, at the same time. Prints the findings, and a note if
-/// there are no agents. Fails before any check if a name matches no agent or several. Fails at the end if an agent
-/// cannot run.
+/// Checks the named agents, also disabled ones, or all enabled agents without names, at the same time. A name that is
+/// given twice is checked twice. Prints the findings, and a note if there are no agents. Fails before any check if a
+/// name matches no agent or several. Fails at the end if an agent cannot run.
 pub(super) async fn run(global: &GlobalOptions, names: &[String]) -> anyhow::Result<()> {
     let agents = agents(global).await?;
     let mut selected = Vec::new();

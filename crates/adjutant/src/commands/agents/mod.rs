@@ -16,7 +16,7 @@ use crate::client::Client;
 use crate::exit::{ExitError, ExitStatus, read_error};
 use crate::output;
 
-/// Runs one subcommand. `detect` and `presets` use no server and no data directory.
+/// Runs one subcommand. `detect` and `presets` use no server and no data directory. Fails if the subcommand fails.
 pub(crate) async fn run(global: &GlobalOptions, command: AgentsCommand) -> anyhow::Result<()> {
     match command {
         AgentsCommand::List { quiet } => list(&Client::connect(global).await?, quiet).await,
@@ -29,8 +29,8 @@ pub(crate) async fn run(global: &GlobalOptions, command: AgentsCommand) -> anyho
     }
 }
 
-/// Prints all agents as JSON with `--json`, as ids (`quiet`), or as a table. The table comes with a note if there is
-/// only the built-in assistant.
+/// Prints all agents of the server: with `--json` its response, even if `quiet` is set, otherwise ids (`quiet`) or a
+/// table. The table comes with a note if there is only the built-in assistant. Fails if the request fails.
 async fn list(client: &Client, quiet: bool) -> anyhow::Result<()> {
     client.get("/api/agents").await?.show(|Agents { agents, .. }| {
         if quiet {
@@ -44,7 +44,8 @@ async fn list(client: &Client, quiet: bool) -> anyhow::Result<()> {
     })
 }
 
-/// Returns the row of an agent in a table: id, name, state, access, mode, and the program or card URL.
+/// Returns the row of an agent in a table: id, name, state, access, mode, and the program or card URL. The last is
+/// `built in` for the assistant, and empty if the user may not see the configuration.
 fn row(agent: &Agent) -> Vec<String> {
     let summary = agent.summary();
     let state = if summary.enabled { "enabled" } else { "disabled" };
@@ -109,8 +110,9 @@ fn one_line(value: &Value) -> String {
     }
 }
 
-/// Adds an agent from a file and flags, and prints its id, program and access. Fails with a usage error if none are
-/// given. Also fails if the file or a flag is invalid, or if the server rejects the agent.
+/// Adds an agent from a file and flags. Prints one line with its id, its program or card URL, and its access, or with
+/// `--json` the response of the server. Fails with a usage error if neither a file nor flags are given. Also fails if
+/// the file or a flag is invalid, or if the server rejects the agent.
 async fn add(global: &GlobalOptions, new: &AddAgentArgs) -> anyhow::Result<()> {
     let fields = fields(new)?;
     if fields.is_empty() {
@@ -206,8 +208,9 @@ fn from_file(file: &Path) -> anyhow::Result<Map<String, Value>> {
     }
 }
 
-/// Removes agents after a confirmation, unless `yes` is set. Removes nothing if a name cannot be resolved; stops at the
-/// first request that fails. Prints nothing with `--json`.
+/// Removes agents after a confirmation, unless `yes` is set. Fails and removes nothing if a name cannot be resolved or
+/// the removal is not confirmed. Names of the same agent count once. Stops at the first request that fails; the agents
+/// before it stay removed, and nothing is printed. Otherwise prints one line with all ids, or nothing with `--json`.
 async fn remove(client: &Client, names: &[String], yes: bool) -> anyhow::Result<()> {
     let known = listing::agents(client).await?;
     let agents = listing::resolve_each(names, async |name| listing::find_agent(&known, name).cloned()).await?;

@@ -92,7 +92,7 @@ pub(super) async fn run(
 impl McpBridge {
     /// Forwards one line. Requests run concurrently in `tasks`; `initialize`, notifications and responses keep their
     /// order. Answers a line that is not JSON (-32700), or has neither id nor method (-32600), with an error. Without a
-    /// session, a cancellation aborts the request and is not forwarded.
+    /// session, notifications and responses are dropped, and a cancellation aborts the request.
     async fn handle_line(self: &Arc<Self>, line: &[u8], tasks: &TaskTracker) {
         let Ok(message) = serde_json::from_slice::<Value>(line) else {
             return self.put(&failure(&Value::Null, -32700, "each line must be JSON"));
@@ -124,9 +124,10 @@ impl McpBridge {
         }
     }
 
-    /// Performs the handshake of protocol revisions with sessions and forwards the response. Replaces the session, also
-    /// with none if the server created none. Answers with an error (-32603) if the server cannot be reached or rejects
-    /// the request; the session stays then. Messages that need the session wait for it.
+    /// Performs the handshake of protocol revisions with sessions. Forwards only the last message of the response, or
+    /// the line `null` if it has none. Replaces the session, also with none if the server created none. Answers with an
+    /// error (-32603) if the server cannot be reached or rejects the request; the session stays then. Messages that
+    /// need the session wait for it.
     async fn initialize(&self, id: &Value, message: &Value) {
         let mut session = self.session.lock().await;
         match self.create_session(message).await {

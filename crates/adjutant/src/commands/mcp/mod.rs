@@ -60,9 +60,9 @@ pub(crate) fn run(global: &GlobalOptions, user: Option<&str>) -> anyhow::Result<
     done
 }
 
-/// Forwards messages to the running server, or serves them from the data directory if there is no server, until
-/// SIGTERM. Fails with a usage error if `user` is not a UUID, or if both `user` and a token are given. Also fails if no
-/// target can be used or no token can be signed for `user`.
+/// Forwards messages to the running server, or serves them from the data directory if there is no server, until the
+/// client closes its input or SIGTERM arrives. Fails with a usage error if `user` is not a UUID, or if both `user` and
+/// a token are given. Also fails if no target can be used or no token can be signed for `user`.
 async fn serve(global: &GlobalOptions, user: Option<&str>) -> anyhow::Result<()> {
     let usage_error = |message: String| ExitError::new(ExitStatus::Usage, message);
     let user = user.map(|user| user.parse().map_err(|_| usage_error(format!("--user must be a UUID, not '{user}'"))));

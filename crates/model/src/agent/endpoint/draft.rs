@@ -112,7 +112,8 @@ impl EndpointDraft {
     ///
     /// `agent_id` and `base_path` must be those of the agent. The transports must not be empty. The methods and content
     /// types must not be given twice, here and in `capabilities`. There are at most [`MAX_ITEMS`] skills, with unique
-    /// ids. The version and the provider must not be blank, and the URLs must be valid.
+    /// ids. The version and the organization of the provider have 1 to [`MAX_NAME_CHARS`] characters, without control
+    /// characters. The URLs must be valid.
     fn build(self, agent: &Agent, checks: &mut Checks) -> Endpoint {
         let path = format!("/agents/{}/v1", agent.id);
         for (field, given, expected) in
@@ -258,8 +259,9 @@ impl EndpointRateLimitDraft {
 impl CapabilityLimitsDraft {
     /// Returns the limits and adds a violation for each broken rule. Streaming is supported by default. Media types are
     /// trimmed and become lower case. A list of methods must not be empty; a list of media types has 1 to [`MAX_ITEMS`]
-    /// valid entries. `max_input_size` is between 1 and that of the agent. `max_output_size` and `concurrent_execution`
-    /// are only compared with the agent.
+    /// valid entries. `max_input_size` is between 1 and that of the agent. `max_output_size` must equal that of the
+    /// agent. `concurrent_execution` must be true if the agent allows several executions, else false. Neither of these
+    /// is part of the result.
     fn build(self, agent: &Agent, checks: &mut Checks) -> CapabilityLimits {
         if self.supported_methods.as_ref().is_some_and(Vec::is_empty) {
             let message = "must have at least one entry; set enabled = false to disable the endpoint";

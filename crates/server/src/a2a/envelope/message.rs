@@ -91,8 +91,8 @@ impl ReplyEnvelope {
     }
 
     /// Decodes and validates a request. Returns the fields of its replies, and the request or the error to report. The
-    /// reply fields contain the parts of an invalid request that could be decoded. The id is one of them, unless it has
-    /// more than 200 characters.
+    /// reply fields contain the id of an invalid request, unless it is not a text or has more than 200 characters. They
+    /// contain more of it only if [`Self::validate`] rejects the request.
     ///
     /// The error is `Parse` if `text` is not JSON, `InvalidRequest` if it is not an object or a field is missing,
     /// unknown or has a wrong type. Otherwise it is that of [`Self::validate`].
@@ -119,8 +119,8 @@ impl ReplyEnvelope {
     ///
     /// - `InvalidRequest`: the protocol is not `a2a`, or the version is empty. An unsupported version is
     ///   `VersionNotSupported`.
-    /// - `InvalidRequest`: the id is empty, an id or the sender has more than 200 characters, or the recipient is not
-    ///   this agent.
+    /// - `InvalidRequest`: the id is empty, an id or the sender has more than 200 characters, or a recipient is given
+    ///   that is neither empty nor this agent.
     /// - `InvalidRequest`: the type is neither `request` nor `stream`.
     /// - `MethodNotFound`: the method is unknown. `UnsupportedOperation`: `status` with the type `stream`.
     /// - `InvalidParams`: `status` has parameters, or those of `execute-agent` are invalid for [`draft`].

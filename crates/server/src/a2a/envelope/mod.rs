@@ -147,8 +147,8 @@ fn seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
-/// Returns an error in the form of the envelope: the JSON-RPC code, the message and the reason. The violations are in
-/// `data.errors`, which is omitted if there are none.
+/// Returns an error in the form of the envelope: `code` is the JSON-RPC code, then `message` and `data.reason`. The
+/// violations are in `data.errors`, which is omitted if there are none.
 fn error_json(error: &Error) -> Value {
     let mut body = json!({"code": error.kind.json_rpc_code(), "message": error.message});
     if !error.violations.is_empty() {

@@ -35,10 +35,12 @@ pub(super) async fn status(app: &App, offered: &OfferedAgent) -> Result<Value, E
 }
 
 /// Enqueues an execution and returns its id. `limit` is the maximum size of the input in bytes. Fails if the input is
-/// larger or the draft is invalid. Fails if the agent is disabled or its queue is full, or the database fails.
+/// larger, or like [`from_submit_error`] if the execution cannot be prepared. Fails if the queue is full or the
+/// database fails.
 ///
 /// For the assistant, the conversation of the envelope becomes the parameter `conversation_id`, unless the request sets
-/// that parameter. The origin contains the id and the sender of the envelope.
+/// that parameter. A name that is not a conversation id becomes an id that is derived from it and the user. The origin
+/// contains the id and the sender of the envelope.
 pub(super) async fn enqueue(
     app: &App,
     caller: &A2aCaller,
@@ -72,8 +74,9 @@ fn conversation_id(caller: &A2aCaller, name: &str) -> String {
     }
 }
 
-/// Waits for the end of an execution without a time limit and returns its result. Fails with `Busy` if the server stops
-/// before that; the execution is not cancelled. Fails with `NotFound` if the execution is deleted.
+/// Waits for the end of an execution without a time limit and returns its result, also if the execution failed. Fails
+/// with `Busy` if the server stops before that; the execution is not cancelled. Fails with `NotFound` if the execution
+/// is deleted, and if the database fails.
 pub(super) async fn wait_for_result(app: &App, caller: &A2aCaller, id: Uuid) -> Result<Value, Error> {
     let scope = OwnerScope::User(caller.user.id);
     let ended = app.stopping().run_until_cancelled(app.supervisor().wait(scope, id)).await;

@@ -83,11 +83,13 @@ impl RemoteAgentRunner {
         Self { app: app.downgrade(), clients: Mutex::default(), lost_tasks: Mutex::default() }
     }
 
-    /// Runs one attempt and saves the remote context and task for follow-ups. An error while saving is only logged.
-    /// Returns a stopped result if a stop is requested before the client is ready.
+    /// Runs one attempt. Afterwards saves the remote context, and the remote task if it awaits input. Otherwise removes
+    /// a saved task, also after a failure. An error while saving is only logged. Returns a stopped result if a stop is
+    /// requested before the client is ready; then nothing is saved.
     ///
     /// Fails if the link cannot be read, or like [`Self::client`] and [`exchange`]. A failure of the exchange removes
-    /// the client from the cache. If it is transient and a retry follows, the retry continues the remote task.
+    /// the client from the cache. If it is transient, a retry follows and the remote task is known, the retry on this
+    /// node continues that task.
     async fn run_attempt(&self, app: &App, run: &AgentRun, recorder: &RunRecorder) -> Result<RunResult, RunFailure> {
         let link = links::load(app, run).await.map_err(|error| RunFailure::system(error.to_string()))?;
         let client = tokio::select! {
@@ -164,8 +166,9 @@ async fn discover(agent: &Agent, token: Option<&SecretString>) -> Result<A2aClie
 }
 
 /// Returns the client options for a remote agent. A bearer token without a header name is sent in `Authorization`.
-/// Other credentials are sent in the configured or default header. Private addresses are allowed, because the operator
-/// configured them. Fails permanently if the header name is invalid.
+/// Other credentials are sent in the configured or default header: an API key alone, a bearer token after `Bearer`.
+/// Private addresses are allowed, because the operator configured them. Fails permanently if the header name is
+/// invalid.
 fn client_options(credentials: Option<(&CardAuth, &SecretString)>) -> Result<ClientOptions, RunFailure> {
     let auth = credentials.map(|(auth, token)| match (auth.kind, &auth.header_name) {
         (EndpointAuthType::BearerToken, None) => Ok(ClientAuth::Bearer(token.clone())),
@@ -329,7 +332,8 @@ enum Reconnected {
 /// update, reads the task and relays it. A successful read resets the backoff only after an error. Marks the connection
 /// as lost. `lost_reason` is the error that ended the updates, or `None` if they ended without an error.
 ///
-/// Fails if reading the task fails permanently, or an error occurs after two minutes without contact.
+/// Returns `Running` if the task that was read is not at its end, or the read failed with a transient error. Fails if
+/// the error is not transient, or an error occurs after two minutes without contact.
 async fn reconnect(
     client: &A2aClient,
     id: &str,

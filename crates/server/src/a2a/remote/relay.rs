@@ -1,7 +1,7 @@
 //! Relays the updates of a remote task to the recorder of the run.
 //!
-//! The text of artifacts becomes the output of the run. Other parts become rich output. Status messages become rich
-//! output and are also written to stderr.
+//! The text of artifacts becomes the output of the run. Other parts become rich output. A text part with a file name is
+//! a file, not text. Status messages become rich output and are also written to stderr.
 //!
 //! After a reconnection the agent sends the whole task again. Only new content is relayed.
 
@@ -109,9 +109,9 @@ impl<'a> UpdateRelay<'a> {
         self.context = Some(context).filter(|id| !id.is_empty()).or(self.context.take());
     }
 
-    /// Relays a chunk of an artifact: text as output, other parts as rich output. If `append` is false and the artifact
-    /// is known, the chunk is the whole artifact: only its new content is relayed. `last` marks the rich output as the
-    /// last chunk.
+    /// Relays a chunk of an artifact: text as output, other parts as rich output. `last` marks the rich output as the
+    /// last chunk. If `append` is false and the artifact is known, the chunk is the whole artifact and is relayed by
+    /// [`Self::relay_whole`].
     async fn relay_chunk(&mut self, artifact: Artifact, append: bool, last: bool) {
         let known = self.artifacts.contains_key(&artifact.artifact_id);
         if known && !append {
@@ -213,8 +213,8 @@ impl<'a> UpdateRelay<'a> {
         }
     }
 
-    /// Records a status message as rich output, and writes its text as one line to stderr if it has text. A message
-    /// without parts, or with an id that was already relayed, is ignored.
+    /// Records a status message as rich output. Also writes its texts, data and URLs to stderr, one line for each part,
+    /// unless they are empty. A message without parts, or with an id that was already relayed, is ignored.
     async fn relay_status_message(&mut self, message: Message) {
         if message.parts.is_empty() || !self.relayed_messages.insert(message.message_id.clone()) {
             return;

@@ -78,8 +78,9 @@ fn until_day(scan: &DateScan, date: Date) -> Option<RepeatLimit> {
 }
 
 /// Parses "for two weeks", "for the next 10 days". Returns a count if the repetition has an interval of 1 and the unit
-/// equals its step ("daily for 10 days"). For a daily one, weeks count as seven days. In all other cases, also for
-/// several weekdays, returns the last day of the duration from today. Durations in hours or minutes do not match.
+/// equals its step ("daily for 10 days"). For a daily one, weeks count as seven days. The count of "for 0 days" is 0.
+/// In all other cases, also for several weekdays, returns the last day of the duration from today. Durations in hours
+/// or minutes do not match.
 fn parse_duration(scan: &DateScan, i: usize, repeat: &Repeat) -> Option<(RepeatLimit, usize)> {
     let at = i + scan.phrase(i, lexicon::repeats::LASTING)?;
     let (distance, end) = offset::parse_whole_days(scan, at)?;

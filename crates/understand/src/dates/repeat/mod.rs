@@ -90,7 +90,7 @@ impl Repeat {
     /// replaced by one that is not plain "daily". Its part of the day stays only if the other has none. Otherwise the
     /// first keeps its days, days of the month and part. Missing ones and the longer interval come from the other. Its
     /// months and its day of the year are dropped. A limit is kept; a missing one comes from the other. If one weekday
-    /// is added and both intervals are 1, the RRULE contains no BYDAY.
+    /// without a position is added and both intervals are 1, the RRULE contains no BYDAY.
     pub(crate) fn merge(&mut self, other: Self) -> bool {
         let daily_part = other.frequency == RepeatFrequency::Daily && other.interval == 1;
         if self.frequency != other.frequency && !daily_part && self.frequency != RepeatFrequency::Daily {
@@ -173,8 +173,8 @@ impl Repeat {
         self.days.iter().flat_map(named).collect()
     }
 
-    /// Returns the value of UNTIL: `date` for repetitions on days, `end` in UTC for repetitions with a time (RFC 5545,
-    /// 3.3.10).
+    /// Returns the value of UNTIL. It is `end` in UTC ("20270315T225959Z") if the repetition is by minutes or hours, or
+    /// if it or `parts` has a clock time or a part of the day. Otherwise it is `date` ("20270315", RFC 5545, 3.3.10).
     fn until(&self, parts: &DateParts, date: Date, end: Timestamp) -> String {
         let timed = parts.clock.is_some() || parts.part.is_some() || self.part.is_some();
         if timed || matches!(self.frequency, RepeatFrequency::Minutely | RepeatFrequency::Hourly) {
@@ -365,8 +365,9 @@ fn parse_counted(scan: &DateScan, at: usize, interval: i64) -> RepeatMatch {
 
 /// Parses "June 3rd", "3rd of June", "Christmas", "January and July", "summer" after "every" as a yearly repetition. A
 /// movable holiday repeats on the date of its next occurrence. A season begins on the first day of the next one that
-/// has not begun. Months without a day begin on the first of the first named month. No noun may follow a holiday, a
-/// season or a single month. Returns `None` for a date with a year, and for other words.
+/// has not begun. A year after a holiday or a season selects the first occurrence. Months without a day begin on the
+/// first of the first named month. No noun may follow a holiday, a season or a single month. Returns `None` for a day
+/// of a month with a year, and for other words.
 fn parse_yearly(scan: &DateScan, at: usize) -> RepeatMatch {
     let yearly = Repeat::new(RepeatFrequency::Yearly, 1);
     if let Some((day @ Day::Annual { .. }, end)) =

@@ -41,7 +41,7 @@ impl MonthlyDay {
 /// Parses "15th", "1st and 15th", "last day", "day 15", "first Monday", "first and third Monday", "last working day". A
 /// bare "last" is the last day. A plural weekday counts only after several positions, "working day" only after a single
 /// one. Returns the day and the next position. Returns `None` if neither an ordinal up to 31, nor "day" with a figure,
-/// nor "last" begins at `i`.
+/// nor "last" begins at `i`. Accepts "0th" and "day 0", although no month has such a day.
 fn parse_monthly_day(scan: &DateScan, i: usize) -> Option<(MonthlyDay, usize)> {
     let (n, len) = parse_position(scan, i)?;
     let at = i + len;

@@ -16,8 +16,8 @@ pub(super) const WEEKEND: [Weekday; 2] = [Weekday::Saturday, Weekday::Sunday];
 const SCHOOL_NIGHTS: [Weekday; 5] =
     [Weekday::Sunday, Weekday::Monday, Weekday::Tuesday, Weekday::Wednesday, Weekday::Thursday];
 
-/// Parses "weekdays", "week days", "weekday mornings" at `i`: Monday to Friday. A bare "weekday" or "week" does not
-/// match.
+/// Parses "weekdays", "workdays", "week days", "weekday mornings", "week mornings" at `i`: Monday to Friday. A bare
+/// "weekday" or "week" does not match. The word at `i` is not checked before a plural part of the day.
 pub(super) fn parse_workdays(scan: &DateScan, i: usize) -> RepeatMatch {
     let end = i + 1 + usize::from(scan.at(i) == "week" && scan.at(i + 1) == "days");
     let repeat = Repeat::weekly(WORKDAYS.to_vec(), 1);
