@@ -62,11 +62,14 @@ pub(super) fn is_harmless(value: &str, name: &str, separator: Separator, after: 
     }
 }
 
-/// Returns the kind of an unquoted value. Leading `*`, `!` and `@` and trailing `.`, `?`, `!` and `:` are ignored.
+/// Returns the kind of an unquoted value. Leading `*`, `!` and `@` and trailing `.`, `?`, `!` and `:` are ignored. The
+/// first rule that applies decides. A *name* consists of pronounceable words without digits, see [`is_name`].
 ///
 /// - With non-ASCII characters, it is a word if it has no digits and no ASCII punctuation, otherwise a secret.
-/// - A path of names before `(`, `[`, `<`, `::`, `!(`, `![` or `?.` is code.
-/// - With a dot, it is a path if all parts are names or if it ends with a secret name, otherwise a secret.
+/// - Letters, digits, `_` and dots before `(`, `[`, `<`, `::`, `!(`, `![` or `?.` are code, even if they are no names.
+///   The first one must be a letter or `_`.
+/// - With a dot, it is a path if all parts are names. It is also a path if it ends with a secret name and has only
+///   letters, digits, `_` and dots. Otherwise it is a secret.
 /// - A number type such as `u8` is a word. A name with `_`, `-` or a capital after its first letter is a name.
 /// - Any other name is a word. Everything else is a secret, also an empty value.
 pub(super) fn classify(value: &str) -> ValueKind {

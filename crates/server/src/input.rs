@@ -28,8 +28,9 @@ pub(crate) fn parse_json<T: DeserializeOwned>(parts: &Parts, body: &[u8]) -> Res
     Ok(model::json::parse(text)?)
 }
 
-/// Fails with 415 if the content type is neither `application/json` nor ends with `+json`. Parameters of the type are
-/// ignored. A missing content type is accepted.
+/// Fails with 415 if the content type is neither `application/json`, in any case, nor ends with `+json` in lower case.
+/// Parameters of the type are ignored, but a header that is not ASCII fails with 415 too. A missing content type is
+/// accepted.
 fn require_json(parts: &Parts) -> Result<(), Problem> {
     let Some(kind) = parts.headers.get(header::CONTENT_TYPE) else { return Ok(()) };
     let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();

@@ -35,10 +35,11 @@ pub(crate) fn consume_repeating(clause: &mut Clause, body: usize) {
 }
 
 /// Returns the main date inside of the range, see [`pick_main`]. Compatible dates are merged into it, and directly
-/// continuing ones ("9am and 6pm") are dropped. Consumes all of these, and the links before continuing ones. Dates with
-/// "'s" are not merged. A time that is part of a name ("my 7am alarm") is returned but stays in the title. So does
-/// "today's" more than two tokens after `prefer`. Consumed dates and epithets ("my quarterly taxes") do not count.
-/// Other dates stay. Returns `None` if no date is left.
+/// continuing ones ("9am and 6pm") are dropped, unless a date before the main one was merged. Consumes all of these,
+/// and the links before continuing ones. Dates with "'s" are not merged. If the main date is a time that is part of a
+/// name ("my 7am alarm"), it stays in the title. As another date, such a time is merged and consumed like any other. A
+/// main date with "'s" ("today's") more than two tokens after `prefer` stays, too. Consumed dates and epithets ("my
+/// quarterly taxes") do not count. Other dates stay. Returns `None` if no date is left.
 pub(crate) fn choose_date(clause: &mut Clause, range: Range<usize>, prefer: usize) -> Option<DateMatch> {
     let free = |found: &&DateMatch| {
         let inside = found.tokens.start >= range.start && found.tokens.end <= range.end;

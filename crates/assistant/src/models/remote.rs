@@ -293,8 +293,10 @@ impl ChatModel for RemoteModel {
     }
 
     /// Starts the request when the stream is first polled. Without a deadline in the prompt, the limit is 10 minutes,
-    /// counted from this call. An error is the last item. After the last delta, waits briefly for the end of the body,
-    /// so that the connection can be reused.
+    /// counted from this call. Transient failures are retried only before the first content. An error is the last item.
+    /// Sends at most [`MAX_TOOLS`] tools. A tool or a temperature that the provider rejects is left out of this and all
+    /// further requests. After the last delta, waits briefly for the end of the body, so that the connection can be
+    /// reused. Dropping the stream after the deadline counts as a failure for the circuit breaker.
     fn reply<'a>(&'a self, prompt: Prompt<'a>) -> BoxStream<'a, Result<ReplyDelta, ModelError>> {
         let deadline = prompt.deadline.unwrap_or_else(|| Instant::now() + DEFAULT_TIMEOUT);
         let deltas = stream::unfold(ReplyState::Requesting, move |state| async move {

@@ -66,8 +66,11 @@ impl TurnRun {
     }
 
     /// Claims the key, reads the history, runs the turn, appends the exchange to a stored conversation and records the
-    /// events under the key. Returns the recorded events without a run if the key has them. Fails with
-    /// [`store::Error::KeyReused`] or [`store::Error::KeyBusy`] if the key cannot be used. Fails with
+    /// events under the key. Creates the conversation if it does not exist. Without a key, returns `Finished`, whose
+    /// events do not contain [`TurnEvent::Done`]. With a key, returns `Recorded` with all events, or `Replayed` without
+    /// a run if the key has events already. A failure of the model or of a tool is part of the result.
+    ///
+    /// Fails with [`store::Error::KeyReused`] or [`store::Error::KeyBusy`] if the key cannot be used. Fails with
     /// [`store::Error::NotFound`] if the conversation belongs to another user, and with [`store::Error::Corrupt`] if
     /// events cannot be encoded or decoded. Also fails if the database fails.
     async fn in_transaction(&self, tx: &mut Transaction) -> store::Result<TransactionResult> {

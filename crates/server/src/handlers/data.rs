@@ -263,9 +263,11 @@ struct CheckedImport {
     conversations: Vec<FullConversation>,
 }
 
-/// Checks a document by the rules for all other input. Fails with one violation if the document is missing. Otherwise
-/// fails with all violations: another format version, or an invalid task, reminder, conversation or message. Fields
-/// start with the path of their object, such as `tasks[0].`.
+/// Returns the cleaned objects of a document. Texts are normalized, `completed_at` of a task is made to fit its status,
+/// and long titles of conversations are cut. Fails with one violation if the document is missing. Otherwise fails with
+/// all violations: another format version, or an invalid task, reminder or message. A conversation itself is never
+/// invalid. Of a reminder, only the ranges of interval and count are checked, so it may be in the past. Ids that exist
+/// and references between objects are not checked. Fields of objects start with their path, such as `tasks[0].`.
 fn check(document: Option<UserData>, app: &App) -> Result<CheckedImport, Invalid> {
     let mut checks = Checks::default();
     let document = document.ok_or_else(|| Invalid::one("body", "required", "must not be empty"))?;

@@ -3,8 +3,10 @@
 //!
 //! - `list`: the state `active` means idle, starting or running. An unknown state or parameter fails with 422.
 //! - `retry`: runs the request again for the current user, with the same input, parameters, directory and timeout but
-//!   without its variables. `retry_of` in the context names the repeated execution. Fails with 409 if that has not
-//!   ended, or its request was not stored because it contained secrets.
+//!   without its variables and outside of its session. `retry_of` in the context names the repeated execution. Fails
+//!   with 409 if that has not ended, or its request was not stored because it contained secrets. Also fails like a new
+//!   execution: with 404 if the user may not run the agent, with 409 if it is disabled, with 429 if its queue is full.
+//!   All this is checked again for a repetition with the same idempotency key, except for the queue.
 //! - `events`: starts after `Last-Event-ID` and ends after the result, if the server stops or if the database fails.
 //!   `follow=false` returns only the events so far.
 //! - `artifact`: serves only listed artifacts, as attachments. Fails with 404 if the file is not on this node, and with

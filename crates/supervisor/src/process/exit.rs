@@ -60,8 +60,9 @@ fn failure_of_signal(signal: i32, output: &str) -> RunFailure {
     }
 }
 
-/// Returns the last three non-empty lines of the error output, or of the standard output if that is empty. Reads at
-/// most [`LAST_OUTPUT_BYTES`]. Lines are joined by ` / `. Empty without output.
+/// Returns the last three non-blank lines of the error output, trimmed and redacted, or of the standard output if the
+/// error output is blank. Reads at most the last [`LAST_OUTPUT_BYTES`] of each, so the first line may be cut. Lines are
+/// joined by ` / `. Empty without output.
 fn last_lines(recorder: &RunRecorder) -> String {
     let mut output = recorder.last_output(StreamName::Stderr, LAST_OUTPUT_BYTES);
     if output.trim().is_empty() {

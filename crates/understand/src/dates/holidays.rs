@@ -109,10 +109,15 @@ fn easter(year: i16) -> Option<Date> {
     Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
 }
 
-/// Parses a holiday at `i` in a context that makes it a date. It follows a preposition other than "for", "the" and
-/// "of", or "next" or "this", and no noun follows. Or it is the whole text. Or it ends the text without a preposition
-/// and not after "for". Then its last word must be explicit ("… day", "… eve") or a year ("20…", "next year"). "next"
-/// and "this" before it do not change the year. Returns the date and the next position.
+/// Parses a holiday in a context that makes it a date. The token at `i` is the first of the name, or "next" or "this"
+/// directly before the name, which do not change the year. A year may follow the name. The context is one of these:
+/// - "next" or "this" is at `i`, or a preposition precedes `i` and the token directly before `i` is not "for", "the" or
+///   "of". No noun follows.
+/// - It is the whole text.
+/// - It ends the text without a preposition and not after "for". Its last word is explicit ("day", "eve", "night", a
+///   weekday as in "Good Friday", "nye"), begins with "20" or is "year". So "Christmas '27" does not match.
+///
+/// Returns the date, which is the next one from today on or the one in the given year, and the next position.
 pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize) -> Option<(Date, usize)> {
     let at = i + usize::from(matches!(scan.at(i), "next" | "this"));
     let (date, end) = parse_named(scan, at)?;

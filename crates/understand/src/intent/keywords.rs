@@ -8,11 +8,13 @@ use crate::lexicon;
 use crate::update::UpdateKind;
 use crate::vocabulary::Noun;
 
-/// Recognises the intent by keywords anywhere in a clause with a word for a task or a reminder. A determiner ("my",
-/// "the", "a") must precede it. Confidence is 0.55 or 0.56. "delete", "anymore" and similar words delete. Otherwise
-/// "done" and similar words complete. Otherwise "a task" or "a reminder" near the start creates. Otherwise a date after
-/// the noun, a distance or a word such as "instead" updates. A plural creates or updates only with a sign of a change
-/// such as "move". Returns `None` for questions, opinions ("I love …"), lists, other domains and plans.
+/// Recognises the intent by keywords anywhere in a clause whose first noun is a word for a task or a reminder. A
+/// determiner ("my", "the", "a") must come anywhere before it. "delete", "anymore" and similar words delete. Otherwise
+/// "done" and similar words complete. Otherwise "a task" or "a reminder" creates if the noun is near the start.
+/// Otherwise a date after the noun, a distance or a word such as "instead" updates. A plural creates or updates only
+/// with a sign of a change such as "move". Confidence is 0.55 for updates, else 0.56. Returns `None` for questions,
+/// opinions ("I love …") and if the first noun is a list. Words of other domains and plans do not matter, because the
+/// clause has a noun.
 pub(super) fn recognise(clause: &Clause) -> Guess {
     let noun = clause.noun_in(clause.start..clause.end).filter(|noun| noun.noun != Noun::List)?;
     let own = (clause.start..noun.at).any(|k| lexicon::grammar::DETERMINERS.contains(clause.at(k)));

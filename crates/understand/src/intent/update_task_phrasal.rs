@@ -103,12 +103,18 @@ fn recognise_raised_priority(clause: &Clause, i: usize) -> Guess {
     Some((CommandAction::Update(UpdateKind::Priority(priority), about.start, about.end), 0.88))
 }
 
-/// Recognises priorities of a definite task or an entry ("the second one"). "star …", "pin …", "flag …" and "highlight
-/// …" mean high priority without a level (0.84). They need a word for a task or a reminder, or a level at the end;
-/// "prioritize …" needs neither. "put high priority on the visa form" needs a priority of at least two words and a
-/// definite task (0.84). "put the report at the top priority", "set it to high" need a level at the end after "at",
-/// "to", "as" or a similar word (0.86). "give it high priority" and "turn …" need no such word. "give me …", "make a …"
-/// and "add …" create tasks and do not match there.
+/// Recognises the priority of a task. A definite task must follow the verb directly, or a word for a task, a reminder
+/// or an entry ("the second one") must follow anywhere.
+///
+/// - "star …", "pin …", "flag …", "highlight …", "prioritize …" (0.84): the priority is the level at the end, else
+///   high. All but "prioritize" need such a level or a word for a task or a reminder.
+/// - "put high priority on the visa form" (0.84), also with "give", "set", "turn", "treat", "consider", "make", "add",
+///   "rank", "assign" and "escalate". Needs a priority of at least two words, then "on", "to" or "for" and directly a
+///   definite task.
+/// - "set it to high" (0.86), with the same verbs. Needs a level at the end after "to", "as", "at", "into", "in",
+///   "with", "a" or "the". "give" and "turn" need no such word. A phrase that includes this word, such as "at the top
+///   priority" or "as urgent", does not match after other verbs. "add", and "a", "an", "new" or "me" after the verb,
+///   create tasks and do not match.
 fn recognise_priority(clause: &Clause, i: usize) -> Guess {
     let entry = grammar::names_entry(clause, i + 1..clause.end)
         || grammar::is_definite(clause, i + 1)
