@@ -219,10 +219,12 @@ pub enum OperationResponse {
     Card(Box<AgentCard>),
 }
 
-/// A public agent card with the time of its last change.
+/// An agent card with the time of its last change.
 #[derive(Clone, Debug)]
 pub struct PublishedCard {
     pub card: AgentCard,
     /// The time of the last change, in seconds since 1970.
     pub modified: u64,
+    /// Only some callers may see the card.
+    pub is_restricted: bool,
 }

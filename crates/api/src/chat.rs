@@ -243,5 +243,6 @@ pub struct ResponseMetadata<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<TokenUsage>,
     #[serde(default)]
+    #[schema(required)]
     pub warnings: Vec<Cow<'a, str>>,
 }

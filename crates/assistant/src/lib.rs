@@ -13,6 +13,7 @@ mod log;
 mod mentions;
 pub mod models;
 pub mod offline;
+mod own_words;
 mod report;
 mod response_filter;
 mod run;
@@ -25,6 +26,6 @@ pub use chat_model::{
 };
 pub use context::{AgentContext, TurnRequest};
 pub use event::{ErrorType, ToolCallStatus, TurnEvent};
-pub use report::{AgentReport, renew_confirmation};
+pub use report::{AgentReport, agent_report_record, renew_confirmation};
 pub use run::{AgentResult, AgentRunner, ModelCallRecord, TurnLimits};
 use wording::{stopped, system_error, timed_out};

@@ -21,7 +21,7 @@ use crate::confirm::{ConfirmationReply, read_confirmation};
 use crate::response_filter::{ResponseFilter, without_ids};
 use crate::{
     AgentContext, ErrorType, ModelChain, ModelUsage, Prompt, RequestedCall, ToolCallStatus, ToolStep, TurnEvent,
-    TurnRequest, log, wording,
+    TurnRequest, log, own_words, report, wording,
 };
 use model_reply::{ReplyEnd, fallback_reserve};
 use thoughts::ThoughtBuffer;
@@ -155,6 +155,7 @@ impl AgentRunner {
             released: false,
             held: Vec::new(),
             changed: false,
+            has_foreign_text: context.history.iter().any(report::is_agent_report),
             failure: None,
             warnings: Vec::new(),
             model_calls: Vec::new(),
@@ -193,6 +194,8 @@ struct TurnLoop<'a, 'b> {
     held: Vec<HeldCall>,
     /// Set if a call has changed data.
     changed: bool,
+    /// Set if the model has read text of an external tool or an agent.
+    has_foreign_text: bool,
     /// The failure of the last tool call. A later successful call clears it.
     failure: Option<TurnFailure>,
     warnings: Vec<String>,
@@ -250,7 +253,8 @@ impl TurnLoop<'_, '_> {
                     let failure = self.too_many_calls();
                     return Ok(self.abort(failure));
                 }
-                match Box::pin(self.call_tool(call, Consent::Missing)).await {
+                let consent = self.consent(call);
+                match Box::pin(self.call_tool(call, consent)).await {
                     Ok(done) => *outcome = done,
                     Err(ToolCallError::TimedOut) => return Ok(self.abort(timeout_failure())),
                     Err(ToolCallError::Store(error)) => return Err(error),
@@ -259,6 +263,22 @@ impl TurnLoop<'_, '_> {
             steps.push(step);
         }
         Ok(self.end())
+    }
+
+    /// Returns who decided on a call of the current model. The built-in model only repeats the commands of the user.
+    fn consent(&self, call: &RequestedCall) -> Consent {
+        let kind = self.specs.iter().find(|spec| spec.name == call.name).and_then(|spec| spec.kind);
+        let is_users_word = || match (kind, parse_arguments(&call.arguments)) {
+            (Some(kind), Ok(arguments)) => own_words::is_requested(self.request, kind, &arguments, &self.records),
+            _ => false,
+        };
+        if self.is_built_in || is_users_word() {
+            Consent::UserRequest
+        } else if self.has_foreign_text {
+            Consent::AfterForeignText
+        } else {
+            Consent::ModelDecision
+        }
     }
 
     /// Calls one tool, logs it, reports its status and records it. Arguments for events, records and logs have no
@@ -283,7 +303,11 @@ impl TurnLoop<'_, '_> {
         // The start of a call that may be held is reported only once it is carried out.
         let specs = self.specs.clone();
         let spec = specs.iter().find(|spec| spec.name == call.name);
-        let may_be_held = consent == Consent::Missing && spec.is_some_and(|spec| spec.destructive);
+        let may_be_held = match consent {
+            Consent::Given => false,
+            Consent::UserRequest | Consent::ModelDecision => spec.is_some_and(|spec| spec.destructive),
+            Consent::AfterForeignText => spec.is_some_and(|spec| !spec.read_only),
+        };
         if !may_be_held {
             (self.on_event)(event(ToolCallStatus::InProgress));
         }
@@ -334,6 +358,7 @@ impl TurnLoop<'_, '_> {
         let error = failed.as_ref().map(|(code, message)| format!("{code}: {message}"));
         self.records.push(ToolCall { tool_name: name, parameters: shown, result, error, duration_ms });
         self.update_failure(spec.is_some_and(|spec| !spec.read_only), failed);
+        self.has_foreign_text |= spec.is_some_and(own_words::returns_foreign_text);
         Ok(outcome)
     }
 

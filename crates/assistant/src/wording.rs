@@ -9,15 +9,13 @@ use jiff::tz::TimeZone;
 use model::due::DueDate;
 use model::task::Priority;
 use serde_json::Value;
-use tools::{HeldCall, ToolAnswer};
+use tools::{HeldCall, ToolAnswer, ToolKind};
 use understand::{CommandFilter, DayOrTime, DueFilter, Intent, MissingSlot, ParsedCommand, StatusFilter, TaskTarget};
 
 pub(crate) use agents::*;
 
 /// The maximum number of tasks in a list.
 pub(crate) const MAX_LISTED: usize = 20;
-/// The maximum length of an argument in a question, in characters.
-const MAX_ARGUMENT_CHARS: usize = 80;
 /// The maximum length of an external tool's result in a reply, in characters.
 const MAX_RESULT_CHARS: usize = 400;
 /// The maximum number of recurring tasks that are listed with their next due date.
@@ -133,31 +131,13 @@ pub(crate) fn confirm(calls: &[HeldCall], phrase: &str) -> String {
     let targets = calls.iter().flat_map(|call| &call.targets);
     let titles: Vec<_> = targets.map(|target| format!("'{}'", target.title)).collect();
     if calls.iter().any(HeldCall::is_opaque) {
-        let mut actions: Vec<_> = calls.iter().filter(|call| call.is_opaque()).map(external_call).collect();
+        let mut actions: Vec<_> = calls.iter().filter(|call| call.is_opaque()).map(HeldCall::describe).collect();
         if !titles.is_empty() {
             actions.push(format!("delete {}", join_with_and(&titles)));
         }
         return format!("Do you want me to {}? Reply '{phrase}' to confirm.", join_with_and(&actions));
     }
     format!("{CONFIRM_DELETE}{}? Reply '{phrase}' to confirm.", join_with_and(&titles))
-}
-
-/// Describes the call of an external tool: "run send_mail (to: Ann, subject: Hello)". Values are on one line and cut to
-/// [`MAX_ARGUMENT_CHARS`], but not redacted. Without arguments, there is no bracket.
-fn external_call(call: &HeldCall) -> String {
-    let shown = call.arguments.iter().map(|(name, value)| format!("{name}: {}", short_argument(value)));
-    let shown: Vec<_> = shown.collect();
-    match shown.is_empty() {
-        true => format!("run {}", call.tool),
-        false => format!("run {} ({})", call.tool, shown.join(", ")),
-    }
-}
-
-/// Formats an argument on one line, truncated to [`MAX_ARGUMENT_CHARS`].
-fn short_argument(value: &Value) -> String {
-    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    text.char_indices().nth(MAX_ARGUMENT_CHARS).map_or(text.clone(), |(end, _)| format!("{}…", &text[..end]))
 }
 
 /// Parses a question of [`confirm`] about deletions. Returns the title if it names a single task. Several titles are
@@ -420,11 +400,30 @@ pub(crate) fn unchanged(title: &str) -> String {
     format!("'{title}' is like that already.")
 }
 
-/// Reports the result of a confirmed call. A call of an external tool reports its result or its error message, at most
-/// [`MAX_RESULT_CHARS`]. An unavailable tool, and any other error of a built-in tool except `NOT_FOUND`, becomes the
-/// system error. A bulk call reports the number of completed or deleted tasks. A single call is always reported as a
-/// deletion.
-pub(crate) fn released(call: &HeldCall, answer: &ToolAnswer, today: Date) -> String {
+/// Reports the success of a confirmed call without targets. `kind` is the kind of its tool.
+fn released_opaque(kind: Option<ToolKind>, answer: &ToolAnswer) -> String {
+    let data = answer.data();
+    let text = |key: &str| data[key].as_str().unwrap_or_default();
+    match kind {
+        Some(ToolKind::RunAgent) => agent_started(text("agent"), data["reports_back"] == true),
+        Some(ToolKind::ScheduleAgent) => format!("Okay! I've scheduled '{}' for '{}'.", text("name"), text("agent")),
+        Some(ToolKind::ResumeSchedule) => schedule_resumed(text("name"), None),
+        Some(ToolKind::Undo) => {
+            let tasks = data["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let titles: Vec<_> = tasks.iter().filter_map(|task| task["title"].as_str()).collect();
+            undone(text("undone"), &titles)
+        }
+        Some(_) if data["title"].is_string() => done(&[format!("'{}'", text("title"))]),
+        Some(_) => done(&[]),
+        None => format!("Done! {}", shortened(&answer.text(None))),
+    }
+}
+
+/// Reports the result of a confirmed call. `kind` is the kind of its tool. A call without targets reports its result or
+/// its error message, at most [`MAX_RESULT_CHARS`]. An unavailable tool, and any other error of a call with targets
+/// except `NOT_FOUND`, becomes the system error. A bulk call reports the number of completed or deleted tasks. A single
+/// call with a target is always reported as a deletion.
+pub(crate) fn released(call: &HeldCall, kind: Option<ToolKind>, answer: &ToolAnswer, today: Date) -> String {
     let held_title = call.targets.first().map(|target| target.title.as_str()).unwrap_or_default();
     // The task may have been renamed since.
     let title = answer.data()["title"].as_str().unwrap_or(held_title);
@@ -432,7 +431,7 @@ pub(crate) fn released(call: &HeldCall, answer: &ToolAnswer, today: Date) -> Str
         return match answer.error() {
             Some((tools::answer::UNAVAILABLE, _)) => system_error().to_owned(),
             Some((_, message)) => format!("That didn't work: {}", shortened(message)),
-            None => format!("Done! {}", shortened(&answer.text(None))),
+            None => released_opaque(kind, answer),
         };
     }
     let count = answer.data()["count"].as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or_default();

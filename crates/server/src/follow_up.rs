@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use assistant::{AgentReport, renew_confirmation};
+use assistant::{AgentReport, agent_report_record, renew_confirmation};
 use background::reconcile;
 use model::conversation::{ConversationId, Message, MessageRole};
 use model::execution::FollowUp;
@@ -196,7 +196,7 @@ impl EndReport {
             role: MessageRole::Assistant,
             content,
             timestamp: now,
-            tool_calls: Vec::new(),
+            tool_calls: vec![agent_report_record(self.execution)],
             pending,
         };
         conversations::append_to_existing(conn, self.owner, id, &message, now).await.map(drop)

@@ -1,27 +1,65 @@
 //! Protects the server from web pages of other origins. A server on loopback has no password. So it rejects requests
-//! with a foreign `Host` (DNS rebinding) and requests from pages with a foreign `Origin`.
+//! with a foreign `Host` (DNS rebinding) and requests from pages with a foreign `Origin`. Headers of the responses
+//! prevent that a page is shown in a frame, run with foreign scripts or kept in a cache.
 
 use std::net::IpAddr;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderName, HeaderValue, Method, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
+use crate::local_peer::LocalUser;
 use crate::{App, Problem, ServerSettings};
 
-/// Rejects requests that [`check_origin`] does not allow.
+/// The content that an HTML page may load. Swagger UI sets styles in its elements and shows images from data URLs.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+                                       object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/// Rejects requests that [`check_local_user`] or [`check_origin`] does not allow. Adds the security headers to every
+/// response.
 pub(crate) async fn check(State(app): State<App>, request: Request, next: Next) -> Response {
-    match check_origin(&request, &app.active_config().settings) {
+    let is_private = request.uri().path().starts_with("/api/");
+    let config = app.active_config();
+    let is_allowed =
+        check_local_user(&request, config.verifier.is_some()).and_then(|()| check_origin(&request, &config.settings));
+    let mut response = match is_allowed {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
+    };
+    add_security_headers(response.headers_mut(), is_private);
+    response
+}
+
+/// Fails if another user of this machine uses a server without authentication. `/health/live` is open to all.
+fn check_local_user(request: &Request, has_authentication: bool) -> Result<(), Problem> {
+    let is_trusted = request.extensions().get::<LocalUser>().is_none_or(|user| user.is_trusted());
+    if has_authentication || is_trusted || request.uri().path() == "/health/live" {
+        return Ok(());
+    }
+    let detail = "only the user who runs this server may use it; configure [auth] for several users";
+    Err(Problem::forbidden(detail))
+}
+
+/// Adds the headers that protect a response in a browser. HTML gets a content policy and cannot be shown in a frame.
+/// A private response without a caching policy is not cached.
+fn add_security_headers(headers: &mut HeaderMap, is_private: bool) {
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if is_private && !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    let is_html = headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    if is_html {
+        headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_SECURITY_POLICY));
+        headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+        headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     }
 }
 
 /// Fails with 403 if the host or the origin of the request is not allowed. With `loopback_only` the host must be a
 /// loopback name or that of the public URL, otherwise any host is allowed. An origin must have the host and port of the
-/// request, or be the public URL or a listed one. Requests without an origin pass.
+/// request, or be the public URL or a listed one. A request without an origin must satisfy [`check_fetch_site`].
 fn check_origin(request: &Request, settings: &ServerSettings) -> Result<(), Problem> {
     // HTTP/2 sends the host as `:authority` instead of a header.
     let header = request.headers().get(header::HOST).map(|host| host.to_str().unwrap_or_default());
@@ -31,13 +69,24 @@ fn check_origin(request: &Request, settings: &ServerSettings) -> Result<(), Prob
         let detail = "this server accepts only the host name localhost; set server.public_url to use a different name";
         return Err(Problem::forbidden(detail));
     }
-    let Some(origin) = request.headers().get(header::ORIGIN) else { return Ok(()) };
+    let Some(origin) = request.headers().get(header::ORIGIN) else { return check_fetch_site(request.headers()) };
     let origin = origin.to_str().unwrap_or_default();
     let is_allowed = authority(origin) == Some(host) || public == Some(origin) || is_listed(origin, settings);
     if is_allowed {
         Ok(())
     } else {
         Err(Problem::forbidden("pages of this origin may not use this server; add the origin to server.cors_origins"))
+    }
+}
+
+/// Fails if a browser reports that a page of another origin caused the request. Browsers send no `Origin` for images,
+/// scripts and links of a page. Following a link is allowed. Programs other than browsers do not send these headers.
+fn check_fetch_site(headers: &HeaderMap) -> Result<(), Problem> {
+    let value = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
+    match value("sec-fetch-site") {
+        None | Some(b"same-origin" | b"none") => Ok(()),
+        Some(_) if value("sec-fetch-mode") == Some(b"navigate") => Ok(()),
+        Some(_) => Err(Problem::forbidden("pages of other origins may not load content of this server")),
     }
 }
 
@@ -130,6 +179,19 @@ mod tests {
         for origin in ["https://evil.example", "null", "http://localhost:9999", "https://app.example.evil.example"] {
             assert!(!is_allowed(host, Some(origin), &listed), "{origin}");
         }
+    }
+
+    #[test]
+    fn requests_that_foreign_pages_cause_without_an_origin_are_rejected() {
+        // OPS-3
+        let is_allowed = |site: &str, mode: &str| {
+            let request = Request::builder().uri("/api/tasks").header("host", "localhost");
+            let request = request.header("sec-fetch-site", site).header("sec-fetch-mode", mode);
+            check_origin(&request.body(Body::empty()).unwrap(), &ServerSettings::default()).is_ok()
+        };
+        assert!(is_allowed("same-origin", "cors") && is_allowed("none", "navigate"));
+        assert!(is_allowed("cross-site", "navigate"), "a link on a foreign page");
+        assert!(!is_allowed("cross-site", "no-cors") && !is_allowed("same-site", "no-cors"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The health endpoints: the state of the process, its readiness and its dependencies. `/health` and `/health/ready`
 //! respond with 503 if the database does not answer within two seconds or the server is stopping. Other dependencies
-//! never change the status. `/health/live` always responds with 200.
+//! never change the status. `/health/live` always responds with 200. With authentication, `/health` shows dependencies
+//! only to requests with a valid token.
 
 use std::time::{Duration, Instant};
 
@@ -10,27 +11,33 @@ use api::health::{
 };
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 use model::breaker::{BreakerSnapshot, BreakerState};
 use tools::mcp_client::{McpServerPhase, McpServers};
 
-use crate::App;
+use crate::{App, auth};
 
 /// The time within which the database must answer a ping.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Returns the state of the server and of its dependencies.
+///
+/// With authentication, a request without a valid token gets only the status.
 #[utoipa::path(
     get,
     path = "/health",
     tag = "operation",
-    security(()),
+    security(("token" = []), ()),
     responses(
         (status = 200, description = "The server is ready", body = Health),
         (status = 503, description = "The database is not available, or the server is stopping", body = Health),
     )
 )]
-pub(crate) async fn health(State(app): State<App>) -> (StatusCode, Json<Health>) {
+pub(crate) async fn health(State(app): State<App>, headers: HeaderMap) -> Response {
+    if auth::identify(&app, auth::bearer_token(&headers)).await.is_none() {
+        return ready(State(app)).await.into_response();
+    }
     let started = Instant::now();
     let database_status = ping_database(&app).await;
     let database = DatabaseHealth {
@@ -51,7 +58,7 @@ pub(crate) async fn health(State(app): State<App>) -> (StatusCode, Json<Health>)
             push_hosts_left_alone: app.notifier().suspended_hosts(),
         },
     };
-    (status_code(status), Json(health))
+    (status_code(status), Json(health)).into_response()
 }
 
 /// Returns the health of the configured models, in the order in which they are tried. A model is unavailable while its

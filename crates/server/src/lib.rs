@@ -8,6 +8,7 @@ mod a2a;
 pub mod app;
 pub mod auth;
 mod chat;
+mod connections;
 mod docs;
 mod event_stream;
 pub mod follow_up;
@@ -17,6 +18,7 @@ mod health;
 pub mod housekeeping;
 mod idempotency;
 mod input;
+mod local_peer;
 mod mcp;
 mod metrics;
 mod peer;
@@ -27,6 +29,7 @@ mod schedule_notifier;
 mod seal;
 pub mod serve;
 pub mod settings;
+mod slow_body;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
@@ -79,6 +82,7 @@ pub fn router(app: App) -> Router {
         .route("/", get(|| async { Redirect::temporary("/docs/") }))
         .fallback(|| async { Problem::unknown_path() })
         .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
+        .layer(from_fn_with_state(app.clone(), auth::expiry::end_streams_with_token))
         .layer(guard::cors(app.clone()))
         .layer(from_fn_with_state(app.clone(), guard::check))
         .layer(from_fn_with_state(app.clone(), request::handle))

@@ -1,7 +1,7 @@
 //! Metrics for Prometheus. Labels are routes and outcomes, never users or their data. Each node counts on its own.
 //! Requests are counted when their response starts, turns when they end. Turns that are executions of the agent
 //! `assistant` are not counted as turns. All other values are read from their components for each request of
-//! `/metrics`.
+//! `/metrics`. With authentication, `/metrics` requires a valid token.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use assistant::ModelCallRecord;
 use assistant::turn::TurnOutcome;
 use axum::extract::{MatchedPath, State};
-use axum::http::{Method, header};
+use axum::http::{HeaderMap, Method, header};
 use axum::response::IntoResponse;
 use model::breaker::BreakerState;
 use prometheus_client::encoding::text::encode;
@@ -23,7 +23,7 @@ use prometheus_client::registry::{Registry, Unit};
 use tools::ToolNames;
 use tools::mcp_client::{McpServerPhase, McpServers};
 
-use crate::{App, Problem};
+use crate::{App, Problem, auth};
 
 /// The upper bounds of the histogram, in seconds.
 const DURATION_BUCKETS: [f64; 15] =
@@ -270,10 +270,12 @@ impl Metrics {
     get,
     path = "/metrics",
     tag = "operation",
-    security(()),
+    security(("token" = []), ()),
     responses((status = 200, description = "OpenMetrics text", body = String, content_type = "application/openmetrics-text"))
 )]
-pub(crate) async fn metrics(State(app): State<App>) -> Result<impl IntoResponse, Problem> {
+pub(crate) async fn metrics(State(app): State<App>, headers: HeaderMap) -> Result<impl IntoResponse, Problem> {
+    // Labels name models, channels and MCP servers.
+    auth::identify(&app, auth::bearer_token(&headers)).await.ok_or_else(Problem::unauthorized)?;
     let metrics = app.metrics();
     metrics.waiting_writes.set(i64::try_from(app.store().waiting_writes()).unwrap_or(i64::MAX));
     metrics.uptime.set(i64::try_from(app.uptime().as_secs()).unwrap_or(i64::MAX));

@@ -170,7 +170,7 @@ impl From<store::Error> for Problem {
                 Self { retry_after: Some(BUSY_RETRY_SECONDS), ..problem }
             }
             store::Error::Backup(_) | store::Error::NewerSchema { .. } => {
-                Invalid::one("body", "backup", error.to_string()).into()
+                Invalid::one("body", "backup", format!("must be a complete backup: {error}")).into()
             }
             store::Error::Unavailable(cause) => Self::unavailable(cause),
             other => Self::internal(other.to_string()),

@@ -1,5 +1,6 @@
 //! Accepts connections, passes them to the router, and shuts down gracefully.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,20 +12,23 @@ use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::ServiceExt;
 
+use crate::connections::{Connection, Connections};
+use crate::local_peer::LocalUser;
 use crate::peer::PeerAddress;
+use crate::slow_body::TimedBody;
 use crate::{App, a2a, follow_up, health_router, housekeeping, router};
 
 /// The time in which a client must send its headers.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time in which requests may finish after the server was asked to stop.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
-/// The most open connections. Further ones wait to be accepted.
-const MAX_CONNECTIONS: usize = 10_000;
 /// The pause after a failed accept. The usual reason is a lack of file descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
+/// The response to a connection that exceeds a limit.
+const TOO_MANY_CONNECTIONS: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 /// The time between two checks for the rest of the HTTP/2 preface.
 const PREFACE_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -49,9 +53,10 @@ pub async fn run_background(app: App) {
     let _ = tokio::join!(housekeeping, follow_up, pushes);
 }
 
-/// Accepts connections until the server stops, at most 10,000 at a time. A failed accept is logged and repeated after
-/// 50 ms. Then the listener and the MCP service are closed. Requests and afterwards background tasks have ten seconds
-/// each to finish. Work that takes longer is cut off and logged.
+/// Accepts connections until the server stops, within the limits of [`Connections`]. A connection beyond them is
+/// refused. A failed accept is logged and repeated after 50 ms. Then the listener and the MCP service are closed.
+/// Requests and afterwards background tasks have ten seconds each to finish. Work that takes longer is cut off and
+/// logged.
 async fn accept_connections(app: &App, listener: TcpListener, router: Router) {
     let connections = GracefulShutdown::new();
     let mut builder = auto::Builder::new(TokioExecutor::new());
@@ -61,13 +66,22 @@ async fn accept_connections(app: &App, listener: TcpListener, router: Router) {
     builder.http1().writev(false);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
     let settings = Arc::new(ConnectionSettings { builder, router });
-    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let accept = async || (slots.clone().acquire_owned().await.ok(), listener.accept().await);
-    while let Some((slot, accepted)) = app.stopping().run_until_cancelled(accept()).await {
+    let open = Arc::new(Connections::new());
+    let closing_idle = tokio::spawn({
+        let (open, app) = (open.clone(), app.clone());
+        async move { open.close_idle(app.stopping()).await }
+    });
+    while let Some(accepted) = app.stopping().run_until_cancelled(listener.accept()).await {
         match accepted {
             Ok((stream, from)) => {
-                let peer = PeerAddress(from.ip().to_canonical());
-                handle_connection(stream, peer, settings.clone(), connections.watcher(), slot);
+                let address = from.ip().to_canonical();
+                match open.register(address, &app.active_config().settings.trusted_proxies) {
+                    Some(connection) => {
+                        let peer = Peer { address: PeerAddress(address), local_user: local_user(&stream, from) };
+                        handle_connection(stream, peer, settings.clone(), connections.watcher(), connection);
+                    }
+                    None => refuse_connection(&stream, address),
+                }
             }
             Err(error) => {
                 tracing::warn!(error = %error, "accepting a connection failed");
@@ -76,6 +90,7 @@ async fn accept_connections(app: &App, listener: TcpListener, router: Router) {
         }
     }
     drop(listener);
+    let _ = closing_idle.await;
     let ended = tokio::time::timeout(SHUTDOWN_TIMEOUT, connections.shutdown());
     let (ended, ()) = tokio::join!(ended, app.mcp_endpoint().close());
     if ended.is_err() {
@@ -93,33 +108,67 @@ struct ConnectionSettings {
     router: Router,
 }
 
-/// Serves one connection in a new task. `slot` is released at its end. `peer` is attached to every request. A client
-/// that does not start a request within ten seconds is disconnected. Errors of the connection are logged at debug
-/// level.
+/// The other end of a connection.
+#[derive(Clone, Copy)]
+struct Peer {
+    address: PeerAddress,
+    /// Set for a connection over loopback.
+    local_user: Option<LocalUser>,
+}
+
+/// Returns the user of a client on this machine, or `None` if the connection is not over loopback.
+fn local_user(stream: &TcpStream, from: SocketAddr) -> Option<LocalUser> {
+    let server = stream.local_addr().ok().filter(|_| from.ip().to_canonical().is_loopback())?;
+    Some(LocalUser::find(from, server))
+}
+
+/// Logs a connection that exceeds a limit, and answers it with 503 if the socket accepts that at once.
+fn refuse_connection(stream: &TcpStream, address: IpAddr) {
+    tracing::debug!(%address, "a connection was refused because of too many open connections");
+    let _ = stream.try_write(TOO_MANY_CONNECTIONS);
+}
+
+/// Serves one connection in a new task. The address and the local user of `peer` are attached to every request. A
+/// client that does not start a request within ten seconds is disconnected. The connection is dropped when `connection`
+/// must be closed. Errors of the connection are logged at debug level.
 fn handle_connection(
     stream: TcpStream,
-    peer: PeerAddress,
+    peer: Peer,
     settings: Arc<ConnectionSettings>,
     watcher: Watcher,
-    slot: Option<OwnedSemaphorePermit>,
+    connection: Connection,
 ) {
     // Responses are small, and events must be sent without delay.
     let _ = stream.set_nodelay(true);
     tokio::spawn(async move {
-        let _slot = slot;
         // hyper's timeout starts with the first line. It does not limit the detection of HTTP/1 or HTTP/2.
-        if !matches!(tokio::time::timeout(HEADER_TIMEOUT, wait_for_protocol(&stream)).await, Ok(true)) {
+        let is_ready = tokio::select! {
+            ready = tokio::time::timeout(HEADER_TIMEOUT, wait_for_protocol(&stream)) => matches!(ready, Ok(true)),
+            () = connection.closed() => false,
+        };
+        if !is_ready {
             return;
         }
-        let service = settings.router.clone().map_request(move |mut request: Request<Incoming>| {
-            request.extensions_mut().insert(peer);
-            request
+        let begin_request = connection.request_counter();
+        let router = settings.router.clone();
+        let service = tower::service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(peer.address);
+            if let Some(user) = peer.local_user {
+                request.extensions_mut().insert(user);
+            }
+            let active = begin_request();
+            let response = router.clone().oneshot(request.map(TimedBody::new));
+            async move { response.await.map(|response| active.until_read(response)) }
         });
         let service = TowerToHyperService::new(service);
-        let connection = settings.builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
+        let serving = settings.builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
         // Boxed, so that thousands of waiting connections do not also hold the state of their setup.
-        if let Err(error) = Box::pin(watcher.watch(connection)).await {
-            tracing::debug!(error = %error, "a connection ended early");
+        let serving = Box::pin(watcher.watch(serving));
+        tokio::select! {
+            served = serving => if let Err(error) = served {
+                tracing::debug!(error = %error, "a connection ended early");
+            },
+            () = connection.closed() => {}
         }
     });
 }

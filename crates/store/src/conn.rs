@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use model::clock::from_micros;
@@ -130,6 +131,14 @@ impl Conn {
     /// Returns the number of rows that the SQLite writer has changed since it was opened, or 0 for other connections.
     pub(crate) fn total_changes(&self) -> u64 {
         if let DriverConnection::Sqlite(connection) = &self.0 { connection.total_changes() } else { 0 }
+    }
+
+    /// Sets how long SQLite waits for a lock. Has no effect on PostgreSQL. Fails if SQLite rejects the value.
+    pub(crate) fn set_busy_timeout(&mut self, timeout: Duration) -> Result<()> {
+        match &mut self.0 {
+            DriverConnection::Sqlite(connection) => Ok(connection.busy_timeout(timeout)?),
+            _ => Ok(()),
+        }
     }
 
     /// Runs transaction statements of SQLite, such as `BEGIN`. Each is prepared once, because they are frequent. Stops

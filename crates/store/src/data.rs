@@ -16,7 +16,7 @@ use crate::conn::{Conn, args};
 use crate::executions::OwnerScope;
 use crate::page::{Cursor, Page};
 use crate::undo::UndoStep;
-use crate::{Result, a2a, conversations, due, executions, reminders, tasks};
+use crate::{Result, Transaction, a2a, conversations, due, executions, reminders, tasks};
 
 /// A conversation with all its messages.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,8 +75,10 @@ pub async fn import_conversations(conn: &mut Conn, owner: UserId, list: &[FullCo
 /// Deletes all data of the user: tasks with undo steps and reminders, notifications and their deliveries,
 /// conversations, idempotency keys, sessions, A2A contexts and push configurations, schedules and executions. Running
 /// executions and sessions are deleted too, and their nodes cancel them then. Schedules of the configuration file stay,
-/// but lose their decisions. Revoked tokens stay. This cannot be undone. Has no effect if the user has no data.
-pub async fn erase(conn: &mut Conn, owner: UserId) -> Result<()> {
+/// but lose their decisions. Revoked tokens stay. SQLite overwrites the data on disk soon after the commit. This cannot
+/// be undone. Has no effect if the user has no data.
+pub async fn erase(tx: &mut Transaction, owner: UserId) -> Result<()> {
+    tx.erase_from_disk();
     for sql in [
         "DELETE FROM tasks WHERE owner = $1",
         "DELETE FROM task_changes WHERE owner = $1",
@@ -94,10 +96,10 @@ pub async fn erase(conn: &mut Conn, owner: UserId) -> Result<()> {
         // Schedules of the configuration file belong to the operator.
         "DELETE FROM schedules WHERE owner = $1 AND source <> 'file'",
     ] {
-        conn.run((sql, args![owner])).await?;
+        tx.run((sql, args![owner])).await?;
     }
-    let deleted = conn.all(("DELETE FROM executions WHERE owner = $1 RETURNING id, task_id", args![owner])).await?;
-    executions::remove_dependents(conn, &deleted).await
+    let deleted = tx.all(("DELETE FROM executions WHERE owner = $1 RETURNING id, task_id", args![owner])).await?;
+    executions::remove_dependents(tx, &deleted).await
 }
 
 /// An execution with its output by stream.

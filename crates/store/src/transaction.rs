@@ -16,11 +16,23 @@ use crate::conn::Conn;
 pub struct Transaction {
     conn: Conn,
     effects: Effects,
+    erases: bool,
 }
 
 impl Transaction {
     pub(crate) fn new(conn: Conn) -> Self {
-        Self { conn, effects: Effects::default() }
+        Self { conn, effects: Effects::default(), erases: false }
+    }
+
+    /// Requests that no file keeps the data that this transaction deletes. SQLite truncates its WAL soon after the
+    /// commit. Has no effect on PostgreSQL.
+    pub fn erase_from_disk(&mut self) {
+        self.erases = true;
+    }
+
+    /// Returns true if [`Transaction::erase_from_disk`] was called since the last call of this function.
+    pub(crate) fn take_erases(&mut self) -> bool {
+        std::mem::take(&mut self.erases)
     }
 
     /// Registers an effect that runs once the transaction is committed, even if the caller has stopped waiting for it.

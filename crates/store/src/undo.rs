@@ -83,6 +83,13 @@ impl UndoStep {
     }
 }
 
+/// Returns true if an undo of the newest step would remove tasks that the step created or imported.
+pub async fn would_remove_tasks(conn: &mut Conn, owner: UserId) -> Result<bool> {
+    let newest = "SELECT 1 FROM task_changes WHERE owner = $1 AND kind = 'created' AND step = \
+                  (SELECT MAX(step) FROM task_changes WHERE owner = $1) LIMIT 1";
+    Ok(conn.first((newest, args![owner])).await?.is_some())
+}
+
 /// Reverts the newest step of the user and removes it. Restores each previous task and schedules its dropped reminders
 /// again; if the previous task was completed, drops its reminders instead. Removes created tasks with their reminders,
 /// and created reminders. Skips created tasks and tasks of created reminders that no longer exist. Returns `Created`

@@ -18,6 +18,8 @@ pub struct Home {
     dir: TempDir,
     variables: Vec<(String, String)>,
     config: String,
+    /// The soft and the hard limit of open files, if they are not those of the test.
+    open_files: Option<(u64, u64)>,
 }
 
 impl Home {
@@ -25,7 +27,13 @@ impl Home {
     pub fn new(program: impl AsRef<Path>) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dir = tempfile::tempdir().unwrap();
-        Self { program: program.as_ref().to_owned(), dir, variables: Vec::new(), config: String::new() }
+        Self {
+            program: program.as_ref().to_owned(),
+            dir,
+            variables: Vec::new(),
+            config: String::new(),
+            open_files: None,
+        }
     }
 
     /// Returns the path of the data directory.
@@ -37,6 +45,13 @@ impl Home {
     #[must_use]
     pub fn with_env(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Sets the soft and the hard limit of open files for all processes.
+    #[must_use]
+    pub fn with_open_files(mut self, soft: u64, hard: u64) -> Self {
+        self.open_files = Some((soft, hard));
         self
     }
 
@@ -55,7 +70,15 @@ impl Home {
 
     /// Returns a command that uses this directory and ignores the configuration of the machine.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(&self.program);
+        let mut command = match self.open_files {
+            None => Command::new(&self.program),
+            Some((soft, hard)) => {
+                let mut shell = Command::new("/bin/sh");
+                let script = format!("ulimit -Sn {soft} && ulimit -Hn {hard} && exec \"$0\" \"$@\"");
+                shell.args(["-c", &script]).arg(&self.program);
+                shell
+            }
+        };
         command
             .args(arguments)
             .current_dir(self.path())

@@ -20,11 +20,16 @@ pub struct SigningKey {
 impl SigningKey {
     /// Creates a random key pair. Panics if the algorithm is not RS256, ES256 or EdDSA.
     pub fn new(algorithm: Algorithm, id: &str) -> Self {
+        Self::with_rsa_bits(algorithm, id, 2048)
+    }
+
+    /// Like [`SigningKey::new`], with an RSA key of this length.
+    pub fn with_rsa_bits(algorithm: Algorithm, id: &str, bits: usize) -> Self {
         use p256::pkcs8::{EncodePrivateKey, LineEnding};
         let random = &mut rsa::rand_core::OsRng;
         let private = match algorithm {
             Algorithm::RS256 => {
-                let pem = rsa::RsaPrivateKey::new(random, 2048).unwrap().to_pkcs8_pem(LineEnding::LF).unwrap();
+                let pem = rsa::RsaPrivateKey::new(random, bits).unwrap().to_pkcs8_pem(LineEnding::LF).unwrap();
                 EncodingKey::from_rsa_pem(pem.as_bytes()).unwrap()
             }
             Algorithm::ES256 => {
@@ -45,11 +50,16 @@ impl SigningKey {
 
     /// Returns a token with these claims.
     pub fn sign(&self, claims: &Value) -> String {
-        let header = Header { kid: Some(self.id.clone()), ..Header::new(self.algorithm) };
-        encode(&header, claims, &self.private).unwrap()
+        self.sign_with(claims, Header::new(self.algorithm))
     }
 
-    fn public(&self) -> Value {
+    /// Returns a token with these claims and this header, to which the id of the key is added.
+    pub fn sign_with(&self, claims: &Value, header: Header) -> String {
+        encode(&Header { kid: Some(self.id.clone()), ..header }, claims, &self.private).unwrap()
+    }
+
+    /// Returns the public key as a JWK.
+    pub fn public(&self) -> Value {
         let mut jwk = Jwk::from_encoding_key(&self.private, self.algorithm).unwrap();
         jwk.common.key_id = Some(self.id.clone());
         serde_json::to_value(jwk).unwrap()
@@ -94,7 +104,11 @@ impl Issuer {
 
     /// Replaces the published keys. The JWKS always contains an additional key of an unknown type.
     pub fn publish(&self, keys: &[&SigningKey]) {
-        let mut list: Vec<Value> = keys.iter().map(|key| key.public()).collect();
+        self.publish_jwks(keys.iter().map(|key| key.public()).collect());
+    }
+
+    /// Like [`Issuer::publish`], for keys that the caller has changed.
+    pub fn publish_jwks(&self, mut list: Vec<Value>) {
         list.push(json!({"kty": "future", "kid": "unknown"}));
         *self.keys.lock().unwrap() = Some(list);
     }

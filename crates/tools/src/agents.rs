@@ -1,7 +1,7 @@
 //! The handlers of the tools for agents: list the agents, run one, read an execution, cancel it. A user sees only the
 //! agents that they may run (OPS-6).
 
-use model::agent::ASSISTANT_ID;
+use model::agent::{ASSISTANT_ID, AccessType, RunConfirmation};
 use model::execution::{ExecutionRecord, FollowUp};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -11,7 +11,8 @@ use supervisor::{AgentEntry, RunDraft, RunOrigin, SubmitError, Supervisor};
 use uuid::Uuid;
 
 use crate::answer::{self, Error, ToolFailure};
-use crate::{BuiltInCall, ToolAnswer, ToolOutcome};
+use crate::catalog::RUN_AGENT;
+use crate::{BuiltInCall, HeldCall, ToolAnswer, ToolOutcome};
 
 /// Longer output of an agent is shortened in the answer.
 const MAX_OUTPUT_BYTES: usize = 4000;
@@ -47,11 +48,13 @@ struct RunArguments {
 }
 
 /// Enqueues an execution and returns its id without waiting for it. Its end is reported in the conversation of the
-/// call, if there is one. The answer has `reports_back` set in this case.
+/// call, if there is one. The answer has `reports_back` set in this case. Holds the call instead if a model decided on
+/// it and the setting `confirm` of the agent requires a confirmation.
 ///
 /// Fails with `NOT_FOUND` if no agent matches. Fails with `VALIDATION_ERROR` if several match, or if the request is
 /// invalid, forbidden or too large. Fails with `UNAVAILABLE` if the agent cannot run now or its queue is full.
 pub(crate) async fn run(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Result<ToolOutcome, Error> {
+    let given = call.arguments.clone();
     let arguments: RunArguments = call.parse_arguments()?;
     let entry = find(&call, &arguments.agent)?;
     let draft = RunDraft { input: arguments.input, parameters: Some(arguments.parameters), ..RunDraft::default() };
@@ -62,6 +65,16 @@ pub(crate) async fn run(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Resu
         origin.context.insert("conversation_id".to_owned(), conversation.to_string().into());
     }
     let submission = supervisor.prepare(&call.user, &entry.agent.id, draft, origin).map_err(submit_failure)?;
+    let needs_user = match entry.agent.confirm {
+        RunConfirmation::Always => true,
+        RunConfirmation::Writes => entry.agent.access_type == AccessType::ReadWrite,
+        RunConfirmation::Never => false,
+    };
+    if call.is_unconfirmed_decision(needs_user) {
+        let mut held = given;
+        held.insert("agent".to_owned(), json!(entry.agent.id));
+        return Ok(ToolOutcome::Held(HeldCall::opaque(RUN_AGENT, held)));
+    }
     let state = submission.new_execution.execution.state_name();
     let reports_back = submission.new_execution.follow_up.is_some();
     let id = match supervisor.enqueue(tx, submission).await {

@@ -37,6 +37,22 @@ pub enum ToolKind {
     ResumeSchedule,
 }
 
+impl ToolKind {
+    /// Returns true if the handler finds the tasks of a call before it holds the call, so that the question names them.
+    pub(crate) fn resolves_targets(self) -> bool {
+        matches!(
+            self,
+            Self::Delete
+                | Self::CompleteSeveral
+                | Self::DeleteSeveral
+                | Self::Undo
+                | Self::RunAgent
+                | Self::ScheduleAgent
+                | Self::ResumeSchedule
+        )
+    }
+}
+
 /// The groups of built-in tools that a user has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolSet {
@@ -267,10 +283,10 @@ fn task_specs(names: ToolNames) -> Vec<ToolSpec> {
         ToolSpec {
             title: "Undo the last change".into(),
             description: "Undoes the user's last change to tasks.".into(),
-            schema: object(&[], Vec::new()),
+            schema: object(&[], vec![confirmation()]),
             // Undoing the creation of a task removes it.
             destructive: true,
-            ..spec(ToolKind::Undo, "undo_last_change")
+            ..spec(ToolKind::Undo, UNDO)
         },
     ];
     if names == ToolNames::Task {
@@ -287,7 +303,13 @@ fn task_specs(names: ToolNames) -> Vec<ToolSpec> {
     specs
 }
 
-/// Returns the tools for agents: list, run, get and cancel an execution. None of them is destructive.
+/// The names of the tools that are held although they have no tasks as targets.
+pub(crate) const RUN_AGENT: &str = "run_agent";
+pub(crate) const SCHEDULE_AGENT: &str = "schedule_agent";
+pub(crate) const RESUME_SCHEDULE: &str = "resume_schedule";
+pub(crate) const UNDO: &str = "undo_last_change";
+
+/// Returns the tools for agents: list, run, get and cancel an execution. To run and to cancel is destructive.
 fn agent_specs() -> Vec<ToolSpec> {
     let execution =
         |purpose: &str| ("execution_id", text(&format!("The id of the run {purpose}, as returned by run_agent.")));
@@ -303,15 +325,21 @@ fn agent_specs() -> Vec<ToolSpec> {
         },
         ToolSpec {
             title: "Run an agent".into(),
-            description: "Starts a run of another agent and returns without waiting for its end.".into(),
+            description:
+                "Starts a run of another agent and returns without waiting for its end. The user may be asked to \
+                          confirm first."
+                    .into(),
             schema: object(
                 &["agent", "input"],
                 vec![
                     ("agent", text("The id or the name of the agent, as returned by list_agents.")),
                     ("input", text("The request to the agent, in the user's words.")),
+                    confirmation(),
                 ],
             ),
-            ..spec(ToolKind::RunAgent, "run_agent")
+            // The agent may change or delete anything that it can reach.
+            destructive: true,
+            ..spec(ToolKind::RunAgent, RUN_AGENT)
         },
         ToolSpec {
             title: "Get a run of an agent".into(),
@@ -325,6 +353,8 @@ fn agent_specs() -> Vec<ToolSpec> {
             title: "Stop a run of an agent".into(),
             description: "Stops a run that is waiting or running.".into(),
             schema: object(&["execution_id"], vec![execution("to stop")]),
+            // The work of the run may be lost.
+            destructive: true,
             ..spec(ToolKind::CancelExecution, "cancel_execution")
         },
     ]
@@ -357,9 +387,11 @@ fn schedule_specs() -> Vec<ToolSpec> {
                             schedule::MAX_NAME,
                         ),
                     ),
+                    confirmation(),
                 ],
             ),
-            ..spec(ToolKind::ScheduleAgent, "schedule_agent")
+            destructive: true,
+            ..spec(ToolKind::ScheduleAgent, SCHEDULE_AGENT)
         },
         ToolSpec {
             title: "List schedules".into(),
@@ -382,9 +414,10 @@ fn schedule_specs() -> Vec<ToolSpec> {
         ToolSpec {
             title: "Resume a schedule".into(),
             description: "Resumes a paused schedule with its next occurrence from now.".into(),
-            schema: object(&["schedule"], vec![schedule("to resume")]),
+            schema: object(&["schedule"], vec![schedule("to resume"), confirmation()]),
             idempotent: true,
-            ..spec(ToolKind::ResumeSchedule, "resume_schedule")
+            destructive: true,
+            ..spec(ToolKind::ResumeSchedule, RESUME_SCHEDULE)
         },
     ]
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::catalog::{RESUME_SCHEDULE, RUN_AGENT, SCHEDULE_AGENT, UNDO};
 use crate::{ToolArguments, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -24,7 +25,8 @@ pub struct HeldCall {
     pub tool: String,
     /// The arguments with the resolved ids of the tasks.
     pub arguments: ToolArguments,
-    /// Empty for a call of an external tool with unknown targets.
+    /// Empty for a call without tasks as targets: of an external tool, of an agent or a schedule, or a change after
+    /// foreign text.
     pub targets: Vec<CallTarget>,
     /// True if the call changes several tasks.
     pub bulk: bool,
@@ -41,16 +43,19 @@ pub struct CallTarget {
 
 /// The phrase that confirms the deletion of one task (S1).
 pub const CONFIRM_DELETE_PHRASE: &str = "yes delete";
+/// The maximum length of an argument in a question, in characters.
+const MAX_SHOWN_CHARS: usize = 500;
 
 impl HeldCalls {
-    /// Creates the confirmation for a list of calls. Returns `None` if the list is empty. If a call of an external tool
-    /// has unknown targets, the phrase is "yes run" and its name in lower case. With several calls, it is "yes run 2
-    /// actions". Otherwise, a bulk call adds the number of different tasks: "yes delete 3 tasks". The verb is
-    /// "complete" only if all bulk calls complete tasks. For single deletions, the phrase is [`CONFIRM_DELETE_PHRASE`].
+    /// Creates the confirmation for a list of calls. Returns `None` if the list is empty. A call without targets has a
+    /// phrase with its subject, such as "yes run builder" for an agent, or the name of its tool in lower case. With
+    /// several calls, one of them without targets, the phrase is "yes run 2 actions". Otherwise, a bulk call adds the
+    /// number of different tasks: "yes delete 3 tasks". The verb is "complete" only if all bulk calls complete tasks.
+    /// For single deletions, the phrase is [`CONFIRM_DELETE_PHRASE`].
     pub fn new(calls: Vec<HeldCall>) -> Option<Self> {
         if calls.iter().any(HeldCall::is_opaque) {
             let phrase = match calls.as_slice() {
-                [only] => format!("yes run {}", only.tool.to_lowercase()),
+                [only] => only.opaque_phrase(),
                 several => format!("yes run {} actions", several.len()),
             };
             return Some(Self { phrase, calls });
@@ -85,15 +90,67 @@ impl HeldCalls {
 }
 
 impl HeldCall {
-    /// Returns true for a call of an external tool with unknown targets.
+    /// Returns true for a call without tasks as targets.
     pub fn is_opaque(&self) -> bool {
         self.targets.is_empty()
     }
 
-    /// Returns true if this can be a held call of the tool: the tool has this name and is destructive. A call of a
-    /// built-in tool must have targets.
+    /// Returns true if this can be a held call of the tool: the tool has this name and is not read-only. A call with
+    /// targets must be destructive.
     pub fn matches_spec(&self, spec: &ToolSpec) -> bool {
-        spec.name == self.tool && spec.destructive && !(spec.is_built_in() && self.is_opaque())
+        spec.name == self.tool && !spec.read_only && (spec.destructive || self.is_opaque())
+    }
+
+    /// Describes a call without targets: "run the agent builder (input: tidy up)", "run send_mail (to: Ann)".
+    pub fn describe(&self) -> String {
+        let (action, subject) = match self.tool.as_str() {
+            RUN_AGENT => ("run the agent ", Some("agent")),
+            SCHEDULE_AGENT => ("schedule the agent ", Some("agent")),
+            RESUME_SCHEDULE => ("resume the schedule ", Some("schedule")),
+            UNDO => return "undo the last change, which removes tasks for good".to_owned(),
+            tool => {
+                return match self.shown_arguments(None) {
+                    arguments if arguments.is_empty() => format!("run {tool}"),
+                    arguments => format!("run {tool} ({arguments})"),
+                };
+            }
+        };
+        let name = subject.map(|key| self.text_argument(key)).unwrap_or_default();
+        match self.shown_arguments(subject) {
+            arguments if arguments.is_empty() => format!("{action}{name}"),
+            arguments => format!("{action}{name} ({arguments})"),
+        }
+    }
+
+    /// Returns the confirmation phrase of a call without targets.
+    fn opaque_phrase(&self) -> String {
+        let phrase = match self.tool.as_str() {
+            RUN_AGENT => format!("yes run {}", self.text_argument("agent")),
+            SCHEDULE_AGENT => format!("yes schedule {}", self.text_argument("agent")),
+            RESUME_SCHEDULE => format!("yes resume {}", self.text_argument("schedule")),
+            UNDO => "yes undo".to_owned(),
+            tool => format!("yes run {tool}"),
+        };
+        normalize(&phrase)
+    }
+
+    fn text_argument(&self, key: &str) -> &str {
+        self.arguments.get(key).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Returns the arguments except one as a list: "to: Ann, subject: Hello". Each value is one line of at most
+    /// [`MAX_SHOWN_CHARS`].
+    fn shown_arguments(&self, except: Option<&str>) -> String {
+        let shown = self.arguments.iter().filter(|(name, _)| Some(name.as_str()) != except).map(|(name, value)| {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let end = text.char_indices().nth(MAX_SHOWN_CHARS).map(|(end, _)| end);
+            match end {
+                Some(end) => format!("{name}: {}…", &text[..end]),
+                None => format!("{name}: {text}"),
+            }
+        });
+        shown.collect::<Vec<_>>().join(", ")
     }
 
     /// Returns true if the only argument has exactly the ids of the targets, in their order, and `bulk` matches its
@@ -120,7 +177,7 @@ impl HeldCall {
         Self { tool: tool.to_owned(), arguments, targets: vec![target], bulk: false }
     }
 
-    /// Creates a held call of an external tool with unknown targets.
+    /// Creates a held call without targets.
     pub(crate) fn opaque(tool: &str, arguments: ToolArguments) -> Self {
         Self { tool: tool.to_owned(), arguments, targets: Vec::new(), bulk: false }
     }
@@ -193,6 +250,36 @@ mod tests {
         assert_eq!(HeldCalls::from_untrusted(other), None, "an argument that the question did not name");
         assert_eq!(HeldCalls::from_untrusted(json!({"phrase": "ok", "acts": []})), None);
         assert_eq!(HeldCalls::from_untrusted(json!("nonsense")), None);
+    }
+
+    #[test]
+    fn calls_without_targets_name_their_subject() {
+        // SEC-4
+        let call = |tool: &str, arguments: Value| HeldCall::opaque(tool, arguments.as_object().cloned().unwrap());
+        for (call, phrase, description) in [
+            (
+                call("run_agent", json!({"agent": "builder", "input": "rm -rf ."})),
+                "yes run builder",
+                "run the agent builder (input: rm -rf .)",
+            ),
+            (
+                call("schedule_agent", json!({"agent": "b", "every": "1h"})),
+                "yes schedule b",
+                "schedule the agent b (every: 1h)",
+            ),
+            (
+                call("resume_schedule", json!({"schedule": "Nightly, late"})),
+                "yes resume nightly late",
+                "resume the schedule Nightly, late",
+            ),
+            (call("undo_last_change", json!({})), "yes undo", "undo the last change, which removes tasks for good"),
+            (call("send_Mail", json!({"to": "Ann"})), "yes run send_mail", "run send_Mail (to: Ann)"),
+        ] {
+            assert_eq!(call.describe(), description);
+            let held = HeldCalls::new(vec![call]).unwrap();
+            assert_eq!(held.phrase, phrase);
+            assert!(held.is_confirmed_by(phrase));
+        }
     }
 
     #[test]

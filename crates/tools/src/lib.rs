@@ -60,11 +60,18 @@ pub enum ConfirmationPolicy {
     Never,
 }
 
-/// Records whether the user has confirmed exactly this call.
+/// Records who decided on a call, and whether the user has confirmed it (SEC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consent {
-    Missing,
+    /// The user has confirmed exactly this call.
     Given,
+    /// The runtime has recognised the call in the user's own message.
+    UserRequest,
+    /// A language model decided on the call.
+    ModelDecision,
+    /// A language model decided on the call after it had read text of an external tool or an agent. Such text may
+    /// contain instructions of another person.
+    AfterForeignText,
 }
 
 /// The outcome of a tool call.
@@ -158,10 +165,11 @@ impl Toolbox<'_> {
         self.tools.servers.as_ref().map(McpServers::unavailable).unwrap_or_default()
     }
 
-    /// Carries out one call, or holds it until the user confirms it. The arguments `user_id` and `confirmation` of a
-    /// built-in tool are ignored. A built-in tool uses the transaction of the toolbox, else its own. A read-only one
-    /// then needs none. Mistakes of the caller, unknown tools, and all failures of external tools are reported in the
-    /// [`ToolAnswer`]. Fails if the database fails.
+    /// Carries out one call, or holds it until the user confirms it. With [`Consent::AfterForeignText`] every call that
+    /// can change something is held. The arguments `user_id` and `confirmation` of a built-in tool are ignored. A
+    /// built-in tool uses the transaction of the toolbox, else its own. A read-only one then needs none. Mistakes of
+    /// the caller, unknown tools, and all failures of external tools are reported in the [`ToolAnswer`]. Fails if the
+    /// database fails.
     pub async fn call(
         &mut self,
         name: &str,
@@ -189,6 +197,9 @@ impl Toolbox<'_> {
         // The caller must not choose the user or give the confirmation.
         arguments.remove("user_id");
         arguments.remove("confirmation");
+        if consent == Consent::AfterForeignText && !spec.read_only && !kind.resolves_targets() {
+            return Ok(ToolOutcome::Held(HeldCall::opaque(name, arguments)));
+        }
         catalog::rename_arguments(self.tools.names, &mut arguments);
         let user = self.user.clone();
         let conversation = self.conversation.clone();
@@ -275,14 +286,28 @@ impl BuiltInCall<'_> {
         Ok(model::json::from_value(Value::Object(arguments))?)
     }
 
-    /// Returns true if the call must be held: it is not confirmed, and the policy requires it. `is_bulk` is true for a
-    /// change to several tasks. [`ConfirmationPolicy::Destructive`] holds these and every [`ToolKind::Delete`].
+    /// Returns true if a change to tasks must be held: it is not confirmed, and the policy requires it. `is_bulk` is
+    /// true for a change to several tasks. [`ConfirmationPolicy::Destructive`] holds these and every
+    /// [`ToolKind::Delete`]. After foreign text, the change is held under every policy.
     fn needs_confirmation(&self, is_bulk: bool) -> bool {
-        self.consent == Consent::Missing
-            && match self.tools.confirmation {
+        match self.consent {
+            Consent::Given => false,
+            Consent::AfterForeignText => true,
+            Consent::UserRequest | Consent::ModelDecision => match self.tools.confirmation {
                 ConfirmationPolicy::Never => false,
                 ConfirmationPolicy::Bulk => is_bulk,
                 ConfirmationPolicy::Destructive => is_bulk || self.kind == ToolKind::Delete,
-            }
+            },
+        }
+    }
+
+    /// Returns true if a model decided on the call, so that it must be held if `needs_user` is set. After foreign text
+    /// the call must be held in any case.
+    fn is_unconfirmed_decision(&self, needs_user: bool) -> bool {
+        match self.consent {
+            Consent::Given | Consent::UserRequest => false,
+            Consent::ModelDecision => needs_user,
+            Consent::AfterForeignText => true,
+        }
     }
 }

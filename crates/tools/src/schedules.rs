@@ -2,6 +2,7 @@
 //! only administrators have these tools (OPS-6).
 
 use model::User;
+use model::agent::RunConfirmation;
 use model::schedule::{INPUT_KEY, Schedule, ScheduleDraft};
 use scheduler::Scheduler;
 use serde::Deserialize;
@@ -11,7 +12,8 @@ use store::schedules::ScheduleFilter;
 use store::{Conn, Transaction};
 
 use crate::answer::{self, Error, ToolFailure};
-use crate::{BuiltInCall, ToolAnswer, ToolOutcome, agents};
+use crate::catalog::{RESUME_SCHEDULE, SCHEDULE_AGENT};
+use crate::{BuiltInCall, HeldCall, ToolAnswer, ToolArguments, ToolOutcome, agents};
 
 /// The maximum number of schedules in a list, and in a search by name.
 const MAX_SCHEDULES: i64 = 200;
@@ -35,12 +37,14 @@ struct CreateArguments {
     time_zone: Option<String>,
 }
 
-/// Creates a schedule for the user. Without a name, it gets one from [`generate_name`]. If that is in use, a number
-/// from 2 to [`MAX_NAME_SUFFIX`] is appended. The answer contains the schedule and the name of its agent.
+/// Creates a schedule for the user, or holds the call if a model decided on it and the setting `confirm` of the agent
+/// is not `never`. Without a name, the schedule gets one from [`generate_name`]. If that is in use, a number from 2 to
+/// [`MAX_NAME_SUFFIX`] is appended. The answer contains the schedule and the name of its agent.
 ///
 /// Fails if the agent is not found or ambiguous, or the settings are invalid. Fails if the chosen name or all numbers
 /// are in use. Also fails if there is no scheduler, or if the user is not an administrator.
 pub(crate) async fn create(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Result<ToolOutcome, Error> {
+    let given = call.arguments.clone();
     let arguments: CreateArguments = call.parse_arguments()?;
     let scheduler = scheduler(&call)?;
     let entry = agents::find(&call, &arguments.agent)?;
@@ -60,6 +64,11 @@ pub(crate) async fn create(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> R
         ..ScheduleDraft::default()
     };
     let mut checked = scheduler.check(&call.user, draft)?;
+    if call.is_unconfirmed_decision(entry.agent.confirm != RunConfirmation::Never) {
+        let mut held = given;
+        held.insert("agent".to_owned(), json!(entry.agent.id));
+        return Ok(ToolOutcome::Held(HeldCall::opaque(SCHEDULE_AGENT, held)));
+    }
     for n in 2.. {
         match scheduler.create(tx, call.user.id, &checked).await {
             Ok(schedule) => {
@@ -105,12 +114,19 @@ pub(crate) async fn pause(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Re
     change_outcome(&paused, found.enabled)
 }
 
-/// Resumes a schedule of any user. `changed` is false in the answer if it was enabled already. The argument `reason` is
-/// ignored. Fails if the schedule is not found or ambiguous, or if it has no future occurrences. Also fails if there is
-/// no scheduler, or if the user is not an administrator.
+/// Resumes a schedule of any user, or holds the call if a model decided on it and the setting `confirm` of the agent is
+/// not `never`. `changed` is false in the answer if it was enabled already. The argument `reason` is ignored. Fails if
+/// the schedule is not found or ambiguous, or if it has no future occurrences. Also fails if there is no scheduler, or
+/// if the user is not an administrator.
 pub(crate) async fn resume(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Result<ToolOutcome, Error> {
     let SelectArguments { schedule, .. } = call.parse_arguments()?;
     let found = find(&call, tx, &schedule).await?;
+    let agent = call.tools.supervisor.as_ref().and_then(|supervisor| supervisor.agent(&found.settings.agent_id));
+    let is_exempt = agent.is_some_and(|entry| entry.agent.confirm == RunConfirmation::Never);
+    if call.is_unconfirmed_decision(!is_exempt) {
+        let held = ToolArguments::from_iter([("schedule".to_owned(), json!(found.settings.name))]);
+        return Ok(ToolOutcome::Held(HeldCall::opaque(RESUME_SCHEDULE, held)));
+    }
     match scheduler(&call)?.resume(tx, OwnerScope::AllUsers, found.id).await {
         Ok(resumed) => change_outcome(&resumed, !found.enabled),
         Err(store::Error::AlreadyEnded) => {

@@ -11,8 +11,8 @@ use store::undo::UndoStep;
 use uuid::Uuid;
 
 use crate::answer::{Error, NOT_FOUND, ToolFailure};
-use crate::catalog::{task_id_arguments, tool_name};
-use crate::{BuiltInCall, CallTarget, HeldCall, ToolAnswer, ToolKind, ToolOutcome};
+use crate::catalog::{UNDO, task_id_arguments, tool_name};
+use crate::{BuiltInCall, CallTarget, HeldCall, ToolAnswer, ToolArguments, ToolKind, ToolOutcome};
 
 /// The largest page of a list.
 pub(crate) const MAX_LIST_LIMIT: i64 = 200;
@@ -226,13 +226,18 @@ fn too_many(count: usize) -> Error {
     Invalid::one("tasks", "max_items", message).into()
 }
 
-/// Undoes the last change of the user. The answer contains its kind and the tasks. Fails with `NOT_FOUND` if there is
-/// nothing to undo, and with `VALIDATION_ERROR` if the call has arguments.
+/// Undoes the last change of the user. The answer contains its kind and the tasks. Holds the call if a model decided on
+/// it and the undo would remove tasks, because an undo cannot be undone. Fails with `NOT_FOUND` if there is nothing to
+/// undo, and with `VALIDATION_ERROR` if the call has arguments.
 pub(crate) async fn undo(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct NoArguments {}
     call.parse_arguments::<NoArguments>()?;
+    let removes_tasks = store::undo::would_remove_tasks(conn, call.user.id).await?;
+    if call.is_unconfirmed_decision(removes_tasks) {
+        return Ok(ToolOutcome::Held(HeldCall::opaque(UNDO, ToolArguments::new())));
+    }
     let undone = match store::undo::undo(conn, call.user.id).await {
         Ok(undone) => undone,
         Err(store::Error::NotFound) => {

@@ -12,8 +12,10 @@ use super::{JSON, reply};
 use crate::types::AgentCard;
 use crate::{Error, ErrorKind, PublishedCard, Version, v03};
 
-/// The caching policy of cards.
-const CACHE_POLICY: &str = "public, max-age=60";
+/// The caching policy of public cards.
+const PUBLIC_CACHE_POLICY: &str = "public, max-age=60";
+/// The caching policy of cards that only some callers may see.
+const RESTRICTED_CACHE_POLICY: &str = "private, max-age=60";
 
 /// The format of dates in HTTP headers.
 const HTTP_DATE_FORMAT: &str = "%a, %d %b %Y %H:%M:%S GMT";
@@ -22,6 +24,7 @@ const HTTP_DATE_FORMAT: &str = "%a, %d %b %Y %H:%M:%S GMT";
 /// have `Cache-Control` for one minute, `Vary`, `ETag` and `Last-Modified`. The tag is a hash of the body. Fails if the
 /// card cannot be encoded.
 pub(super) fn respond(card: PublishedCard, version: Version, request_headers: &HeaderMap) -> Result<Response, Error> {
+    let policy = if card.is_restricted { RESTRICTED_CACHE_POLICY } else { PUBLIC_CACHE_POLICY };
     let body = body(card.card, version)?;
     let mut hasher = DefaultHasher::new();
     body.hash(&mut hasher);
@@ -36,7 +39,7 @@ pub(super) fn respond(card: PublishedCard, version: Version, request_headers: &H
         reply(StatusCode::OK, JSON, body)
     };
     let headers = response.headers_mut();
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static(CACHE_POLICY));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(policy));
     headers.insert(VARY, HeaderValue::from_static(crate::version::VERSION_HEADER));
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         headers.insert(ETAG, tag);

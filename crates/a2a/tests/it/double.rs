@@ -103,7 +103,7 @@ impl AgentHandler for Double {
 
     async fn card(&self, call: &CallContext) -> Result<PublishedCard, CallRejection> {
         match call.agent.as_deref() {
-            None | Some(AGENT) => Ok(PublishedCard { card: card(), modified: 1_700_000_000 }),
+            None | Some(AGENT) => Ok(PublishedCard { card: card(), modified: 1_700_000_000, is_restricted: false }),
             Some(_) => Err(CallRejection::UnknownAgent),
         }
     }

@@ -286,7 +286,7 @@ impl AgentHandler for Double {
 
     async fn card(&self, call: &CallContext) -> Result<PublishedCard, CallRejection> {
         let card = self.agent_card(call.agent.as_deref().unwrap_or("default"));
-        Ok(PublishedCard { card, modified: 1_000_000_000 })
+        Ok(PublishedCard { card, modified: 1_000_000_000, is_restricted: false })
     }
 
     fn active_extensions(&self, call: &CallContext) -> Vec<String> {

@@ -35,32 +35,29 @@ pub(crate) async fn restore(global: &GlobalOptions, file: &Path) -> anyhow::Resu
 }
 
 /// Writes a response to `file` and prints a note with its size, also with `--json`. For `-`, writes it to standard
-/// output without a note. The file is replaced only when the response is complete: until then, the data is in
-/// `FILE.part`, which is removed on failure. A new `FILE.part` is readable by its owner only; an existing one is
-/// overwritten. Fails if the request fails or the file cannot be written.
+/// output without a note. The file is replaced only when the response is complete: until then, the data is in a new
+/// temporary file beside it, which is removed on failure. The file is readable by its owner only. A link is replaced,
+/// not followed. Fails if the request fails or the file cannot be written.
 pub(super) async fn save(client: &Client, path: &str, file: &Path) -> anyhow::Result<()> {
     if file == Path::new("-") {
         client.download(path, &mut tokio::io::stdout()).await?;
         return Ok(());
     }
-    let partial = PathBuf::from(format!("{}.part", file.display()));
     let written = async {
-        let mut options = tokio::fs::OpenOptions::new();
-        let mut out = options.write(true).create(true).truncate(true).mode(0o600).open(&partial).await?;
+        // The name is random and the file must not exist, so that another user cannot prepare it as a link.
+        let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let partial = tempfile::Builder::new().prefix(".adjutant-").tempfile_in(directory);
+        // The error of the library names the temporary file, which means nothing to the user.
+        let partial = partial
+            .map_err(|error| std::io::Error::from(error.kind()))
+            .with_context(|| format!("cannot create a file in {}", directory.display()))?;
+        let mut out = tokio::fs::File::from_std(partial.reopen()?);
         let written = client.download(path, &mut out).await?;
         out.sync_all().await?;
-        tokio::fs::rename(&partial, file).await?;
+        partial.persist(file)?;
         anyhow::Ok(written)
-    }
-    .await;
-    match written {
-        Ok(written) => {
-            output::note(&format!("wrote {written} bytes to {}", file.display()));
-            Ok(())
-        }
-        Err(error) => {
-            let _ = tokio::fs::remove_file(&partial).await;
-            Err(error).with_context(|| format!("failed to write {}", file.display()))
-        }
-    }
+    };
+    let written = written.await.with_context(|| format!("failed to write {}", file.display()))?;
+    output::note(&format!("wrote {written} bytes to {}", file.display()));
+    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::health::{ChannelHealth, Health, HealthStatus};
+use api::health::{ChannelHealth, Health, HealthBrief, HealthStatus};
 use futures::future::join_all;
 use model::Clock;
 use model::agent::Agent;
@@ -172,9 +172,12 @@ async fn check_server(url: &str) -> Vec<DoctorFinding> {
         }
     };
     // The URL may belong to another program.
-    let health = Health::deserialize(&body).ok().filter(|health| health.status == HealthStatus::Ok);
-    let Some(Health { dependencies, .. }) = health else {
+    let brief = HealthBrief::deserialize(&body).ok().filter(|brief| brief.status == HealthStatus::Ok);
+    if brief.is_none() {
         return vec![bad("server", format!("running at {url}, but unhealthy: {body}"))];
+    }
+    let Ok(Health { dependencies, .. }) = Health::deserialize(&body) else {
+        return vec![good("server", format!("running at {url}; a token is required for details (--token)"))];
     };
     let mut findings = vec![good("server", format!("running at {url}, {} responds", dependencies.database.kind))];
     let disabled = dependencies.channels.into_iter().filter(|channel| channel.status != HealthStatus::Ok);

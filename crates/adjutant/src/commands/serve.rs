@@ -56,6 +56,8 @@ impl NodeRole {
 pub(crate) fn run(global: &GlobalOptions, listen: Option<&str>, role: NodeRole) -> anyhow::Result<()> {
     let config = super::load_config(global, listen)?;
     role.check(&config)?;
+    // Fails only where the system forbids it. The server then accepts fewer connections.
+    let _ = supervisor::guardian::raise_open_files_limit();
     let runtime = wire::server_runtime()?;
     let mut lock = runtime.block_on(wire::lock_data_dir(&config.data_dir))?;
     let traces = runtime.block_on(async { TraceExporter::start(&config) }).context("failed to start traces")?;

@@ -17,6 +17,8 @@ use crate::output;
 
 /// The time between two attempts to reconnect.
 const RECONNECT_DELAY: Duration = Duration::from_millis(500);
+/// The time for running executions to end before a note about them is printed.
+const NOTE_DELAY: Duration = Duration::from_millis(500);
 /// The number of consecutive attempts to reconnect.
 const MAX_RECONNECTS: u32 = 40;
 /// The number of bytes of an answer that are kept to detect repeated output.
@@ -174,19 +176,22 @@ impl<'a> RunWatcher<'a> {
         }
     }
 
-    /// Waits for the running executions of the agent and stops the supervisor. Prints a note if executions still run.
+    /// Waits for the running executions of the agent and stops the supervisor. Prints a note if executions still run
+    /// after [`NOTE_DELAY`].
     /// Ctrl-C ends the wait, and a second one the stop. Has no effect with a server, or if a second Ctrl-C ended
     /// [`RunWatcher::follow`].
     pub(crate) async fn finish(mut self) {
         let Some(supervisor) = self.client.supervisor().filter(|_| !self.aborted) else { return };
-        match supervisor.running_count() {
-            0 => {}
-            count => output::note(&format!(
-                "{count} more queued executions of this agent run in this process; waiting for them, Ctrl-C ends them"
-            )),
-        }
+        let drain = async {
+            if tokio::time::timeout(NOTE_DELAY, supervisor.drain()).await.is_err() {
+                let count = supervisor.running_count();
+                let executions = if count == 1 { "execution" } else { "executions" };
+                output::note(&format!("waiting for {count} more {executions} in this process; Ctrl-C ends the wait"));
+                supervisor.drain().await;
+            }
+        };
         tokio::select! {
-            () = supervisor.drain() => {}
+            () = drain => {}
             _ = self.interrupts.recv() => {}
         }
         tokio::select! {

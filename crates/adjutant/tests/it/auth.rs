@@ -1,5 +1,7 @@
 //! Authentication: valid and invalid tokens, and responses that disclose nothing (OPS-3).
 
+use std::time::Duration;
+
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use testkit::app::Server;
@@ -88,9 +90,17 @@ async fn all_invalid_tokens_get_the_same_response() {
     for path in ["/api/tasks/x", "/api/conversations", "/api/data", "/api/backup", "/api/tasks?limit=x"] {
         assert_eq!(server.get(path).await.status(), StatusCode::UNAUTHORIZED, "{path} requires a token");
     }
-    for path in ["/health", "/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs/"] {
+    for path in ["/health", "/health/live", "/health/ready", "/openapi.json", "/docs/"] {
         assert_eq!(server.get(path).await.status(), StatusCode::OK, "{path} is public");
     }
+    // Details name models, channels and MCP servers.
+    assert_eq!(server.get("/metrics").await.status(), StatusCode::UNAUTHORIZED);
+    let brief: Value = server.get("/health").await.json().await.unwrap();
+    assert_eq!(brief, json!({"status": "ok"}));
+    let with_token = |path| server.request(Method::GET, path).bearer_auth(&good).send();
+    assert_eq!(with_token("/metrics").await.unwrap().status(), StatusCode::OK);
+    let health: Value = with_token("/health").await.unwrap().json().await.unwrap();
+    assert_eq!(health["dependencies"]["database"]["status"], "ok", "{health}");
     assert!(!server.raw_log().contains(&good) && !server.raw_log().contains(parts[2]), "the log contains no token");
 }
 
@@ -125,6 +135,34 @@ async fn a_revoked_token_is_rejected_immediately_and_after_a_restart() {
     assert_eq!(status(&server, &mine).await, StatusCode::UNAUTHORIZED);
     assert_eq!(status(&server, &external).await, StatusCode::UNAUTHORIZED);
     assert_eq!(status(&server, &other).await, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn streams_end_with_their_token() {
+    // SEC-6
+    let home = home_with_auth();
+    let server = home.serve();
+    let revoked = token(&home, ALICE, &[]);
+    let short = sign_hs256(SECRET, &claims_with("exp", json!(now() + 4)));
+    let valid = token(&home, ALICE, &[]);
+    let open = async |token: &str| {
+        let request = server.request(Method::GET, "/api/notifications/stream").bearer_auth(token);
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        let mut response = response;
+        assert!(response.chunk().await.unwrap().is_some());
+        response
+    };
+    let (mut first, mut second, mut third) = (open(&revoked).await, open(&short).await, open(&valid).await);
+    home.run(&["token", "revoke", &revoked, "--token", &valid]).ok();
+    for stream in [&mut first, &mut second] {
+        let ended = async { while stream.chunk().await.unwrap().is_some() {} };
+        tokio::time::timeout(Duration::from_secs(15), ended).await.expect("the stream ends within 15 seconds");
+    }
+    assert!(
+        tokio::time::timeout(Duration::from_secs(1), third.chunk()).await.is_err(),
+        "a valid token keeps its stream"
+    );
 }
 
 #[tokio::test]

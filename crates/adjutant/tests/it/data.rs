@@ -1,5 +1,8 @@
 //! Backup, restore, export, import and erase, with and without a server (OPS-7).
 
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::app::Home;
 use tokio::io::AsyncWriteExt;
@@ -30,6 +33,55 @@ fn a_backup_is_restored_with_and_without_a_server() {
     std::fs::write(home.path().join("half.jsonl"), &text[..text.len() / 2]).unwrap();
     let refused = home.run(&["restore", "half.jsonl", "--yes"]);
     assert_eq!((refused.code(), titles(&home)), (2, vec!["before".to_owned()]), "{}", refused.err());
+}
+
+#[test]
+fn a_backup_does_not_follow_prepared_files() {
+    // OPS-7
+    use std::os::unix::fs::PermissionsExt;
+    let home = home();
+    home.run(&["tasks", "add", "secret"]).ok();
+    let victim = home.path().join("victim");
+    std::fs::write(&victim, "untouched").unwrap();
+    std::os::unix::fs::symlink(&victim, home.path().join("all.jsonl")).unwrap();
+    std::os::unix::fs::symlink(&victim, home.path().join("all.jsonl.part")).unwrap();
+    for command in ["backup", "export"] {
+        home.run(&[command, "all.jsonl"]).ok();
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "untouched");
+        let written = std::fs::symlink_metadata(home.path().join("all.jsonl")).unwrap();
+        assert!(written.is_file(), "the link is replaced");
+        assert_eq!(written.permissions().mode() & 0o777, 0o600);
+    }
+    let failed = home.run(&["backup", "missing/all.jsonl"]);
+    assert_ne!(failed.code(), 0);
+    let left = std::fs::read_dir(home.path()).unwrap().flatten();
+    assert!(left.into_iter().all(|entry| !entry.file_name().to_string_lossy().starts_with(".adjutant-")));
+}
+
+#[tokio::test]
+async fn erased_data_is_not_left_in_the_files() {
+    // OPS-7
+    let home = home();
+    let server = home.serve();
+    for number in 0..50 {
+        let body = json!({"title": format!("ERASE-QUOKKA {number}"), "description": "QUOKKA ".repeat(100)});
+        assert_eq!(server.post("/api/tasks", &body).await.status(), 201);
+    }
+    server.post("/chat", &json!({"input": "add a task to feed the ERASE-QUOKKA"})).await;
+    let occurrences = || -> usize {
+        let files = std::fs::read_dir(home.path()).unwrap().flatten().filter(|entry| entry.path().is_file());
+        let contents = files.map(|entry| String::from_utf8_lossy(&std::fs::read(entry.path()).unwrap()).into_owned());
+        contents.map(|content| content.matches("QUOKKA").count()).sum()
+    };
+    assert!(occurrences() > 0);
+    assert_eq!(server.request(Method::DELETE, "/api/data").send().await.unwrap().status(), 204);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while occurrences() > 0 && Instant::now() < deadline {
+        // A later write repeats a truncation that a reader has prevented.
+        server.post("/api/tasks", &json!({"title": "after"})).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(occurrences(), 0);
 }
 
 #[tokio::test]

@@ -1,7 +1,8 @@
 //! Tokens of an issuer with published keys (OPS-3).
 
-use jsonwebtoken::Algorithm;
+use jsonwebtoken::{Algorithm, Header};
 use reqwest::StatusCode;
+use serde_json::json;
 use testkit::issuer::{Issuer, SigningKey, sign_hs256};
 
 use crate::auth::{claims, status};
@@ -53,4 +54,25 @@ async fn keys_of_three_algorithms_are_accepted_and_rotated() {
         StatusCode::OK,
         "cached keys remain valid during an outage of the issuer"
     );
+}
+
+#[tokio::test]
+async fn unsuitable_keys_and_critical_extensions_are_rejected() {
+    // OPS-3
+    let issuer = Issuer::start().await;
+    let good = SigningKey::new(Algorithm::ES256, "good");
+    let encrypting = SigningKey::new(Algorithm::ES256, "encrypting");
+    let short = SigningKey::with_rsa_bits(Algorithm::RS256, "short", 1024);
+    let mut for_encryption = encrypting.public();
+    for_encryption["use"] = json!("enc");
+    let mut for_signatures = good.public();
+    for_signatures["use"] = json!("sig");
+    issuer.publish_jwks(vec![for_signatures, for_encryption, short.public()]);
+    let home = home().with_config(&format!("[auth]\njwks_url = \"{}\"\n", issuer.jwks_url));
+    let server = home.serve();
+    assert_eq!(status(&server, &good.sign(&claims())).await, StatusCode::OK);
+    assert_eq!(status(&server, &encrypting.sign(&claims())).await, StatusCode::UNAUTHORIZED, "use = enc");
+    assert_eq!(status(&server, &short.sign(&claims())).await, StatusCode::UNAUTHORIZED, "1024 bits");
+    let critical = Header { crit: Some(vec!["exp".to_owned()]), ..Header::new(Algorithm::ES256) };
+    assert_eq!(status(&server, &good.sign_with(&claims(), critical)).await, StatusCode::UNAUTHORIZED, "crit");
 }

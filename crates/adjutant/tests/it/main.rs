@@ -9,6 +9,7 @@ mod auth;
 mod chat;
 mod cli;
 mod config;
+mod connections;
 mod conversations;
 mod data;
 mod executions;

@@ -97,6 +97,23 @@ async fn executions_reminders_and_notifications_are_logged() {
 }
 
 #[tokio::test]
+async fn responses_have_security_headers() {
+    // OPS-3
+    let home = home();
+    let server = home.serve();
+    let docs = server.get("/docs/").await;
+    assert!(docs.headers()["content-type"].to_str().unwrap().starts_with("text/html"));
+    assert!(docs.headers()["content-security-policy"].to_str().unwrap().contains("frame-ancestors 'none'"));
+    assert_eq!(docs.headers()["x-frame-options"], "DENY");
+    for (path, caching) in [("/docs/", None), ("/api/tasks", Some("no-store")), ("/api/nothing", Some("no-store"))] {
+        let response = server.get(path).await;
+        assert_eq!(response.headers()["x-content-type-options"], "nosniff", "{path}");
+        let policy = response.headers().get("cache-control").map(|policy| policy.to_str().unwrap());
+        assert_eq!(policy, caching, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn every_response_and_log_entry_has_a_request_id() {
     // CHAT-5, OPS-1, OPS-3
     let home = home();

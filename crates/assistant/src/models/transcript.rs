@@ -7,7 +7,7 @@ use model::conversation::MessageRole;
 use tools::{ToolOutcome, ToolSpec, ToolSpecs};
 
 use super::accumulator::{CallPart, RecordedReply, ReplyPart};
-use crate::{Prompt, ToolStep};
+use crate::{Prompt, ToolStep, report};
 
 /// The constant part of the system prompt. Providers can cache it.
 const INSTRUCTIONS: &str = include_str!("instructions.md");
@@ -20,7 +20,7 @@ pub(super) struct ModelTranscript<'a> {
 
 pub(super) enum TranscriptEntry<'a> {
     System(&'a str),
-    User(&'a str),
+    User(Cow<'a, str>),
     Assistant(&'a str),
     ToolRound(ToolRound<'a>),
 }
@@ -40,17 +40,21 @@ pub(super) struct ToolResult<'a> {
 
 impl<'a> ModelTranscript<'a> {
     /// Creates the transcript for the model with this label: the system prompt, the history, the message, and the tool
-    /// calls of this turn. Blank messages of the history are left out. The current message is always included.
+    /// calls of this turn. Blank messages of the history are left out. Reports of agents are quoted as text of the
+    /// user, because they are not words of the assistant. The current message is always included.
     pub(super) fn new(prompt: &Prompt<'a>, model: &str) -> Self {
         let mut entries = Vec::with_capacity(prompt.context.history.len() + prompt.steps.len() + 1);
         for message in prompt.context.history.iter().filter(|message| !message.content.trim().is_empty()) {
             entries.push(match message.role {
-                MessageRole::User => TranscriptEntry::User(&message.content),
+                MessageRole::User => TranscriptEntry::User(Cow::Borrowed(&message.content)),
+                MessageRole::Assistant if report::is_agent_report(message) => {
+                    TranscriptEntry::User(Cow::Owned(report::quote_report(&message.content)))
+                }
                 MessageRole::Assistant => TranscriptEntry::Assistant(&message.content),
                 MessageRole::System => TranscriptEntry::System(&message.content),
             });
         }
-        entries.push(TranscriptEntry::User(&prompt.request.message));
+        entries.push(TranscriptEntry::User(Cow::Borrowed(&prompt.request.message)));
         let rounds = prompt.steps.iter().enumerate().map(|(n, step)| tool_round(n, step, model, prompt.tools));
         entries.extend(rounds.map(TranscriptEntry::ToolRound));
         Self { system: system_prompt(prompt), entries }

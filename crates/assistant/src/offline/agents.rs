@@ -4,8 +4,9 @@
 use serde_json::{Value, json};
 use tools::{ToolArguments, ToolKind};
 
+use super::timing::{self, InputTiming};
 use super::{CallResult, OfflinePolicy, PendingCall, schedules};
-use crate::wording;
+use crate::{TurnRequest, wording};
 
 const VERBS: [&str; 7] = ["run", "start", "launch", "execute", "have", "ask", "tell"];
 const COURTESY: [&str; 6] = ["please", "can", "could", "would", "you", "now"];
@@ -32,7 +33,7 @@ pub(super) fn answer(policy: &mut OfflinePolicy<'_>) -> Result<Option<String>, P
         return Ok(Some(reply));
     }
     // In "Every Friday at 5pm, have codex …" the leading time belongs to the input.
-    let (leading, words) = match leading_time(policy, words) {
+    let (leading, words) = match leading_time(policy.prompt.request, words) {
         Some(length) => words.split_at(length),
         None => (&words[..0], words),
     };
@@ -65,12 +66,41 @@ pub(super) fn answer(policy: &mut OfflinePolicy<'_>) -> Result<Option<String>, P
     })
 }
 
+/// A run of an agent that a message asks for.
+pub(crate) struct RequestedRun {
+    /// The message contains a time.
+    pub(crate) is_scheduled: bool,
+    /// The times of the schedule, as arguments of the tool.
+    pub(crate) times: ToolArguments,
+}
+
+/// Returns the run of this agent that the message asks for. The agent is given by id or name. Returns `None` if the
+/// message does not begin with a verb for agents and this agent, after courtesy and a time.
+pub(crate) fn requested_run(request: &TurnRequest, agent: &str) -> Option<RequestedRun> {
+    let words: Vec<&str> = request.message.split_whitespace().collect();
+    let start = words.iter().position(|word| !COURTESY.contains(&plain_word(word).as_str())).unwrap_or_default();
+    let words = &words[start..];
+    let (leading, words) = match leading_time(request, words) {
+        Some(length) => words.split_at(length),
+        None => (&words[..0], words),
+    };
+    words.first().filter(|verb| VERBS.contains(&plain_word(verb).as_str()))?;
+    let known = [json!({"id": agent, "name": agent})];
+    let (_, input) = find_agent(&known, &words[1..])?;
+    let input = format!("{input} {}", leading.join(" "));
+    let expressions = request.parser.find_expressions(input.trim(), &request.now);
+    match timing::find_timing(input.trim(), &expressions, &request.now) {
+        InputTiming::Now => Some(RequestedRun { is_scheduled: false, times: ToolArguments::new() }),
+        InputTiming::Planned(plan) => Some(RequestedRun { is_scheduled: true, times: plan.arguments }),
+        InputTiming::Unsupported => None,
+    }
+}
+
 /// Returns the number of words before the first verb for agents, if they are a time: "Every Friday at 5pm, have codex
 /// …". There must be 1 to 8 such words, and the time must be all of them. Returns `None` otherwise.
-fn leading_time(policy: &OfflinePolicy<'_>, words: &[&str]) -> Option<usize> {
+fn leading_time(request: &TurnRequest, words: &[&str]) -> Option<usize> {
     let at =
         words.iter().position(|word| VERBS.contains(&plain_word(word).as_str())).filter(|at| (1..=8).contains(at))?;
-    let request = policy.prompt.request;
     let text = words[..at].join(" ");
     let found = request.parser.find_expressions(&text, &request.now);
     let is_all = |found: &understand::TimeExpression| {

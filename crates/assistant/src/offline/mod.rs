@@ -18,6 +18,8 @@ use serde_json::Value;
 use tools::{ToolAnswer, ToolArguments, ToolKind, ToolOutcome, ToolSpec};
 use understand::TaskTarget;
 
+pub(crate) use agents::requested_run;
+
 use crate::mentions::{self, TaskMention};
 use crate::{ChatModel, ModelError, Prompt, ReplyDelta, RequestedCall, wording};
 

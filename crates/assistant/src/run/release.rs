@@ -34,7 +34,8 @@ impl TurnLoop<'_, '_> {
                 Err(ToolCallError::Store(error)) => return Err(error),
             };
             let ToolOutcome::Done(answer) = outcome else { continue };
-            sentences.push(wording::released(held_call, &answer, self.request.now.date()));
+            let kind = specs.iter().find(|spec| spec.name == held_call.tool).and_then(|spec| spec.kind);
+            sentences.push(wording::released(held_call, kind, &answer, self.request.now.date()));
         }
         Ok(self.answer(&sentences.join("\n")))
     }
@@ -52,7 +53,7 @@ impl TurnLoop<'_, '_> {
         };
         let arguments = json!({"status": "all", "query": title, "limit": 200});
         let search = RequestedCall { name: list.name.to_string(), arguments: arguments.to_string() };
-        let tasks = match self.call_tool(&search, Consent::Missing).await {
+        let tasks = match self.call_tool(&search, Consent::UserRequest).await {
             Ok(ToolOutcome::Done(answer)) => answer.into_data()["tasks"].take(),
             Ok(ToolOutcome::Held(_)) | Err(ToolCallError::TimedOut) => return Ok(self.abort(timeout_failure())),
             Err(ToolCallError::Store(error)) => return Err(error),

@@ -10,7 +10,7 @@ use super::endpoint::EndpointDraft;
 use super::remote::{self, A2A_AGENT_TYPE, CardAuth};
 use super::{
     ASSISTANT_ID, AccessType, Agent, AgentLimits, AgentMode, AgentProtocol, Endpoint, ErrorPattern, InputPattern,
-    OutputPattern, Override, Permissions, RedactionKind, Seconds, SessionRules, rules,
+    OutputPattern, Override, Permissions, RedactionKind, RunConfirmation, Seconds, SessionRules, rules,
 };
 use crate::Invalid;
 use crate::execution::ErrorCategory;
@@ -67,6 +67,7 @@ pub struct AgentDraft {
     pub protocol: Option<AgentProtocol>,
     pub rpc_method: Option<String>,
     pub permissions: Option<Permissions>,
+    pub confirm: Option<RunConfirmation>,
     pub access_type: Option<AccessType>,
     pub write_paths: Option<Vec<String>>,
     pub max_concurrent_executions: Option<u32>,
@@ -101,7 +102,7 @@ impl AgentDraft {
     pub fn with_preset(self, preset: Self) -> Self {
         or!(self, preset: id, name, description, preset, agent_type, executable_path, card_url, card_auth,
             working_directory, envs, args, cli_args, parameters, mode, input_pattern, output_pattern, input_file_template, output_file_template,
-            protocol, rpc_method, permissions, access_type, write_paths, max_concurrent_executions, timeout,
+            protocol, rpc_method, permissions, confirm, access_type, write_paths, max_concurrent_executions, timeout,
             session_timeout, keep_alive, session, enabled, grace, queue_depth, queue_timeout, max_retries, retry_delay,
             max_input_size, max_output_size, redact, limits, allow, overrides, exit_codes, error_patterns, a2a)
     }
@@ -188,6 +189,7 @@ impl AgentDraft {
             protocol: self.protocol.unwrap_or(default_protocol),
             rpc_method: self.rpc_method.unwrap_or_else(|| "execute".to_owned()),
             permissions: self.permissions.unwrap_or(permissions),
+            confirm: self.confirm.unwrap_or_default(),
             access_type,
             write_paths: self.write_paths.unwrap_or_default(),
             max_concurrent_executions: self.max_concurrent_executions.unwrap_or(max_concurrency),

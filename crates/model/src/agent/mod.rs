@@ -67,6 +67,9 @@ pub struct Agent {
     pub rpc_method: String,
     /// The reply to permission requests of the agent.
     pub permissions: Permissions,
+    /// The runs that a language model may start only after the user has confirmed them.
+    #[serde(default)]
+    pub confirm: RunConfirmation,
     pub access_type: AccessType,
     /// Paths that a read-only agent may write to.
     pub write_paths: Vec<String>,
@@ -182,6 +185,12 @@ schema_enum! {
     /// `acp`: the Agent Client Protocol. `json-rpc`: a single JSON-RPC 2.0 request.
     #[schema(as = Protocol)]
     pub enum AgentProtocol { Acp = "acp", JsonRpc = "json-rpc" }
+}
+schema_enum! {
+    /// The runs that need a confirmation if a language model decides on them. `writes`: those of an agent with the
+    /// access type `read-write`. A command in the user's own words needs none.
+    #[derive(Default)]
+    pub enum RunConfirmation { Always = "always", #[default] Writes = "writes", Never = "never" }
 }
 schema_enum! {
     /// The reply to permission requests of an agent. `read` allows only operations that read.

@@ -2,10 +2,12 @@
 //! operator allows that.
 //!
 //! Rejections do not contain a reason. Credentials are compared by digest, so that the timing reveals nothing.
-//! Addresses with repeated failures are blocked for some time.
+//! Addresses
+//! with repeated failures are blocked for some time: their invalid credentials are answered with 429.
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::a2a::{Binding, CallContext, CallRejection, Error, ErrorKind};
 use axum::http::{Extensions, HeaderMap};
@@ -51,6 +53,13 @@ impl OfferedAgent {
     /// Returns the endpoint settings of the agent.
     pub(crate) fn endpoint(&self) -> &Endpoint {
         endpoint(&self.config, &self.entry.agent)
+    }
+
+    /// Returns whether only some users of the server may use the agent. To all other callers it does not exist.
+    pub(crate) fn is_restricted(&self) -> bool {
+        let agent = &self.entry.agent;
+        let is_for_all = agent.id == ASSISTANT_ID || agent.allow.iter().any(|allowed| allowed == "*");
+        self.caller_auth() == CallerAuth::Jwt { required: true } && !is_for_all
     }
 
     /// Returns how callers of the agent authenticate.
@@ -126,6 +135,20 @@ pub(crate) async fn authorize(app: &App, call: &CallContext) -> Result<A2aCaller
     Ok(caller)
 }
 
+/// Returns the agent whose card a call requests. Fails if the agent is unknown or disabled, or if it is restricted and
+/// the caller is not one of its users. Invalid credentials are counted for the block of the address.
+pub(crate) async fn find_for_card(app: &App, call: &CallContext) -> Result<OfferedAgent, CallRejection> {
+    let offered = OfferedAgent::find(app, call.agent.as_deref()).ok_or(CallRejection::UnknownAgent)?;
+    if offered.is_restricted() {
+        let from = client_address(&offered.config, &call.extensions, &call.headers);
+        identify(app, &offered, from, &call.headers).await.map_err(|rejection| match rejection {
+            CallRejection::Unauthenticated { .. } => CallRejection::UnknownAgent,
+            other => other,
+        })?;
+    }
+    Ok(offered)
+}
+
 /// Authenticates a call of any binding and returns its caller. A call without an agent is for the default agent.
 ///
 /// Fails with `UnknownAgent` if the agent does not exist, is disabled or is not enabled for A2A, or the tenant is the
@@ -162,14 +185,14 @@ pub(crate) fn client_address(config: &ActiveConfig, extensions: &Extensions, hea
 }
 
 /// Returns the user of a call, and whether it is the anonymous user. [`CallerAuth::Local`] yields the local user and
-/// [`CallerAuth::Anonymous`] the anonymous one; credentials and blocks are then ignored. Otherwise a valid credential
-/// of the agent identifies the user in the endpoint settings. Missing credentials that are not required yield the
-/// anonymous user.
+/// [`CallerAuth::Anonymous`] the anonymous one; credentials are then ignored. Otherwise a valid credential of the agent
+/// identifies the user in the endpoint settings. Missing credentials that are not required yield the anonymous user.
 ///
-/// Fails with `RateLimited` while the address is blocked, and with `Unauthenticated` if credentials are invalid, even
-/// if they are not required, or are required but missing. Invalid ones are logged and counted for the block of the
-/// address. Fails with `UnknownAgent` if the user of a JWT may not use the agent. A JWT is invalid if the server has no
-/// verifier, and a credential if the settings name no user.
+/// Fails with `Unauthenticated` if credentials are invalid, even if they are not required, or are required but missing.
+/// Invalid ones are logged and counted for the block of the address. While the address is blocked, they fail with
+/// `RateLimited` instead. Valid credentials are never blocked, because other clients may share the address. Fails with
+/// `UnknownAgent` if the user of a JWT may not use the agent. A JWT is invalid if the server has no verifier, and a
+/// credential if the settings name no user.
 async fn identify(
     app: &App,
     offered: &OfferedAgent,
@@ -179,11 +202,6 @@ async fn identify(
     let caller_auth = offered.caller_auth();
     let zone = &offered.config.settings.time_zone;
     let agent = &offered.entry.agent;
-    if matches!(caller_auth, CallerAuth::Jwt { .. } | CallerAuth::AgentCredential(_))
-        && let Some(retry_after) = app.a2a().blocklist.remaining_block(from, app.clock().now())
-    {
-        return Err(CallRejection::RateLimited { retry_after });
-    }
     let (presented, user) = match caller_auth {
         CallerAuth::Local => return Ok((User::local(zone.clone()), false)),
         CallerAuth::Anonymous => return Ok((anonymous_user(&agent.id, zone), true)),
@@ -210,21 +228,26 @@ async fn identify(
         }
         Some(user) => Ok((user, false)),
         None if !presented && !caller_auth.is_required() => Ok((anonymous_user(&agent.id, zone), true)),
-        None => {
-            if presented {
-                record_failure(app, from, Some(&agent.id));
-            }
-            Err(CallRejection::Unauthenticated { challenge: caller_auth.challenge() })
-        }
+        None if presented => match record_failure(app, from, Some(&agent.id)) {
+            Some(retry_after) => Err(CallRejection::RateLimited { retry_after }),
+            None => Err(CallRejection::Unauthenticated { challenge: caller_auth.challenge() }),
+        },
+        None => Err(CallRejection::Unauthenticated { challenge: caller_auth.challenge() }),
     }
 }
 
 /// Logs that an address presented invalid credentials, and counts the failure. Repeated failures block the address.
-pub(crate) fn record_failure(app: &App, from: IpAddr, agent_id: Option<&str>) {
-    tracing::info!(event = "a2a_authentication_failed", agent_id, address = %from);
-    if app.a2a().blocklist.record_failure(from, app.clock().now()) {
-        tracing::warn!(event = "a2a_address_blocked", address = %from);
+/// Returns the remaining time of a block that existed before, and then counts and logs nothing.
+pub(crate) fn record_failure(app: &App, from: IpAddr, agent_id: Option<&str>) -> Option<Duration> {
+    let now = app.clock().now();
+    let blocked = app.a2a().blocklist.remaining_block(from, now);
+    if blocked.is_none() {
+        tracing::info!(event = "a2a_authentication_failed", agent_id, address = %from);
+        if app.a2a().blocklist.record_failure(from, now) {
+            tracing::warn!(event = "a2a_address_blocked", address = %from);
+        }
     }
+    blocked
 }
 
 /// Returns the bearer token of a request, or `None` without an `Authorization` header. Returns an empty text if the

@@ -1,5 +1,5 @@
-//! Builds agent cards from the configuration of agents (A2A-1, A2A-4). Public cards need no authentication. Extended
-//! cards also contain the limits of the agent.
+//! Builds agent cards from the configuration of agents (A2A-1, A2A-4). Cards of restricted agents are
+//! shown only to their users. Extended cards also contain the limits of the agent.
 
 use std::collections::HashMap;
 
@@ -47,7 +47,11 @@ pub(crate) fn card(offered: &OfferedAgent, base: &BaseUrl) -> PublishedCard {
     let configured = offered.config.activated_at;
     let since = offered.entry.updated_at.map_or(configured, |updated| updated.max(configured));
     let modified = u64::try_from(since.as_second()).unwrap_or_default();
-    PublishedCard { card: build_card(&offered.entry.agent, offered.endpoint(), offered.caller_auth(), base), modified }
+    PublishedCard {
+        card: build_card(&offered.entry.agent, offered.endpoint(), offered.caller_auth(), base),
+        modified,
+        is_restricted: offered.is_restricted(),
+    }
 }
 
 /// Returns the extended card, which contains the limits of the agent.

@@ -28,9 +28,10 @@ pub(super) struct CardList {
 /// Returns the cards of the agents that the user may run, that accept a presented credential, or that require none.
 /// Cards have the form of 0.3. Without a verifier the caller is the local user. `limit` and `cursor` have no effect.
 ///
-/// Fails with 422 if another parameter is given. Fails with 429 if the address is blocked or the rate limit of the user
-/// is exceeded. Fails with 401 if a presented credential is invalid for every agent, which is logged and counts for the
-/// block. Also fails with 401 if a caller without credentials would get an empty list.
+/// Fails with 422 if another parameter is given, and with 429 if the rate limit of the user is exceeded. Fails with 401
+/// if a presented credential is invalid for every agent, which is logged and counts for the block of the address. While
+/// the address is blocked, this fails with 429. Also fails with 401 if a caller without credentials would get an empty
+/// list.
 pub(super) async fn list(
     State(app): State<App>,
     QueryParams(_): QueryParams<ListAgents>,
@@ -39,9 +40,6 @@ pub(super) async fn list(
 ) -> Result<Json<CardList>, Problem> {
     let config = app.active_config();
     let from = authn::client_address(&config, &extensions, &headers);
-    if let Some(wait) = app.a2a().blocklist.remaining_block(from, app.clock().now()) {
-        return Err(Problem::too_many_requests(wait));
-    }
     let token = authn::presented_jwt(&headers);
     let user = match (&config.verifier, token) {
         (None, _) => Some(User::local(config.settings.time_zone.clone())),
@@ -77,8 +75,8 @@ pub(super) async fn list(
         }
     }
     if presented.values().any(|is_valid| !is_valid) {
-        authn::record_failure(&app, from, None);
-        return Err(Problem::unauthorized());
+        let blocked = authn::record_failure(&app, from, None);
+        return Err(blocked.map_or_else(Problem::unauthorized, Problem::too_many_requests));
     }
     if agents.is_empty() && presented.is_empty() && user.is_none() {
         return Err(Problem::unauthorized());

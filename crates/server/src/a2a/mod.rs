@@ -178,7 +178,7 @@ impl AgentHandler for AppHandler {
     }
 
     async fn card(&self, call: &CallContext) -> Result<PublishedCard, CallRejection> {
-        let offered = OfferedAgent::find(&self.0, call.agent.as_deref()).ok_or(CallRejection::UnknownAgent)?;
+        let offered = authn::find_for_card(&self.0, call).await?;
         Ok(cards::card(&offered, &base_url(call)))
     }
 

@@ -7,7 +7,9 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use jsonwebtoken::jwk::{AlgorithmParameters, Jwk};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::jwk::{AlgorithmParameters, Jwk, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
 use tokio::sync::Mutex;
 
@@ -17,6 +19,8 @@ const MAX_AGE: Duration = Duration::from_secs(600);
 const COOLDOWN: Duration = Duration::from_secs(5);
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_BYTES: usize = 1024 * 1024;
+/// The shortest modulus of an RSA key, in bits. RFC 7518 requires it.
+const MIN_RSA_BITS: usize = 2048;
 
 /// The cached keys of one URL.
 pub(crate) struct Jwks {
@@ -88,9 +92,13 @@ impl Jwks {
     /// or has no list of keys.
     async fn fetch(&self) -> Result<Vec<Jwk>, String> {
         let response = self.client.get(&self.url).send().await.and_then(reqwest::Response::error_for_status);
-        let body = response.map_err(|e| e.to_string())?.bytes().await.map_err(|e| e.to_string())?;
-        if body.len() > MAX_BYTES {
-            return Err("the response is too large".to_owned());
+        let mut response = response.map_err(|e| e.to_string())?;
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|e| e.to_string())? {
+            if body.len() + chunk.len() > MAX_BYTES {
+                return Err("the response is too large".to_owned());
+            }
+            body.extend_from_slice(&chunk);
         }
         // One malformed key must not hide the valid ones.
         let set: serde_json::Value = serde_json::from_slice(&body).map_err(|e| e.to_string())?;
@@ -109,15 +117,27 @@ fn find<'a>(keys: &'a [Jwk], kid: Option<&str>, algorithm: Algorithm) -> Option<
     }
 }
 
-/// Returns whether the type of the key fits the algorithm: RSA for RS256, an elliptic curve for ES256, an octet key
-/// pair for EdDSA. If the key names an algorithm, it must be the same. Other algorithms never fit.
+/// Returns whether the key can verify signatures of the algorithm: RSA with at least [`MIN_RSA_BITS`] for RS256, an
+/// elliptic curve for ES256, an octet key pair for EdDSA. If the key names an algorithm, it must be the same. If it
+/// names a use, this must be signatures. Other algorithms never fit.
 fn fits(key: &Jwk, algorithm: Algorithm) -> bool {
     let kind = match &key.algorithm {
-        AlgorithmParameters::RSA(_) => Algorithm::RS256,
+        AlgorithmParameters::RSA(rsa) if modulus_bits(&rsa.n) >= MIN_RSA_BITS => Algorithm::RS256,
         AlgorithmParameters::EllipticCurve(_) => Algorithm::ES256,
         AlgorithmParameters::OctetKeyPair(_) => Algorithm::EdDSA,
         _ => return false,
     };
     let named = key.common.key_algorithm.is_none_or(|named| named.to_string() == format!("{algorithm:?}"));
-    kind == algorithm && named
+    let signs = key.common.public_key_use.as_ref().is_none_or(|usage| *usage == PublicKeyUse::Signature);
+    kind == algorithm && named && signs
+}
+
+/// Returns the length of a modulus in bits, or 0 if it is not base64url.
+fn modulus_bits(modulus: &str) -> usize {
+    let bytes = URL_SAFE_NO_PAD.decode(modulus).unwrap_or_default();
+    let leading_zeros: usize = bytes.iter().take_while(|byte| **byte == 0).count();
+    match bytes.get(leading_zeros) {
+        Some(first) => (bytes.len() - leading_zeros) * 8 - first.leading_zeros() as usize,
+        None => 0,
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! A rejection does not reveal its reason: an expired, a forged and a missing token get the same response.
 
+pub(crate) mod expiry;
 pub(crate) mod jwks;
 pub mod mint;
 pub(crate) mod revocations;

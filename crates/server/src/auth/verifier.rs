@@ -72,10 +72,12 @@ impl Verifier {
     }
 
     /// Returns the claims of a valid token. HS256 needs the shared secret; RS256, ES256 and EdDSA need the configured
-    /// URL of keys. Returns `None` if the token is malformed, has another algorithm, has no known key, or breaks a rule
-    /// of [`Verifier::decode`]. May wait for a fetch of the keys. Revocations are not checked.
+    /// URL of keys. Returns `None` if the token is malformed, has critical extensions (`crit`), has another algorithm,
+    /// has no known key, or breaks a rule of [`Verifier::decode`]. May wait for a fetch of the keys. Revocations are
+    /// not checked.
     pub(crate) async fn verify(&self, token: &str) -> Option<Claims> {
-        let header = decode_header(token).ok()?;
+        // RFC 7515: a token with critical extensions that the verifier does not support must be rejected.
+        let header = decode_header(token).ok().filter(|header| header.crit.is_none())?;
         let claims = match (header.alg, &self.secret, &self.jwks) {
             (Algorithm::HS256, Some(secret), _) => self.decode(token, secret, Algorithm::HS256)?,
             (alg @ (Algorithm::RS256 | Algorithm::ES256 | Algorithm::EdDSA), _, Some(jwks)) => {

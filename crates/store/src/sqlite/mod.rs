@@ -50,6 +50,8 @@ impl Sqlite {
         // SQLite syncs the WAL before a checkpoint. The writer syncs it after each commit.
         connection.pragma_update(None, "synchronous", "normal")?;
         connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+        // Deleted data is overwritten with zeros.
+        connection.pragma_update(None, "secure_delete", true)?;
         let mut conn = Conn::new(DriverConnection::Sqlite(connection));
         migrations::sqlite(&mut conn).await?;
         let flush = match durability {

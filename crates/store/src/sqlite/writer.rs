@@ -23,6 +23,7 @@ use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
+use super::BUSY_TIMEOUT;
 use crate::{Acknowledge, Error, Result, Transaction};
 
 /// The largest number of jobs in a group.
@@ -53,6 +54,8 @@ pub(super) struct Writer {
     failing: Arc<AtomicBool>,
     /// `None` if commits are not synced.
     syncer: Option<Syncer>,
+    /// The WAL contains data that was erased.
+    must_truncate: bool,
 }
 
 impl Writer {
@@ -64,7 +67,7 @@ impl Writer {
         flush: Option<FlushFn>,
     ) -> io::Result<Self> {
         let syncer = flush.map(|flush| Syncer::new(flush, failing.clone())).transpose()?;
-        Ok(Self { tx, queue, failing, syncer })
+        Ok(Self { tx, queue, failing, syncer, must_truncate: false })
     }
 
     /// Runs jobs until all handles to the store are dropped and the queue is empty.
@@ -73,6 +76,7 @@ impl Writer {
             while let Some(first) = self.first_job().await {
                 self.write_group(first).await;
                 self.recover_unsynced().await;
+                self.truncate_if_erased().await;
             }
         });
     }
@@ -139,6 +143,28 @@ impl Writer {
             std::thread::sleep(RETRY_DELAY);
         }
         self.answer_committed(unsynced);
+    }
+
+    /// Truncates the WAL after a group that erased data. If a reader uses the WAL, tries again after the next group.
+    async fn truncate_if_erased(&mut self) {
+        self.must_truncate |= self.tx.take_erases();
+        if !self.must_truncate {
+            return;
+        }
+        if let Some(syncer) = &mut self.syncer
+            && syncer.finish_group().await.is_err()
+        {
+            return self.recover_unsynced().await;
+        }
+        // A reader must not delay the writer.
+        let truncated = match self.tx.set_busy_timeout(Duration::ZERO) {
+            Ok(()) => self.checkpoint().await,
+            Err(error) => Err(error),
+        };
+        self.must_truncate = truncated.is_err();
+        if let Err(error) = self.tx.set_busy_timeout(BUSY_TIMEOUT) {
+            tracing::error!(error = %error, "cannot restore the busy timeout");
+        }
     }
 
     /// Writes the WAL into the database file and truncates it. Fails if a reader still uses the WAL.

@@ -324,7 +324,7 @@ fn push_argument(args: &mut Vec<String>, field: &str, expanded: Expanded) -> Res
         let message = format!("{field} contains a NUL byte, which is not possible in an argument");
         return Err(RunFailure::permanent(format!("{message}: let the agent take its input by stdin or file")));
     }
-    let is_option = text.len() > 1 && text.starts_with('-') && text.parse::<f64>().is_err();
+    let is_option = text.len() > 1 && text.starts_with('-') && !is_negative_number(&text);
     if starts_with_request && is_option && !args.iter().any(|arg| arg == "--") {
         let message = format!("{field} begins with '-' and could be taken for an option of the program");
         let advice = "put -- before it in args, write --option={{name}}, or use stdin or file";
@@ -332,6 +332,12 @@ fn push_argument(args: &mut Vec<String>, field: &str, expanded: Expanded) -> Res
     }
     args.push(text);
     Ok(())
+}
+
+/// Returns true for a negative number in digits. `-inf` and `-nan` are options to most programs.
+fn is_negative_number(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or_default();
+    digits.starts_with(|first: char| first.is_ascii_digit() || first == '.') && digits.parse::<f64>().is_ok()
 }
 
 /// Fails permanently if an argument or a variable with its name exceeds [`MAX_ARGUMENT_BYTES`], or if all of them

@@ -163,7 +163,12 @@ fn requests_cannot_add_options() {
     assert!(refused(json!({"cli_args": {"m": "{{m}}"}}), &with("", json!({"m": "-x"}))).starts_with("cli_args.m"));
     assert_eq!(args(by_args(&["-p", "--"]), &run("--yolo")), ["-p", "--", "--yolo"]);
     assert_eq!(args(by_args(&["--prompt={{input}}"]), &run("--yolo")), ["--prompt=--yolo"]);
-    assert_eq!(args(by_args(&[]), &run("-1.5")), ["-1.5"]);
+    for number in ["-1.5", "-3", "-.5", "-1e9"] {
+        assert_eq!(args(by_args(&[]), &run(number)), [number]);
+    }
+    for option in ["-inf", "-nan", "-infinity", "-1x", "--1"] {
+        assert!(refused(by_args(&[]), &run(option)).starts_with("input begins with '-'"), "{option}");
+    }
     assert_eq!(args(json!({"args": ["{{m}}"], "parameters": {"m": "-x"}}), &run("")), ["-x"]);
 }
 

@@ -21,7 +21,8 @@ use super::launch::Launch;
 use super::protocol::{self, FrameReader, GuardianReport, GuardianRequest, MAX_FRAME};
 use super::stdio::Stdio;
 use super::{
-    ChildEvent, ChildExit, Error, ExitReason, GUARDIAN_ARGUMENT, GUARDIAN_VARIABLE, NODE_VARIABLE, ProcessUsage, sweep,
+    ChildEvent, ChildExit, Error, ExitReason, GUARDIAN_ARGUMENT, GUARDIAN_VARIABLE, NODE_VARIABLE, OPEN_FILES_VARIABLE,
+    ProcessUsage, open_files, sweep,
 };
 
 /// The capacity of the queues of commands and of outgoing frames.
@@ -502,6 +503,9 @@ impl GuardianConnection {
         let mut command = Command::new(&options.program);
         command.arg(GUARDIAN_ARGUMENT).env_clear().env(GUARDIAN_VARIABLE, "1").env(NODE_VARIABLE, &marker);
         // If this process belongs to an execution, the guardian belongs to it as well.
+        if let Some(limit) = open_files::original_limit() {
+            command.env(OPEN_FILES_VARIABLE, limit.to_string());
+        }
         for inherited in [super::EXECUTION_ID_VARIABLE, "LD_LIBRARY_PATH"] {
             command.envs(std::env::var_os(inherited).map(|value: OsString| (inherited, value)));
         }

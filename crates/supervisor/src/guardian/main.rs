@@ -20,7 +20,7 @@ use signal_hook::consts::{SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SI
 use super::launch::{Launch, LaunchError, LaunchErrorCause};
 use super::protocol::{self, FrameReader, GuardianReport, GuardianRequest};
 use super::tree::{EndMode, ProcessTree};
-use super::{NICE, NODE_VARIABLE, ORPHAN_GRACE, spawn};
+use super::{NICE, NODE_VARIABLE, ORPHAN_GRACE, open_files, spawn};
 
 /// Usage reports are dropped while more bytes than this are unsent. Reports of ends are never dropped.
 const MAX_UNSENT_BYTES: usize = 256 << 10;
@@ -109,6 +109,7 @@ impl GuardianProcess {
         rustix::thread::set_no_new_privs(true)?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
+        open_files::restore_limit()?;
         // Use handlers. Blocked or ignored signals would be inherited by the started programs.
         let (child_signal, writer) = UnixStream::pair()?;
         child_signal.set_nonblocking(true)?;

@@ -13,6 +13,7 @@
 mod client;
 mod launch;
 mod main;
+mod open_files;
 mod proc;
 mod protocol;
 mod sandbox;
@@ -29,6 +30,7 @@ use std::time::Duration;
 
 pub use client::{Child, ChildControl, Guardian, GuardianOptions};
 pub use launch::{Launch, LaunchError, LaunchErrorCause, ProcessLimits, Sandbox};
+pub use open_files::raise_limit as raise_open_files_limit;
 pub use sandbox::{Landlock, landlock_support};
 pub use stdio::{AgentPipes, Stdio, Terminal};
 pub use sweep::sweep;
@@ -40,6 +42,8 @@ pub const EXECUTION_ID_VARIABLE: &str = "ADJUTANT_EXECUTION_ID";
 pub const NODE_VARIABLE: &str = "ADJUTANT_NODE";
 /// An environment variable that only guardians have.
 const GUARDIAN_VARIABLE: &str = "ADJUTANT_GUARDIAN";
+/// The environment variable of a guardian with the limit of open files for its agents.
+const OPEN_FILES_VARIABLE: &str = "ADJUTANT_OPEN_FILES";
 
 /// The first argument of a process that runs as guardian.
 const GUARDIAN_ARGUMENT: &str = "__guardian";

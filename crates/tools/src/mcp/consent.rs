@@ -191,6 +191,7 @@ fn elicitation_form(held: &HeldCall) -> ElicitRequestParams {
 /// has the number of tasks, and the verb "complete" if the name of the tool starts with it, else "delete".
 fn question(held: &HeldCall) -> String {
     match held.targets.as_slice() {
+        [] => format!("Do you want to {}?", held.describe()),
         [one] if !held.bulk => format!("Do you really want to delete '{}'?", one.title),
         several => {
             let verb = if held.tool.starts_with("complete") { "complete" } else { "delete" };

@@ -88,7 +88,7 @@ impl McpHandler {
         let is_confirmed = arguments.get("confirmation").and_then(serde_json::Value::as_bool) == Some(true);
         // Only destructive calls can be held.
         let original_arguments = if spec.destructive { arguments.clone() } else { ToolArguments::new() };
-        match self.carry_out(caller, spec, arguments, Consent::Missing).await {
+        match self.carry_out(caller, spec, arguments, Consent::ModelDecision).await {
             ToolOutcome::Done(answer) => Ok(finish(spec, answer)),
             ToolOutcome::Held(held) => self.ask(caller, spec, &original_arguments, held, is_confirmed, context).await,
         }

@@ -18,6 +18,8 @@ const MAX_NAME_BYTES: usize = 64;
 pub(crate) struct ExternalTool {
     pub(crate) tool: DiscoveredTool,
     confirmation: ConfirmationRule,
+    /// True if the tool only reads. This is known only of recognised tools and of trusted servers.
+    is_read_only: bool,
     /// True if the tool has an argument `user_id`. It is hidden from the caller and set by us.
     pub(crate) takes_user: bool,
     /// True if the tool has an argument `confirmation`. It is hidden from the caller and set by us.
@@ -33,58 +35,79 @@ enum ConfirmationRule {
     IfDestructive,
     /// The tool deletes one task.
     Deletion,
+    /// The configuration exempts the tool, also after foreign text.
+    Exempt,
     Never,
 }
 
 impl ExternalTool {
     /// Returns true if a call must be held: it is not confirmed, and the rule of the tool requires it under this
     /// policy. A tool that the configuration lists in `ask` is held under every policy. A tool that may be destructive
-    /// is held unless the policy is `Never`, and the deletion of a task only under `Destructive`.
+    /// is held unless the policy is `Never`, and the deletion of a task only under `Destructive`. After foreign text,
+    /// every tool that is not read-only is held, except those that the configuration lists in `never_ask`.
     pub(crate) fn needs_confirmation(&self, policy: ConfirmationPolicy, consent: Consent) -> bool {
-        consent == Consent::Missing
-            && match self.confirmation {
-                ConfirmationRule::Always => true,
-                ConfirmationRule::IfDestructive => policy != ConfirmationPolicy::Never,
-                ConfirmationRule::Deletion => policy == ConfirmationPolicy::Destructive,
-                ConfirmationRule::Never => false,
-            }
+        match (consent, self.confirmation) {
+            (Consent::Given, _) => false,
+            (_, ConfirmationRule::Always) => true,
+            (Consent::AfterForeignText, rule) if !self.is_read_only => rule != ConfirmationRule::Exempt,
+            (_, ConfirmationRule::IfDestructive) => policy != ConfirmationPolicy::Never,
+            (_, ConfirmationRule::Deletion) => policy == ConfirmationPolicy::Destructive,
+            (_, ConfirmationRule::Exempt | ConfirmationRule::Never) => false,
+        }
     }
 }
 
 /// Returns the built-in tools followed by the discovered ones, all with unique names. `settings` returns the settings
-/// of a server by its name. Tools of a server without settings are left out.
+/// of a server by its name. Tools of a server without settings are left out. A tool counts as a known tool for tasks
+/// only if its server is trusted, or if no built-in tools for tasks exist.
 pub(super) fn combine<'a>(
     built_in: &'static [ToolSpec],
     discovered: &[DiscoveredTool],
     settings: impl Fn(&str) -> Option<&'a McpServerSettings>,
 ) -> Arc<[ToolSpec]> {
     let mut namer = ToolNamer::new(built_in, discovered);
-    let external =
-        discovered.iter().filter_map(|tool| Some(external_spec(tool, namer.name(tool), settings(&tool.server)?)));
+    // Without built-in tools for tasks, the operator has chosen an external server for them.
+    let has_own_tasks = built_in.iter().any(|spec| spec.kind == Some(ToolKind::Add));
+    let external = discovered.iter().filter_map(|tool| {
+        let settings = settings(&tool.server)?;
+        let kind = recognize(tool).filter(|_| settings.trusted || !has_own_tasks);
+        Some(external_spec(tool, kind, namer.name(tool), settings))
+    });
     built_in.iter().cloned().chain(external).collect()
 }
 
-/// Returns the specification of a tool under this name. Hides the argument `user_id`, and `confirmation` of a known
-/// deletion, because only we may set them. Uses hints only of a trusted server. A known list tool is read-only, and any
-/// other known tool is not, independent of the hints. The tool is destructive if its confirmation rule is not `Never`.
-/// The title defaults to the name of the tool at the server.
-fn external_spec(tool: &DiscoveredTool, name: String, settings: &McpServerSettings) -> ToolSpec {
-    let kind = recognize(tool);
+/// Returns the specification of a tool of this kind under this name. Hides the argument `user_id`, and `confirmation`
+/// of a known deletion, because only we may set them. Uses hints only of a trusted server. A known list tool is
+/// read-only, and any other known tool is not, independent of the hints. The tool is destructive if its confirmation
+/// rule is neither `Never` nor `Exempt`. The title defaults to the name of the tool at the server.
+fn external_spec(
+    tool: &DiscoveredTool,
+    kind: Option<ToolKind>,
+    name: String,
+    settings: &McpServerSettings,
+) -> ToolSpec {
     let confirmation = confirmation_rule(tool, kind, settings);
     let mut schema = tool.schema.clone();
     let takes_user = hide_argument(&mut schema, "user_id");
     let takes_confirmation = kind == Some(ToolKind::Delete) && hide_argument(&mut schema, "confirmation");
     let is_trusted = |hint: Option<bool>| settings.trusted && hint == Some(true);
+    let is_read_only = kind == Some(ToolKind::List) || kind.is_none() && is_trusted(tool.hints.read_only);
     ToolSpec {
         kind,
         name: name.into(),
         title: tool.title.clone().unwrap_or_else(|| tool.name.clone()).into(),
         description: tool.description.clone().unwrap_or_default().into(),
         schema,
-        read_only: kind == Some(ToolKind::List) || kind.is_none() && is_trusted(tool.hints.read_only),
-        destructive: confirmation != ConfirmationRule::Never,
+        read_only: is_read_only,
+        destructive: !matches!(confirmation, ConfirmationRule::Never | ConfirmationRule::Exempt),
         idempotent: is_trusted(tool.hints.idempotent),
-        external: Some(Arc::new(ExternalTool { tool: tool.clone(), confirmation, takes_user, takes_confirmation })),
+        external: Some(Arc::new(ExternalTool {
+            tool: tool.clone(),
+            confirmation,
+            is_read_only,
+            takes_user,
+            takes_confirmation,
+        })),
     }
 }
 
@@ -96,7 +119,7 @@ fn confirmation_rule(tool: &DiscoveredTool, kind: Option<ToolKind>, settings: &M
     let hints = tool.hints;
     match kind {
         _ if is_in(&settings.ask) => ConfirmationRule::Always,
-        _ if is_in(&settings.never_ask) => ConfirmationRule::Never,
+        _ if is_in(&settings.never_ask) => ConfirmationRule::Exempt,
         Some(ToolKind::Delete) => ConfirmationRule::Deletion,
         Some(_) => ConfirmationRule::Never,
         None if settings.trusted && (hints.read_only == Some(true) || hints.destructive == Some(false)) => {

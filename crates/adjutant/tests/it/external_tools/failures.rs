@@ -18,7 +18,8 @@ fn kill_process(pid: u32) {
 #[tokio::test]
 async fn a_failed_server_is_named_and_other_tools_work() {
     // RES-2
-    let mut fixture = Fixture::with_scripted_model(ExternalServer::over_http(Library::FastMcp), "", "").await;
+    let trusted = "trust = true\n";
+    let mut fixture = Fixture::with_scripted_model(ExternalServer::over_http(Library::FastMcp), "", trusted).await;
     fixture.external.kill();
     // The failure is not detected yet.
     fixture.llm().script([
@@ -127,7 +128,7 @@ async fn a_server_that_never_starts_does_not_delay_turns() {
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     assert_eq!(turn.output(), "Got it! Added 'buy milk' to your list. Anything else?");
     assert_eq!(turn.errors(), [("mcp_unavailable", true)], "{turn:?}");
-    assert_eq!(health(&server).await["phase"], "starting");
+    assert_eq!(health(&server, None).await["phase"], "starting");
     let down = server.wait_for_event("mcp_server_down").await;
     assert_eq!(down["details"]["server"], "absent", "{down}");
     let stopping = Instant::now();

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::app::{Home, Server};
@@ -152,6 +153,7 @@ struct Fixture {
     server: Server,
     external: ExternalServer,
     llm: Option<Llm>,
+    token: Option<String>,
     /// Must outlive the server.
     _home: Home,
 }
@@ -160,7 +162,7 @@ impl Fixture {
     /// Starts the offline model with only the external tools.
     async fn with_offline_model(external: ExternalServer) -> Self {
         let home = home().with_config(&format!("[tasks]\ntool_names = \"none\"\n{}", external.config_lines("")));
-        Self::start(home, external, None).await
+        Self::start(home, external, None, None).await
     }
 
     /// Starts a scripted model with built-in and external tools. `extra` belongs to the entry of the external server.
@@ -169,11 +171,12 @@ impl Fixture {
         let model = format!("[model]\nprovider = \"openai\"\nbase_url = \"{}/v1\"\napi_key = \"env:KEY\"\n", llm.url());
         let home =
             home().with_env("KEY", "sk-test").with_config(&format!("{model}{config}{}", external.config_lines(extra)));
-        Self::start(home, external, Some(llm)).await
+        Self::start(home, external, Some(llm), None).await
     }
 
-    async fn start(home: Home, external: ExternalServer, llm: Option<Llm>) -> Self {
-        let fixture = Self { server: home.serve(), external, llm, _home: home };
+    /// Starts the program and waits for the external server. `token` is sent where authentication is configured.
+    async fn start(home: Home, external: ExternalServer, llm: Option<Llm>, token: Option<String>) -> Self {
+        let fixture = Self { server: home.serve(), external, llm, token, _home: home };
         fixture.wait_for_phase("ready").await;
         fixture
     }
@@ -188,7 +191,7 @@ impl Fixture {
 
     /// Returns the health of the external server.
     async fn health(&self) -> Value {
-        health(&self.server).await
+        health(&self.server, self.token.as_deref()).await
     }
 
     async fn wait_for_phase(&self, phase: &str) -> Value {
@@ -207,8 +210,9 @@ async fn send(server: &Server, input: &str) -> Turn {
     Turn::read(&answer.text().await.unwrap(), &request_id)
 }
 
-async fn health(server: &Server) -> Value {
-    let answer = server.get("/health").await;
+async fn health(server: &Server, token: Option<&str>) -> Value {
+    let request = server.request(Method::GET, "/health");
+    let answer = token.into_iter().fold(request, |request, token| request.bearer_auth(token)).send().await.unwrap();
     assert_eq!(answer.status(), 200, "external servers do not affect the health of adjutant");
     let health: Value = answer.json().await.unwrap();
     health["dependencies"]["mcp_servers"][0].clone()

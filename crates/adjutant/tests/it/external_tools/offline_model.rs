@@ -138,7 +138,7 @@ async fn the_server_receives_the_id_of_the_user() {
     let names = format!("[tasks]\ntool_names = \"none\"\n{}", external.config_lines(""));
     let home = crate::home_with_auth().with_config(&names);
     let tokens = [crate::ALICE, crate::BOB].map(|user| crate::token(&home, user, &[]));
-    let fixture = Fixture::start(home, external, None).await;
+    let fixture = Fixture::start(home, external, None, Some(tokens[0].clone())).await;
     let send = async |token: &str, text: &str| {
         let request = fixture.server.request(reqwest::Method::POST, "/chat").bearer_auth(token);
         let answer: Value = request.json(&json!({"input": text})).send().await.unwrap().json().await.unwrap();

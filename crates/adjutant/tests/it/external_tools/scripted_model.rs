@@ -18,7 +18,7 @@ fn note() -> Reply {
 #[tokio::test]
 async fn models_are_offered_built_in_and_external_tools() {
     // AGENT-2, TASK-3
-    let fixture = start_fixture("", "").await;
+    let fixture = start_fixture("", "trust = true\n").await;
     fixture.send("hello").await;
     let asked = fixture.llm().requests()[0].clone();
     let tools = asked.tool_names();
@@ -48,7 +48,7 @@ async fn models_are_offered_built_in_and_external_tools() {
 #[tokio::test]
 async fn models_cannot_choose_the_user() {
     // AGENT-3, TASK-3
-    let fixture = Fixture::with_scripted_model(ExternalServer::on_stdio(Library::OldMcp), "", "").await;
+    let fixture = Fixture::with_scripted_model(ExternalServer::on_stdio(Library::OldMcp), "", "trust = true\n").await;
     fixture.llm().script([
         Reply::call("todos__add_task", json!({"title": "milk", "user_id": crate::BOB})),
         Reply::text("Added."),
@@ -66,7 +66,7 @@ async fn models_cannot_choose_the_user() {
 #[tokio::test]
 async fn built_in_tools_keep_their_names() {
     // AGENT-7, TASK-2, TASK-3
-    let fixture = start_fixture("[tasks]\ntool_names = \"todo\"\n", "").await;
+    let fixture = start_fixture("[tasks]\ntool_names = \"todo\"\n", "trust = true\n").await;
     fixture.send("hello").await;
     let tools = fixture.llm().requests()[0].tool_names();
     for tool in ["create_todo", "todos__create_todo", "delete_todo", "todos__delete_todo", "send_note"] {
@@ -129,10 +129,10 @@ async fn external_tools_require_confirmation() {
     fixture.llm().script([Reply::call("count_todos", json!({})), Reply::text("Shall I count?")]);
     let asked = fixture.send("how many todos are there?").await;
     assert!(asked.output().contains("yes run count_todos"), "{asked:?}");
-    // A tool of S0 is recognized and needs no confirmation.
+    // The name of a known task tool proves nothing.
     fixture.llm().script([Reply::call("create_todo", json!({"title": "milk"})), Reply::text("Added.")]);
     let added = fixture.send("add milk").await;
-    assert_eq!(added.calls(), [("create_todo", "completed")]);
+    assert!(added.calls().is_empty() && added.output().contains("yes run create_todo"), "{added:?}");
 }
 
 #[tokio::test]
@@ -144,6 +144,8 @@ async fn settings_control_confirmation() {
     let cases = [
         ("", "trust = true\n", "count_todos", count(), true),
         ("", "trust = true\n", "send_note", note(), false),
+        ("", "trust = true\n", "create_todo", add(), true),
+        ("", "", "create_todo", add(), false),
         ("", "never_ask = [\"send_*\"]\n", "send_note", note(), true),
         ("", "ask = [\"create_todo\"]\n", "create_todo", add(), false),
         ("", "ask = [\"send_note\"]\nnever_ask = [\"send_note\"]\n", "send_note", note(), false),
@@ -178,4 +180,20 @@ async fn only_allowed_tools_are_offered() {
     let theirs: Vec<_> = tools.iter().filter(|name| name.contains("todo") || name.contains("note")).collect();
     assert_eq!(theirs, ["count_todos", "send_note"], "{tools:?}");
     assert!(fixture.external.calls_of("list_todos").is_empty(), "a tool that is not offered cannot be called");
+}
+
+#[tokio::test]
+async fn after_text_of_an_external_tool_every_change_is_confirmed() {
+    // SEC-4
+    let fixture = start_fixture("", "never_ask = [\"count_todos\"]\n").await;
+    let count = || Reply::call("count_todos", json!({}));
+    fixture.llm().script([count(), Reply::call("add_task", json!({"title": "evil"})), Reply::text("Counted.")]);
+    let asked = fixture.send("how many todos are there?").await;
+    assert!(asked.output().ends_with("run add_task (title: evil)? Reply 'yes run add_task' to confirm."), "{asked:?}");
+    fixture.llm().script([count(), Reply::call("list_tasks", json!({})), Reply::text("None.")]);
+    let read = fixture.send("how many todos and tasks are there?").await;
+    assert_eq!(read.calls(), [("count_todos", "completed"), ("list_tasks", "completed")], "reading is not held");
+    fixture.llm().script([count(), Reply::call("add_task", json!({"title": "buy bread"})), Reply::text("Added.")]);
+    let own = fixture.send("add buy bread").await;
+    assert_eq!(own.calls(), [("count_todos", "completed"), ("add_task", "completed")], "the user's own words");
 }

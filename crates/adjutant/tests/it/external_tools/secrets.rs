@@ -21,7 +21,7 @@ async fn start(external: &ExternalServer, extra: &str) -> (Llm, Home, Server) {
         .with_env("ADJUTANT_LOG_LEVEL", "debug")
         .with_config(&format!("{model}{}", external.config_lines(&format!("never_ask = [\"*\"]\n{extra}"))));
     let server = home.serve();
-    wait_until("the server", async || (health(&server).await["phase"] == "ready").then_some(())).await;
+    wait_until("the server", async || (health(&server, None).await["phase"] == "ready").then_some(())).await;
     (llm, home, server)
 }
 

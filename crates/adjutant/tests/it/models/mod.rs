@@ -6,6 +6,7 @@ mod circuit_breaker;
 mod confirmation;
 mod exactly_once;
 mod failures;
+mod injection;
 mod isolation;
 mod limits;
 mod providers;

@@ -102,7 +102,7 @@ async fn tool_names(server: &Server, token: Option<&str>) -> Vec<String> {
 #[tokio::test]
 async fn schedules_can_be_managed_over_mcp() {
     // TASK-6
-    let home = home().with_config(AGENTS);
+    let home = home().with_config(&AGENTS.replace("name = \"Cat\"\n", "name = \"Cat\"\nconfirm = \"never\"\n"));
     let server = home.serve();
     let known = tool_names(&server, None).await;
     for tool in ["schedule_agent", "list_schedules", "pause_schedule", "resume_schedule"] {
@@ -130,4 +130,18 @@ async fn schedules_can_be_managed_over_mcp() {
     let resumed = call("resume_schedule", json!({"schedule": "say hello"})).await;
     assert_eq!(resumed["state"], "active");
     assert_eq!(call("list_schedules", json!({})).await["count"], 2);
+}
+
+#[tokio::test]
+async fn a_schedule_over_mcp_is_confirmed() {
+    // SEC-4
+    let home = home().with_config(AGENTS);
+    let server = home.serve();
+    let arguments = json!({"agent": "cat", "input": "say hello", "every": "2h"});
+    let params = json!({"name": "schedule_agent", "arguments": arguments});
+    let asked = crate::mcp::request_result(&server, None, "tools/call", params).await;
+    let question = asked["inputRequests"]["confirm"]["params"]["message"].as_str().unwrap_or_default();
+    assert_eq!(question, "Do you want to schedule the agent cat (input: say hello, every: 2h)?", "{asked}");
+    let list: Value = server.get("/api/schedules").await.json().await.unwrap();
+    assert_eq!(list["count"], 0);
 }

@@ -118,7 +118,7 @@ impl<'a> GeminiRequest<'a> {
                 // Part of the combined system prompt.
                 TranscriptEntry::System(_) => {}
                 TranscriptEntry::User(text) => {
-                    contents.push(GeminiContent { role: Some("user"), parts: vec![GeminiPart::text(*text)] })
+                    contents.push(GeminiContent { role: Some("user"), parts: vec![GeminiPart::text(&**text)] })
                 }
                 TranscriptEntry::Assistant(text) => {
                     contents.push(GeminiContent { role: Some("model"), parts: vec![GeminiPart::text(*text)] })

@@ -39,8 +39,11 @@ fn next_request(wire: ProviderWire, model: &str, parts: Vec<ReplyPart>) -> Value
     };
     let results = recorded.calls().enumerate().map(result).collect();
     let round = ToolRound { parts: Cow::Borrowed(&recorded.parts), results };
-    let entries =
-        vec![TranscriptEntry::System("Be brief."), TranscriptEntry::User("milk"), TranscriptEntry::ToolRound(round)];
+    let entries = vec![
+        TranscriptEntry::System("Be brief."),
+        TranscriptEntry::User("milk".into()),
+        TranscriptEntry::ToolRound(round),
+    ];
     let transcript = ModelTranscript { system: "You help.".to_owned(), entries };
     let request = WireRequest { model, temperature: None, tools: None, transcript: &transcript };
     serde_json::from_slice(&wire.write(&request).unwrap()).unwrap()

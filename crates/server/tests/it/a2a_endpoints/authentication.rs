@@ -151,20 +151,21 @@ async fn clients_are_blocked_after_repeated_failures() {
     for guess in 0..10 {
         assert_eq!(status(from("198.51.100.1", &format!("guess-{guess}"))).await, 401);
     }
-    let blocked = from("198.51.100.1", "the-key").send().await.unwrap();
+    let blocked = from("198.51.100.1", "guess-10").send().await.unwrap();
     assert_eq!(blocked.status(), 429);
     assert_eq!(blocked.headers()["retry-after"], "900");
+    assert_eq!(status(from("198.51.100.1", "the-key")).await, 200, "valid credentials are never blocked");
     let list = get(&server, "/agents").await;
     assert_eq!(list.status(), 200, "the proxy itself is not blocked");
     assert_eq!(status(from("198.51.100.2", "the-key")).await, 200, "other clients are not blocked");
     let envelope =
         post(&server, "key", &envelope_request("status", json!({}))).header("X-Forwarded-For", "198.51.100.1");
-    let envelope = envelope.header("X-API-Key", "the-key").send().await.unwrap();
+    let envelope = envelope.header("X-API-Key", "guess-11").send().await.unwrap();
     assert_eq!((envelope.status().as_u16(), envelope.headers()["retry-after"].to_str().unwrap()), (429, "900"));
     let open = post(&server, "open", &envelope_request("status", json!({}))).header("X-Forwarded-For", "198.51.100.1");
     assert_eq!(status(open).await, 200, "agents without authentication do not block");
     server.clock.advance(Duration::from_secs(900));
-    assert_eq!(status(from("198.51.100.1", "the-key")).await, 200);
+    assert_eq!(status(from("198.51.100.1", "guess-12")).await, 401);
 }
 
 #[tokio::test]
@@ -192,7 +193,31 @@ async fn failed_guesses_at_the_list_block_too() {
     for guess in 0..10 {
         assert_eq!(list("x-api-key", format!("guess-{guess}")).await.status(), 401);
     }
-    assert_eq!(list("x-api-key", "shop-key".into()).await.status(), 429);
+    assert_eq!(list("x-api-key", "guess-10".into()).await.status(), 429);
+    assert_eq!(list("x-api-key", "shop-key".into()).await.status(), 200, "valid credentials are never blocked");
+}
+
+#[tokio::test]
+async fn cards_of_restricted_agents_are_hidden() {
+    // A2A-2
+    let dir = tempfile::tempdir().unwrap();
+    let server = start_all_kinds(dir.path()).await;
+    let card = |agent: &str| request(&server, Method::GET, &format!("/agents/{agent}/.well-known/agent-card.json"));
+    for agent in ["users", "usual"] {
+        assert_eq!(status(card(agent)).await, 404, "{agent} without a token");
+        assert_eq!(status(card(agent).bearer_auth("nonsense")).await, 404, "{agent} with an invalid token");
+        assert_eq!(status(card(agent).bearer_auth(jwt(CAROL, ""))).await, 404, "{agent} for another user");
+    }
+    let visible = card("users").bearer_auth(jwt(ALICE, "")).send().await.unwrap();
+    assert_eq!(
+        (visible.status().as_u16(), &visible.headers()["cache-control"]),
+        (200, &"private, max-age=60".parse().unwrap())
+    );
+    for agent in ["bearer", "key", "open", "assistant"] {
+        let public = card(agent).send().await.unwrap();
+        assert_eq!(public.status(), 200, "{agent}");
+        assert_eq!(public.headers()["cache-control"], "public, max-age=60");
+    }
 }
 
 #[tokio::test]

@@ -108,7 +108,7 @@ async fn a_card_describes_the_authentication() {
         json!({"a2a": {"auth": auth}})
     };
     let agents = vec![
-        echo("usual", json!({})),
+        echo("usual", json!({"allow": ["*"]})),
         echo("bearer", own(json!({}))),
         echo("header", own(json!({"header_name": "X-Token"}))),
         echo("maybe", own(json!({"required": false}))),
@@ -139,7 +139,7 @@ async fn urls_use_public_url_or_the_host_of_the_request() {
     assert_eq!(urls[0], "https://adjutant.example/agents/a");
     assert_eq!(urls[4], "https://adjutant.example");
     let open = ServerSettings { loopback_only: false, ..with_tokens() };
-    let other = start_server(open, vec![echo("a", json!({}))]).await;
+    let other = start_server(open, vec![echo("a", json!({"allow": ["*"]}))]).await;
     let url = format!("{}/agents/a/.well-known/agent-card.json", other.url);
     for (host, expected) in
         [("adjutant.lan:7717", "http://adjutant.lan:7717/agents/a"), ("a@b", "http://localhost/agents/a")]
