@@ -21,6 +21,7 @@ mod kill_chat;
 mod kill_push;
 mod kill_tasks;
 mod mcp;
+mod messages;
 mod models;
 mod nodes;
 mod operation;
