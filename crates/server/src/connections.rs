@@ -40,14 +40,14 @@ pub(crate) struct Connections {
 
 #[derive(Default)]
 struct OpenConnections {
-    by_id: HashMap<u64, Arc<ConnectionState>>,
+    by_id: HashMap<u64, Arc<ConnectionActivity>>,
     /// The number of connections of each client that has a limit.
     per_client: HashMap<IpAddr, usize>,
     last_id: u64,
 }
 
 /// The state of one connection.
-struct ConnectionState {
+struct ConnectionActivity {
     /// Set if the number of connections of this client is limited.
     client: Option<IpAddr>,
     /// The number of requests in progress.
@@ -59,7 +59,7 @@ struct ConnectionState {
     close: CancellationToken,
 }
 
-impl ConnectionState {
+impl ConnectionActivity {
     fn is_idle(&self) -> bool {
         self.requests.load(Ordering::Relaxed) == 0
     }
@@ -68,13 +68,13 @@ impl ConnectionState {
 /// A registered connection. Dropping it removes the connection from the list.
 pub(crate) struct Connection {
     id: u64,
-    state: Arc<ConnectionState>,
+    state: Arc<ConnectionActivity>,
     all: Arc<Connections>,
 }
 
 /// A request in progress. Its connection counts as active until this is dropped.
 pub(crate) struct ActiveRequest {
-    state: Arc<ConnectionState>,
+    state: Arc<ConnectionActivity>,
     all: Arc<Connections>,
 }
 
@@ -96,7 +96,7 @@ impl Connections {
     pub(crate) fn register(self: &Arc<Self>, address: IpAddr, trusted: &[IpNet]) -> Option<Connection> {
         let is_limited = !address.is_loopback() && !trusted.iter().any(|network| network.contains(&address));
         let client = is_limited.then(|| peer::client_network(address));
-        let state = Arc::new(ConnectionState {
+        let state = Arc::new(ConnectionActivity {
             client,
             requests: AtomicUsize::new(0),
             idle_since: AtomicU64::new(self.now()),
@@ -152,8 +152,9 @@ impl OpenConnections {
     /// false if none is idle.
     fn close_longest_idle(&mut self) -> bool {
         let idle = self.by_id.iter().filter(|(_, state)| state.is_idle() && !state.close.is_cancelled());
-        let order =
-            |state: &ConnectionState| (state.is_used.load(Ordering::Relaxed), state.idle_since.load(Ordering::Relaxed));
+        let order = |state: &ConnectionActivity| {
+            (state.is_used.load(Ordering::Relaxed), state.idle_since.load(Ordering::Relaxed))
+        };
         let longest = idle.min_by_key(|(_, state)| order(state)).map(|(id, _)| *id);
         let Some(id) = longest else { return false };
         self.remove(id);
