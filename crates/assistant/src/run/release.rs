@@ -9,8 +9,8 @@ use crate::{RequestedCall, TurnEvent, wording};
 impl TurnLoop<'_, '_> {
     /// Carries out exactly the confirmed calls, in order, and replies with one sentence for each. If one of them cannot
     /// be a held call of its tool, carries out none and asks the user to repeat the request. If there are more than the
-    /// limit, carries out none and ends with [`ErrorType::LimitReached`]. If the deadline passes, ends with a timeout,
-    /// and calls so far remain. A failed call does not stop the rest. Fails only if the database fails in a turn
+    /// limit, carries out none and ends with the error type `LimitReached`. If the deadline passes, ends with a timeout.
+    /// The calls so far remain then. A failed call does not stop the rest. Fails only if the database fails in a turn
     /// without a deadline.
     pub(super) async fn release(mut self, held: HeldCalls) -> store::Result<AgentResult> {
         self.released = true;

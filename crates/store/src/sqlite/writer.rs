@@ -15,7 +15,7 @@ use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use futures::executor::block_on;
@@ -54,8 +54,8 @@ pub(super) struct Writer {
     failing: Arc<AtomicBool>,
     /// `None` if commits are not synced.
     syncer: Option<Syncer>,
-    /// The WAL contains data that was erased.
-    must_truncate: bool,
+    /// Set if the WAL contains data that was erased: the time from which on it is truncated.
+    truncate_at: Option<Instant>,
 }
 
 impl Writer {
@@ -67,7 +67,7 @@ impl Writer {
         flush: Option<FlushFn>,
     ) -> io::Result<Self> {
         let syncer = flush.map(|flush| Syncer::new(flush, failing.clone())).transpose()?;
-        Ok(Self { tx, queue, failing, syncer, must_truncate: false })
+        Ok(Self { tx, queue, failing, syncer, truncate_at: None })
     }
 
     /// Runs jobs until all handles to the store are dropped and the queue is empty.
@@ -145,10 +145,13 @@ impl Writer {
         self.answer_committed(unsynced);
     }
 
-    /// Truncates the WAL after a group that erased data. If a reader uses the WAL, tries again after the next group.
+    /// Truncates the WAL after a group that erased data. If a reader uses the WAL, tries again after a later group, at
+    /// least [`RETRY_DELAY`] later.
     async fn truncate_if_erased(&mut self) {
-        self.must_truncate |= self.tx.take_erases();
-        if !self.must_truncate {
+        if self.tx.take_erases() {
+            self.truncate_at = Some(Instant::now());
+        }
+        if self.truncate_at.is_none_or(|at| at > Instant::now()) {
             return;
         }
         if let Some(syncer) = &mut self.syncer
@@ -161,7 +164,7 @@ impl Writer {
             Ok(()) => self.checkpoint().await,
             Err(error) => Err(error),
         };
-        self.must_truncate = truncated.is_err();
+        self.truncate_at = truncated.err().map(|_| Instant::now() + RETRY_DELAY);
         if let Err(error) = self.tx.set_busy_timeout(BUSY_TIMEOUT) {
             tracing::error!(error = %error, "cannot restore the busy timeout");
         }
