@@ -30,6 +30,10 @@ fn main() -> ExitCode {
     if let Some(code) = supervisor::guardian::intercept() {
         return code;
     }
+    // Agents run as the same user. They must not read the secrets in the environment and the memory of this process.
+    if let Err(error) = supervisor::guardian::protect_memory() {
+        output::print_error(&format!("the memory of this process could not be protected: {error}"));
+    }
     // Files that adjutant creates are readable by their owner only.
     nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
     // Fails only if a provider is already installed, which is not an error.

@@ -10,20 +10,20 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use crate::local_peer::LocalUser;
+use crate::local_peer::LocalClient;
 use crate::{App, Problem, ServerSettings};
 
 /// The content that an HTML page may load. Swagger UI sets styles in its elements and shows images from data URLs.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
                                        object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// Rejects requests that [`check_local_user`] or [`check_origin`] does not allow. Adds the security headers to every
+/// Rejects requests that [`check_local_client`] or [`check_origin`] does not allow. Adds the security headers to every
 /// response.
 pub(crate) async fn check(State(app): State<App>, request: Request, next: Next) -> Response {
     let is_private = request.uri().path().starts_with("/api/");
     let config = app.active_config();
     let is_allowed =
-        check_local_user(&request, config.verifier.is_some()).and_then(|()| check_origin(&request, &config.settings));
+        check_local_client(&request, config.verifier.is_some()).and_then(|()| check_origin(&request, &config.settings));
     let mut response = match is_allowed {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
@@ -32,10 +32,17 @@ pub(crate) async fn check(State(app): State<App>, request: Request, next: Next) 
     response
 }
 
-/// Fails if another user of this machine uses a server without authentication. `/health/live` is open to all.
-fn check_local_user(request: &Request, has_authentication: bool) -> Result<(), Problem> {
-    let is_trusted = request.extensions().get::<LocalUser>().is_none_or(|user| user.is_trusted());
-    if has_authentication || is_trusted || request.uri().path() == "/health/live" {
+/// Fails if an agent uses the server, or if another user of this machine uses a server without authentication.
+/// `/health/live` is open to all.
+fn check_local_client(request: &Request, has_authentication: bool) -> Result<(), Problem> {
+    let client = request.extensions().get::<LocalClient>().copied();
+    if request.uri().path() == "/health/live" {
+        return Ok(());
+    }
+    if client == Some(LocalClient::Agent) {
+        return Err(Problem::forbidden("agents may not use the server that runs them"));
+    }
+    if has_authentication || client.is_none_or(LocalClient::is_trusted) {
         return Ok(());
     }
     let detail = "only the user who runs this server may use it; configure [auth] for several users";

@@ -1,8 +1,8 @@
-//! Finds the operating system user at the other end of a connection on this machine (SEC-1).
+//! Finds the operating system user, or the agent, at the other end of a connection on this machine (SEC-1).
 //!
 //! A server on loopback has no password, so every process of the machine can connect to it. The kernel knows the owner
-//! of the client's socket. It is asked once for each connection, by `NETLINK_SOCK_DIAG`, or by `/proc/net/tcp` where
-//! that is not available.
+//! and the control group of the client's socket. It is asked once for each connection, by `NETLINK_SOCK_DIAG`, or by
+//! `/proc/net/tcp` where that is not available. That table has no control groups, so it does not identify agents.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -12,40 +12,51 @@ use rustix::fd::OwnedFd;
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
-/// The user of a client on this machine.
+/// The process at the other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LocalUser {
+pub(crate) enum LocalClient {
     /// The user id of the owner of the socket.
-    Known(u32),
+    User(u32),
+    /// A process of an agent that adjutant has started.
+    Agent,
     /// The client has no socket on this machine any more.
     Gone,
     /// This system does not reveal the owner.
     Unknown,
 }
 
-impl LocalUser {
-    /// Returns the user of the client of a connection. `client` and `server` are its two addresses, both on loopback.
+/// The owner of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SocketOwner {
+    uid: u32,
+    /// The id of its version 2 control group.
+    group: Option<u64>,
+}
+
+impl LocalClient {
+    /// Returns the client of a connection. `client` and `server` are its two addresses.
     pub(crate) fn find(client: SocketAddr, server: SocketAddr) -> Self {
         let found = match sock_diag::owner(client, server) {
             Err(error) => {
                 tracing::debug!(%error, "NETLINK_SOCK_DIAG is not available");
-                proc_net::owner(client, server)
+                proc_net::owner(client, server).map(|uid| uid.map(|uid| SocketOwner { uid, group: None }))
             }
             found => found,
         };
         match found {
-            Ok(Some(uid)) => Self::Known(uid),
+            Ok(Some(owner)) if owner.group.is_some_and(supervisor::guardian::is_agent_group) => Self::Agent,
+            Ok(Some(owner)) => Self::User(owner.uid),
             Ok(None) => Self::Gone,
             Err(_) => Self::Unknown,
         }
     }
 
-    /// Returns whether the user may use a server without authentication: the user that runs the server, or root. An
-    /// unknown user is accepted, because the system offers no means to tell.
+    /// Returns true if the client may use a server without authentication: the user that runs the server, or root, but
+    /// no agent. An unknown client is accepted, because the system offers no means to tell.
     pub(crate) fn is_trusted(self) -> bool {
         match self {
-            Self::Known(uid) => uid == 0 || uid == rustix::process::geteuid().as_raw(),
-            Self::Gone => false,
+            Self::User(uid) => uid == 0 || uid == rustix::process::geteuid().as_raw(),
+            Self::Agent | Self::Gone => false,
             Self::Unknown => true,
         }
     }
@@ -70,10 +81,13 @@ mod sock_diag {
     const REQUEST_BYTES: usize = 56;
     /// The offset of `idiag_uid` in `inet_diag_msg`: four bytes, the addresses, and three numbers.
     const UID_OFFSET: usize = HEADER_BYTES + 4 + 48 + 12;
+    /// The attributes follow `idiag_uid` and `idiag_inode`.
+    const ATTRIBUTES_OFFSET: usize = UID_OFFSET + 8;
+    const INET_DIAG_CGROUP_ID: u16 = 21;
 
     /// Returns the owner of the socket of `client`, or `None` if it does not exist. Fails if the kernel does not
     /// support the request.
-    pub(super) fn owner(client: SocketAddr, server: SocketAddr) -> io::Result<Option<u32>> {
+    pub(super) fn owner(client: SocketAddr, server: SocketAddr) -> io::Result<Option<SocketOwner>> {
         static SOCKET: LazyLock<io::Result<Mutex<OwnedFd>>> = LazyLock::new(|| Ok(Mutex::new(open()?)));
         let socket = SOCKET.as_ref().map_err(|error| io::Error::from(error.kind()))?;
         let socket = socket.lock().unwrap_or_else(PoisonError::into_inner);
@@ -122,8 +136,8 @@ mod sock_diag {
         }
     }
 
-    /// Returns the user id of a response, or `None` if no socket was found. Fails for any other error of the kernel.
-    fn parse(response: &[u8]) -> io::Result<Option<u32>> {
+    /// Returns the owner in a response, or `None` if no socket was found. Fails for any other error of the kernel.
+    fn parse(response: &[u8]) -> io::Result<Option<SocketOwner>> {
         let number = |at: usize| -> io::Result<u32> {
             let bytes = response.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
             bytes.map(u32::from_ne_bytes).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
@@ -135,8 +149,26 @@ mod sock_diag {
                 let error = io::Error::from_raw_os_error(errno);
                 if error.kind() == io::ErrorKind::NotFound { Ok(None) } else { Err(error) }
             }
-            SOCK_DIAG_BY_FAMILY => number(UID_OFFSET).map(Some),
+            SOCK_DIAG_BY_FAMILY => {
+                let group = response.get(ATTRIBUTES_OFFSET..).and_then(find_group);
+                Ok(Some(SocketOwner { uid: number(UID_OFFSET)?, group }))
+            }
             _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+
+    /// Returns the id of the control group in a list of attributes. Each one has a length, a type and a value, and
+    /// begins at a multiple of four bytes. Older kernels do not send it.
+    fn find_group(mut attributes: &[u8]) -> Option<u64> {
+        const ATTRIBUTE_HEADER_BYTES: usize = 4;
+        loop {
+            let length = usize::from(u16::from_ne_bytes(attributes.get(..2)?.try_into().ok()?));
+            let kind = u16::from_ne_bytes(attributes.get(2..4)?.try_into().ok()?);
+            let value = attributes.get(ATTRIBUTE_HEADER_BYTES..length)?;
+            if kind == INET_DIAG_CGROUP_ID {
+                return Some(u64::from_ne_bytes(value.try_into().ok()?));
+            }
+            attributes = attributes.get(length.next_multiple_of(4)..)?;
         }
     }
 }
@@ -201,12 +233,13 @@ mod tests {
             let server = listener.local_addr().unwrap();
             let stream = TcpStream::connect(server).unwrap();
             let (accepted, client) = listener.accept().unwrap();
-            assert_eq!(sock_diag::owner(client, server).unwrap(), Some(own), "{address}");
+            let owner = sock_diag::owner(client, server).unwrap().unwrap();
+            assert_eq!(owner.uid, own, "{address}");
             assert_eq!(proc_net::owner(client, server).unwrap(), Some(own), "{address}");
-            assert!(LocalUser::find(client, server).is_trusted());
+            assert!(LocalClient::find(client, server).is_trusted());
             drop((stream, accepted));
             let unused = SocketAddr::new(client.ip(), 1);
-            assert_eq!(LocalUser::find(unused, server), LocalUser::Gone);
+            assert_eq!(LocalClient::find(unused, server), LocalClient::Gone);
         }
     }
 
@@ -214,8 +247,9 @@ mod tests {
     fn only_the_same_user_and_root_are_trusted() {
         // SEC-1
         let own = rustix::process::geteuid().as_raw();
-        assert!(LocalUser::Known(own).is_trusted() && LocalUser::Known(0).is_trusted());
-        assert!(!LocalUser::Known(own + 1000).is_trusted() && !LocalUser::Gone.is_trusted());
+        assert!(LocalClient::User(own).is_trusted() && LocalClient::User(0).is_trusted());
+        assert!(!LocalClient::User(own + 1000).is_trusted() && !LocalClient::Gone.is_trusted());
+        assert!(!LocalClient::Agent.is_trusted());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tower::ServiceExt;
 
 use crate::connections::{Connection, Connections};
-use crate::local_peer::LocalUser;
+use crate::local_peer::LocalClient;
 use crate::peer::PeerAddress;
 use crate::slow_body::TimedBody;
 use crate::{App, a2a, follow_up, health_router, housekeeping, router};
@@ -77,7 +77,7 @@ async fn accept_connections(app: &App, listener: TcpListener, router: Router) {
                 let address = from.ip().to_canonical();
                 match open.register(address, &app.active_config().settings.trusted_proxies) {
                     Some(connection) => {
-                        let peer = Peer { address: PeerAddress(address), local_user: local_user(&stream, from) };
+                        let peer = Peer { address: PeerAddress(address), local_client: local_client(&stream, from) };
                         handle_connection(stream, peer, settings.clone(), connections.watcher(), connection);
                     }
                     None => refuse_connection(&stream, address),
@@ -112,14 +112,16 @@ struct ConnectionSettings {
 #[derive(Clone, Copy)]
 struct Peer {
     address: PeerAddress,
-    /// Set for a connection over loopback.
-    local_user: Option<LocalUser>,
+    /// Set for a connection over loopback, and for agents.
+    local_client: Option<LocalClient>,
 }
 
-/// Returns the user of a client on this machine, or `None` if the connection is not over loopback.
-fn local_user(stream: &TcpStream, from: SocketAddr) -> Option<LocalUser> {
-    let server = stream.local_addr().ok().filter(|_| from.ip().to_canonical().is_loopback())?;
-    Some(LocalUser::find(from, server))
+/// Returns the client of a connection over loopback. Over other addresses, only agents of this machine are identified:
+/// an agent can connect to any address of its machine. Returns `None` for all other clients.
+fn local_client(stream: &TcpStream, from: SocketAddr) -> Option<LocalClient> {
+    let client = LocalClient::find(from, stream.local_addr().ok()?);
+    let is_local = from.ip().to_canonical().is_loopback() || client == LocalClient::Agent;
+    is_local.then_some(client)
 }
 
 /// Logs a connection that exceeds a limit, and answers it with 503 if the socket accepts that at once.
@@ -128,7 +130,7 @@ fn refuse_connection(stream: &TcpStream, address: IpAddr) {
     let _ = stream.try_write(TOO_MANY_CONNECTIONS);
 }
 
-/// Serves one connection in a new task. The address and the local user of `peer` are attached to every request. A
+/// Serves one connection in a new task. The address and the local client of `peer` are attached to every request. A
 /// client that does not start a request within ten seconds is disconnected. The connection is dropped when `connection`
 /// must be closed. Errors of the connection are logged at debug level.
 fn handle_connection(
@@ -153,8 +155,8 @@ fn handle_connection(
         let router = settings.router.clone();
         let service = tower::service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(peer.address);
-            if let Some(user) = peer.local_user {
-                request.extensions_mut().insert(user);
+            if let Some(client) = peer.local_client {
+                request.extensions_mut().insert(client);
             }
             let active = begin_request();
             let response = router.clone().oneshot(request.map(TimedBody::new));

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use store::Store;
 use store::lock::DataDirLock;
-use supervisor::guardian::{Landlock, landlock_support};
+use supervisor::guardian::{Landlock, has_control_groups, landlock_support, signals_are_confined};
 use tools::mcp_client::{McpServerPhase, McpServerSettings, McpServers};
 
 use super::agents::check;
@@ -290,7 +290,27 @@ async fn agents(configured: &[Agent]) -> Vec<DoctorFinding> {
         Landlock::Missing => "not enforced: this kernel has no Landlock, so agents are only instructed not to write",
     };
     findings.push(good("read-only", enforced.to_owned()));
+    findings.push(good("isolation", isolation().to_owned()));
     findings
+}
+
+/// Returns how agents are kept away from the server and from each other on this system, and what is not enforced.
+fn isolation() -> &'static str {
+    match (signals_are_confined(), has_control_groups()) {
+        (true, true) => "agents cannot signal other processes (Landlock) or use this server (control groups)",
+        (true, false) => {
+            "agents cannot signal other processes (Landlock); not enforced: agents can use this server, because this \
+             user cannot create control groups"
+        }
+        (false, true) => {
+            "agents cannot use this server (control groups); not enforced: agents can signal processes of this user, \
+             because this kernel has no Landlock version 6"
+        }
+        (false, false) => {
+            "not enforced: agents can signal processes of this user and use this server, because this system has \
+             neither Landlock version 6 nor control groups for this user"
+        }
+    }
 }
 
 /// Checks that the endpoint accepts a TCP connection within [`CHECK_TIMEOUT`], on port 4317 if it has no port. An IPv6

@@ -110,3 +110,54 @@ fn other_users_of_the_machine_are_refused_without_authentication() {
     let server = with_auth.serve();
     assert_eq!(request_as_other_user(&server, "/api/tasks").unwrap(), "HTTP/1.1 401 Unauthorized");
 }
+
+#[tokio::test]
+#[expect(clippy::print_stderr, reason = "a test that cannot run must not be silent")]
+async fn agents_cannot_use_the_server_that_runs_them() {
+    // SEC-1
+    if !supervisor::guardian::has_control_groups() {
+        eprintln!("not run: agents are identified by control groups, and this user cannot create any");
+        return;
+    }
+    let home = home();
+    let server = home.serve();
+    let address = server.url.trim_start_matches("http://").replace(':', "/");
+    let request = |path: &str| format!("GET {path} HTTP/1.1\\r\\nhost: localhost\\r\\nconnection: close\\r\\n\\r\\n");
+    // The second client has left its session and its parent.
+    let script = format!(
+        "ask() {{ exec 3<>/dev/tcp/{address}; printf \"$1\" >&3; read -r line <&3; printf '%s\\n' \"$line\"; }}; \
+         ask '{}'; (setsid bash -c \"$(declare -f ask); ask '{}'\" &); sleep 1; ask '{}'",
+        request("/api/tasks"),
+        request("/api/agents"),
+        request("/health/live")
+    );
+    for access in ["read-only", "read-write"] {
+        let agent = json!({
+            "id": format!("caller-{access}"), "executable_path": "bash", "args": ["-c", script], "access_type": access
+        });
+        assert_eq!(server.post("/api/agents", &agent).await.status(), StatusCode::CREATED);
+        let path = format!("/api/agents/caller-{access}/executions");
+        let run: Value = server.post(&path, &json!({"input": "", "wait": true})).await.json().await.unwrap();
+        let lines: Vec<_> = run["output"].as_str().unwrap().lines().map(str::trim_end).collect();
+        let expected = ["HTTP/1.1 403 Forbidden", "HTTP/1.1 403 Forbidden", "HTTP/1.1 200 OK"];
+        assert_eq!(lines, expected, "{access}: {run}");
+    }
+    assert_eq!(server.get("/api/tasks").await.status(), StatusCode::OK, "the user is served");
+}
+
+#[test]
+fn the_environment_of_the_server_cannot_be_read_by_its_user() {
+    // SEC-2: agents run as the same user as the server.
+    use std::os::unix::process::CommandExt;
+    let home = home();
+    let server = home.serve();
+    let mut read = std::process::Command::new("cat");
+    read.arg(format!("/proc/{}/environ", server.pid()));
+    if nix::unistd::geteuid().is_root() {
+        // Root may read everything with its capabilities. Without them it is an ordinary user.
+        read = std::process::Command::new("setpriv");
+        read.args(["--bounding-set=-all", "--inh-caps=-all", "cat", &format!("/proc/{}/environ", server.pid())]);
+    }
+    let output = read.process_group(0).output().unwrap();
+    assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
+}

@@ -87,12 +87,13 @@ fn plain_home() -> Home {
     home().with_env("PATH", "/usr/bin:/bin")
 }
 
-/// Replaces the path of the data directory, ids, ports and the version by placeholders. Leaves out the finding of
+/// Replaces the path of the data directory, ids, ports and the version by placeholders. Leaves out the findings of
 /// `doctor` about the kernel.
 fn without_details(home: &Home, text: &str) -> String {
     let text = text.replace(&*home.path().to_string_lossy(), "$HOME");
     let text = text.replace(env!("CARGO_PKG_VERSION"), "$VERSION");
-    let mut text: String = text.split_inclusive('\n').filter(|line| !line.contains("\tread-only\t")).collect();
+    let about_kernel = |line: &str| line.contains("\tread-only\t") || line.contains("\tisolation\t");
+    let mut text: String = text.split_inclusive('\n').filter(|line| !about_kernel(line)).collect();
     while let Some(id) = find_uuid(&text).filter(|id| *id != ID) {
         text = text.replace(&id.to_owned(), "$ID");
     }

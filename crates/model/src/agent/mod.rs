@@ -231,18 +231,28 @@ impl Default for SessionRules {
     }
 }
 
-/// Resource limits of a run. An absent value means no limit.
+/// Resource limits of a run. They hold for all its processes together, except for `open_files` and `file_size_mb`. A run
+/// that exceeds one is ended, and the error names the limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentLimits {
-    /// CPU time of each process.
+    /// CPU time. Not limited by default.
     pub cpu_seconds: Option<u64>,
-    /// Address space of each process.
+    /// Resident memory. By default half of the memory of the machine.
     pub memory_mb: Option<u64>,
+    /// Open files of each process. By default the limit of the system.
     pub open_files: Option<u64>,
-    /// The number of processes of the operating system user.
+    /// Number of processes. By default 512.
     pub processes: Option<u64>,
+    /// Size of each file that is written. Not limited by default.
     pub file_size_mb: Option<u64>,
+    /// Time since the start of the program. By default only the timeout of the run applies.
+    pub lifetime_seconds: Option<u64>,
+}
+
+impl AgentLimits {
+    /// The number of processes of a run if `processes` is not set.
+    pub const DEFAULT_PROCESSES: u64 = 512;
 }
 
 /// A rule that assigns a category to a failure by text in its output.

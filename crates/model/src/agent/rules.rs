@@ -141,6 +141,7 @@ pub(super) fn sizes(checks: &mut Checks, agent: &Agent) {
         ("limits.open_files", limits.open_files),
         ("limits.processes", limits.processes),
         ("limits.file_size_mb", limits.file_size_mb),
+        ("limits.lifetime_seconds", limits.lifetime_seconds),
     ] {
         if value.is_some_and(|value| value == 0 || value > 1 << 40) {
             checks.fail(field, "range", "must be greater than 0 or omitted");

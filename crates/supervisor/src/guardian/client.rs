@@ -21,8 +21,8 @@ use super::launch::Launch;
 use super::protocol::{self, FrameReader, GuardianReport, GuardianRequest, MAX_FRAME};
 use super::stdio::Stdio;
 use super::{
-    ChildEvent, ChildExit, Error, ExitReason, GUARDIAN_ARGUMENT, GUARDIAN_VARIABLE, NODE_VARIABLE, OPEN_FILES_VARIABLE,
-    ProcessUsage, open_files, sweep,
+    ChildEvent, ChildExit, Error, ExitReason, GUARDIAN_ARGUMENT, NODE_VARIABLE, OPEN_FILES_VARIABLE, ProcessUsage,
+    cgroup, open_files, sweep,
 };
 
 /// The capacity of the queues of commands and of outgoing frames.
@@ -419,7 +419,11 @@ impl GuardianClient {
         let own = dead.pid;
         let sessions = self.children.values().flat_map(|child| child.sessions.iter().copied()).chain([own]).collect();
         dead.close().await;
-        let swept = tokio::task::spawn_blocking(move || sweep::sweep_after(&marker, &sessions)).await;
+        let swept = tokio::task::spawn_blocking(move || {
+            cgroup::remove_dead_guardians();
+            sweep::sweep_after(&marker, &sessions)
+        })
+        .await;
         if let Ok(count @ 1..) = swept {
             tracing::warn!(count, "killed the processes of the dead guardian");
         }
@@ -501,8 +505,10 @@ impl GuardianConnection {
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
         let mut command = Command::new(&options.program);
-        command.arg(GUARDIAN_ARGUMENT).env_clear().env(GUARDIAN_VARIABLE, "1").env(NODE_VARIABLE, &marker);
-        // If this process belongs to an execution, the guardian belongs to it as well.
+        // The markers are also arguments, because the environment of a guardian cannot be read by other processes. If
+        // this process belongs to an execution, the guardian belongs to it as well.
+        let execution = std::env::var_os(super::EXECUTION_ID_VARIABLE);
+        command.arg(GUARDIAN_ARGUMENT).arg(&marker).args(&execution).env_clear().env(NODE_VARIABLE, &marker);
         if let Some(limit) = open_files::original_limit() {
             command.env(OPEN_FILES_VARIABLE, limit.to_string());
         }

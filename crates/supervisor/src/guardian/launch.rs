@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::protocol::lossless;
+use super::usage::ProcessUsage;
 
 /// A program to start.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -29,6 +30,7 @@ pub struct Launch {
     pub terminal: bool,
     pub sandbox: Option<Sandbox>,
     pub limits: ProcessLimits,
+    pub tree_limits: TreeLimits,
     /// The grace period between TERM and KILL.
     pub grace: Duration,
 }
@@ -43,14 +45,47 @@ pub struct Sandbox {
 /// Limits for each process of an execution. `None` means no limit. Core files are always disabled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessLimits {
-    pub cpu_seconds: Option<u64>,
-    /// Address space in bytes.
-    pub memory: Option<u64>,
     pub open_files: Option<u64>,
-    /// Processes and threads of the user. The kernel cannot count them for one execution.
-    pub processes: Option<u64>,
     /// Maximum size of a file in bytes.
     pub file_size: Option<u64>,
+}
+
+/// Limits for all processes of an execution together. `None` means no limit. An execution that exceeds one is killed
+/// (SEC-3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeLimits {
+    pub processes: Option<u64>,
+    /// Resident memory in bytes.
+    pub memory: Option<u64>,
+    pub cpu_seconds: Option<u64>,
+    /// The time since the start of the program.
+    pub lifetime: Option<Duration>,
+}
+
+/// A limit that an execution has exceeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExceededLimit {
+    Processes(u64),
+    /// In bytes.
+    Memory(u64),
+    CpuSeconds(u64),
+    LifetimeSeconds(u64),
+}
+
+impl TreeLimits {
+    /// Returns the first limit that these values exceed. `processes` includes ended processes that are not reaped.
+    pub(super) fn exceeded(&self, processes: u64, usage: &ProcessUsage, lifetime: Duration) -> Option<ExceededLimit> {
+        let over = |limit: Option<u64>, value: u64| limit.filter(|limit| value > *limit);
+        over(self.processes, processes)
+            .map(ExceededLimit::Processes)
+            .or_else(|| over(self.memory, usage.rss).map(ExceededLimit::Memory))
+            .or_else(|| over(self.cpu_seconds, usage.cpu.as_secs()).map(ExceededLimit::CpuSeconds))
+            .or_else(|| {
+                let limit = self.lifetime.filter(|limit| lifetime >= *limit)?;
+                Some(ExceededLimit::LifetimeSeconds(limit.as_secs()))
+            })
+    }
 }
 
 impl Launch {
@@ -65,6 +100,7 @@ impl Launch {
             terminal: false,
             sandbox: None,
             limits: ProcessLimits::default(),
+            tree_limits: TreeLimits::default(),
             grace: Duration::from_secs(5),
         }
     }

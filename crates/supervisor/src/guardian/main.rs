@@ -17,6 +17,7 @@ use rustix::process::{Resource, Rlimit};
 use rustix::time::ClockId;
 use signal_hook::consts::{SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
+use super::cgroup::RunGroups;
 use super::launch::{Launch, LaunchError, LaunchErrorCause};
 use super::protocol::{self, FrameReader, GuardianReport, GuardianRequest};
 use super::tree::{EndMode, ProcessTree};
@@ -106,6 +107,8 @@ impl GuardianProcess {
         // guardian, with all agents, would get as much time as the node. Kernels without autogroups do not have this
         // file.
         let _ = std::fs::write("/proc/self/autogroup", NICE.to_string());
+        // After the write above, which a protected process may not do.
+        super::protect_memory()?;
         rustix::thread::set_no_new_privs(true)?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
@@ -128,7 +131,7 @@ impl GuardianProcess {
             node: std::env::var_os(NODE_VARIABLE).unwrap_or_default(),
             reader: FrameReader::default(),
             out: Vec::new(),
-            tree: ProcessTree::new(),
+            tree: ProcessTree::new(RunGroups::create()),
             lease: NodeLease::default(),
             connected: true,
             closing: false,
@@ -279,7 +282,7 @@ impl GuardianProcess {
         let report = match started {
             Ok(started) => {
                 let report = GuardianReport::Started { id, pid: started.child.id() as i32, confined: started.confined };
-                self.tree.insert(id, started.child, launch.grace);
+                self.tree.insert(launch, started.child);
                 report
             }
             Err(error) => GuardianReport::Refused { id, error },
@@ -326,8 +329,9 @@ impl GuardianProcess {
         }
     }
 
-    /// Sends the last reports. Gives up after [`ORPHAN_GRACE`] if the node does not read. Never fails.
+    /// Removes the control groups and sends the last reports. Gives up after [`ORPHAN_GRACE`] if the node does not read. Never fails.
     fn send_last_reports(mut self) -> io::Result<()> {
+        self.tree.remove_groups();
         let deadline = Instant::now() + ORPHAN_GRACE;
         while self.connected && !self.out.is_empty() && Instant::now() < deadline {
             let mut fds = [PollFd::new(&self.socket, PollFlags::OUT)];

@@ -3,13 +3,15 @@
 //! ```text
 //! node ──socket──> guardian ──> agent ──> its child processes
 //!  client.rs        main.rs      spawn.rs starts it, sandbox.rs confines it, shim.rs sets limits and the terminal
-//!                   tree.rs      maps processes to executions, measures and ends them
+//!                   tree.rs      maps processes to executions, measures, limits and ends them
+//!                   cgroup.rs    the control group of each execution
 //! ```
 //!
 //! The guardian is the subreaper of all agents. Their processes can leave their group, their session and their parent,
 //! but never the guardian. The guardian ends everything when the node closes its end of the socket, or when the node
 //! does not renew its lease. Processes that survive both are found by a marker in their environment ([`sweep()`]).
 
+mod cgroup;
 mod client;
 mod launch;
 mod main;
@@ -28,10 +30,11 @@ use std::ffi::OsStr;
 use std::process::ExitCode;
 use std::time::Duration;
 
+pub use cgroup::{has_control_groups, is_agent_group};
 pub use client::{Child, ChildControl, Guardian, GuardianOptions};
-pub use launch::{Launch, LaunchError, LaunchErrorCause, ProcessLimits, Sandbox};
+pub use launch::{ExceededLimit, Launch, LaunchError, LaunchErrorCause, ProcessLimits, Sandbox, TreeLimits};
 pub use open_files::raise_limit as raise_open_files_limit;
-pub use sandbox::{Landlock, landlock_support};
+pub use sandbox::{Landlock, landlock_support, signals_are_confined};
 pub use stdio::{AgentPipes, Stdio, Terminal};
 pub use sweep::sweep;
 pub use usage::ProcessUsage;
@@ -40,12 +43,10 @@ pub use usage::ProcessUsage;
 pub const EXECUTION_ID_VARIABLE: &str = "ADJUTANT_EXECUTION_ID";
 /// The environment variable with the marker of the node. Every process of an execution and every guardian has it.
 pub const NODE_VARIABLE: &str = "ADJUTANT_NODE";
-/// An environment variable that only guardians have.
-const GUARDIAN_VARIABLE: &str = "ADJUTANT_GUARDIAN";
 /// The environment variable of a guardian with the limit of open files for its agents.
 const OPEN_FILES_VARIABLE: &str = "ADJUTANT_OPEN_FILES";
 
-/// The first argument of a process that runs as guardian.
+/// The first argument of a process that runs as guardian. Its markers follow.
 const GUARDIAN_ARGUMENT: &str = "__guardian";
 /// The first argument of a process that runs as shim, which becomes the agent.
 const SHIM_ARGUMENT: &str = "__start-agent";
@@ -76,6 +77,8 @@ pub enum ExitReason {
     Signal(i32),
     /// The node did not renew its lease in time, so the guardian killed the program.
     LeaseLost,
+    /// The execution exceeded one of its [`TreeLimits`], so the guardian or the kernel killed it.
+    LimitExceeded(ExceededLimit),
     /// The guardian died, so all its programs were killed.
     GuardianDied,
 }
@@ -104,6 +107,14 @@ pub fn intercept() -> Option<ExitCode> {
         return Some(main::main());
     }
     (first == OsStr::new(SHIM_ARGUMENT)).then(shim::main)
+}
+
+/// Denies other processes of the same user access to the memory and the environment of this process (SEC-2). Only root
+/// can trace it afterwards, and it writes no core file. Fails if the system rejects the request.
+pub fn protect_memory() -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
+    Ok(())
 }
 
 /// The nice value of agents, relative to the guardian. Requests to the server are not delayed by an agent that uses all

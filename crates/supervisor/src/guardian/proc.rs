@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use uuid::Uuid;
 
-use super::{EXECUTION_ID_VARIABLE, GUARDIAN_VARIABLE, NODE_VARIABLE};
+use super::{EXECUTION_ID_VARIABLE, GUARDIAN_ARGUMENT, NODE_VARIABLE};
 
 /// The fields of `/proc/<pid>/stat` that the guardian needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +107,7 @@ fn parse_io(text: &str) -> (u64, u64) {
     (field("read_bytes:"), field("write_bytes:"))
 }
 
-/// The marker variables in the environment of a process.
+/// The markers of a process: of a guardian in its arguments, of all others in their environment.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ProcessMarkers {
     pub(super) execution: Option<Uuid>,
@@ -118,11 +118,18 @@ pub(super) struct ProcessMarkers {
 impl ProcessMarkers {
     /// Reads the markers of a process. Returns empty markers if its environment cannot be read.
     pub(super) fn read(pid: i32) -> Self {
+        let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let mut arguments = arguments.split(|byte| *byte == 0).skip(1);
+        if arguments.next() == Some(GUARDIAN_ARGUMENT.as_bytes()) {
+            let node = arguments.next().and_then(|marker| std::str::from_utf8(marker).ok()).map(str::to_owned);
+            let execution = arguments.next().and_then(|id| std::str::from_utf8(id).ok()?.parse().ok());
+            return Self { execution, node, guardian: true };
+        }
         std::fs::read(format!("/proc/{pid}/environ")).map(|text| Self::parse(&text)).unwrap_or_default()
     }
 
     /// Parses an environment with NUL bytes between the variables. Invalid values are treated as missing. Of a repeated
-    /// variable, the last one counts. Any value marks a guardian.
+    /// variable, the last one counts.
     fn parse(text: &[u8]) -> Self {
         let mut markers = Self::default();
         for variable in text.split(|byte| *byte == 0) {
@@ -133,8 +140,6 @@ impl ProcessMarkers {
                 markers.execution = value().and_then(|id| id.parse().ok());
             } else if name == NODE_VARIABLE.as_bytes() {
                 markers.node = value().map(str::to_owned);
-            } else if name == GUARDIAN_VARIABLE.as_bytes() {
-                markers.guardian = true;
             }
         }
         markers
@@ -155,9 +160,51 @@ pub(super) fn pids() -> Vec<i32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Returns the user id that a process runs as, or `None` if the process does not exist.
+/// Returns the children of the main thread of a process and their descendants. A process that its parent has left is
+/// not included. Empty if the kernel does not provide the list.
+pub(super) fn descendants(pid: i32) -> Vec<i32> {
+    let mut found = Vec::new();
+    let mut pending = vec![pid];
+    while let Some(pid) = pending.pop() {
+        let list = read_small(&format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        let list = String::from_utf8_lossy(&list);
+        for child in list.split_ascii_whitespace().filter_map(|child| child.parse().ok()) {
+            found.push(child);
+            pending.push(child);
+        }
+    }
+    found
+}
+
+/// Returns true if the process runs as a guardian. The arguments of a process are readable even if its environment is
+/// not.
+pub(super) fn is_guardian(pid: u32) -> bool {
+    let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    arguments.split(|byte| *byte == 0).nth(1) == Some(GUARDIAN_ARGUMENT.as_bytes())
+}
+
+/// Returns the execution id in the name of the version 2 control group of a process.
+pub(super) fn group_execution(pid: i32) -> Option<Uuid> {
+    let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    path.rsplit('/').find_map(|name| Uuid::try_parse(name).ok())
+}
+
+/// Returns the number of tasks of the machine, with threads. Returns `None` if the kernel does not provide it.
+pub(super) fn task_count() -> Option<u64> {
+    let text = read_small("/proc/loadavg")?;
+    let text = String::from_utf8_lossy(&text);
+    text.split(' ').nth(3)?.split_once('/')?.1.parse().ok()
+}
+
+/// Returns the user id that a process runs as, or `None` if the process does not exist. The owner of its directory in
+/// `/proc` may differ: it is root for a process with protected memory.
 pub(super) fn owner(pid: i32) -> Option<u32> {
-    std::fs::metadata(format!("/proc/{pid}")).ok().map(|entry| entry.uid())
+    let status = read_small(&format!("/proc/{pid}/status"))?;
+    let status = String::from_utf8_lossy(&status);
+    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    // Real, effective, saved and file system id.
+    ids.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 /// Returns the id of the PID namespace, or 0 if it is unknown. A pid is only valid in its namespace.

@@ -1,12 +1,13 @@
-//! The sandbox of read-only agents. Landlock limits a thread and its child processes to writing below the granted
-//! paths. Reading, executing and the network are not limited.
+//! The sandbox of agents. Landlock restricts a thread and its child processes. No agent can signal processes outside of
+//! its run, or connect to their abstract sockets (SEC-2). A read-only agent can only write below the granted paths.
+//! Reading, executing and the network are not limited.
 
 use std::path::Path;
 use std::sync::LazyLock;
 
 use landlock::{
-    ABI, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
-    RulesetStatus,
+    ABI, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated,
+    RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use rustix::io::Errno;
 
@@ -50,15 +51,33 @@ pub fn landlock_support() -> Landlock {
     }
 }
 
-/// Confines the calling thread permanently to writing below the granted paths and to [`DEVICES`]. Returns true if the
-/// kernel enforces this at least in part, and false if it does not support it. Fails with the cause `Sandbox` if a
-/// granted path does not exist or cannot be opened, or if the rules are rejected.
-pub(super) fn confine(sandbox: &Sandbox) -> Result<bool, LaunchError> {
+/// Returns true if the kernel prevents agents from sending signals to processes outside of their run.
+pub fn signals_are_confined() -> bool {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .scope(Scope::Signal)
+        .and_then(Ruleset::create)
+        .is_ok()
+}
+
+/// Confines the calling thread permanently: to signals and abstract sockets of its own run, and with a sandbox to
+/// writing below the granted paths and to [`DEVICES`]. Returns true if the kernel enforces the sandbox at least in
+/// part, and false if it does not support it or none is requested. Fails with the cause `Sandbox` if a granted path
+/// does not exist or cannot be opened, or if the rules are rejected.
+pub(super) fn confine(sandbox: Option<&Sandbox>) -> Result<bool, LaunchError> {
     let failed = |error: landlock::RulesetError| {
         LaunchError::new(LaunchErrorCause::Sandbox, None, format!("the sandbox could not be set up: {error}"))
     };
+    let scopes = Scope::Signal | Scope::AbstractUnixSocket;
+    let rules = Ruleset::default().scope(scopes).map_err(failed)?;
+    let Some(sandbox) = sandbox else {
+        if *HAS_SCOPES {
+            rules.create().and_then(RulesetCreated::restrict_self).map_err(failed)?;
+        }
+        return Ok(false);
+    };
     let rights = AccessFs::from_write(NEWEST_ABI);
-    let mut rules = Ruleset::default().handle_access(rights).and_then(Ruleset::create).map_err(failed)?;
+    let mut rules = rules.handle_access(rights).and_then(Ruleset::create).map_err(failed)?;
     for path in &sandbox.write {
         let (handle, is_file) = open(path)?;
         rules = rules.add_rule(PathBeneath::new(handle, allowed(rights, is_file))).map_err(failed)?;
@@ -69,6 +88,9 @@ pub(super) fn confine(sandbox: &Sandbox) -> Result<bool, LaunchError> {
     let status = rules.restrict_self().map_err(failed)?;
     Ok(status.ruleset != RulesetStatus::NotEnforced)
 }
+
+/// The kernel supports at least one of the scopes.
+static HAS_SCOPES: LazyLock<bool> = LazyLock::new(signals_are_confined);
 
 /// Returns the devices that exist. They are opened once. A container may lack some of them.
 fn devices() -> &'static [(PathFd, bool)] {

@@ -86,25 +86,16 @@ fn prepare(launch: &Launch, [stdin, stdout, stderr]: [OwnedFd; STDIO]) -> Result
     Ok(())
 }
 
-/// Sets the limits of this process. Limits that are `None` stay. A limit above the current hard limit is reduced to it.
-/// The hard limit is equal to the limit, except for the CPU time: XCPU comes first, and KILL 5 seconds later. Fails
-/// with the cause `Limits` if the system rejects a limit.
+/// Sets the limits of this process, soft and hard. Limits that are `None` stay. A limit above the current hard limit is
+/// reduced to it. Fails with the cause `Limits` if the system rejects a limit.
 fn set_limits(limits: ProcessLimits) -> Result<(), LaunchError> {
-    /// The seconds between the warning signal XCPU and KILL.
-    const CPU_GRACE_SECONDS: u64 = 5;
-    // Memory comes last, because the remaining steps need some.
-    let limits = [
-        (Resource::Cpu, limits.cpu_seconds, CPU_GRACE_SECONDS, "time"),
-        (Resource::Nofile, limits.open_files, 0, "open files"),
-        (Resource::Nproc, limits.processes, 0, "processes"),
-        (Resource::Fsize, limits.file_size, 0, "file size"),
-        (Resource::As, limits.memory, 0, "memory"),
-    ];
-    for (resource, soft, margin, name) in limits {
-        let Some(soft) = soft else { continue };
+    let limits =
+        [(Resource::Nofile, limits.open_files, "open files"), (Resource::Fsize, limits.file_size, "file size")];
+    for (resource, limit, name) in limits {
+        let Some(limit) = limit else { continue };
         let ceiling = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
-        let limit =
-            Rlimit { current: Some(soft.min(ceiling)), maximum: Some(soft.saturating_add(margin).min(ceiling)) };
+        let limit = Some(limit.min(ceiling));
+        let limit = Rlimit { current: limit, maximum: limit };
         rustix::process::setrlimit(resource, limit).map_err(|error| {
             LaunchError::new(
                 LaunchErrorCause::Limits,

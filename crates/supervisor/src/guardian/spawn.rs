@@ -1,7 +1,7 @@
 //! Starts one program for the guardian and explains why if that fails.
 //!
-//! A plain program is started with `posix_spawn`. The shim sets limits and a terminal first. A sandbox is applied to a
-//! thread that exists only to start the program.
+//! A plain program is started with `posix_spawn`. The shim sets limits and a terminal first. The restrictions
+//! apply to a thread that exists only to start the program.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -76,13 +76,10 @@ pub(super) fn command(launch: &Launch, node: &OsStr) -> Result<Command, LaunchEr
     Ok(command)
 }
 
-/// Spawns a command, from a confined thread if a sandbox is requested. The inner error comes from the spawn itself.
-/// Fails if the sandbox cannot be set up, or if its thread does not start or panics. A kernel without support for the
-/// sandbox is no failure: `confined` is false then.
+/// Spawns a command from a thread that is confined first. The inner error comes from the spawn itself. Fails if the
+/// thread cannot be confined, does not start, or panics. A kernel without support for the sandbox is no failure:
+/// `confined` is false then.
 fn spawn(mut command: Command, sandbox: Option<&Sandbox>) -> Result<io::Result<StartedProgram>, LaunchError> {
-    let Some(sandbox) = sandbox else {
-        return Ok(command.spawn().map(|child| StartedProgram { child, confined: false }));
-    };
     let failed =
         |reason: &str| LaunchError::new(LaunchErrorCause::System, None, format!("the thread of the sandbox {reason}"));
     std::thread::scope(|scope| {

@@ -1,4 +1,5 @@
-//! All processes below the guardian: maps them to executions, measures their usage and ends them.
+//! All processes below the guardian: maps them to executions, measures their usage, and ends them, also if they exceed
+//! a limit.
 //!
 //! Every descendant is below a child of the guardian, because orphans become its children. A child is either the root
 //! of an execution or adopted. So when the root is reaped and the execution has no adopted child, none of its processes
@@ -17,9 +18,11 @@ use uuid::Uuid;
 use wait4::Wait4;
 
 use super::ExitReason;
+use super::cgroup::{RunGroup, RunGroups};
+use super::launch::{ExceededLimit, Launch, TreeLimits};
 use super::proc::{self, ProcessMarkers, ProcessSnapshot, Stat};
 use super::protocol::GuardianReport;
-use super::usage::{ResourceSum, UsageTotals};
+use super::usage::{ProcessUsage, ResourceSum, UsageTotals};
 
 /// The time between the start of an execution and its first usage sample.
 const FIRST_SAMPLE: Duration = Duration::from_millis(200);
@@ -28,6 +31,13 @@ const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 const SAMPLE_SLACK: Duration = Duration::from_millis(100);
 /// The delays between two rounds of KILL.
 const KILL_BACKOFF: BackoffPolicy = BackoffPolicy::new(Duration::from_millis(5), Duration::from_secs(1));
+
+/// The maximum number of passes over all processes that stop an execution before it is killed.
+const MAX_FREEZE_PASSES: usize = 50;
+/// The time between two counts of all tasks of the machine, see [`TaskWatch`].
+const TASK_COUNT_INTERVAL: Duration = Duration::from_millis(100);
+/// So many new tasks of the machine cause a sample of all executions.
+const NEW_TASKS: u64 = 256;
 
 /// The processes of one execution.
 struct GuardedExecution {
@@ -38,12 +48,38 @@ struct GuardedExecution {
     phase: EndPhase,
     /// The lease expired before the root ended.
     lease_lost: bool,
+    limits: TreeLimits,
+    started: Instant,
+    /// The limit that was exceeded before the root ended.
+    exceeded: Option<ExceededLimit>,
+    group: RunGroup,
     usage: UsageTotals,
     sample_at: Instant,
     /// The processes of the last sample, as pid and start time. They identify orphans.
     sampled: HashSet<(i32, u64)>,
     /// The sessions and process groups of the last sample. They identify orphans.
     groups: HashSet<i32>,
+}
+
+impl GuardedExecution {
+    /// Returns the first limit that the execution exceeds at `now`. The kernel's own count of memory is more exact than
+    /// a sum of samples, in which shared pages count several times.
+    fn exceeds(
+        &self,
+        processes: u64,
+        usage: &ProcessUsage,
+        now: Instant,
+        kernel_limits_memory: bool,
+    ) -> Option<ExceededLimit> {
+        let memory = self.limits.memory.filter(|_| !kernel_limits_memory);
+        TreeLimits { memory, ..self.limits }.exceeded(processes, usage, now.saturating_duration_since(self.started))
+    }
+
+    /// Returns the reason of an end by `signal` if the kernel has killed the program because of its memory limit.
+    fn killed_for_memory(&self, signal: i32) -> Option<ExitReason> {
+        let limit = self.limits.memory.filter(|_| signal == Signal::KILL.as_raw() && self.group.exceeded_memory())?;
+        Some(ExitReason::LimitExceeded(ExceededLimit::Memory(limit)))
+    }
 }
 
 /// The progress of ending an execution.
@@ -63,11 +99,18 @@ enum EndPhase {
 struct KillRounds {
     next: Instant,
     backoff: Backoff,
+    /// Stop all processes before the first round.
+    freeze: bool,
 }
 
 impl KillRounds {
     fn start(now: Instant) -> Self {
-        Self { next: now, backoff: KILL_BACKOFF.start() }
+        Self { next: now, backoff: KILL_BACKOFF.start(), freeze: false }
+    }
+
+    /// Like [`KillRounds::start`], but all processes are stopped before the first round.
+    fn start_frozen(now: Instant) -> Self {
+        Self { freeze: true, ..Self::start(now) }
     }
 
     /// Schedules the next round. The delay doubles with each round.
@@ -75,10 +118,11 @@ impl KillRounds {
         self.next = now + self.backoff.next_delay();
     }
 
-    /// Returns true in all rounds after the first: processes are then forked faster than they are killed. Call it after
+    /// Returns true if all processes have to be stopped first: in all rounds after the first, because processes are
+    /// then forked faster than they are killed, and after [`KillRounds::start_frozen`]. Call it after
     /// [`KillRounds::advance`].
     fn needs_freeze(&self) -> bool {
-        self.backoff.retries() > 1
+        self.freeze || self.backoff.retries() > 1
     }
 }
 
@@ -105,20 +149,55 @@ pub(super) struct ProcessTree {
     adopted: HashMap<i32, Option<Uuid>>,
     /// The KILL rounds for orphans without an execution.
     unowned: Option<KillRounds>,
+    groups: RunGroups,
+    /// Groups of ended executions that could not be removed yet.
+    ended_groups: Vec<RunGroup>,
+    tasks: TaskWatch,
     reports: Vec<GuardianReport>,
 }
 
+/// Detects a fast growth of the number of tasks between two samples. It is used where the kernel does not limit the
+/// processes of an execution.
+struct TaskWatch {
+    next: Instant,
+    /// The lowest number of tasks of the machine since the last sample.
+    baseline: u64,
+}
+
+impl TaskWatch {
+    /// Returns true if a count is due at `now` and [`NEW_TASKS`] more tasks exist than before. Schedules the next
+    /// count.
+    fn has_grown(&mut self, now: Instant) -> bool {
+        if self.next > now {
+            return false;
+        }
+        self.next = now + TASK_COUNT_INTERVAL;
+        let Some(tasks) = proc::task_count() else { return false };
+        let grown = tasks > self.baseline.saturating_add(NEW_TASKS);
+        self.baseline = if grown { tasks } else { self.baseline.min(tasks) };
+        grown
+    }
+}
+
 impl ProcessTree {
-    /// Returns an empty tree. The current process is the guardian.
-    pub(super) fn new() -> Self {
+    /// Returns an empty tree. The current process is the guardian. Executions get subgroups of `groups`.
+    pub(super) fn new(groups: RunGroups) -> Self {
         Self {
             own: std::process::id() as i32,
             executions: HashMap::new(),
             roots: HashMap::new(),
             adopted: HashMap::new(),
             unowned: None,
+            groups,
+            ended_groups: Vec::new(),
+            tasks: TaskWatch { next: Instant::now(), baseline: proc::task_count().unwrap_or(u64::MAX) },
             reports: Vec::new(),
         }
+    }
+
+    /// Removes the groups of all executions. No process may be left.
+    pub(super) fn remove_groups(&self) {
+        self.groups.remove();
     }
 
     pub(super) fn contains(&self, id: Uuid) -> bool {
@@ -140,16 +219,27 @@ impl ProcessTree {
         std::mem::take(&mut self.reports)
     }
 
-    /// Adds an execution with its program. Its first sample is due after [`FIRST_SAMPLE`].
-    pub(super) fn insert(&mut self, id: Uuid, child: Child, grace: Duration) {
+    /// Adds an execution with its program, and moves the program into a group. Its first sample is due after
+    /// [`FIRST_SAMPLE`].
+    pub(super) fn insert(&mut self, launch: &Launch, child: Child) {
+        let id = launch.id;
         let pid = child.id() as i32;
         self.roots.insert(pid, id);
+        let group = self.groups.add(id, &launch.tree_limits, pid);
+        // The program may have forked before it was moved.
+        for descendant in proc::descendants(pid) {
+            group.attach(descendant);
+        }
         let execution = GuardedExecution {
             root: Some(child),
             pid,
-            grace,
+            grace: launch.grace,
             phase: EndPhase::Running,
             lease_lost: false,
+            limits: launch.tree_limits,
+            started: Instant::now(),
+            exceeded: None,
+            group,
             usage: UsageTotals::default(),
             sample_at: Instant::now() + FIRST_SAMPLE,
             sampled: HashSet::new(),
@@ -201,8 +291,8 @@ impl ProcessTree {
     }
 
     /// Reaps one ended process and adds its usage to its execution. If it is a root, reports the exit with its code or
-    /// signal, or with `LeaseLost` if the lease expired before. Any other process is passed to
-    /// [`ProcessTree::reap_adopted`]. Returns false if it could not be reaped.
+    /// signal, with `LeaseLost` if the lease expired before, or with `LimitExceeded` if a limit was exceeded before.
+    /// Any other process is passed to [`ProcessTree::reap_adopted`]. Returns false if it could not be reaped.
     fn reap_process(&mut self, pid: i32) -> bool {
         let io = proc::io(pid).unwrap_or_default();
         let Some(id) = self.roots.remove(&pid) else { return self.reap_adopted(pid, io) };
@@ -213,10 +303,14 @@ impl ProcessTree {
                 let cpu = ended.rusage.utime + ended.rusage.stime;
                 execution.usage.add_ended(cpu, ended.rusage.maxrss, io);
                 use std::os::unix::process::ExitStatusExt;
-                match ended.status.code() {
+                match (ended.status.code(), execution.exceeded) {
                     _ if execution.lease_lost => ExitReason::LeaseLost,
-                    Some(code) => ExitReason::Code(code),
-                    None => ExitReason::Signal(ended.status.signal().unwrap_or_default()),
+                    (_, Some(limit)) => ExitReason::LimitExceeded(limit),
+                    (Some(code), None) => ExitReason::Code(code),
+                    (None, None) => {
+                        let signal = ended.status.signal().unwrap_or_default();
+                        execution.killed_for_memory(signal).unwrap_or(ExitReason::Signal(signal))
+                    }
                 }
             }
             // Unreachable: the process is a child, it has ended, and only this code reaps it.
@@ -263,6 +357,10 @@ impl ProcessTree {
             }
             let owner = self.owner_of(&stat);
             self.adopted.insert(pid, owner);
+            // The orphan may have left its parent before the parent was moved into the group.
+            if let Some(execution) = owner.and_then(|id| self.executions.get(&id)) {
+                execution.group.attach(pid);
+            }
             if owner.is_none() && self.unowned.is_none() {
                 self.unowned = Some(KillRounds::start(Instant::now()));
             }
@@ -280,6 +378,9 @@ impl ProcessTree {
             if !self.adopted.values().any(|owner| *owner == Some(id)) {
                 if let Some(mut execution) = self.executions.remove(&id) {
                     self.reports.push(GuardianReport::TreeEnded { id, usage: execution.usage.close() });
+                    if !execution.group.remove() {
+                        self.ended_groups.push(execution.group);
+                    }
                 }
             } else if matches!(self.executions.get(&id).map(|execution| execution.phase), Some(EndPhase::Running)) {
                 self.end(id, EndMode::Graceful);
@@ -294,14 +395,15 @@ impl ProcessTree {
         proc::children().unwrap_or_else(|| ProcessSnapshot::take().children_of(self.own).to_vec())
     }
 
-    /// Returns the execution of an orphan. It is identified, in this order, by the last sample, the marker in its
-    /// environment, its session or its group. An orphan that cannot be identified belongs to the only known execution,
+    /// Returns the execution of an orphan. It is identified, in this order, by the last sample, its control group, the
+    /// marker in its environment, its session or its process group. An orphan that cannot be identified belongs to the only known execution,
     /// if there is only one. Returns `None` otherwise.
     fn owner_of(&self, stat: &Stat) -> Option<Uuid> {
         let find = |belongs: &dyn Fn(&GuardedExecution) -> bool| {
             self.executions.iter().find(|(_, execution)| belongs(execution)).map(|(id, _)| *id)
         };
         find(&|execution| execution.sampled.contains(&(stat.pid, stat.start)))
+            .or_else(|| proc::group_execution(stat.pid).filter(|id| self.executions.contains_key(id)))
             .or_else(|| ProcessMarkers::read(stat.pid).execution.filter(|id| self.executions.contains_key(id)))
             .or_else(|| find(&|execution| execution.groups.contains(&stat.session)))
             .or_else(|| find(&|execution| execution.groups.contains(&stat.group)))
@@ -339,28 +441,35 @@ impl ProcessTree {
             EndPhase::Terminating { kill_at } => *kill_at = (*kill_at).min(now + grace),
             EndPhase::Running => {
                 execution.phase = EndPhase::Terminating { kill_at: now + grace };
-                let members = self.members(id, &ProcessSnapshot::take());
-                self.signal(id, &members, Signal::TERM);
+                let members = self.members(Some(id), &ProcessSnapshot::take());
+                self.signal(Some(id), &members, Signal::TERM);
                 // A stopped process handles TERM only after CONT.
-                self.signal(id, &members, Signal::CONT);
+                self.signal(Some(id), &members, Signal::CONT);
             }
         }
     }
 
-    /// Returns every living process of an execution: those below its root and those below its orphans.
-    fn members(&self, id: Uuid, snapshot: &ProcessSnapshot) -> Vec<Stat> {
-        let root = self.executions.get(&id).and_then(|execution| execution.root.as_ref().map(|_| execution.pid));
-        let adopted = self.adopted.iter().filter(|(_, owner)| **owner == Some(id)).map(|(pid, _)| *pid);
-        let tops = root.into_iter().chain(adopted);
-        tops.flat_map(|pid| snapshot.tree(pid)).filter(|stat| !stat.is_dead()).collect()
+    /// Returns every living process of an execution: those below its root and those below its orphans. `None` stands
+    /// for the orphans without an execution.
+    fn members(&self, owner: Option<Uuid>, snapshot: &ProcessSnapshot) -> Vec<Stat> {
+        self.members_with_dead(owner, snapshot).filter(|stat| !stat.is_dead()).collect()
+    }
+
+    /// Like [`ProcessTree::members`], with processes that have ended and are not reaped.
+    fn members_with_dead(&self, owner: Option<Uuid>, snapshot: &ProcessSnapshot) -> impl Iterator<Item = Stat> {
+        let execution = owner.and_then(|id| self.executions.get(&id));
+        let root = execution.and_then(|execution| execution.root.as_ref().map(|_| execution.pid));
+        let adopted = self.adopted.iter().filter(move |(_, adopter)| **adopter == owner).map(|(pid, _)| *pid);
+        root.into_iter().chain(adopted).flat_map(|pid| snapshot.tree(pid))
     }
 
     /// Signals the group of the root, if the root is not reaped, and all `members` outside of this group. Failures are
     /// ignored.
-    fn signal(&self, id: Uuid, members: &[Stat], signal: Signal) {
+    fn signal(&self, owner: Option<Uuid>, members: &[Stat], signal: Signal) {
         // Signal the whole group with one call, so that a fork cannot escape. The group id cannot be reused before the
         // root is reaped.
-        let root = self.executions.get(&id).filter(|execution| execution.root.is_some()).map(|execution| execution.pid);
+        let execution = owner.and_then(|id| self.executions.get(&id));
+        let root = execution.filter(|execution| execution.root.is_some()).map(|execution| execution.pid);
         if let Some(group) = root.filter(|pid| *pid > 1 && *pid != self.own).and_then(Pid::from_raw) {
             let _ = rustix::process::kill_process_group(group, signal);
         }
@@ -371,11 +480,45 @@ impl ProcessTree {
         }
     }
 
+    /// Kills all processes of an execution, or all orphans without an execution. With `freeze`, stops all of them
+    /// first: STOP is repeated until a pass over all processes finds no new one, because a process can be forked during
+    /// a pass. Gives up after [`MAX_FREEZE_PASSES`]; the next round continues.
+    fn kill(&mut self, owner: Option<Uuid>, freeze: bool, snapshot: &mut Option<ProcessSnapshot>) {
+        if let Some(execution) = owner.and_then(|id| self.executions.get(&id))
+            && execution.group.kill()
+        {
+            // The snapshot contains processes that were just killed. The others left the group before.
+            *snapshot = None;
+        }
+        let mut members = self.members(owner, snapshot.get_or_insert_with(ProcessSnapshot::take));
+        if freeze {
+            let mut stopped = HashSet::new();
+            for _ in 0..MAX_FREEZE_PASSES {
+                members.retain(|stat| stopped.insert((stat.pid, stat.start)));
+                if members.is_empty() {
+                    break;
+                }
+                self.signal(owner, &members, Signal::STOP);
+                self.adopt();
+                members = self.members(owner, snapshot.insert(ProcessSnapshot::take()));
+            }
+            members = self.members(owner, snapshot.get_or_insert_with(ProcessSnapshot::take));
+        }
+        self.signal(owner, &members, Signal::KILL);
+    }
+
     /// Takes the samples and sends the signals that are due at `now`. If one sample is due, records new orphans and
-    /// measures all executions with a sample due soon. Sends KILL after the grace period and then repeatedly, with STOP
-    /// first from the second round on. Also kills orphans without an execution, with all their descendants.
+    /// measures all executions with a sample due soon. Ends executions that exceed a limit. Sends KILL after the grace
+    /// period and then repeatedly, with STOP first from the second round on. Also kills orphans without an execution,
+    /// with all their descendants.
     pub(super) fn tick(&mut self, now: Instant) {
+        self.ended_groups.retain(|group| !group.remove());
         let mut snapshot: Option<ProcessSnapshot> = None;
+        if self.watches_tasks() && self.tasks.has_grown(now) {
+            for execution in self.executions.values_mut() {
+                execution.sample_at = now;
+            }
+        }
         let ids: Vec<Uuid> = self.executions.keys().copied().collect();
         let sampling = self.executions.values().any(|execution| execution.sample_at <= now);
         if sampling {
@@ -399,33 +542,33 @@ impl ProcessTree {
             if rounds.next <= now {
                 rounds.advance(now);
                 let freeze = rounds.needs_freeze();
-                let mut members = self.members(id, snapshot.get_or_insert_with(ProcessSnapshot::take));
-                if freeze {
-                    self.signal(id, &members, Signal::STOP);
-                    members = self.members(id, snapshot.insert(ProcessSnapshot::take()));
-                }
-                self.signal(id, &members, Signal::KILL);
+                self.kill(Some(id), freeze, &mut snapshot);
             }
         }
         if let Some(rounds) = &mut self.unowned
             && rounds.next <= now
         {
             rounds.advance(now);
-            let current = snapshot.get_or_insert_with(ProcessSnapshot::take);
-            for (pid, _) in self.adopted.iter().filter(|(_, owner)| owner.is_none()) {
-                for stat in current.tree(*pid) {
-                    stat.signal(Signal::KILL);
-                }
-            }
+            let freeze = rounds.needs_freeze();
+            self.kill(None, freeze, &mut snapshot);
         }
+    }
+
+    /// Returns true if the number of tasks is watched: executions run, and the kernel does not limit their processes.
+    fn watches_tasks(&self) -> bool {
+        !self.executions.is_empty() && !self.groups.limit_processes()
     }
 
     /// Measures an execution and reports its usage, if a sample is due within [`SAMPLE_SLACK`]. Schedules the next
     /// sample after [`SAMPLE_INTERVAL`]. Remembers its processes, sessions and groups, without the session of the
-    /// guardian.
+    /// guardian. Begins to end the execution if it exceeds a limit.
     fn sample(&mut self, id: Uuid, now: Instant, snapshot: &ProcessSnapshot) {
-        let members = self.members(id, snapshot);
+        let mut members: Vec<Stat> = self.members_with_dead(Some(id), snapshot).collect();
+        // An ended process that its parent does not reap takes a process id.
+        let processes = members.len() as u64;
+        members.retain(|stat| !stat.is_dead());
         let own = self.own;
+        let kernel_limits_memory = self.groups.limit_memory();
         let Some(execution) = self.executions.get_mut(&id) else { return };
         if execution.sample_at > now + SAMPLE_SLACK {
             return;
@@ -446,11 +589,33 @@ impl ProcessTree {
         // All agents start in the session of the guardian, so it does not identify an execution.
         execution.groups.remove(&own);
         let usage = execution.usage.add_sample(sum);
+        let exceeded = execution.exceeds(processes, &usage, now, kernel_limits_memory);
         let mut sessions: Vec<i32> =
             members.iter().map(|stat| stat.session).filter(|session| *session != own).collect();
         sessions.sort_unstable();
         sessions.dedup();
         self.reports.push(GuardianReport::Usage { id, usage, sessions });
+        if let Some(limit) = exceeded {
+            self.exceed(id, limit, now);
+        }
+    }
+
+    /// Begins to end an execution that has exceeded a limit. It is killed at once, except that a limit of time allows
+    /// the grace period. Has no effect on an execution that is already being killed.
+    fn exceed(&mut self, id: Uuid, limit: ExceededLimit, now: Instant) {
+        let Some(execution) = self.executions.get_mut(&id) else { return };
+        if matches!(execution.phase, EndPhase::Killing(_)) {
+            return;
+        }
+        if execution.root.is_some() {
+            execution.exceeded.get_or_insert(limit);
+        }
+        match limit {
+            ExceededLimit::Processes(_) | ExceededLimit::Memory(_) => {
+                execution.phase = EndPhase::Killing(KillRounds::start_frozen(now));
+            }
+            ExceededLimit::CpuSeconds(_) | ExceededLimit::LifetimeSeconds(_) => self.end(id, EndMode::Graceful),
+        }
     }
 
     /// Returns the time at which `tick` has to run next, or `None` if nothing is scheduled.
@@ -460,7 +625,8 @@ impl ProcessTree {
             EndPhase::Terminating { kill_at } => kill_at.min(execution.sample_at),
             EndPhase::Killing(rounds) => rounds.next.min(execution.sample_at),
         });
-        executions.chain(self.unowned.map(|rounds| rounds.next)).min()
+        let tasks = self.watches_tasks().then_some(self.tasks.next);
+        executions.chain(self.unowned.map(|rounds| rounds.next)).chain(tasks).min()
     }
 }
 

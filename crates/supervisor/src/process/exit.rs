@@ -1,7 +1,7 @@
 //! Converts the exit of a process to a failure.
 
 use crate::RunFailure;
-use crate::guardian::ExitReason;
+use crate::guardian::{ExceededLimit, ExitReason};
 use crate::output_buffer::StreamName;
 use crate::recorder::RunRecorder;
 
@@ -10,7 +10,7 @@ const LAST_OUTPUT_BYTES: usize = 500;
 
 /// Returns the exit code, if there is one, and the failure, if the process failed. Code 0 is a success, any other code
 /// and any signal a failure with the last lines of the output. An end because of an expired lease, or because the
-/// guardian died, is a system failure without output.
+/// guardian died, is a system failure without output. An exceeded limit is a permanent failure that names the setting.
 pub(crate) fn exit_code_and_failure(reason: ExitReason, recorder: &RunRecorder) -> (Option<i64>, Option<RunFailure>) {
     match reason {
         ExitReason::Code(0) => (Some(0), None),
@@ -19,7 +19,28 @@ pub(crate) fn exit_code_and_failure(reason: ExitReason, recorder: &RunRecorder) 
         ExitReason::LeaseLost => {
             (None, Some(RunFailure::system("the agent was ended because adjutant did not respond")))
         }
+        ExitReason::LimitExceeded(limit) => (None, Some(RunFailure::permanent(limit_message(limit)))),
         ExitReason::GuardianDied => (None, Some(RunFailure::system("the agent was ended because its guardian died"))),
+    }
+}
+
+/// Returns the sentence about an exceeded limit, with the setting that changes it.
+fn limit_message(limit: ExceededLimit) -> String {
+    let ended = "the agent and all its processes were ended because";
+    match limit {
+        ExceededLimit::Processes(limit) => {
+            format!("{ended} it had more than {limit} processes (limits.processes)")
+        }
+        ExceededLimit::Memory(bytes) => {
+            let megabytes = bytes.div_ceil(1 << 20);
+            format!("{ended} it used more than {megabytes} MB of memory (limits.memory_mb)")
+        }
+        ExceededLimit::CpuSeconds(limit) => {
+            format!("{ended} it used more than {limit} s of CPU time (limits.cpu_seconds)")
+        }
+        ExceededLimit::LifetimeSeconds(limit) => {
+            format!("{ended} it ran for more than {limit} s (limits.lifetime_seconds)")
+        }
     }
 }
 

@@ -8,18 +8,20 @@ mod scratch;
 mod terminal;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use model::agent::{AccessType, Agent, OutputPattern};
+use model::agent::{AccessType, Agent, AgentLimits, OutputPattern};
 use model::execution::{ErrorCategory, ResourceUsage};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use crate::command::{self, CommandPlan, FilesBefore, InputDelivery};
-use crate::guardian::{self, AgentPipes, Child, ChildEvent, Guardian, Launch, ProcessLimits, Sandbox, Stdio};
+use crate::guardian::{
+    self, AgentPipes, Child, ChildEvent, Guardian, Launch, ProcessLimits, Sandbox, Stdio, TreeLimits,
+};
 use crate::lease::ProcessGuard;
 use crate::output_buffer::StreamName;
 use crate::recorder::RunRecorder;
@@ -165,7 +167,8 @@ impl Processes {
         launch.env = plan.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
         launch.terminal = terminal;
         launch.grace = agent.grace.duration();
-        launch.limits = limits(agent);
+        launch.limits = process_limits(agent);
+        launch.tree_limits = tree_limits(agent);
         launch.sandbox = sandbox(agent, plan);
         let child = self.guardian().await?.spawn(launch, stdio).await;
         child.map_err(|error| match error {
@@ -482,17 +485,36 @@ fn with_cpu_percent(usage: ResourceUsage, elapsed: Duration) -> ResourceUsage {
     ResourceUsage { cpu_percent, ..usage }
 }
 
-/// Returns the limits of the agent, with megabytes converted to bytes.
-fn limits(agent: &Agent) -> ProcessLimits {
+/// Returns the limits of each process of the agent.
+fn process_limits(agent: &Agent) -> ProcessLimits {
+    ProcessLimits { open_files: agent.limits.open_files, file_size: agent.limits.file_size_mb.map(bytes_of_mb) }
+}
+
+/// Returns the limits of all processes of a run together (SEC-3). Without a setting, a run has at most
+/// [`AgentLimits::DEFAULT_PROCESSES`] processes and half of the memory of the machine.
+fn tree_limits(agent: &Agent) -> TreeLimits {
     let limits = &agent.limits;
-    let mb = |megabytes: Option<u64>| megabytes.map(|megabytes| megabytes.saturating_mul(1 << 20));
-    ProcessLimits {
+    TreeLimits {
+        processes: Some(limits.processes.unwrap_or(AgentLimits::DEFAULT_PROCESSES)),
+        memory: limits.memory_mb.map(bytes_of_mb).or_else(default_memory),
         cpu_seconds: limits.cpu_seconds,
-        memory: mb(limits.memory_mb),
-        open_files: limits.open_files,
-        processes: limits.processes,
-        file_size: mb(limits.file_size_mb),
+        lifetime: limits.lifetime_seconds.map(Duration::from_secs),
     }
+}
+
+fn bytes_of_mb(megabytes: u64) -> u64 {
+    megabytes.saturating_mul(1 << 20)
+}
+
+/// Returns half of the memory of the machine in bytes, or `None` if it is unknown.
+fn default_memory() -> Option<u64> {
+    static HALF: LazyLock<Option<u64>> = LazyLock::new(|| {
+        let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+        let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        let kilobytes: u64 = total.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        Some(kilobytes.saturating_mul(512))
+    });
+    *HALF
 }
 
 /// Returns the sandbox of a read-only agent: it may write only to its scratch directory and to its `write_paths` that

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::time::Duration;
 
 use supervisor::guardian::{
     Error, ExitReason, Landlock, Launch, LaunchErrorCause, ProcessLimits, Sandbox, Stdio, landlock_support,
@@ -78,7 +77,7 @@ async fn limits_are_enforced() {
         launch.limits = limits;
         launch
     };
-    let limits = ProcessLimits { open_files: Some(42), file_size: Some(512 * 100), ..ProcessLimits::default() };
+    let limits = ProcessLimits { open_files: Some(42), file_size: Some(512 * 100) };
     let (exit, printed) = output(&guardian, limited(limits, shell("ulimit -n; ulimit -f; ulimit -c"))).await;
     assert_eq!((exit.reason, printed.as_str()), (ExitReason::Code(0), "42\n100\n0\n"));
 
@@ -87,15 +86,6 @@ async fn limits_are_enforced() {
     let exit = spawn_null(&guardian, limited(limits, double(&["write", text(&file), "3"]))).await.wait().await;
     assert_eq!(exit.reason, ExitReason::Signal(25), "XFSZ");
     assert_eq!(std::fs::metadata(&file).unwrap().len(), 1 << 20);
-
-    let limits = ProcessLimits { cpu_seconds: Some(1), ..ProcessLimits::default() };
-    let exit = spawn_null(&guardian, limited(limits, double(&["burn", "60000"]))).await.wait().await;
-    assert_eq!(exit.reason, ExitReason::Signal(24), "XCPU");
-    assert!(exit.usage.cpu < Duration::from_secs(3));
-
-    let limits = ProcessLimits { memory: Some(64 << 20), ..ProcessLimits::default() };
-    let exit = spawn_null(&guardian, limited(limits, double(&["hog", "200"]))).await.wait().await;
-    assert_ne!(exit.reason, ExitReason::Code(0));
 }
 
 #[tokio::test]

@@ -238,8 +238,7 @@ async fn fork_bombs_are_ended() {
     let guardian = guardian().await;
     let (_dir, path) = scratch();
     let file = path.join("pid");
-    let mut launch = double(&["bomb", text(&file)]);
-    launch.limits.processes = None;
+    let launch = double(&["bomb", text(&file)]);
     let mut child = spawn_null(&guardian, launch).await;
     pid_in(&file).await;
     let children = format!("/proc/{0}/task/{0}/children", child.pid);
