@@ -105,6 +105,28 @@ async fn all_invalid_tokens_get_the_same_response() {
 }
 
 #[tokio::test]
+async fn a_rotation_keeps_the_tokens_of_the_previous_secret() {
+    // OPS-3, SEC-6
+    const NEXT: &str = "a-second-secret-of-enough-length-0123456789";
+    let rotating = "[auth]\njwt_secret = \"env:NEXT_SECRET\"\nprevious_jwt_secret = \"env:TEST_SECRET\"\n";
+    let home = home_with_auth().with_env("NEXT_SECRET", NEXT);
+    let old = token(&home, ALICE, &[]);
+    home.write_config(rotating);
+    let new = token(&home, ALICE, &[]);
+    let server = home.serve();
+    assert_eq!(status(&server, &old).await, StatusCode::OK);
+    assert_eq!(status(&server, &new).await, StatusCode::OK);
+    assert_eq!(status(&server, &sign_hs256(NEXT, &claims())).await, StatusCode::OK);
+    let foreign = sign_hs256("another-secret-that-is-long-enough-000", &claims());
+    assert_eq!(status(&server, &foreign).await, StatusCode::UNAUTHORIZED);
+    drop(server);
+    home.write_config("[auth]\njwt_secret = \"env:NEXT_SECRET\"\n");
+    let server = home.serve();
+    assert_eq!(status(&server, &new).await, StatusCode::OK, "new tokens are signed with the first secret");
+    assert_eq!(status(&server, &old).await, StatusCode::UNAUTHORIZED, "the rotation is complete");
+}
+
+#[tokio::test]
 async fn small_clock_differences_are_tolerated() {
     // OPS-3
     let home = home_with_auth();
