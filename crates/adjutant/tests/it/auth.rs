@@ -127,6 +127,28 @@ async fn a_rotation_keeps_the_tokens_of_the_previous_secret() {
 }
 
 #[tokio::test]
+async fn a_user_name_always_selects_the_same_user() {
+    // OPS-3
+    let home = home_with_auth();
+    let server = home.serve();
+    let created = home.run(&["token", "create", "--user", "Bob", "--json"]).ok();
+    let created: Value = serde_json::from_str(&created).unwrap();
+    assert_eq!(created["user_name"], "bob");
+    let id = created["user_id"].as_str().unwrap();
+    let by_name = token(&home, "bob", &[]);
+    home.run(&["tasks", "add", "milk", "--token", &by_name]).ok();
+    let by_id = token(&home, id, &[]);
+    assert!(home.run(&["tasks", "list", "--token", &by_id]).ok().contains("milk"));
+    assert!(!home.run(&["tasks", "list", "--token", &token(&home, "alice", &[])]).ok().contains("milk"));
+    let admin = token(&home, "root", &["--scope", "adjutant:admin"]);
+    let token_id = created["id"].as_str().unwrap();
+    home.run(&["token", "revoke", "--id", token_id, "--user", "bob", "--token", &admin]).ok();
+    assert_eq!(status(&server, created["token"].as_str().unwrap()).await, StatusCode::UNAUTHORIZED);
+    let refused = home.run(&["token", "create", "--user", "bob smith"]);
+    assert!(refused.err().contains("--user must be a UUID, or a name"), "{}", refused.err());
+}
+
+#[tokio::test]
 async fn small_clock_differences_are_tolerated() {
     // OPS-3
     let home = home_with_auth();

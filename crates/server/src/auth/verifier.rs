@@ -47,6 +47,9 @@ pub(crate) struct Claims {
     /// Names separated by spaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) scope: Option<String>,
+    /// The name of the user, for people who read the token. The server does not use it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) preferred_username: Option<String>,
     /// The time zone of the user, as an IANA name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) zoneinfo: Option<String>,
