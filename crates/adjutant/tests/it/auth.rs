@@ -149,6 +149,29 @@ async fn a_user_name_always_selects_the_same_user() {
 }
 
 #[tokio::test]
+async fn a_proxy_that_is_not_trusted_is_reported_once() {
+    // OPS-3
+    let forward = async |server: &Server| {
+        for _ in 0..3 {
+            let request = server.request(Method::GET, "/health").header("x-forwarded-for", "198.51.100.1");
+            assert_eq!(request.send().await.unwrap().status(), StatusCode::OK);
+        }
+    };
+    let home = home_with_auth();
+    let server = home.serve();
+    forward(&server).await;
+    let entry = server.wait_for_event("forwarded_header_ignored").await;
+    assert!(entry.to_string().contains("server.trusted_proxies"), "{entry}");
+    assert_eq!(server.raw_log().matches("forwarded_header_ignored").count(), 1);
+    drop(server);
+    let trusting = "[server]\ntrusted_proxies = [\"127.0.0.1\"]\n[auth]\njwt_secret = \"env:TEST_SECRET\"\n";
+    home.write_config(trusting);
+    let server = home.serve();
+    forward(&server).await;
+    assert!(!server.raw_log().contains("forwarded_header_ignored"));
+}
+
+#[tokio::test]
 async fn small_clock_differences_are_tolerated() {
     // OPS-3
     let home = home_with_auth();
