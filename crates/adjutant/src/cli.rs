@@ -101,8 +101,8 @@ pub(crate) enum Command {
     A2a(A2aCommand),
     /// Serve the tools to an MCP client on standard input and output
     Mcp {
-        /// User to act as [default: the local user, or the user of the token]
-        #[arg(long, value_name = "UUID")]
+        /// Name or UUID of the user to act as [default: the local user, or the user of the token]
+        #[arg(long, value_name = "USER")]
         user: Option<String>,
     },
     /// Show how the offline model understands an utterance
@@ -248,8 +248,8 @@ pub(crate) struct TaskDetails {
 pub(crate) enum TokenCommand {
     /// Create a token with the configured secret
     Create {
-        /// User of the token
-        #[arg(long, value_name = "UUID")]
+        /// Name or UUID of the user; a name always has the same UUID
+        #[arg(long, value_name = "USER")]
         user: String,
         /// Lifetime, such as 30m, 24h or 90d
         #[arg(long, default_value = "24h")]
@@ -269,8 +269,8 @@ pub(crate) enum TokenCommand {
         /// Id of the token (jti) instead of the token; needs --user
         #[arg(long, requires = "user")]
         id: Option<String>,
-        /// User of the token, with --id
-        #[arg(long, value_name = "UUID")]
+        /// Name or UUID of the user of the token, with --id
+        #[arg(long, value_name = "USER")]
         user: Option<String>,
     },
 }

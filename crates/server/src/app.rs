@@ -194,11 +194,13 @@ impl App {
     }
 
     /// Activates new settings. Requests in progress finish under the old ones. The rate limits of users start again.
-    /// The MCP service keeps the secret that was configured at the start.
+    /// The MCP service keeps the secret that was configured at the start. Push configurations are sealed with the new
+    /// key in the background.
     pub fn reload(&self, settings: ServerSettings, backends: impl Into<Backends>) {
         let next =
             Arc::new(ActiveConfig::new(settings, backends.into(), self.scheduler(), Some(&self.active_config())));
         *self.0.active_config.write().unwrap_or_else(PoisonError::into_inner) = next;
+        self.background_tasks().spawn(a2a::push::reseal_all(self.clone()));
     }
 
     /// Returns the token that is cancelled when the server is asked to stop. `/health/ready` fails from then on.

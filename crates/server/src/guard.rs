@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use crate::local_peer::LocalClient;
+use crate::peer::warn_about_untrusted_proxy;
 use crate::{App, Problem, ServerSettings};
 
 /// The content that an HTML page may load. Swagger UI sets styles in its elements and shows images from data URLs.
@@ -18,10 +19,11 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'self'; style-src 'self' 'uns
                                        object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// Rejects requests that [`check_local_client`] or [`check_origin`] does not allow. Adds the security headers to every
-/// response.
+/// response. Warns about a proxy that is not trusted.
 pub(crate) async fn check(State(app): State<App>, request: Request, next: Next) -> Response {
     let is_private = request.uri().path().starts_with("/api/");
     let config = app.active_config();
+    warn_about_untrusted_proxy(request.headers(), &config.settings.trusted_proxies);
     let is_allowed =
         check_local_client(&request, config.verifier.is_some()).and_then(|()| check_origin(&request, &config.settings));
     let mut response = match is_allowed {

@@ -4,6 +4,7 @@
 //! is not a trusted proxy. The header is ignored in requests of any other peer.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::http::{Extensions, HeaderMap};
 use ipnet::IpNet;
@@ -35,6 +36,17 @@ pub(crate) fn client_address(extensions: &Extensions, headers: &HeaderMap, trust
         }
     }
     client
+}
+
+/// Logs a warning once per process if a request has `X-Forwarded-For` and no proxy is trusted. Then all clients of a proxy
+/// count as one address.
+pub(crate) fn warn_about_untrusted_proxy(headers: &HeaderMap, trusted: &[IpNet]) {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    if trusted.is_empty() && headers.contains_key(FORWARDED) && !WARNED.swap(true, Ordering::Relaxed) {
+        let message = "a request has X-Forwarded-For, but server.trusted_proxies is empty: the header is ignored, and all \
+                       clients of the proxy count as one; add the address of the proxy";
+        tracing::warn!(event = "forwarded_header_ignored", "{message}");
+    }
 }
 
 /// Parses an address with or without brackets and a port. Returns `None` for other text. An IPv4 address in IPv6 form

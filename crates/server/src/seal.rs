@@ -1,9 +1,13 @@
 //! Encrypts secrets that must survive a restart and must not be readable in the database: the credentials for the
 //! webhooks of A2A clients.
 //!
-//! The key is derived from the secret of `[auth]`, which all nodes share. Without one it comes from a file in the data
-//! directory, and only this node has it. The sealed text contains the id of its key, so that a node with a different
-//! key can report [`UnsealError::UnknownKey`]. The text can be opened only in the context for which it was sealed.
+//! The key is the setting `database.sealing_key`. Without it, a shared database uses the secret of `[auth]`, which all
+//! nodes have. Otherwise the key comes from a file in the data directory, and only this node has it. Text that was
+//! sealed with another known key can be opened too: the secret of `[auth]`, the previous one, and the file.
+//! [`Sealer::reseal`] moves it to the current key, so that a rotation of the token secret loses nothing.
+//!
+//! The sealed text contains the id of its key, so that a node with a different key can report
+//! [`UnsealError::UnknownKey`]. The text can be opened only in the context for which it was sealed.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -25,8 +29,22 @@ const FORMAT_VERSION: &str = "1";
 
 /// Seals and opens secrets with the keys of this node.
 pub(crate) struct Sealer {
-    secret: Option<SecretString>,
+    /// The secret that new text is sealed with. `None`: the key file.
+    current: Option<SecretString>,
+    /// Further secrets that sealed text can be opened with.
+    others: Vec<SecretString>,
     key_file: PathBuf,
+}
+
+/// The configured secrets that sealing keys can be derived from.
+#[derive(Default)]
+pub(crate) struct SealingSecrets {
+    /// The setting `database.sealing_key`.
+    pub(crate) sealing_key: Option<SecretString>,
+    /// The current and the previous secret of `[auth]`.
+    pub(crate) token_secrets: Vec<SecretString>,
+    /// True if other nodes may use the same database.
+    pub(crate) is_shared: bool,
 }
 
 /// The reason why sealed text cannot be opened.
@@ -54,30 +72,41 @@ impl KeyType for KeyIdLength {
 }
 
 impl Sealer {
-    /// Creates a sealer. `secret` is the secret that all nodes share, if one is configured.
-    pub(crate) fn new(secret: Option<SecretString>, data_dir: &Path) -> Self {
-        Self { secret, key_file: data_dir.join(KEY_FILE) }
+    /// Creates a sealer. New text is sealed with the sealing key. Without one, a shared database uses the first token
+    /// secret, and every other case the key file in `data_dir`.
+    pub(crate) fn new(secrets: SealingSecrets, data_dir: &Path) -> Self {
+        let SealingSecrets { sealing_key, token_secrets, is_shared } = secrets;
+        let shared = token_secrets.first().filter(|_| is_shared).cloned();
+        Self { current: sealing_key.or(shared), others: token_secrets, key_file: data_dir.join(KEY_FILE) }
     }
 
-    /// Returns `plain`, sealed for one context, with the shared secret or else with the key file, which is created on
-    /// first use. Equal texts yield different results. Fails if the key file cannot be read or created or has the wrong
-    /// length, or no random numbers are available.
+    /// Returns `plain`, sealed for one context with the current key. The key file is created on first use. Equal texts
+    /// yield different results. Fails if the key file cannot be read or created or has the wrong length, or no random
+    /// numbers are available.
     pub(crate) fn seal(&self, plain: &[u8], context: &str) -> io::Result<String> {
-        let SealingKey { id, key } = match &self.secret {
-            Some(secret) => SealingKey::derive(secret.expose_secret().as_bytes())?,
-            None => SealingKey::derive(&self.load_or_create_key()?)?,
-        };
-        let mut nonce = [0; NONCE_LEN];
-        SystemRandom::new().fill(&mut nonce).map_err(|_| crypto_error())?;
-        let mut sealed = plain.to_vec();
-        let aad = Aad::from(context.as_bytes());
-        key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut sealed)
-            .map_err(|_| crypto_error())?;
-        Ok(format!("{FORMAT_VERSION}:{id}:{}{}", hex(&nonce), hex(&sealed)))
+        self.current_key()?.seal(plain, context)
     }
 
-    /// Returns the plain text that was sealed for this context. Fails with [`UnsealError::UnknownKey`] if neither the
-    /// secret nor the key file yields the key. Fails with [`UnsealError::Corrupt`] if the text is malformed or damaged,
+    /// Returns the text, sealed again with the current key. Returns `None` if it already is, or cannot be opened. Fails
+    /// like [`Sealer::seal`].
+    pub(crate) fn reseal(&self, sealed: &str, context: &str) -> io::Result<Option<String>> {
+        let Ok(plain) = self.open(sealed, context) else { return Ok(None) };
+        let current = self.current_key()?;
+        match sealed.split(':').nth(1) {
+            Some(id) if id == current.id => Ok(None),
+            _ => current.seal(&plain, context).map(Some),
+        }
+    }
+
+    fn current_key(&self) -> io::Result<SealingKey> {
+        match &self.current {
+            Some(secret) => SealingKey::derive(secret.expose_secret().as_bytes()),
+            None => SealingKey::derive(&self.load_or_create_key()?),
+        }
+    }
+
+    /// Returns the plain text that was sealed for this context. Fails with [`UnsealError::UnknownKey`] if no secret
+    /// and not the key file yields the key. Fails with [`UnsealError::Corrupt`] if the text is malformed or damaged,
     /// or was sealed for another context.
     pub(crate) fn open(&self, sealed: &str, context: &str) -> Result<Vec<u8>, UnsealError> {
         let mut parts = sealed.split(':');
@@ -95,12 +124,13 @@ impl Sealer {
         Ok(plain.to_vec())
     }
 
-    /// Returns the key with this id, or `None` if neither the secret nor the key file yields it. The key file still
-    /// counts after a secret was configured.
+    /// Returns the key with this id, or `None` if no secret and not the key file yields it. The key file still counts
+    /// after a secret was configured.
     fn find_key(&self, id: &str) -> Option<LessSafeKey> {
-        let shared = || SealingKey::derive(self.secret.as_ref()?.expose_secret().as_bytes()).ok();
-        let own = || SealingKey::derive(&read_key(&self.key_file).ok()?).ok();
-        let key = shared().filter(|key| key.id == id).or_else(|| own().filter(|key| key.id == id))?;
+        let secrets = self.current.iter().chain(&self.others);
+        let mut derived = secrets.filter_map(|secret| SealingKey::derive(secret.expose_secret().as_bytes()).ok());
+        let from_file = || SealingKey::derive(&read_key(&self.key_file).ok()?).ok();
+        let key = derived.find(|key| key.id == id).or_else(|| from_file().filter(|key| key.id == id))?;
         Some(key.key)
     }
 
@@ -141,6 +171,18 @@ impl SealingKey {
         derived.expand(&[b"name"], KeyIdLength).and_then(|okm| okm.fill(&mut id)).map_err(|_| crypto_error())?;
         Ok(Self { id: hex(&id), key: LessSafeKey::new(UnboundKey::from(key)) })
     }
+
+    /// Returns `plain`, sealed for one context. Fails if no random numbers are available.
+    fn seal(&self, plain: &[u8], context: &str) -> io::Result<String> {
+        let mut nonce = [0; NONCE_LEN];
+        SystemRandom::new().fill(&mut nonce).map_err(|_| crypto_error())?;
+        let mut sealed = plain.to_vec();
+        let aad = Aad::from(context.as_bytes());
+        self.key
+            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut sealed)
+            .map_err(|_| crypto_error())?;
+        Ok(format!("{FORMAT_VERSION}:{}:{}{}", self.id, hex(&nonce), hex(&sealed)))
+    }
 }
 
 /// Returns the content of the key file. Fails if it cannot be read or does not have 32 bytes.
@@ -167,8 +209,34 @@ mod tests {
 
     use super::*;
 
-    fn sealer(secret: Option<&str>, dir: &Path) -> Sealer {
-        Sealer::new(secret.map(Into::into), dir)
+    fn sealer(sealing_key: Option<&str>, dir: &Path) -> Sealer {
+        Sealer::new(SealingSecrets { sealing_key: sealing_key.map(Into::into), ..SealingSecrets::default() }, dir)
+    }
+
+    #[test]
+    fn sealed_text_survives_a_rotation_of_the_token_secret() {
+        // SEC-6, A2A-1
+        let dir = tempfile::tempdir().unwrap();
+        let with_tokens = |sealing_key: Option<&str>, token_secrets: &[&str], is_shared| {
+            let token_secrets = token_secrets.iter().map(|secret| (*secret).into()).collect();
+            let secrets = SealingSecrets { sealing_key: sealing_key.map(Into::into), token_secrets, is_shared };
+            Sealer::new(secrets, dir.path())
+        };
+        let key_of = |sealed: &str| sealed.split(':').nth(1).unwrap().to_owned();
+        // Older releases sealed with the token secret.
+        let old = SealingKey::derive(b"first").unwrap().seal(b"x", "p").unwrap();
+        let upgraded = with_tokens(None, &["first"], false);
+        let moved = upgraded.reseal(&old, "p").unwrap().unwrap();
+        assert_eq!(upgraded.reseal(&moved, "p").unwrap(), None, "it has the current key already");
+        assert_eq!(with_tokens(None, &["second"], false).open(&moved, "p").unwrap(), b"x");
+        assert_eq!(with_tokens(None, &["second"], false).reseal(&old, "p").unwrap(), None, "the key is unknown");
+        // A shared database uses the token secret until a sealing key is configured.
+        let shared = with_tokens(None, &["second", "first"], true);
+        let rotated = shared.reseal(&old, "p").unwrap().unwrap();
+        assert_eq!(key_of(&rotated), SealingKey::derive(b"second").unwrap().id);
+        let own = with_tokens(Some("own"), &["second"], true);
+        let moved = own.reseal(&rotated, "p").unwrap().unwrap();
+        assert_eq!(with_tokens(Some("own"), &["third"], true).open(&moved, "p").unwrap(), b"x");
     }
 
     #[test]

@@ -45,8 +45,9 @@ pub async fn serve_health(app: App, listener: TcpListener) {
 }
 
 /// Runs the background loops of the node until [`App::stopping`] is cancelled: housekeeping, follow-ups and push
-/// notifications.
+/// notifications. Seals push configurations with the current key once.
 pub async fn run_background(app: App) {
+    app.background_tasks().spawn(a2a::push::reseal_all(app.clone()));
     let housekeeping = tokio::spawn(housekeeping::run(app.clone()));
     let follow_up = tokio::spawn(follow_up::run(app.clone()));
     let pushes = tokio::spawn(a2a::push_loop::run(app));

@@ -29,6 +29,8 @@ pub struct ServerSettings {
     pub trusted_proxies: Vec<IpNet>,
     /// `None`: every caller is the local user.
     pub auth: Option<AuthSettings>,
+    /// The key for the secrets in the database, which all nodes share. `None`: see [`crate::seal`].
+    pub sealing_key: Option<SecretString>,
     pub rate_limit: Option<EndpointRateLimit>,
     /// The time zone of users with no zone in their token.
     pub time_zone: TimeZone,
@@ -63,10 +65,12 @@ impl Default for A2aSettings {
 }
 
 /// The keys and claims that a valid token must have.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct AuthSettings {
-    /// The shared secret for HS256.
+    /// The shared secret for HS256. New tokens are signed with it.
     pub secret: Option<SecretString>,
+    /// The shared secret before a rotation. Tokens that are signed with it are still valid.
+    pub previous_secret: Option<SecretString>,
     /// The URL of the public keys (JWKS) for RS256, ES256 and EdDSA.
     pub jwks_url: Option<String>,
     pub issuer: Option<String>,
@@ -86,6 +90,7 @@ impl Default for ServerSettings {
             cors_origins: Vec::new(),
             trusted_proxies: Vec::new(),
             auth: None,
+            sealing_key: None,
             rate_limit: None,
             time_zone: TimeZone::UTC,
             numeric_dates: understand::DateOrder::default(),

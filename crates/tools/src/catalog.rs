@@ -360,7 +360,8 @@ fn agent_specs() -> Vec<ToolSpec> {
     ]
 }
 
-/// Returns the tools for schedules: create, list, pause and resume. None of them is destructive.
+/// Returns the tools for schedules: create, list, pause and resume. To create and to resume is destructive, because both
+/// start an agent.
 fn schedule_specs() -> Vec<ToolSpec> {
     let schedule = |purpose: &str| ("schedule", text(&format!("The name or the id of the schedule {purpose}.")));
     vec![

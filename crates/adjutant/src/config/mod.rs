@@ -208,6 +208,7 @@ fn server(reader: &ConfigReader<'_>, settings: &ConfigSettings, auth: Option<Aut
             assistant: drafts::assistant(reader, auth.is_some()).unwrap_or_default(),
             allow_private_webhooks: a2a.allow_private_webhooks,
         },
+        sealing_key: long_secret(reader, "database", "sealing_key", settings.database.sealing_key.as_ref()),
         auth,
     }
 }
@@ -217,17 +218,15 @@ const MIN_SECRET_CHARS: usize = 32;
 
 /// Returns the settings for tokens, or none if neither a secret nor a JWKS URL is configured. Reports a secret that
 /// cannot be resolved or has fewer than [`MIN_SECRET_CHARS`] bytes, and a JWKS URL that is not confidential; both still
-/// count as configured. Also reports an issuer or audience without a secret and a JWKS URL.
+/// count as configured. Also reports an issuer or audience without a secret and a JWKS URL, and a previous secret without
+/// a secret.
 fn auth(reader: &ConfigReader<'_>, settings: &ConfigSettings) -> Option<AuthSettings> {
     let settings = &settings.auth;
     let table = reader.document.section("auth");
-    let secret = settings
-        .jwt_secret
-        .as_ref()
-        .and_then(|SecretReference(reference)| reader.resolve(table, "jwt_secret", reference));
-    if secret.as_ref().is_some_and(|secret| secret.expose_secret().len() < MIN_SECRET_CHARS) {
-        let message = format!("must have at least {MIN_SECRET_CHARS} characters: try `openssl rand -hex 32`");
-        reader.mistake(table, "jwt_secret", message);
+    let secret = long_secret(reader, "auth", "jwt_secret", settings.jwt_secret.as_ref());
+    let previous_secret = long_secret(reader, "auth", "previous_jwt_secret", settings.previous_jwt_secret.as_ref());
+    if settings.previous_jwt_secret.is_some() && table.get("jwt_secret").is_none() {
+        reader.mistake(table, "previous_jwt_secret", "needs auth.jwt_secret, which signs new tokens");
     }
     let jwks_url = settings.jwks_url.clone();
     if jwks_url.as_deref().is_some_and(|url| !is_confidential(url)) {
@@ -239,7 +238,25 @@ fn auth(reader: &ConfigReader<'_>, settings: &ConfigSettings) -> Option<AuthSett
         reader.report(table.origin_of("issuer"), "[auth] needs jwt_secret or jwks_url".to_owned());
     }
     let issuer = settings.issuer.clone();
-    is_configured.then_some(AuthSettings { secret, jwks_url, issuer, audience: settings.audience.clone() })
+    let audience = settings.audience.clone();
+    is_configured.then_some(AuthSettings { secret, previous_secret, jwks_url, issuer, audience })
+}
+
+/// Returns the secret of a setting. None if it is not configured or cannot be resolved, which is reported. Reports a
+/// secret with fewer than [`MIN_SECRET_CHARS`] bytes and returns it nevertheless.
+fn long_secret(
+    reader: &ConfigReader<'_>,
+    section: &str,
+    key: &str,
+    reference: Option<&SecretReference>,
+) -> Option<SecretString> {
+    let table = reader.document.section(section);
+    let secret = reader.resolve(table, key, &reference?.0)?;
+    if secret.expose_secret().len() < MIN_SECRET_CHARS {
+        let message = format!("must have at least {MIN_SECRET_CHARS} characters: try `openssl rand -hex 32`");
+        reader.mistake(table, key, message);
+    }
+    Some(secret)
 }
 
 /// Returns true for HTTPS, and for HTTP to `127.0.0.1`, `localhost` or `[::1]`. False for other schemes, and if the

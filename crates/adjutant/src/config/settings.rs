@@ -60,6 +60,8 @@ settings! {
     auth: AuthSection {
         /// Secret for HS256 tokens, at least 32 characters.
         jwt_secret: Option<SecretReference> => "env:ADJUTANT_JWT_SECRET";
+        /// The secret before a rotation: its tokens stay valid. Remove it after they have expired.
+        previous_jwt_secret: Option<SecretReference> => "env:ADJUTANT_PREVIOUS_JWT_SECRET";
         /// Public keys for RS256, ES256 and EdDSA tokens.
         jwks_url: Option<String> => "https://issuer.example/.well-known/jwks.json";
         /// Tokens must have this `iss`.
@@ -72,6 +74,9 @@ settings! {
         url: Option<RedactedText> => "env:DATABASE_URL";
         /// Durability of SQLite: full survives a power failure, normal a crash of the program.
         durability: Durability = "full";
+        /// Key for secrets in the database, at least 32 characters; the same on all nodes. By default, a file in the data
+        /// directory, or with PostgreSQL auth.jwt_secret.
+        sealing_key: Option<SecretReference> => "env:ADJUTANT_SEALING_KEY";
     }
     model: ModelSection {
         /// Provider: offline (built in), gemini, openai, anthropic or openai-compatible; by default the first with a key:

@@ -125,6 +125,21 @@ fn secrets_are_read_from_files_and_have_a_minimum_length() {
 }
 
 #[test]
+fn the_previous_secret_and_the_sealing_key_have_the_same_rules() {
+    // OPS-3
+    let long = "s".repeat(32);
+    let variables = [("LONG", long.as_str()), ("SHORT", "short")];
+    let file = "[auth]\njwt_secret = \"env:LONG\"\nprevious_jwt_secret = \"env:LONG\"\n[database]\nsealing_key = \"env:LONG\"\n";
+    let server = load(file, &variables, None).unwrap().server;
+    assert!(server.auth.unwrap().previous_secret.is_some() && server.sealing_key.is_some());
+    let file = "[auth]\nprevious_jwt_secret = \"env:SHORT\"\n[database]\nsealing_key = \"env:SHORT\"\n";
+    let mistakes = load(file, &variables, None).unwrap_err();
+    assert!(mistakes.iter().any(|mistake| mistake.contains("needs auth.jwt_secret")), "{mistakes:?}");
+    let short = mistakes.iter().filter(|mistake| mistake.contains("at least 32 characters")).count();
+    assert_eq!(short, 2, "{mistakes:?}");
+}
+
+#[test]
 fn references_are_resolved_from_the_environment() {
     let variables = [("ADJUTANT_AUTH__JWT_SECRET", "env:JWT"), ("JWT", "0123456789012345678901234567890123456789")];
     assert!(load("", &variables, None).unwrap().server.auth.unwrap().secret.is_some());

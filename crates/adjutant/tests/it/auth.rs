@@ -105,6 +105,73 @@ async fn all_invalid_tokens_get_the_same_response() {
 }
 
 #[tokio::test]
+async fn a_rotation_keeps_the_tokens_of_the_previous_secret() {
+    // OPS-3, SEC-6
+    const NEXT: &str = "a-second-secret-of-enough-length-0123456789";
+    let rotating = "[auth]\njwt_secret = \"env:NEXT_SECRET\"\nprevious_jwt_secret = \"env:TEST_SECRET\"\n";
+    let home = home_with_auth().with_env("NEXT_SECRET", NEXT);
+    let old = token(&home, ALICE, &[]);
+    home.write_config(rotating);
+    let new = token(&home, ALICE, &[]);
+    let server = home.serve();
+    assert_eq!(status(&server, &old).await, StatusCode::OK);
+    assert_eq!(status(&server, &new).await, StatusCode::OK);
+    assert_eq!(status(&server, &sign_hs256(NEXT, &claims())).await, StatusCode::OK);
+    let foreign = sign_hs256("another-secret-that-is-long-enough-000", &claims());
+    assert_eq!(status(&server, &foreign).await, StatusCode::UNAUTHORIZED);
+    drop(server);
+    home.write_config("[auth]\njwt_secret = \"env:NEXT_SECRET\"\n");
+    let server = home.serve();
+    assert_eq!(status(&server, &new).await, StatusCode::OK, "new tokens are signed with the first secret");
+    assert_eq!(status(&server, &old).await, StatusCode::UNAUTHORIZED, "the rotation is complete");
+}
+
+#[tokio::test]
+async fn a_user_name_always_selects_the_same_user() {
+    // OPS-3
+    let home = home_with_auth();
+    let server = home.serve();
+    let created = home.run(&["token", "create", "--user", "Bob", "--json"]).ok();
+    let created: Value = serde_json::from_str(&created).unwrap();
+    assert_eq!(created["user_name"], "bob");
+    let id = created["user_id"].as_str().unwrap();
+    let by_name = token(&home, "bob", &[]);
+    home.run(&["tasks", "add", "milk", "--token", &by_name]).ok();
+    let by_id = token(&home, id, &[]);
+    assert!(home.run(&["tasks", "list", "--token", &by_id]).ok().contains("milk"));
+    assert!(!home.run(&["tasks", "list", "--token", &token(&home, "alice", &[])]).ok().contains("milk"));
+    let admin = token(&home, "root", &["--scope", "adjutant:admin"]);
+    let token_id = created["id"].as_str().unwrap();
+    home.run(&["token", "revoke", "--id", token_id, "--user", "bob", "--token", &admin]).ok();
+    assert_eq!(status(&server, created["token"].as_str().unwrap()).await, StatusCode::UNAUTHORIZED);
+    let refused = home.run(&["token", "create", "--user", "bob smith"]);
+    assert!(refused.err().contains("--user must be a UUID, or a name"), "{}", refused.err());
+}
+
+#[tokio::test]
+async fn a_proxy_that_is_not_trusted_is_reported_once() {
+    // OPS-3
+    let forward = async |server: &Server| {
+        for _ in 0..3 {
+            let request = server.request(Method::GET, "/health").header("x-forwarded-for", "198.51.100.1");
+            assert_eq!(request.send().await.unwrap().status(), StatusCode::OK);
+        }
+    };
+    let home = home_with_auth();
+    let server = home.serve();
+    forward(&server).await;
+    let entry = server.wait_for_event("forwarded_header_ignored").await;
+    assert!(entry.to_string().contains("server.trusted_proxies"), "{entry}");
+    assert_eq!(server.raw_log().matches("forwarded_header_ignored").count(), 1);
+    drop(server);
+    let trusting = "[server]\ntrusted_proxies = [\"127.0.0.1\"]\n[auth]\njwt_secret = \"env:TEST_SECRET\"\n";
+    home.write_config(trusting);
+    let server = home.serve();
+    forward(&server).await;
+    assert!(!server.raw_log().contains("forwarded_header_ignored"));
+}
+
+#[tokio::test]
 async fn small_clock_differences_are_tolerated() {
     // OPS-3
     let home = home_with_auth();

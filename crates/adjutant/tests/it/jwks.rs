@@ -57,6 +57,20 @@ async fn keys_of_three_algorithms_are_accepted_and_rotated() {
 }
 
 #[tokio::test]
+async fn a_response_of_the_issuer_beyond_the_limit_is_rejected() {
+    // OPS-3
+    let issuer = Issuer::start().await;
+    let key = SigningKey::new(Algorithm::EdDSA, "ed-1");
+    let padding = json!({"kty": "oct", "k": "x".repeat(1024 * 1024)});
+    issuer.publish_jwks(vec![key.public(), padding]);
+    let home = home().with_config(&format!("[auth]\njwks_url = \"{}\"\n", issuer.jwks_url));
+    let server = home.serve();
+    assert_eq!(status(&server, &key.sign(&claims())).await, StatusCode::UNAUTHORIZED);
+    assert_eq!(issuer.request_count(), 1);
+    assert!(server.raw_log().contains("the response is too large"), "{}", server.raw_log());
+}
+
+#[tokio::test]
 async fn unsuitable_keys_and_critical_extensions_are_rejected() {
     // OPS-3
     let issuer = Issuer::start().await;

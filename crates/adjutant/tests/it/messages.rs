@@ -176,7 +176,7 @@ fn errors_of_commands() {
         &["agents", "rm", "echo"],
         &["agents", "add", "--preset", "nonsense"],
         &["a2a", "send", "http://127.0.0.1:9", "hello"],
-        &["token", "create", "--user", "not-a-uuid"],
+        &["token", "create", "--user", "not a user"],
         &["token", "revoke", "not-a-token"],
         &["backup", "/no/such/directory/backup"],
         &["restore", "not-a-backup", "--yes"],

@@ -26,13 +26,15 @@ use uuid::Uuid;
 use super::caller::A2aCaller;
 use super::errors;
 use crate::App;
-use crate::seal::{Sealer, UnsealError};
+use crate::seal::{Sealer, SealingSecrets, UnsealError};
 
 /// The name of push notifications among the callbacks of the notifier.
 pub(crate) const PUSH_CALLBACK: &str = "a2a:push";
 
 /// The default number of configurations on a page.
 const DEFAULT_PAGE_SIZE: i64 = 50;
+/// The number of configurations that are sealed again in one transaction.
+const RESEAL_BATCH_SIZE: i64 = 100;
 const MAX_ID_BYTES: usize = 200;
 const MAX_URL_BYTES: usize = 4096;
 const MAX_SCHEME_BYTES: usize = 50;
@@ -334,11 +336,59 @@ fn unseal(sealer: &Sealer, push: &PushConfig) -> Result<PushSecrets, UnsealError
     serde_json::from_slice(&plain).map_err(|_| UnsealError::Corrupt)
 }
 
-/// Returns the sealer. Its key is derived from the shared secret of `[auth]`, or from a key in the data directory if
-/// there is none.
+/// Returns the sealer with the keys of the active configuration.
 fn sealer(app: &App) -> Sealer {
-    let secret = app.active_config().settings.auth.as_ref().and_then(|auth| auth.secret.clone());
-    Sealer::new(secret, app.supervisor().data_dir())
+    let config = app.active_config();
+    let auth = config.settings.auth.as_ref();
+    let secrets = SealingSecrets {
+        sealing_key: config.settings.sealing_key.clone(),
+        token_secrets: auth.map_or_else(Vec::new, |auth| {
+            [&auth.secret, &auth.previous_secret].into_iter().flatten().cloned().collect()
+        }),
+        is_shared: app.store().is_shared(),
+    };
+    Sealer::new(secrets, app.supervisor().data_dir())
+}
+
+/// Seals the configurations of all users with the current key, if another known key was used. Afterwards the other key
+/// can be removed. A failure is logged; the next start or reload repeats the work.
+pub(crate) async fn reseal_all(app: App) {
+    match reseal_pages(&app).await {
+        Ok(0) => {}
+        Ok(count) => tracing::info!(event = "push_resealed", count, "sealed push configurations with the current key"),
+        Err(error) => tracing::warn!(event = "push_not_resealed", error),
+    }
+}
+
+/// Returns the number of configurations that were sealed again. Fails if the database or the key file fails.
+async fn reseal_pages(app: &App) -> Result<usize, String> {
+    let sealer = sealer(app);
+    let mut count = 0;
+    let mut last: Option<PushConfig> = None;
+    loop {
+        let page =
+            async { pushes::all_after(&mut app.store().reader().await?, last.as_ref(), RESEAL_BATCH_SIZE).await };
+        let page = page.await.map_err(|error: store::Error| error.to_string())?;
+        let Some(end) = page.last().cloned() else { return Ok(count) };
+        let mut changes = Vec::new();
+        for push in page {
+            let resealed = sealer.reseal(&push.sealed, &seal_context(push.task_id, &push.id));
+            if let Some(sealed) = resealed.map_err(|error| error.to_string())? {
+                changes.push((push, sealed));
+            }
+        }
+        if !changes.is_empty() {
+            let replaced = app.store().transaction(async move |tx| {
+                let mut replaced = 0;
+                for (push, sealed) in &changes {
+                    replaced += usize::from(pushes::replace_sealed(tx, push, sealed).await?);
+                }
+                Ok(replaced)
+            });
+            count += replaced.await.map_err(|error: store::Error| error.to_string())?;
+        }
+        last = Some(end);
+    }
 }
 
 /// Returns the context that the sealed text is bound to.

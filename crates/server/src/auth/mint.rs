@@ -14,6 +14,8 @@ use crate::settings::AuthSettings;
 #[derive(Clone, Debug)]
 pub struct TokenRequest {
     pub user: UserId,
+    /// The name that the id was derived from.
+    pub user_name: Option<String>,
     pub ttl: Duration,
     pub scopes: Vec<String>,
     pub time_zone: Option<String>,
@@ -45,6 +47,7 @@ pub fn mint(auth: &AuthSettings, request: &TokenRequest, clock: &Clock) -> Optio
         iss: auth.issuer.clone(),
         aud: auth.audience.clone().map(Into::into),
         scope: (!request.scopes.is_empty()).then(|| request.scopes.join(" ")),
+        preferred_username: request.user_name.clone(),
         zoneinfo: request.time_zone.clone(),
     };
     let key = EncodingKey::from_secret(secret.expose_secret().as_bytes());

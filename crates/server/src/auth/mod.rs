@@ -6,6 +6,7 @@ pub(crate) mod expiry;
 pub(crate) mod jwks;
 pub mod mint;
 pub(crate) mod revocations;
+pub mod user_name;
 pub(crate) mod verifier;
 
 use axum::extract::{FromRequestParts, Request, State};

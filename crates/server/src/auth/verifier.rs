@@ -1,6 +1,6 @@
 //! Verifies tokens: signature, lifetime, issuer, audience.
 //!
-//! The algorithm decides which keys are tried. HS256 is verified only with the shared secret; RS256, ES256 and EdDSA
+//! The algorithm decides which keys are tried. HS256 is verified only with the shared secrets; RS256, ES256 and EdDSA
 //! only with the published public keys. So a token cannot pass a public key off as a shared secret.
 
 use std::sync::Arc;
@@ -21,7 +21,8 @@ const CLOCK_SKEW_SECONDS: u64 = 60;
 
 /// Verifies tokens by the settings of `[auth]`.
 pub(crate) struct Verifier {
-    secret: Option<DecodingKey>,
+    /// The shared secret, and the previous one during a rotation.
+    secrets: Vec<DecodingKey>,
     jwks: Option<Arc<Jwks>>,
     issuer: Option<String>,
     audience: Option<String>,
@@ -46,6 +47,9 @@ pub(crate) struct Claims {
     /// Names separated by spaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) scope: Option<String>,
+    /// The name of the user, for people who read the token. The server does not use it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) preferred_username: Option<String>,
     /// The time zone of the user, as an IANA name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) zoneinfo: Option<String>,
@@ -60,7 +64,11 @@ impl Verifier {
             _ => Arc::new(Jwks::new(url)),
         });
         Self {
-            secret: auth.secret.map(|secret| DecodingKey::from_secret(secret.expose_secret().as_bytes())),
+            secrets: [auth.secret, auth.previous_secret]
+                .iter()
+                .flatten()
+                .map(|secret| DecodingKey::from_secret(secret.expose_secret().as_bytes()))
+                .collect(),
             jwks,
             issuer: auth.issuer,
             audience: auth.audience,
@@ -71,22 +79,23 @@ impl Verifier {
         self.jwks.clone()
     }
 
-    /// Returns the claims of a valid token. HS256 needs the shared secret; RS256, ES256 and EdDSA need the configured
+    /// Returns the claims of a valid token. HS256 needs the shared secret or the previous one; RS256, ES256 and EdDSA need the configured
     /// URL of keys. Returns `None` if the token is malformed, has critical extensions (`crit`), has another algorithm,
     /// has no known key, or breaks a rule of [`Verifier::decode`]. May wait for a fetch of the keys. Revocations are
     /// not checked.
     pub(crate) async fn verify(&self, token: &str) -> Option<Claims> {
         // RFC 7515: a token with critical extensions that the verifier does not support must be rejected.
         let header = decode_header(token).ok().filter(|header| header.crit.is_none())?;
-        let claims = match (header.alg, &self.secret, &self.jwks) {
-            (Algorithm::HS256, Some(secret), _) => self.decode(token, secret, Algorithm::HS256)?,
-            (alg @ (Algorithm::RS256 | Algorithm::ES256 | Algorithm::EdDSA), _, Some(jwks)) => {
-                let key = jwks.key(header.kid.as_deref(), alg).await?;
-                self.decode(token, &key, alg)?
+        match (header.alg, &self.jwks) {
+            (Algorithm::HS256, _) => {
+                self.secrets.iter().find_map(|secret| self.decode(token, secret, Algorithm::HS256))
             }
-            _ => return None,
-        };
-        Some(claims)
+            (alg @ (Algorithm::RS256 | Algorithm::ES256 | Algorithm::EdDSA), Some(jwks)) => {
+                let key = jwks.key(header.kid.as_deref(), alg).await?;
+                self.decode(token, &key, alg)
+            }
+            _ => None,
+        }
     }
 
     /// Returns the claims if the signature is valid, and `exp` and `nbf` allow the current time within 60 seconds.

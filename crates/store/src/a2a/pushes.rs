@@ -2,8 +2,8 @@
 //!
 //! A configuration has at most one delivery in progress. The next one waits for its end, so that updates arrive in
 //! order and several updates are combined. One transaction advances the progress and adds the delivery, with a
-//! compare-and-swap, so that only one node does it. [`find`], [`due_pushes`] and the functions that take a [`DuePush`]
-//! work for all users.
+//! compare-and-swap, so that only one node does it. [`find`], [`all_after`],
+//! [`replace_sealed`], [`due_pushes`] and the functions that take a [`DuePush`] work for all users.
 
 use jiff::Timestamp;
 use model::UserId;
@@ -173,6 +173,24 @@ pub async fn find(conn: &mut Conn, task_id: Uuid, id: &str, created_at: Timestam
     select.push("SELECT ").push(COLUMNS).push(" FROM a2a_pushes p WHERE p.task_id = ").bind(task_id);
     select.push(" AND p.id = ").bind(id).push(" AND p.created_at = ").bind(created_at).push(" AND p.dead = 0");
     conn.first(select).await?.as_ref().map(read).transpose()
+}
+
+/// Returns up to `limit` configurations of all users after `after`, ordered by task and id.
+pub async fn all_after(conn: &mut Conn, after: Option<&PushConfig>, limit: i64) -> Result<Vec<PushConfig>> {
+    let mut select = Statement::default();
+    select.push("SELECT ").push(COLUMNS).push(" FROM a2a_pushes p");
+    if let Some(push) = after {
+        select.push(" WHERE (p.task_id, p.id) > (").bind(push.task_id).push(", ").bind(push.id.as_str()).push(")");
+    }
+    select.push(" ORDER BY p.task_id, p.id LIMIT ").bind(limit);
+    conn.all(select).await?.iter().map(read).collect()
+}
+
+/// Replaces the sealed text of a configuration. Returns false, without a change, if it was changed or deleted since
+/// `push` was read.
+pub async fn replace_sealed(conn: &mut Conn, push: &PushConfig, sealed: &str) -> Result<bool> {
+    let sql = "UPDATE a2a_pushes SET sealed = $1 WHERE task_id = $2 AND id = $3 AND sealed = $4";
+    Ok(conn.run((sql, args![sealed, push.task_id, push.id.as_str(), push.sealed.as_str()])).await? == 1)
 }
 
 /// Returns up to `limit` configurations of all users that may need a notification, after `after`, ordered by task and

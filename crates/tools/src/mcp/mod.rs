@@ -27,6 +27,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{Instrument, Span};
 
 use crate::answer::{ToolFailure, UNAVAILABLE};
+use crate::catalog::ToolKind;
 use crate::{Consent, HeldCall, ToolAnswer, ToolArguments, ToolOutcome, ToolSpec, Tools, call_log};
 use consent::{ConsentOutcome, ConsentTokens};
 
@@ -253,14 +254,17 @@ impl ServerHandler for McpHandler {
     async fn on_initialized(&self, _: NotificationContext<RoleServer>) {}
 }
 
-/// Returns the tools in the form of MCP, in the same order, with their hints. All are marked as closed-world.
+/// Returns the tools in the form of MCP, in the same order, with their hints. Only those that start an agent are
+/// marked as open-world, because an agent can reach anything.
 fn describe_tools(specs: &[ToolSpec]) -> Vec<Tool> {
     let describe = |spec: &ToolSpec| {
+        let starts_agents =
+            matches!(spec.kind, Some(ToolKind::RunAgent | ToolKind::ScheduleAgent | ToolKind::ResumeSchedule));
         let hints = ToolAnnotations::with_title(&*spec.title)
             .read_only(spec.read_only)
             .destructive(spec.destructive)
             .idempotent(spec.idempotent)
-            .open_world(false);
+            .open_world(starts_agents);
         Tool::new(spec.name.clone(), spec.description.clone(), spec.schema.clone())
             .with_title(&*spec.title)
             .with_annotations(hints)

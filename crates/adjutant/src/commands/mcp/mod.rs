@@ -42,7 +42,8 @@ impl BridgeIdentity {
             Self::LocalUser => None,
             Self::Token(token) => Some(token.clone()),
             Self::Minted { auth, user } => {
-                let request = TokenRequest { user: *user, ttl: TOKEN_TTL, scopes: Vec::new(), time_zone: None };
+                let request =
+                    TokenRequest { user: *user, user_name: None, ttl: TOKEN_TTL, scopes: Vec::new(), time_zone: None };
                 mint(auth, &request, &Clock::system()).map(|minted| minted.token)
             }
         }
@@ -61,12 +62,11 @@ pub(crate) fn run(global: &GlobalOptions, user: Option<&str>) -> anyhow::Result<
 }
 
 /// Forwards messages to the running server, or serves them from the data directory if there is no server, until the
-/// client closes its input or SIGTERM arrives. Fails with a usage error if `user` is not a UUID, or if both `user` and
+/// client closes its input or SIGTERM arrives. Fails with a usage error if `user` is neither a name nor a UUID, or if both `user` and
 /// a token are given. Also fails if no target can be used or no token can be signed for `user`.
 async fn serve(global: &GlobalOptions, user: Option<&str>) -> anyhow::Result<()> {
     let usage_error = |message: String| ExitError::new(ExitStatus::Usage, message);
-    let user = user.map(|user| user.parse().map_err(|_| usage_error(format!("--user must be a UUID, not '{user}'"))));
-    let user: Option<UserId> = user.transpose()?;
+    let user = user.map(super::token::parse_user).transpose()?.map(|user| user.id);
     if user.is_some() && global.token.is_some() {
         return Err(usage_error("--user and a token both select a user; give only one of them".to_owned()).into());
     }

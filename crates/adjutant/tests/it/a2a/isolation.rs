@@ -12,7 +12,7 @@ use super::{Conformance, message, state};
 use crate::{ALICE, BOB, SECRET};
 
 async fn with_users() -> (Conformance, A2aClient, A2aClient) {
-    let auth = AuthSettings { secret: Some(SECRET.into()), jwks_url: None, issuer: None, audience: None };
+    let auth = AuthSettings { secret: Some(SECRET.into()), ..AuthSettings::default() };
     let settings = server::ServerSettings { auth: Some(auth), ..settings() };
     let server = Conformance::start_with(ConformanceOptions { settings, ..ConformanceOptions::default() }).await;
     let client = |user: &str| {

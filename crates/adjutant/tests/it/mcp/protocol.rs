@@ -35,6 +35,24 @@ async fn tools_are_listed_and_called_in_both_eras() {
 }
 
 #[tokio::test]
+async fn annotations_of_agent_tools_state_their_effects() {
+    // TASK-6
+    let home = home();
+    let server = home.serve();
+    let listed = Client::modern(&server, None).request_result("tools/list", json!({})).await;
+    let hints = |name: &str| {
+        let tool = listed["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap();
+        let hint = |name: &str| tool["annotations"][name].as_bool().unwrap();
+        (hint("readOnlyHint"), hint("destructiveHint"), hint("idempotentHint"), hint("openWorldHint"))
+    };
+    assert_eq!(hints("run_agent"), (false, true, false, true), "an agent can change anything it reaches");
+    assert_eq!(hints("schedule_agent"), (false, true, false, true));
+    assert_eq!(hints("resume_schedule"), (false, true, true, true));
+    assert_eq!(hints("cancel_execution"), (false, true, false, false), "the work of the run is lost");
+    assert_eq!(hints("list_agents"), (true, false, true, false));
+}
+
+#[tokio::test]
 async fn tool_failures_are_results_and_unknown_methods_are_errors() {
     // TASK-1
     let home = home();

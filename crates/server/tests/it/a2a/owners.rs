@@ -9,7 +9,7 @@ use super::*;
 const SECRET: &str = "correct-horse-battery-staple-0123456789";
 
 fn settings() -> ServerSettings {
-    let auth = AuthSettings { secret: Some(SECRET.into()), jwks_url: None, issuer: None, audience: None };
+    let auth = AuthSettings { secret: Some(SECRET.into()), ..AuthSettings::default() };
     ServerSettings { auth: Some(auth), ..ServerSettings::default() }
 }
 

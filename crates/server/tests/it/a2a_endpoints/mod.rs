@@ -73,7 +73,7 @@ fn token(dir: &Path, token: &str) -> String {
 
 /// Returns settings with authentication by JWT.
 fn with_tokens() -> ServerSettings {
-    let auth = AuthSettings { secret: Some(SECRET.into()), jwks_url: None, issuer: None, audience: None };
+    let auth = AuthSettings { secret: Some(SECRET.into()), ..AuthSettings::default() };
     ServerSettings { auth: Some(auth), ..ServerSettings::default() }
 }
 

@@ -189,10 +189,33 @@ async fn ids_are_optional_in_0_3() {
 }
 
 #[tokio::test]
+async fn a_rotation_of_the_token_secret_keeps_push_configurations() {
+    // A2A-1, SEC-6: on a private database the sealing key is independent of the token secret
+    let user = json!({"sub": "aaaaaaaa-0000-4000-8000-00000000000a", "exp": 4_000_000_000_i64});
+    let data_dir = DataDir::new();
+    let start = async |secret: &str| {
+        let auth = AuthSettings { secret: Some(secret.into()), ..AuthSettings::default() };
+        data_dir.start_with(ServerSettings { auth: Some(auth), ..allow_private() }).await
+    };
+    let first = "correct-horse-battery-staple-0123456789";
+    let node = start(first).await;
+    let message = json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "go"}]});
+    let push = json!({"id": "a", "url": "https://hooks.example/x"});
+    let params = json!({"message": message, "configuration": {"taskPushNotificationConfig": push}});
+    let sent = node.call_as(Some(&sign_hs256(first, &user)), "1.0", "SendMessage", params).await;
+    let one = json!({"taskId": sent["result"]["task"]["id"], "id": "a"});
+    node.stop().await;
+    let second = "another-horse-battery-staple-0123456789";
+    let node = start(second).await;
+    let got = node.call_as(Some(&sign_hs256(second, &user)), "1.0", GET, one).await;
+    assert_eq!(got["result"]["url"], "https://hooks.example/x", "{got}");
+}
+
+#[tokio::test]
 async fn configurations_of_other_users_are_unreachable() {
     // A2A-1
     const SECRET: &str = "correct-horse-battery-staple-0123456789";
-    let auth = AuthSettings { secret: Some(SECRET.into()), jwks_url: None, issuer: None, audience: None };
+    let auth = AuthSettings { secret: Some(SECRET.into()), ..AuthSettings::default() };
     let data_dir = DataDir::new();
     let node = data_dir.start_with(ServerSettings { auth: Some(auth), ..allow_private() }).await;
     let jwt = |user: &str| sign_hs256(SECRET, &json!({"sub": user, "exp": 4_000_000_000_i64}));

@@ -49,7 +49,7 @@ async fn two_nodes_deliver_each_update_once() {
     let location = Location::Postgres(url);
     let receiver = Receiver::start().await;
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let auth = AuthSettings { secret: Some(secret.into()), jwks_url: None, issuer: None, audience: None };
+    let auth = AuthSettings { secret: Some(secret.into()), ..AuthSettings::default() };
     let settings = || ServerSettings { auth: Some(auth.clone()), ..allow_private() };
     let nodes = [
         Node::start(&location, dirs[0].path(), settings()).await,
