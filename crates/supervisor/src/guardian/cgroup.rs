@@ -197,7 +197,7 @@ impl RunGroup {
 /// Returns true if the version 2 group with this id belongs to a guardian that this process or another process in the
 /// same group has started. The sockets of all agents have such an id. Returns false if the system has no such groups.
 pub fn is_agent_group(id: u64) -> bool {
-    static OWN: LazyLock<Option<PathBuf>> = LazyLock::new(|| Some(CgroupFiles::read()?.own_group(None)?));
+    static OWN: LazyLock<Option<PathBuf>> = LazyLock::new(|| CgroupFiles::read()?.own_group(None));
     let Some(own) = OWN.as_ref() else { return false };
     let mut pending: Vec<PathBuf> = guardian_groups(own).map(|(path, _)| path).collect();
     let mut compared = 0;
