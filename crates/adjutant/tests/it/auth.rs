@@ -261,7 +261,7 @@ fn token_create_validates_its_arguments_and_requires_a_secret() {
     assert_eq!(home().run(&["token", "create", "--user", ALICE]).code(), 2, "no secret");
     let home = home_with_auth();
     for arguments in
-        [&["--user", "alice"][..], &["--user", ALICE, "--ttl", "forever"], &["--user", ALICE, "--scope", "a b"]]
+        [&["--user", "alice smith"][..], &["--user", ALICE, "--ttl", "forever"], &["--user", ALICE, "--scope", "a b"]]
     {
         assert_eq!(home.run(&[&["token", "create"], arguments].concat()).code(), 2, "{arguments:?}");
     }

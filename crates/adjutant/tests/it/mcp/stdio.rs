@@ -78,7 +78,7 @@ fn without_a_server_the_data_directory_is_used() {
     let mut program = Program::initialize(&home, &["--user", ALICE]);
     assert_eq!(program.call("list_tasks", json!({}))["count"], 0);
     program.finish();
-    let wrong = home.run(&["mcp", "--user", "me"]);
+    let wrong = home.run(&["mcp", "--user", "not a user"]);
     assert_eq!((wrong.code(), wrong.out()), (2, String::new()), "{}", wrong.err());
 }
 
