@@ -21,7 +21,7 @@ use super::cgroup::RunGroups;
 use super::launch::{Launch, LaunchError, LaunchErrorCause};
 use super::protocol::{self, FrameReader, GuardianReport, GuardianRequest};
 use super::tree::{EndMode, ProcessTree};
-use super::{NICE, NODE_VARIABLE, ORPHAN_GRACE, open_files, spawn};
+use super::{NICE, NODE_VARIABLE, ORPHAN_GRACE, open_files, priority, spawn};
 
 /// Usage reports are dropped while more bytes than this are unsent. Reports of ends are never dropped.
 const MAX_UNSENT_BYTES: usize = 256 << 10;
@@ -61,6 +61,8 @@ struct GuardianProcess {
     closing: bool,
     /// Received requests that are not handled yet may exist.
     backlog: bool,
+    /// Ended processes that are not reaped yet may exist.
+    unreaped: bool,
 }
 
 /// The lease of the node, on a clock that continues while the machine is suspended.
@@ -107,6 +109,7 @@ impl GuardianProcess {
         // guardian, with all agents, would get as much time as the node. Kernels without autogroups do not have this
         // file.
         let _ = std::fs::write("/proc/self/autogroup", NICE.to_string());
+        priority::raise();
         // After the write above, which a protected process may not do.
         super::protect_memory()?;
         rustix::thread::set_no_new_privs(true)?;
@@ -136,6 +139,7 @@ impl GuardianProcess {
             connected: true,
             closing: false,
             backlog: false,
+            unreaped: false,
         };
         guard.report(&GuardianReport::Hello)?;
         Ok(guard)
@@ -147,9 +151,9 @@ impl GuardianProcess {
     fn run(mut self) -> io::Result<()> {
         loop {
             let (readable, child_ended) = self.wait()?;
-            if child_ended {
+            if child_ended || self.unreaped {
                 self.clear_child_signal();
-                self.tree.reap();
+                self.unreaped = self.tree.reap();
             }
             if readable || self.backlog {
                 self.backlog = self.read_requests();
@@ -194,9 +198,9 @@ impl GuardianProcess {
 
     /// Returns the time until the next timer, or `None` to wait without a limit. Timers are the samples and signals of
     /// the tree, and a check of the lease at least every second while an execution runs. It is at most 50 ms while
-    /// closing, and zero if requests may be waiting.
+    /// closing, and zero if requests or ended processes may be waiting.
     fn timeout(&self) -> Option<Timespec> {
-        if self.backlog {
+        if self.backlog || self.unreaped {
             return Some(Timespec { tv_sec: 0, tv_nsec: 0 });
         }
         let due = self.tree.next_due().map(|due| due.saturating_duration_since(Instant::now()));

@@ -16,6 +16,7 @@ mod client;
 mod launch;
 mod main;
 mod open_files;
+mod priority;
 mod proc;
 mod protocol;
 mod sandbox;

@@ -160,12 +160,14 @@ pub(super) fn pids() -> Vec<i32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Returns the children of the main thread of a process and their descendants. A process that its parent has left is
-/// not included. Empty if the kernel does not provide the list.
-pub(super) fn descendants(pid: i32) -> Vec<i32> {
+/// Returns the children of the main thread of a process and their descendants, about `limit` of them at most. A process
+/// that its parent has left is not included. Empty if the kernel does not provide the list.
+pub(super) fn descendants(pid: i32, limit: usize) -> Vec<i32> {
     let mut found = Vec::new();
     let mut pending = vec![pid];
-    while let Some(pid) = pending.pop() {
+    while found.len() < limit
+        && let Some(pid) = pending.pop()
+    {
         let list = read_small(&format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
         let list = String::from_utf8_lossy(&list);
         for child in list.split_ascii_whitespace().filter_map(|child| child.parse().ok()) {

@@ -15,11 +15,10 @@ use std::time::Duration;
 
 use rustix::fs::Access;
 use rustix::io::Errno;
-use rustix::process::Pid;
 
 use super::launch::{Launch, LaunchError, LaunchErrorCause, ProcessLimits, Sandbox};
 use super::protocol::{self, FrameReader, STDIO};
-use super::{EXECUTION_ID_VARIABLE, NICE, NODE_VARIABLE, SHIM_ARGUMENT, sandbox};
+use super::{EXECUTION_ID_VARIABLE, NICE, NODE_VARIABLE, SHIM_ARGUMENT, priority, sandbox};
 
 /// The search path if the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -52,18 +51,7 @@ pub(super) fn start(launch: &Launch, fds: Vec<OwnedFd>, node: &OsStr) -> Result<
         command.stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
         spawn(command, launch.sandbox.as_ref())?.map_err(|error| diagnose(&error, launch))?
     };
-    lower_priority(&started.child);
     Ok(started)
-}
-
-/// Lowers the priority of the program and of its future children. A child that already exists is not affected, which is
-/// acceptable.
-fn lower_priority(child: &Child) {
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    if let (Some(pid), Ok(ours)) = (pid, rustix::process::getpriority_process(None)) {
-        // Fails if the program has already ended.
-        let _ = rustix::process::setpriority_process(Some(pid), ours + NICE);
-    }
 }
 
 /// Returns the command of the agent, without its input and output. Its environment is that of the launch and the two
@@ -76,7 +64,7 @@ pub(super) fn command(launch: &Launch, node: &OsStr) -> Result<Command, LaunchEr
     Ok(command)
 }
 
-/// Spawns a command from a thread that is confined first. The inner error comes from the spawn itself. Fails if the
+/// Spawns a command from a thread that is confined first and has the priority of agents. The inner error comes from the spawn itself. Fails if the
 /// thread cannot be confined, does not start, or panics. A kernel without support for the sandbox is no failure:
 /// `confined` is false then.
 fn spawn(mut command: Command, sandbox: Option<&Sandbox>) -> Result<io::Result<StartedProgram>, LaunchError> {
@@ -84,6 +72,8 @@ fn spawn(mut command: Command, sandbox: Option<&Sandbox>) -> Result<io::Result<S
         |reason: &str| LaunchError::new(LaunchErrorCause::System, None, format!("the thread of the sandbox {reason}"));
     std::thread::scope(|scope| {
         let confined = move || {
+            // The program inherits the priority of this thread. Lowering it never fails.
+            let _ = rustix::process::setpriority_process(None, priority::base() + NICE);
             let confined = sandbox::confine(sandbox)?;
             Ok(command.spawn().map(|child| StartedProgram { child, confined }))
         };

@@ -32,6 +32,12 @@ const SAMPLE_SLACK: Duration = Duration::from_millis(100);
 /// The delays between two rounds of KILL.
 const KILL_BACKOFF: BackoffPolicy = BackoffPolicy::new(Duration::from_millis(5), Duration::from_secs(1));
 
+/// The maximum number of descendants of a new program that are moved to its group.
+const MAX_EARLY_DESCENDANTS: usize = 64;
+/// The maximum number of processes that are reaped before samples and signals have their turn.
+const MAX_REAPED_PROCESSES: usize = 1000;
+/// The maximum number of times that new orphans are recorded before samples and signals have their turn.
+const MAX_REAP_PASSES: usize = 8;
 /// The maximum number of passes over all processes that stop an execution before it is killed.
 const MAX_FREEZE_PASSES: usize = 50;
 /// The time between two counts of all tasks of the machine, see [`TaskWatch`].
@@ -226,9 +232,11 @@ impl ProcessTree {
         let pid = child.id() as i32;
         self.roots.insert(pid, id);
         let group = self.groups.add(id, &launch.tree_limits, pid);
-        // The program may have forked before it was moved.
-        for descendant in proc::descendants(pid) {
-            group.attach(descendant);
+        // The program may have forked before it was moved. Its later children are in the group.
+        for descendant in proc::descendants(pid, MAX_EARLY_DESCENDANTS) {
+            if proc::group_execution(descendant) != Some(id) {
+                group.attach(descendant);
+            }
         }
         let execution = GuardedExecution {
             root: Some(child),
@@ -249,19 +257,23 @@ impl ProcessTree {
     }
 
     /// Reaps ended processes, adds their usage and reports the exit of programs. If one was reaped, also records new
-    /// orphans, finishes executions without processes, and begins to end the orphans of ended programs.
-    pub(super) fn reap(&mut self) {
-        let mut reaped = false;
-        loop {
-            reaped |= self.reap_dead();
+    /// orphans, finishes executions without processes, and begins to end the orphans of ended programs. Returns true if
+    /// more ended processes may be left: a fork bomb always has one, and samples and signals must not wait for it.
+    pub(super) fn reap(&mut self) -> bool {
+        let mut reaped = 0;
+        let mut has_more = true;
+        for _ in 0..MAX_REAP_PASSES {
+            reaped += self.reap_dead();
             // A process that ended meanwhile is counted before its execution is finished.
-            if !reaped || !self.adopt() {
+            has_more = reaped > 0 && self.adopt();
+            if !has_more {
                 break;
             }
         }
-        if reaped {
+        if reaped > 0 {
             self.finish();
         }
+        has_more || reaped >= MAX_REAPED_PROCESSES
     }
 
     /// Like `reap`, but also checks for orphans if no process was reaped.
@@ -271,11 +283,11 @@ impl ProcessTree {
         self.finish();
     }
 
-    /// Reaps all ended children without waiting. Returns true if at least one was reaped. Stops early if a child cannot
-    /// be reaped.
-    fn reap_dead(&mut self) -> bool {
-        let mut reaped = false;
-        loop {
+    /// Reaps ended children without waiting, at most [`MAX_REAPED_PROCESSES`]. Returns their number. Stops early if a
+    /// child cannot be reaped.
+    fn reap_dead(&mut self) -> usize {
+        let mut reaped = 0;
+        for _ in 0..MAX_REAPED_PROCESSES {
             let pid = match waitid(Id::All, WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT) {
                 Ok(WaitStatus::StillAlive) | Err(nix::errno::Errno::ECHILD) => return reaped,
                 Ok(status) => status.pid().map(nix::unistd::Pid::as_raw),
@@ -284,10 +296,11 @@ impl ProcessTree {
                 Err(_) => self.children().into_iter().find(|pid| Stat::read(*pid).is_some_and(|stat| stat.is_dead())),
             };
             match pid {
-                Some(pid) if self.reap_process(pid) => reaped = true,
+                Some(pid) if self.reap_process(pid) => reaped += 1,
                 _ => return reaped,
             }
         }
+        reaped
     }
 
     /// Reaps one ended process and adds its usage to its execution. If it is a root, reports the exit with its code or
@@ -357,8 +370,11 @@ impl ProcessTree {
             }
             let owner = self.owner_of(&stat);
             self.adopted.insert(pid, owner);
-            // The orphan may have left its parent before the parent was moved into the group.
-            if let Some(execution) = owner.and_then(|id| self.executions.get(&id)) {
+            // The orphan may have left its parent before the parent was moved into the group. Moving a process takes
+            // much longer than the comparison, and a fork bomb creates thousands of orphans.
+            if let Some(execution) = owner.and_then(|id| self.executions.get(&id))
+                && proc::group_execution(pid) != owner
+            {
                 execution.group.attach(pid);
             }
             if owner.is_none() && self.unowned.is_none() {
