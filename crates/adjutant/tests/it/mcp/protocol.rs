@@ -37,7 +37,7 @@ async fn tools_are_listed_and_called_in_both_eras() {
 #[tokio::test]
 async fn annotations_of_agent_tools_state_their_effects() {
     // TASK-6
-    let home = home();
+    let home = home().with_config("[[agents]]\nid = \"echo\"\nexecutable_path = \"/bin/echo\"\n");
     let server = home.serve();
     let listed = Client::modern(&server, None).request_result("tools/list", json!({})).await;
     let hints = |name: &str| {
