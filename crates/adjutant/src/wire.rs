@@ -77,6 +77,7 @@ pub(crate) async fn build_app(
         agents: config.agents.clone(),
         ..supervisor::SupervisorOptions::new(store, Clock::system(), &config.data_dir)
     });
+    supervisor.set_hidden_paths(config.document.secret_files());
     supervisor.refresh_agents().await?;
     let app = App::new(supervisor, settings, backends);
     app.notifier().reload(config.notify.clone());

@@ -208,6 +208,17 @@ impl Supervisor {
         self.registry().allowed_for(user)
     }
 
+    /// Sets the files and directories that agents do not see: the configuration and the secrets that it refers to. The
+    /// data directory is always hidden.
+    pub fn set_hidden_paths(&self, paths: Vec<PathBuf>) {
+        self.0.processes.set_hidden(paths);
+    }
+
+    /// Returns the protections of agents on this system. Starts the guardian if necessary. Fails if it cannot be started.
+    pub async fn protections(&self) -> Result<guardian::Protections, RunFailure> {
+        self.0.processes.protections().await
+    }
+
     /// Replaces the agents of the configuration file and the limits of this node.
     pub fn reload(&self, agents: Vec<Agent>, admission: Admission) {
         self.registry().set_file_agents(agents);

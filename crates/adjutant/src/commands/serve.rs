@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use anyhow::Context;
 use server::App;
 use store::lock::DataDirLock;
+use supervisor::Supervisor;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tools::ToolNames;
@@ -125,6 +126,10 @@ async fn serve(
             Some(tokio::spawn(async move { scheduler.run(stopping).await }))
         }
     };
+    if role != NodeRole::Serve && !config.agents.is_empty() {
+        let supervisor = app.supervisor().clone();
+        tokio::spawn(async move { log_missing_protections(&supervisor).await });
+    }
     let notifying = tokio::spawn({
         let app = app.clone();
         async move { app.notifier().run(app.stopping()).await }
@@ -163,6 +168,18 @@ async fn serve(
     let _ = notifying.await;
     services.stop().await;
     stopped
+}
+
+/// Logs a warning that names the protections of agents which this system does not enforce. Starts the guardian.
+async fn log_missing_protections(supervisor: &Supervisor) {
+    match supervisor.protections().await {
+        Ok(protections) if protections.missing().is_empty() => {}
+        Ok(protections) => {
+            let message = protections.missing().join("; ");
+            tracing::warn!(event = "protections_missing", message);
+        }
+        Err(failure) => tracing::error!(event = "guardian_failed", error = failure.message),
+    }
 }
 
 /// Binds `server.listen`. Fails with a hint to use `--listen` if the address cannot be bound.
@@ -261,6 +278,7 @@ async fn reload(
                 }
             };
             services.servers().replace(new.mcp_servers);
+            app.supervisor().set_hidden_paths(new.document.secret_files());
             app.supervisor().reload(new.agents, new.admission);
             if let Err(error) = wire::sync_schedules(app, new.schedules).await {
                 tracing::error!(event = "schedules_not_synced", error = %error);

@@ -202,6 +202,25 @@ impl ConfigDocument {
         self.lists.get(list.name).map_or(&[], Vec::as_slice)
     }
 
+    /// Returns the files that agents must not see (SEC-2): the configuration file, and every file that a value refers to as
+    /// `file:PATH`.
+    pub(crate) fn secret_files(&self) -> Vec<PathBuf> {
+        fn collect(value: &Value, files: &mut Vec<PathBuf>) {
+            match value {
+                Value::String(text) => files.extend(text.trim().strip_prefix("file:").map(|path| path.trim().into())),
+                Value::Array(values) => values.iter().for_each(|value| collect(value, files)),
+                Value::Object(fields) => fields.values().for_each(|value| collect(value, files)),
+                _ => {}
+            }
+        }
+        let mut files: Vec<PathBuf> = self.file.iter().cloned().collect();
+        let tables = self.sections.values().chain(self.lists.values().flatten()).chain(&self.endpoint);
+        for value in tables.flat_map(|table| table.fields.values()) {
+            collect(value, &mut files);
+        }
+        files
+    }
+
     /// Adds the sections and lists of the file. Fields of `[a2a]` that are no settings become the endpoint of the
     /// assistant.
     ///

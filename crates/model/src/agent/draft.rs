@@ -9,8 +9,9 @@ use utoipa::ToSchema;
 use super::endpoint::EndpointDraft;
 use super::remote::{self, A2A_AGENT_TYPE, CardAuth};
 use super::{
-    ASSISTANT_ID, AccessType, Agent, AgentLimits, AgentMode, AgentProtocol, Endpoint, ErrorPattern, InputPattern,
-    OutputPattern, Override, Permissions, RedactionKind, RunConfirmation, Seconds, SessionRules, rules,
+    ASSISTANT_ID, AccessType, Agent, AgentLimits, AgentMode, AgentNetwork, AgentProtocol, Endpoint, ErrorPattern,
+    InputPattern, OutputPattern, Override, Permissions, RedactionKind, RunConfirmation, SandboxMode, Seconds,
+    SessionRules, rules,
 };
 use crate::Invalid;
 use crate::execution::ErrorCategory;
@@ -70,6 +71,10 @@ pub struct AgentDraft {
     pub confirm: Option<RunConfirmation>,
     pub access_type: Option<AccessType>,
     pub write_paths: Option<Vec<String>>,
+    pub network: Option<AgentNetwork>,
+    pub ports: Option<Vec<u16>>,
+    pub sandbox: Option<SandboxMode>,
+    pub run_as: Option<String>,
     pub max_concurrent_executions: Option<u32>,
     pub timeout: Option<Seconds>,
     pub session_timeout: Option<Seconds>,
@@ -102,7 +107,7 @@ impl AgentDraft {
     pub fn with_preset(self, preset: Self) -> Self {
         or!(self, preset: id, name, description, preset, agent_type, executable_path, card_url, card_auth,
             working_directory, envs, args, cli_args, parameters, mode, input_pattern, output_pattern, input_file_template, output_file_template,
-            protocol, rpc_method, permissions, confirm, access_type, write_paths, max_concurrent_executions, timeout,
+            protocol, rpc_method, permissions, confirm, access_type, write_paths, network, ports, sandbox, run_as, max_concurrent_executions, timeout,
             session_timeout, keep_alive, session, enabled, grace, queue_depth, queue_timeout, max_retries, retry_delay,
             max_input_size, max_output_size, redact, limits, allow, overrides, exit_codes, error_patterns, a2a)
     }
@@ -144,6 +149,7 @@ impl AgentDraft {
         rules::times(checks, &agent);
         rules::sizes(checks, &agent);
         rules::access(checks, &agent);
+        rules::isolation(checks, &agent);
         rules::protocol(checks, &agent);
         agent.a2a = endpoint.check(&agent).unwrap_or_else(|invalid| {
             for violation in invalid.violations {
@@ -192,6 +198,10 @@ impl AgentDraft {
             confirm: self.confirm.unwrap_or_default(),
             access_type,
             write_paths: self.write_paths.unwrap_or_default(),
+            network: self.network.unwrap_or_default(),
+            ports: self.ports.unwrap_or_default(),
+            sandbox: self.sandbox.unwrap_or_default(),
+            run_as: self.run_as,
             max_concurrent_executions: self.max_concurrent_executions.unwrap_or(max_concurrency),
             timeout: self.timeout.unwrap_or(Seconds::new(1800)),
             session_timeout: self.session_timeout.unwrap_or(Seconds::new(1800)),

@@ -73,6 +73,16 @@ pub struct Agent {
     pub access_type: AccessType,
     /// Paths that a read-only agent may write to.
     pub write_paths: Vec<String>,
+    #[serde(default)]
+    pub network: AgentNetwork,
+    /// The ports for TCP connections if `network` is `ports`. With 53, UDP is allowed too, for name resolution.
+    #[serde(default)]
+    pub ports: Vec<u16>,
+    #[serde(default)]
+    pub sandbox: SandboxMode,
+    /// The operating system user that the agent runs as. Needs a server that runs as root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_as: Option<String>,
     pub max_concurrent_executions: u32,
     pub timeout: Seconds,
     pub session_timeout: Seconds,
@@ -180,6 +190,17 @@ impl OutputPattern {
 schema_enum! {
     /// A `read-write` agent changes files, so only one execution of it runs at a time.
     pub enum AccessType { ReadOnly = "read-only", ReadWrite = "read-write" }
+}
+schema_enum! {
+    /// The network access of an agent. `ports`: only TCP connections to the ports of the agent.
+    #[derive(Default)]
+    pub enum AgentNetwork { #[default] All = "all", None = "none", Ports = "ports" }
+}
+schema_enum! {
+    /// `enforce`: a run is refused if this system lacks a protection that the agent needs. `best-effort`: it starts with
+    /// the protections that the system has.
+    #[derive(Default)]
+    pub enum SandboxMode { Enforce = "enforce", #[default] BestEffort = "best-effort" }
 }
 schema_enum! {
     /// `acp`: the Agent Client Protocol. `json-rpc`: a single JSON-RPC 2.0 request.

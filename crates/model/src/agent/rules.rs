@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::{AccessType, Agent, AgentProtocol, InputPattern, MAX_ID_CHARS, OutputPattern, Seconds};
+use super::{AccessType, Agent, AgentNetwork, AgentProtocol, InputPattern, MAX_ID_CHARS, OutputPattern, Seconds};
 use crate::UserId;
 use crate::invalid::Checks;
 use redact::{RedactOptions, Redactor, is_secret_name};
@@ -181,6 +181,24 @@ pub(super) fn text(checks: &mut Checks, field: &str, value: &str, min: usize, ma
     }
     if value.chars().any(char::is_control) {
         checks.fail(field, "characters", "must not contain control characters");
+    }
+}
+
+/// Checks that `ports` is given exactly if the network policy is `ports`, and that `run_as` is a name.
+pub(super) fn isolation(checks: &mut Checks, agent: &Agent) {
+    let has_ports = !agent.ports.is_empty();
+    if agent.network == AgentNetwork::Ports && !has_ports {
+        checks.fail("ports", "required", "must list at least one port, because network is 'ports'");
+    }
+    if agent.network != AgentNetwork::Ports && has_ports {
+        checks.fail("ports", "consistent", "needs network = 'ports'");
+    }
+    if agent.ports.contains(&0) {
+        checks.fail("ports", "range", "must be from 1 to 65535");
+    }
+    let is_name = |name: &str| !name.is_empty() && name.len() <= 64 && !name.chars().any(char::is_control);
+    if agent.run_as.as_deref().is_some_and(|name| !is_name(name)) {
+        checks.fail("run_as", "name", "must be the name of a user of this machine");
     }
 }
 

@@ -16,6 +16,7 @@ use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::launch::TreeLimits;
@@ -33,8 +34,11 @@ const MAX_COMPARED_GROUPS: usize = 4096;
 const THREADS_PER_PROCESS: u64 = 8;
 
 /// The groups of one guardian. Empty if the system offers none.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct RunGroups {
+    /// This process has created the groups and removes them.
+    #[serde(skip)]
+    owned: bool,
     /// The group of this guardian in version 2. It kills and identifies runs.
     unified: Option<PathBuf>,
     /// The parent of the groups with a limit of processes.
@@ -43,7 +47,7 @@ pub(super) struct RunGroups {
 }
 
 /// The groups with a limit of memory.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct MemoryGroups {
     parent: PathBuf,
     version: u8,
@@ -54,11 +58,11 @@ impl RunGroups {
     /// the processes in them. Returns empty groups if the system does not allow any.
     pub(super) fn create() -> Self {
         let Some(files) = CgroupFiles::read() else { return Self::default() };
-        let mut created = Self::default();
-        let name = group_name(std::process::id());
+        let mut created = Self { owned: true, ..Self::default() };
+        let name = &group_name(std::process::id());
         if let Some(own) = files.own_group(None) {
             remove_dead(&own);
-            let group = own.join(&name);
+            let group = own.join(name);
             if enter(&group).is_ok() {
                 let enabled = enable_controllers(&own, &group);
                 let has = |controller: &str| enabled.iter().any(|enabled| enabled == controller);
@@ -70,7 +74,7 @@ impl RunGroups {
         let version_1 = |controller| {
             let own = files.own_group(Some(controller))?;
             remove_dead(&own);
-            let group = own.join(&name);
+            let group = own.join(name);
             enter(&group).ok().map(|()| group)
         };
         if created.processes.is_none() {
@@ -80,6 +84,11 @@ impl RunGroups {
             created.memory = version_1("memory").map(|parent| MemoryGroups { parent, version: 1 });
         }
         created
+    }
+
+    /// Returns true if every run gets a version 2 group.
+    pub(super) fn identify_runs(&self) -> bool {
+        self.unified.is_some()
     }
 
     /// Returns true if the kernel limits the number of processes of a run.
@@ -126,8 +135,12 @@ impl RunGroups {
         group
     }
 
-    /// Moves the guardian back to the group of the node and removes the empty groups of this guardian.
+    /// Moves the guardian back to the group of the node and removes the empty groups of this guardian, if this process has
+    /// created them.
     pub(super) fn remove(&self) {
+        if !self.owned {
+            return;
+        }
         let groups = [&self.unified, &self.processes, &self.memory.as_ref().map(|memory| memory.parent.clone())];
         for group in groups.into_iter().flatten() {
             if let Some(parent) = group.parent() {

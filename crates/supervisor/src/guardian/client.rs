@@ -18,11 +18,12 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::launch::Launch;
+use super::namespaces::{PLAIN_STAGE, STAGE_VARIABLE};
 use super::protocol::{self, FrameReader, GuardianReport, GuardianRequest, MAX_FRAME};
 use super::stdio::Stdio;
 use super::{
     ChildEvent, ChildExit, Error, ExitReason, GUARDIAN_ARGUMENT, NODE_VARIABLE, OPEN_FILES_VARIABLE, ProcessUsage,
-    cgroup, open_files, sweep,
+    Protections, cgroup, open_files, sweep,
 };
 
 /// The capacity of the queues of commands and of outgoing frames.
@@ -41,11 +42,13 @@ pub struct GuardianOptions {
     pub program: PathBuf,
     /// A guardian that does not answer a request within this time is killed and replaced.
     pub response_timeout: Duration,
+    /// Create namespaces that hide files and processes from agents, if the system allows it.
+    pub namespaces: bool,
 }
 
 impl Default for GuardianOptions {
     fn default() -> Self {
-        Self { program: "/proc/self/exe".into(), response_timeout: Duration::from_secs(30) }
+        Self { program: "/proc/self/exe".into(), response_timeout: Duration::from_secs(30), namespaces: true }
     }
 }
 
@@ -59,6 +62,7 @@ pub struct Guardian {
 /// A started program. Dropping it stops the program.
 #[derive(Debug)]
 pub struct Child {
+    /// The process id, or 0 if the kernel does not provide it.
     pub pid: u32,
     /// The requested sandbox is enforced. False if none was requested or if the kernel does not support it.
     pub confined: bool,
@@ -91,6 +95,7 @@ enum ClientCommand {
     Stop(oneshot::Sender<()>),
     /// Returns the process id of the guardian.
     Pid(oneshot::Sender<Option<u32>>),
+    Protections(oneshot::Sender<Option<Protections>>),
 }
 
 impl Guardian {
@@ -147,7 +152,21 @@ impl Guardian {
     }
 }
 
+impl Guardian {
+    /// Returns the protections that the current guardian enforces, if it runs.
+    pub async fn protections(&self) -> Option<Protections> {
+        let (reply, answer) = oneshot::channel();
+        self.commands.send(ClientCommand::Protections(reply)).await.ok()?;
+        answer.await.ok()?
+    }
+}
+
 impl Child {
+    /// Returns the process id, if it is known.
+    pub fn known_pid(&self) -> Option<u32> {
+        Some(self.pid).filter(|pid| *pid != 0)
+    }
+
     /// Waits for the next event. Returns `None` after `TreeEnded`.
     pub async fn next(&mut self) -> Option<ChildEvent> {
         self.events.recv().await
@@ -309,6 +328,9 @@ impl GuardianClient {
                     Some(ClientCommand::Pid(reply)) => {
                         let _ = reply.send(connection.as_ref().and_then(|connection| connection.process.id()));
                     }
+                    Some(ClientCommand::Protections(reply)) => {
+                        let _ = reply.send(connection.as_ref().map(|connection| connection.protections));
+                    }
                     Some(ClientCommand::Stop(stopped)) => {
                         commands.close();
                         if let Some(connection) = connection.take() {
@@ -374,7 +396,7 @@ impl GuardianClient {
     /// the tree remove the child. Usage is remembered, and dropped if the queue of the child is almost full.
     fn forward(&mut self, report: GuardianReport) {
         match report {
-            GuardianReport::Hello => {}
+            GuardianReport::Hello | GuardianReport::Ready(_) => {}
             GuardianReport::Started { id, pid, confined } => {
                 let Some(child) = self.children.get_mut(&id) else { return };
                 let (Some(started), Some(events)) = (child.started.take(), child.receiver.take()) else { return };
@@ -489,16 +511,30 @@ struct GuardianConnection {
     process: Process,
     pid: i32,
     marker: String,
+    protections: Protections,
     socket: Arc<UnixStream>,
     frames_in: FrameReader,
     outbox: mpsc::Sender<(Vec<u8>, Option<Stdio>)>,
 }
 
 impl GuardianConnection {
+    /// Starts a guardian. If it fails in namespaces of its own, starts one without them. Fails like
+    /// [`GuardianConnection::open_once`].
+    async fn open(options: &GuardianOptions) -> io::Result<Self> {
+        match Self::open_once(options, options.namespaces).await {
+            Ok(connection) => Ok(connection),
+            Err(error) if !options.namespaces => Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "the guardian failed to start; it is started again without namespaces");
+                Self::open_once(options, false).await
+            }
+        }
+    }
+
     /// Starts a guardian with a new marker and waits for its first report. Its environment contains only the markers,
     /// and the execution id and `LD_LIBRARY_PATH` of this process. Fails if the process cannot be started, closes the
     /// socket, or sends another report first. Kills it and fails if it does not answer within [`GUARDIAN_TIMEOUT`].
-    async fn open(options: &GuardianOptions) -> io::Result<Self> {
+    async fn open_once(options: &GuardianOptions, namespaces: bool) -> io::Result<Self> {
         /// Makes the markers of the guardians of one node different.
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let marker = format!("{}.{}", sweep::own_marker(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -509,6 +545,9 @@ impl GuardianConnection {
         // this process belongs to an execution, the guardian belongs to it as well.
         let execution = std::env::var_os(super::EXECUTION_ID_VARIABLE);
         command.arg(GUARDIAN_ARGUMENT).arg(&marker).args(&execution).env_clear().env(NODE_VARIABLE, &marker);
+        if !namespaces {
+            command.env(STAGE_VARIABLE, PLAIN_STAGE);
+        }
         if let Some(limit) = open_files::original_limit() {
             command.env(OPEN_FILES_VARIABLE, limit.to_string());
         }
@@ -523,10 +562,12 @@ impl GuardianConnection {
         let socket = Arc::new(UnixStream::from_std(ours)?);
         let (outbox, frames) = mpsc::channel(QUEUE_CAPACITY);
         tokio::spawn(write(socket.clone(), frames));
-        let mut connection = Self { process, pid, marker, socket, frames_in: FrameReader::default(), outbox };
+        let protections = Protections::default();
+        let mut connection =
+            Self { process, pid, marker, protections, socket, frames_in: FrameReader::default(), outbox };
         match tokio::time::timeout(GUARDIAN_TIMEOUT, connection.next()).await {
-            Ok(Ok(GuardianReport::Hello)) => Ok(connection),
-            Ok(Ok(_)) => Err(io::Error::other("its first report was not a greeting")),
+            Ok(Ok(GuardianReport::Ready(protections))) => Ok(Self { protections, ..connection }),
+            Ok(Ok(_)) => Err(io::Error::other("its first report was of another kind")),
             Ok(Err(error)) => Err(error),
             Err(_) => {
                 drop(connection.process.start_kill());

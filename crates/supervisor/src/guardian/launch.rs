@@ -8,6 +8,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::network::NetworkPolicy;
+use super::privileges::RunAs;
 use super::protocol::lossless;
 use super::usage::ProcessUsage;
 
@@ -29,6 +31,7 @@ pub struct Launch {
     /// Input and output are a pseudo terminal, which becomes the controlling terminal.
     pub terminal: bool,
     pub sandbox: Option<Sandbox>,
+    pub isolation: Isolation,
     pub limits: ProcessLimits,
     pub tree_limits: TreeLimits,
     /// The grace period between TERM and KILL.
@@ -40,6 +43,21 @@ pub struct Launch {
 pub struct Sandbox {
     #[serde(with = "lossless::paths")]
     pub write: Vec<PathBuf>,
+}
+
+/// The parts of the system that a run does not get (SEC-2).
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Isolation {
+    /// Files and directories that the run sees as empty.
+    #[serde(with = "lossless::paths")]
+    pub hidden: Vec<PathBuf>,
+    /// Directories below hidden ones that the run sees.
+    #[serde(with = "lossless::paths")]
+    pub visible: Vec<PathBuf>,
+    pub network: NetworkPolicy,
+    pub run_as: Option<RunAs>,
+    /// The program is not started if this system lacks a protection.
+    pub enforce: bool,
 }
 
 /// Limits for each process of an execution. `None` means no limit. Core files are always disabled.
@@ -89,7 +107,7 @@ impl TreeLimits {
 }
 
 impl Launch {
-    /// Returns a launch without arguments, variables, terminal, sandbox and limits. Its grace period is 5 seconds.
+    /// Returns a launch without arguments, variables, terminal, sandbox, isolation and limits. Its grace period is 5 seconds.
     pub fn new(id: Uuid, program: impl Into<PathBuf>, cwd: impl Into<PathBuf>) -> Self {
         Self {
             id,
@@ -99,6 +117,7 @@ impl Launch {
             cwd: cwd.into(),
             terminal: false,
             sandbox: None,
+            isolation: Isolation::default(),
             limits: ProcessLimits::default(),
             tree_limits: TreeLimits::default(),
             grace: Duration::from_secs(5),

@@ -19,9 +19,10 @@ use signal_hook::consts::{SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SI
 
 use super::cgroup::RunGroups;
 use super::launch::{Launch, LaunchError, LaunchErrorCause};
+use super::protections::Protections;
 use super::protocol::{self, FrameReader, GuardianReport, GuardianRequest};
 use super::tree::{EndMode, ProcessTree};
-use super::{NICE, NODE_VARIABLE, ORPHAN_GRACE, open_files, priority, spawn};
+use super::{NICE, NODE_VARIABLE, ORPHAN_GRACE, namespaces, open_files, priority, spawn};
 
 /// Usage reports are dropped while more bytes than this are unsent. Reports of ends are never dropped.
 const MAX_UNSENT_BYTES: usize = 256 << 10;
@@ -33,14 +34,38 @@ const LEASE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs the guardian to its end. Prints an error and returns [`ExitCode::FAILURE`] if the start or the loop fails.
 pub(super) fn main() -> ExitCode {
-    match GuardianProcess::set_up().and_then(GuardianProcess::run) {
-        Ok(()) => ExitCode::SUCCESS,
+    match start() {
+        Ok(code) => code,
         Err(error) => {
             use std::io::Write;
             drop(writeln!(io::stderr(), "adjutant: the guardian failed: {error}"));
             ExitCode::FAILURE
         }
     }
+}
+
+/// Runs the guardian: in namespaces of its own as a second process, or else in this process. Returns its exit code.
+fn start() -> io::Result<ExitCode> {
+    close_inherited();
+    // In the session of another process, the guardian would be ended with it.
+    rustix::process::setsid()?;
+    survive_signals()?;
+    let groups = namespaces::inherited_groups().unwrap_or_else(RunGroups::create);
+    if let Some(code) = namespaces::run_inside(&groups)? {
+        groups.remove();
+        return Ok(code);
+    }
+    GuardianProcess::set_up(groups)?.run()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Installs handlers that ignore the signals which would end this process. Blocked or ignored signals would be inherited
+/// by the started programs.
+fn survive_signals() -> io::Result<()> {
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2] {
+        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
+    }
+    Ok(())
 }
 
 /// The state of the guardian process.
@@ -54,6 +79,7 @@ struct GuardianProcess {
     /// Encoded reports that are not sent yet.
     out: Vec<u8>,
     tree: ProcessTree,
+    protections: Protections,
     lease: NodeLease,
     /// The socket to the node is open.
     connected: bool,
@@ -97,14 +123,11 @@ impl NodeLease {
 }
 
 impl GuardianProcess {
-    /// Prepares this process: closes inherited descriptors, creates a session of its own, becomes the subreaper,
-    /// disables new privileges and core files, handles signals, and changes to `/`. The socket comes from standard
-    /// input, the marker of the node from the environment. Queues the first report. Fails if a system call fails; only
-    /// the scheduling group is optional.
-    fn set_up() -> io::Result<Self> {
-        close_inherited();
-        // In the session of another process, the guardian would be ended with it.
-        rustix::process::setsid()?;
+    /// Prepares this process: enters its namespaces, becomes the subreaper, disables new privileges and core files, and
+    /// changes to `/`. The socket comes from standard input, the marker of the node from the environment. Queues the
+    /// first report. Fails if a system call fails; only the scheduling group is optional.
+    fn set_up(groups: RunGroups) -> io::Result<Self> {
+        let namespaces = namespaces::enter()?;
         // With autogroup scheduling, the kernel divides the processors among sessions first. The session of the
         // guardian, with all agents, would get as much time as the node. Kernels without autogroups do not have this
         // file.
@@ -116,14 +139,11 @@ impl GuardianProcess {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
         open_files::restore_limit()?;
-        // Use handlers. Blocked or ignored signals would be inherited by the started programs.
         let (child_signal, writer) = UnixStream::pair()?;
         child_signal.set_nonblocking(true)?;
         writer.set_nonblocking(true)?;
         signal_hook::low_level::pipe::register(SIGCHLD, writer)?;
-        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2] {
-            signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
-        }
+        let protections = Protections::of(namespaces, groups.identify_runs());
         let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
         rustix::io::ioctl_fionbio(&socket, true)?;
         // Do not keep a directory in use: it may be removed or unmounted.
@@ -134,14 +154,15 @@ impl GuardianProcess {
             node: std::env::var_os(NODE_VARIABLE).unwrap_or_default(),
             reader: FrameReader::default(),
             out: Vec::new(),
-            tree: ProcessTree::new(RunGroups::create()),
+            tree: ProcessTree::new(groups, namespaces),
+            protections,
             lease: NodeLease::default(),
             connected: true,
             closing: false,
             backlog: false,
             unreaped: false,
         };
-        guard.report(&GuardianReport::Hello)?;
+        guard.report(&GuardianReport::Ready(protections))?;
         Ok(guard)
     }
 
@@ -281,11 +302,11 @@ impl GuardianProcess {
         } else if self.tree.contains(id) {
             Err(LaunchError::new(LaunchErrorCause::Id, None, format!("the execution {id} is still running")))
         } else {
-            spawn::start(launch, fds, &self.node)
+            spawn::start(launch, fds, &self.node, &self.protections)
         };
         let report = match started {
             Ok(started) => {
-                let report = GuardianReport::Started { id, pid: started.child.id() as i32, confined: started.confined };
+                let report = GuardianReport::Started { id, pid: started.pid_for_node, confined: started.confined };
                 self.tree.insert(launch, started.child);
                 report
             }

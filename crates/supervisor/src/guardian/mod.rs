@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! node ──socket──> guardian ──> agent ──> its child processes
-//!  client.rs        main.rs      spawn.rs starts it, sandbox.rs confines it, shim.rs sets limits and the terminal
-//!                   tree.rs      maps processes to executions, measures, limits and ends them
-//!                   cgroup.rs    the control group of each execution
+//!  client.rs        main.rs        spawn.rs starts it, sandbox.rs restricts it, shim.rs sets limits and the terminal
+//!                   namespaces.rs  the namespaces in which it runs
+//!                   tree.rs        maps processes to executions, measures, limits and ends them
+//!                   cgroup.rs      the control group of each execution
 //! ```
 //!
 //! The guardian is the subreaper of all agents. Their processes can leave their group, their session and their parent,
@@ -13,11 +14,16 @@
 
 mod cgroup;
 mod client;
+mod file_view;
 mod launch;
 mod main;
+mod namespaces;
+mod network;
 mod open_files;
 mod priority;
+mod privileges;
 mod proc;
+mod protections;
 mod protocol;
 mod sandbox;
 mod shim;
@@ -33,8 +39,11 @@ use std::time::Duration;
 
 pub use cgroup::{has_control_groups, is_agent_group};
 pub use client::{Child, ChildControl, Guardian, GuardianOptions};
-pub use launch::{ExceededLimit, Launch, LaunchError, LaunchErrorCause, ProcessLimits, Sandbox, TreeLimits};
+pub use launch::{ExceededLimit, Isolation, Launch, LaunchError, LaunchErrorCause, ProcessLimits, Sandbox, TreeLimits};
+pub use network::NetworkPolicy;
 pub use open_files::raise_limit as raise_open_files_limit;
+pub use privileges::RunAs;
+pub use protections::{NoNetwork, Protections};
 pub use sandbox::{Landlock, landlock_support, signals_are_confined};
 pub use stdio::{AgentPipes, Stdio, Terminal};
 pub use sweep::sweep;

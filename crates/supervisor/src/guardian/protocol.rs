@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::launch::{Launch, LaunchError};
-use super::{ExitReason, ProcessUsage};
+use super::{ExitReason, ProcessUsage, Protections};
 
 /// The maximum length of a frame in bytes. It is larger than the system limit for arguments and environment.
 pub(super) const MAX_FRAME: usize = 64 << 20;
@@ -45,7 +45,9 @@ pub(super) enum GuardianRequest {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum GuardianReport {
-    /// Sent when the guardian is ready, and as the answer to `Alive`.
+    /// Sent when the guardian is ready.
+    Ready(Protections),
+    /// The answer to `Alive`.
     Hello,
     Started {
         id: Uuid,

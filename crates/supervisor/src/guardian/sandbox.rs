@@ -1,6 +1,8 @@
-//! The sandbox of agents. Landlock restricts a thread and its child processes. No agent can signal processes outside of
-//! its run, or connect to their abstract sockets (SEC-2). A read-only agent can only write below the granted paths.
-//! Reading, executing and the network are not limited.
+//! The sandbox of agents. It restricts the thread that starts a program, and so all processes of the run (SEC-2).
+//!
+//! [`restrict`] applies the layers in order: hidden files, the network policy, the user, the capabilities, then Landlock.
+//! With Landlock no agent can signal processes outside of its run, or connect to their abstract sockets. A read-only
+//! agent can only write below the granted paths.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -11,7 +13,9 @@ use landlock::{
 };
 use rustix::io::Errno;
 
-use super::launch::{LaunchError, LaunchErrorCause, Sandbox};
+use super::launch::{Launch, LaunchError, LaunchErrorCause, Sandbox};
+use super::protections::Protections;
+use super::{file_view, network, privileges};
 
 /// Devices that store nothing and are always writable. `/dev/shm` is storage and must be granted.
 const DEVICES: [&str; 8] =
@@ -21,7 +25,8 @@ const DEVICES: [&str; 8] =
 const NEWEST_ABI: ABI = ABI::V5;
 
 /// The support of the kernel for read-only agents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Landlock {
     /// Writing outside of the granted paths is denied.
     Full,
@@ -29,6 +34,7 @@ pub enum Landlock {
     /// not.
     Partial,
     /// The kernel is too old or has Landlock disabled. Read-only access is not enforced.
+    #[default]
     Missing,
 }
 
@@ -60,11 +66,39 @@ pub fn signals_are_confined() -> bool {
         .is_ok()
 }
 
+/// Restricts the calling thread permanently as the launch demands, as far as this system can. Returns true if the kernel
+/// enforces the sandbox of a read-only agent. Fails with the cause `Sandbox` if a layer is rejected, if the launch
+/// demands a user and this process may not change users, or if the launch must be enforced and a protection is missing.
+pub(super) fn restrict(launch: &Launch, protections: &Protections) -> Result<bool, LaunchError> {
+    let failed = |message: String| LaunchError::new(LaunchErrorCause::Sandbox, None, message);
+    let isolation = &launch.isolation;
+    let missing = protections.missing_for(launch);
+    if isolation.enforce && !missing.is_empty() {
+        let missing = missing.join("; ");
+        return Err(failed(format!("sandbox = \"enforce\", and this system cannot enforce it: {missing}")));
+    }
+    if isolation.run_as.is_some() && !protections.run_as {
+        return Err(failed("run_as needs a server that runs as root and can create mount namespaces".to_owned()));
+    }
+    if protections.files {
+        file_view::hide(&isolation.hidden, &isolation.visible)
+            .map_err(|error| failed(format!("files could not be hidden: {error}")))?;
+    }
+    network::restrict(&isolation.network, protections)
+        .map_err(|error| failed(format!("the network policy could not be applied: {error}")))?;
+    if let Some(user) = &isolation.run_as {
+        privileges::become_user(user).map_err(|error| failed(format!("the user could not be changed: {error}")))?;
+    }
+    privileges::drop_capabilities()
+        .map_err(|error| failed(format!("the capabilities could not be removed: {error}")))?;
+    confine(launch.sandbox.as_ref())
+}
+
 /// Confines the calling thread permanently: to signals and abstract sockets of its own run, and with a sandbox to
 /// writing below the granted paths and to [`DEVICES`]. Returns true if the kernel enforces the sandbox at least in
 /// part, and false if it does not support it or none is requested. Fails with the cause `Sandbox` if a granted path
 /// does not exist or cannot be opened, or if the rules are rejected.
-pub(super) fn confine(sandbox: Option<&Sandbox>) -> Result<bool, LaunchError> {
+fn confine(sandbox: Option<&Sandbox>) -> Result<bool, LaunchError> {
     let failed = |error: landlock::RulesetError| {
         LaunchError::new(LaunchErrorCause::Sandbox, None, format!("the sandbox could not be set up: {error}"))
     };

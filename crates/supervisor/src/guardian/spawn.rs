@@ -16,9 +16,10 @@ use std::time::Duration;
 use rustix::fs::Access;
 use rustix::io::Errno;
 
-use super::launch::{Launch, LaunchError, LaunchErrorCause, ProcessLimits, Sandbox};
+use super::launch::{Launch, LaunchError, LaunchErrorCause, ProcessLimits};
+use super::protections::Protections;
 use super::protocol::{self, FrameReader, STDIO};
-use super::{EXECUTION_ID_VARIABLE, NICE, NODE_VARIABLE, SHIM_ARGUMENT, priority, sandbox};
+use super::{EXECUTION_ID_VARIABLE, NICE, NODE_VARIABLE, SHIM_ARGUMENT, namespaces, priority, sandbox};
 
 /// The search path if the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -28,15 +29,22 @@ const SHIM_TIMEOUT: Duration = Duration::from_secs(20);
 /// A program that was started.
 pub(super) struct StartedProgram {
     pub(super) child: Child,
+    /// The process id that the node sees, or 0 if it is unknown.
+    pub(super) pid_for_node: i32,
     /// The requested sandbox is enforced.
     pub(super) confined: bool,
 }
 
 /// Starts a program with these descriptors as input, output and errors, in its own process group and with lower
 /// priority. `node` is the marker of the node. Uses the shim if a terminal or limits are requested. Fails with the
-/// cause `System` if `fds` are not three descriptors, and otherwise like [`locate`], [`diagnose`], [`sandbox::confine`]
+/// cause `System` if `fds` are not three descriptors, and otherwise like [`locate`], [`diagnose`], [`sandbox::restrict`]
 /// or the shim.
-pub(super) fn start(launch: &Launch, fds: Vec<OwnedFd>, node: &OsStr) -> Result<StartedProgram, LaunchError> {
+pub(super) fn start(
+    launch: &Launch,
+    fds: Vec<OwnedFd>,
+    node: &OsStr,
+    protections: &Protections,
+) -> Result<StartedProgram, LaunchError> {
     let Ok([stdin, stdout, stderr]) = <[OwnedFd; STDIO]>::try_from(fds) else {
         return Err(LaunchError::new(
             LaunchErrorCause::System,
@@ -45,11 +53,11 @@ pub(super) fn start(launch: &Launch, fds: Vec<OwnedFd>, node: &OsStr) -> Result<
         ));
     };
     let started = if launch.terminal || launch.limits != ProcessLimits::default() {
-        start_with_shim(launch, [stdin, stdout, stderr], node)?
+        start_with_shim(launch, [stdin, stdout, stderr], node, protections)?
     } else {
         let mut command = command(launch, node)?;
         command.stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
-        spawn(command, launch.sandbox.as_ref())?.map_err(|error| diagnose(&error, launch))?
+        spawn(command, launch, protections)?.map_err(|error| diagnose(&error, launch))?
     };
     Ok(started)
 }
@@ -64,18 +72,26 @@ pub(super) fn command(launch: &Launch, node: &OsStr) -> Result<Command, LaunchEr
     Ok(command)
 }
 
-/// Spawns a command from a thread that is confined first and has the priority of agents. The inner error comes from the spawn itself. Fails if the
-/// thread cannot be confined, does not start, or panics. A kernel without support for the sandbox is no failure:
-/// `confined` is false then.
-fn spawn(mut command: Command, sandbox: Option<&Sandbox>) -> Result<io::Result<StartedProgram>, LaunchError> {
+/// Spawns a command from a thread that is restricted first and has the priority of agents. The inner error comes from
+/// the spawn itself. Fails if the thread cannot be restricted, does not start, or panics. A system without support for the
+/// sandbox is no failure, unless the launch must be enforced: `confined` is false then.
+fn spawn(
+    mut command: Command,
+    launch: &Launch,
+    protections: &Protections,
+) -> Result<io::Result<StartedProgram>, LaunchError> {
     let failed =
         |reason: &str| LaunchError::new(LaunchErrorCause::System, None, format!("the thread of the sandbox {reason}"));
     std::thread::scope(|scope| {
         let confined = move || {
             // The program inherits the priority of this thread. Lowering it never fails.
             let _ = rustix::process::setpriority_process(None, priority::base() + NICE);
-            let confined = sandbox::confine(sandbox)?;
-            Ok(command.spawn().map(|child| StartedProgram { child, confined }))
+            let confined = sandbox::restrict(launch, protections)?;
+            let started = |child: Child| {
+                let pid_for_node = namespaces::pid_for_node(child.id());
+                StartedProgram { child, pid_for_node, confined }
+            };
+            Ok(command.spawn().map(started))
         };
         let thread = std::thread::Builder::new().spawn_scoped(scope, confined);
         thread.map_err(|error| failed(&format!("did not start: {error}")))?.join().map_err(|_| failed("panicked"))?
@@ -86,7 +102,12 @@ fn spawn(mut command: Command, sandbox: Option<&Sandbox>) -> Result<io::Result<S
 /// that ends without an answer counts as started. Fails with the error of the shim, like [`spawn`] if the sandbox
 /// cannot be set up, or with the cause `System` if the shim cannot be started or does not answer in time. A shim that
 /// was started is then killed and reaped.
-fn start_with_shim(launch: &Launch, stdio: [OwnedFd; STDIO], node: &OsStr) -> Result<StartedProgram, LaunchError> {
+fn start_with_shim(
+    launch: &Launch,
+    stdio: [OwnedFd; STDIO],
+    node: &OsStr,
+    protections: &Protections,
+) -> Result<StartedProgram, LaunchError> {
     let failed = |action: &str, error: io::Error| {
         LaunchError::new(LaunchErrorCause::System, error.raw_os_error(), format!("failed to {action}: {error}"))
     };
@@ -97,7 +118,7 @@ fn start_with_shim(launch: &Launch, stdio: [OwnedFd; STDIO], node: &OsStr) -> Re
     if !launch.terminal {
         command.process_group(0);
     }
-    let mut started = spawn(command, launch.sandbox.as_ref())?.map_err(|error| failed("start the shim", error))?;
+    let mut started = spawn(command, launch, protections)?.map_err(|error| failed("start the shim", error))?;
     let answer = send_launch(&ours, launch, &stdio);
     let error = match answer {
         Ok(None) => return Ok(started),

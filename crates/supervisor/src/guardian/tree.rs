@@ -20,6 +20,7 @@ use wait4::Wait4;
 use super::ExitReason;
 use super::cgroup::{RunGroup, RunGroups};
 use super::launch::{ExceededLimit, Launch, TreeLimits};
+use super::namespaces::Namespaces;
 use super::proc::{self, ProcessMarkers, ProcessSnapshot, Stat};
 use super::protocol::GuardianReport;
 use super::usage::{ProcessUsage, ResourceSum, UsageTotals};
@@ -159,6 +160,8 @@ pub(super) struct ProcessTree {
     /// Groups of ended executions that could not be removed yet.
     ended_groups: Vec<RunGroup>,
     tasks: TaskWatch,
+    /// The node sees the same session ids. They differ in a process namespace.
+    shares_sessions: bool,
     reports: Vec<GuardianReport>,
 }
 
@@ -186,8 +189,9 @@ impl TaskWatch {
 }
 
 impl ProcessTree {
-    /// Returns an empty tree. The current process is the guardian. Executions get subgroups of `groups`.
-    pub(super) fn new(groups: RunGroups) -> Self {
+    /// Returns an empty tree. The current process is the guardian, in these namespaces. Executions get subgroups of
+    /// `groups`.
+    pub(super) fn new(groups: RunGroups, namespaces: Namespaces) -> Self {
         Self {
             own: std::process::id() as i32,
             executions: HashMap::new(),
@@ -197,6 +201,7 @@ impl ProcessTree {
             groups,
             ended_groups: Vec::new(),
             tasks: TaskWatch { next: Instant::now(), baseline: proc::task_count().unwrap_or(u64::MAX) },
+            shares_sessions: namespaces != Namespaces::User,
             reports: Vec::new(),
         }
     }
@@ -606,8 +611,8 @@ impl ProcessTree {
         execution.groups.remove(&own);
         let usage = execution.usage.add_sample(sum);
         let exceeded = execution.exceeds(processes, &usage, now, kernel_limits_memory);
-        let mut sessions: Vec<i32> =
-            members.iter().map(|stat| stat.session).filter(|session| *session != own).collect();
+        let shared = members.iter().filter(|_| self.shares_sessions);
+        let mut sessions: Vec<i32> = shared.map(|stat| stat.session).filter(|session| *session != own).collect();
         sessions.sort_unstable();
         sessions.dedup();
         self.reports.push(GuardianReport::Usage { id, usage, sessions });

@@ -3,6 +3,7 @@
 pub(crate) mod conversation;
 mod exit;
 mod flood;
+mod os_user;
 mod pump;
 mod scratch;
 mod terminal;
@@ -12,7 +13,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use model::agent::{AccessType, Agent, AgentLimits, OutputPattern};
+use model::agent::{AccessType, Agent, AgentLimits, AgentNetwork, OutputPattern, SandboxMode};
 use model::execution::{ErrorCategory, ResourceUsage};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::OnceCell;
@@ -20,7 +21,8 @@ use tokio::time::Instant;
 
 use crate::command::{self, CommandPlan, FilesBefore, InputDelivery};
 use crate::guardian::{
-    self, AgentPipes, Child, ChildEvent, Guardian, Launch, ProcessLimits, Sandbox, Stdio, TreeLimits,
+    self, AgentPipes, Child, ChildEvent, Guardian, Isolation, Launch, NetworkPolicy, ProcessLimits, Sandbox, Stdio,
+    TreeLimits,
 };
 use crate::lease::ProcessGuard;
 use crate::output_buffer::StreamName;
@@ -47,6 +49,8 @@ struct ProcessesShared {
     /// The time and the length of the last lease renewal, for a guardian that is started later.
     lease: std::sync::Mutex<Option<(Instant, Duration)>>,
     data_dir: PathBuf,
+    /// Files and directories that agents do not see, besides the data directory and the secrets of agents.
+    hidden: std::sync::RwLock<Vec<PathBuf>>,
     scratch: Scratch,
     variables: VariableLookup,
 }
@@ -55,8 +59,20 @@ impl Processes {
     pub(crate) fn new(options: guardian::GuardianOptions, data_dir: PathBuf, variables: VariableLookup) -> Self {
         let guardian = OnceCell::new();
         let lease = std::sync::Mutex::default();
+        let hidden = std::sync::RwLock::default();
         let scratch = Scratch::new(data_dir.join("runs"));
-        Self(Arc::new(ProcessesShared { options, guardian, lease, data_dir, scratch, variables }))
+        Self(Arc::new(ProcessesShared { options, guardian, lease, data_dir, hidden, scratch, variables }))
+    }
+
+    /// Replaces the files and directories that agents do not see. The data directory is always hidden.
+    pub(crate) fn set_hidden(&self, paths: Vec<PathBuf>) {
+        *self.0.hidden.write().unwrap_or_else(std::sync::PoisonError::into_inner) = paths;
+    }
+
+    /// Returns the protections that the guardian enforces. Starts it if necessary. Fails if it cannot be started.
+    pub(crate) async fn protections(&self) -> Result<guardian::Protections, RunFailure> {
+        let found = self.guardian().await?.protections().await;
+        found.ok_or_else(|| RunFailure::system("the guardian does not answer"))
     }
 
     /// Ends all processes and the guardian, and returns when no process is left. Then removes the unused scratch
@@ -141,8 +157,11 @@ impl Processes {
         let scratch = scratch.to_owned();
         let variables = self.0.variables.clone();
         let planned = blocking(move || {
-            let plan = CommandPlan::make(&agent, &request, &scratch, |name| variables(name))?;
+            let mut plan = CommandPlan::make(&agent, &request, &scratch, |name| variables(name))?;
             let before = command::prepare_files(&plan)?;
+            if let Some(user) = &agent.run_as {
+                os_user::hand_over(user, &agent, &mut plan)?;
+            }
             Ok((plan, before))
         });
         let (plan, before): (CommandPlan, FilesBefore) = planned.await?;
@@ -170,6 +189,7 @@ impl Processes {
         launch.limits = process_limits(agent);
         launch.tree_limits = tree_limits(agent);
         launch.sandbox = sandbox(agent, plan);
+        launch.isolation = self.isolation(agent, plan)?;
         let child = self.guardian().await?.spawn(launch, stdio).await;
         child.map_err(|error| match error {
             guardian::Error::Refused(error) if error.is_transient() => RunFailure::transient(error.message),
@@ -194,7 +214,7 @@ impl Processes {
         let (stdio, pipes) =
             Stdio::piped().map_err(|error| RunFailure::transient(format!("failed to create pipes: {error}")))?;
         let child = self.start(run.id, &run.agent, &plan, stdio, false).await?;
-        recorder.record_start(Some(child.pid));
+        recorder.record_start(child.known_pid());
         let mut captured = CapturedOutput::default();
         let mut ended = match plan.input {
             InputDelivery::JsonRpc => run_json_rpc(run, &plan, recorder, child, pipes).await,
@@ -531,6 +551,33 @@ fn sandbox(agent: &Agent, plan: &CommandPlan) -> Option<Sandbox> {
     // A path that does not exist cannot be granted.
     let granted = granted.filter(|path| path.exists());
     Some(Sandbox { write: std::iter::once(plan.scratch.clone()).chain(granted).collect() })
+}
+
+impl Processes {
+    /// Returns the parts of the system that a run of the agent does not get (SEC-2): the data directory without the
+    /// scratch directory of the run, the hidden paths, the secrets of the agent, and the network that its policy excludes.
+    /// Fails if the user of `run_as` does not exist.
+    fn isolation(&self, agent: &Agent, plan: &CommandPlan) -> Result<Isolation, RunFailure> {
+        let mut hidden = vec![self.0.data_dir.clone()];
+        hidden.extend(self.0.hidden.read().unwrap_or_else(std::sync::PoisonError::into_inner).iter().cloned());
+        hidden.extend(secret_files(agent));
+        Ok(Isolation {
+            hidden,
+            visible: vec![plan.scratch.clone()],
+            network: match agent.network {
+                AgentNetwork::All => NetworkPolicy::All,
+                AgentNetwork::None => NetworkPolicy::None,
+                AgentNetwork::Ports => NetworkPolicy::Ports(agent.ports.clone()),
+            },
+            run_as: agent.run_as.as_deref().map(os_user::find).transpose()?,
+            enforce: agent.sandbox == SandboxMode::Enforce,
+        })
+    }
+}
+
+/// Returns the files that the variables of an agent refer to.
+pub(crate) fn secret_files(agent: &Agent) -> impl Iterator<Item = PathBuf> {
+    agent.envs.values().filter_map(|value| value.strip_prefix("file:")).map(|path| PathBuf::from(path.trim()))
 }
 
 /// Returns the ids that are names of entries of a directory. Other entries are ignored. Returns none if the directory

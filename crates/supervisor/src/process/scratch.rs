@@ -70,10 +70,12 @@ impl Scratch {
 }
 
 /// Returns true if the directory contains only the empty directories [`SCRATCH_DIRS`] and all have their original
-/// permissions. Returns false if it does not exist or one of them is a link.
+/// permissions and belong to this user. Returns false if it does not exist or one of them is a link.
 fn is_unchanged(dir: &Path) -> bool {
-    let is_private_dir =
-        |path: &Path| path.symlink_metadata().is_ok_and(|data| data.is_dir() && data.mode() & 0o7777 == 0o700);
+    let owner = rustix::process::geteuid().as_raw();
+    let is_private_dir = |path: &Path| {
+        path.symlink_metadata().is_ok_and(|data| data.is_dir() && data.mode() & 0o7777 == 0o700 && data.uid() == owner)
+    };
     let entries = |path: &Path| std::fs::read_dir(path).map_or(usize::MAX, Iterator::count);
     let subdirs = SCRATCH_DIRS.map(|name| dir.join(name));
     is_private_dir(dir)

@@ -6,6 +6,7 @@ mod bench;
 mod chaos;
 mod confinement;
 mod guardian;
+mod isolation;
 mod limits;
 mod node_death;
 mod node_restart;

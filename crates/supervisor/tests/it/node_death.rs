@@ -144,7 +144,8 @@ async fn processes_without_marker_end_with_their_guardian() {
 
 #[tokio::test]
 async fn an_unresponsive_guardian_is_replaced() {
-    let options = GuardianOptions { program: DOUBLE.into(), response_timeout: Duration::from_millis(300) };
+    let response_timeout = Duration::from_millis(300);
+    let options = GuardianOptions { program: DOUBLE.into(), response_timeout, ..GuardianOptions::default() };
     let guardian = Guardian::start(options).await.unwrap();
     let own = guardian.pid().await.unwrap() as i32;
     let mut child = spawn_null(&guardian, shell("sleep 100")).await;
