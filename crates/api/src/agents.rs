@@ -166,6 +166,18 @@ pub struct AgentStatus {
     pub pool: ResourcePoolMetrics,
     /// The reason why no execution can start at the moment, if there is one.
     pub held_back: Option<String>,
+    /// Absent for agents without a local program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<AgentIsolation>,
+}
+
+/// The protections of the server and of other runs from an agent on this node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AgentIsolation {
+    /// The protections in force, with their mechanisms.
+    pub enforced: Vec<String>,
+    /// The protections that this system does not enforce.
+    pub not_enforced: Vec<String>,
 }
 
 /// The use of the execution slots of an agent.

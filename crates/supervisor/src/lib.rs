@@ -49,6 +49,7 @@ pub use clip::{ClippedText, HeadTailBuffer};
 pub use failure::RunFailure;
 pub use follow::{ChangeNotifier, ExecutionFollower, FollowEvent};
 pub use output_buffer::StreamName;
+pub use process::network_policy;
 pub use recorder::{FinishedRun, RunRecorder, StopReason};
 pub use registry::AgentEntry;
 pub use runner::{AgentRun, Requester, RunRequest, RunResult, Runner};

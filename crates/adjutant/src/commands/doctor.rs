@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use store::Store;
 use store::lock::DataDirLock;
-use supervisor::guardian::{Landlock, has_control_groups, landlock_support, signals_are_confined};
+use supervisor::guardian::{Guardian, GuardianOptions};
 use tools::mcp_client::{McpServerPhase, McpServerSettings, McpServers};
 
 use super::agents::check;
@@ -256,8 +256,8 @@ async fn mcp(settings: &[McpServerSettings]) -> Vec<DoctorFinding> {
     found.collect()
 }
 
-/// Checks the enabled agents of the configuration, finds installed agents without a configured preset, and reports how
-/// read-only access is enforced. Only a failed check of an agent is a problem, not a missing Landlock.
+/// Checks the enabled agents of the configuration, finds installed agents without a configured preset, and reports the
+/// protections of agents. Only a failed check of an agent is a problem, not a missing protection.
 async fn agents(configured: &[Agent]) -> Vec<DoctorFinding> {
     let enabled = configured.iter().filter(|agent| agent.enabled);
     let mut findings: Vec<_> = join_all(enabled.map(check::examine))
@@ -282,35 +282,28 @@ async fn agents(configured: &[Agent]) -> Vec<DoctorFinding> {
             }
         },
     ));
-    let enforced = match landlock_support() {
-        Landlock::Full => "enforced by Landlock",
-        Landlock::Partial => {
-            "enforced by Landlock, except for some operations that truncate, move or control existing files"
-        }
-        Landlock::Missing => "not enforced: this kernel has no Landlock, so agents are only instructed not to write",
-    };
-    findings.push(good("read-only", enforced.to_owned()));
-    findings.push(good("isolation", isolation().to_owned()));
+    findings.extend(isolation().await);
     findings
 }
 
-/// Returns how agents are kept away from the server and from each other on this system, and what is not enforced.
-fn isolation() -> &'static str {
-    match (signals_are_confined(), has_control_groups()) {
-        (true, true) => "agents cannot signal other processes (Landlock) or use this server (control groups)",
-        (true, false) => {
-            "agents cannot signal other processes (Landlock); not enforced: agents can use this server, because this \
-             user cannot create control groups"
-        }
-        (false, true) => {
-            "agents cannot use this server (control groups); not enforced: agents can signal processes of this user, \
-             because this kernel has no Landlock version 6"
-        }
-        (false, false) => {
-            "not enforced: agents can signal processes of this user and use this server, because this system has \
-             neither Landlock version 6 nor control groups for this user"
-        }
+/// Starts a guardian and returns the protections of agents that it enforces on this system, and those that are missing.
+/// A missing protection is no problem of the installation.
+async fn isolation() -> Vec<DoctorFinding> {
+    let guardian = match Guardian::start(GuardianOptions::default()).await {
+        Ok(guardian) => guardian,
+        Err(error) => return vec![bad("isolation", error.to_string())],
+    };
+    let protections = guardian.protections().await.unwrap_or_default();
+    guardian.stop().await;
+    let enforced = match protections.enforced().as_slice() {
+        [] => "nothing is enforced".to_owned(),
+        enforced => enforced.join("; "),
+    };
+    let mut findings = vec![good("isolation", enforced)];
+    if !protections.missing().is_empty() {
+        findings.push(good("not enforced", protections.missing().join("; ")));
     }
+    findings
 }
 
 /// Checks that the endpoint accepts a TCP connection within [`CHECK_TIMEOUT`], on port 4317 if it has no port. An IPv6

@@ -261,7 +261,7 @@ fn config_and_doctor_report_agents_without_secrets() {
     assert_eq!(body["agents"][0]["envs"], json!({"KEY": "env:SOME_KEY", "MOOD": "set"}));
     let doctor = home.run(&["doctor"]);
     assert_eq!(doctor.code(), 1);
-    for line in ["ok\tagent\ta: ", "!!\tagent\tgone: the program /no/such cannot be run", "ok\tread-only\t"] {
+    for line in ["ok\tagent\ta: ", "!!\tagent\tgone: the program /no/such cannot be run", "ok\tisolation\t"] {
         assert!(doctor.out().contains(line), "{}", doctor.out());
     }
     for output in [shown, body.to_string(), doctor.out()] {

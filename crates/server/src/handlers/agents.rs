@@ -10,14 +10,14 @@
 //! with 404 after a deletion.
 
 use api::agents::{
-    Agent, AgentConfiguration, AgentDraft, AgentSource, AgentStatus, AgentStatusParams, AgentSummary, Agents,
-    AwaitedState, ListAgents, ResourcePoolMetrics,
+    Agent, AgentConfiguration, AgentDraft, AgentIsolation, AgentSource, AgentStatus, AgentStatusParams, AgentSummary,
+    Agents, AwaitedState, ListAgents, ResourcePoolMetrics,
 };
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use model::agent::Agent as ConfiguredAgent;
+use model::agent::{AccessType, Agent as ConfiguredAgent};
 use model::{Invalid, User};
 use serde_json::{Map, Value};
 use supervisor::AgentEntry;
@@ -212,7 +212,22 @@ pub(super) async fn status(
     if params.wait == Some(AwaitedState::Idle) {
         app.supervisor().wait_until_agent_idle(&id).await?;
     }
-    Ok(Json(current_status(&app, &entry.agent).await?))
+    let isolation = isolation(&app, &entry).await;
+    Ok(Json(AgentStatus { isolation, ..current_status(&app, &entry.agent).await? }))
+}
+
+/// Returns the protections that hold for a run of the agent on this node. Returns `None` for an agent without a local
+/// program, and if the guardian cannot be started.
+async fn isolation(app: &App, entry: &AgentEntry) -> Option<AgentIsolation> {
+    let is_local = entry.source != AgentSource::BuiltIn && !entry.agent.is_remote();
+    let protections = if is_local { app.supervisor().protections().await.ok()? } else { return None };
+    let policy = supervisor::network_policy(&entry.agent);
+    let is_read_only = entry.agent.access_type == AccessType::ReadOnly;
+    let texts = |texts: Vec<&str>| texts.into_iter().map(str::to_owned).collect();
+    Some(AgentIsolation {
+        enforced: texts(protections.enforced_for(is_read_only, &policy)),
+        not_enforced: texts(protections.missing_for(is_read_only, &policy)),
+    })
 }
 
 /// Returns the current load of an agent on all nodes, and the reason why this node admits no executions, if any. The
@@ -230,6 +245,7 @@ pub(crate) async fn current_status(app: &App, agent: &ConfiguredAgent) -> store:
         queue_length: waiting,
         pool: ResourcePoolMetrics { limit, running, waiting, utilisation: running as f64 / f64::from(limit.max(1)) },
         held_back: app.supervisor().admission_refusal(),
+        isolation: None,
     })
 }
 

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::launch::Launch;
 use super::namespaces::Namespaces;
 use super::network::{self, NetworkPolicy};
 use super::sandbox::{Landlock, landlock_support, signals_are_confined};
@@ -62,33 +61,86 @@ impl Protections {
         }
     }
 
-    /// Returns what is not enforced for any agent on this system, as clauses of a sentence.
-    pub fn missing(&self) -> Vec<&'static str> {
-        let checks = [
-            (self.files, "agents can read the data directory and the configuration (no mount namespaces)"),
-            (self.processes, "agents can see the processes of other runs (no namespaces or no Landlock)"),
-            (self.signals, "agents can signal processes of this user (no Landlock version 6)"),
-            (self.control_groups, "agents can use this server (no control groups for this user)"),
-            (self.writes != Landlock::Missing, "read-only agents can write (no Landlock)"),
-        ];
-        checks.into_iter().filter(|(enforced, _)| !enforced).map(|(_, text)| text).collect()
+    /// Returns what is enforced for agents on this system with its mechanism, as clauses of a sentence.
+    pub fn enforced(&self) -> Vec<&'static str> {
+        self.enforced_for(true, &NetworkPolicy::All)
     }
 
-    /// Returns the protections that the launch needs and that this system does not enforce.
-    pub(super) fn missing_for(&self, launch: &Launch) -> Vec<&'static str> {
-        let mut missing = self.missing();
-        if launch.sandbox.is_none() {
-            missing.retain(|text| !text.starts_with("read-only"));
+    /// Returns what is not enforced for agents on this system, as clauses of a sentence.
+    pub fn missing(&self) -> Vec<&'static str> {
+        self.missing_for(true, &NetworkPolicy::All)
+    }
+
+    /// Returns what is enforced for an agent with this access and network policy.
+    pub fn enforced_for(&self, read_only: bool, network: &NetworkPolicy) -> Vec<&'static str> {
+        self.checks(read_only, network).into_iter().filter_map(|check| check.enforced).collect()
+    }
+
+    /// Returns what an agent with this access and network policy needs and this system does not enforce.
+    pub fn missing_for(&self, read_only: bool, network: &NetworkPolicy) -> Vec<&'static str> {
+        let checks = self.checks(read_only, network).into_iter();
+        checks.filter(|check| check.enforced.is_none()).map(|check| check.missing).collect()
+    }
+
+    fn checks(&self, read_only: bool, network: &NetworkPolicy) -> Vec<ProtectionCheck> {
+        let mut checks = vec![
+            ProtectionCheck::new(
+                self.files.then_some("the data directory, the configuration and secrets are hidden (mount namespace)"),
+                "agents can read the data directory, the configuration and secrets (no mount namespaces)",
+            ),
+            ProtectionCheck::new(
+                self.processes.then_some("other processes are hidden (/proc of its own, Landlock)"),
+                "agents can see the processes of other runs (no namespaces or no Landlock)",
+            ),
+            ProtectionCheck::new(
+                self.signals.then_some("signals to other processes are refused (Landlock)"),
+                "agents can signal processes of this user (no Landlock version 6)",
+            ),
+            ProtectionCheck::new(
+                Some(match self.control_groups {
+                    true => "connections to the server are refused (control groups)",
+                    false => "connections to the server are refused (open files of agents)",
+                }),
+                "",
+            ),
+        ];
+        if read_only {
+            let enforced = match self.writes {
+                Landlock::Full => Some("writes are refused (Landlock)"),
+                Landlock::Partial => {
+                    Some("writes are refused, except that some files can be truncated or moved (Landlock)")
+                }
+                Landlock::Missing => None,
+            };
+            checks.push(ProtectionCheck::new(enforced, "read-only agents can write (no Landlock)"));
         }
-        match launch.isolation.network {
-            NetworkPolicy::None if self.no_network == NoNetwork::Missing => {
-                missing.push("the network cannot be denied (no namespaces and no filters of system calls)");
+        match network {
+            NetworkPolicy::All => {}
+            NetworkPolicy::None => {
+                let enforced = match self.no_network {
+                    NoNetwork::Namespace => Some("the network is denied (network namespace)"),
+                    NoNetwork::Filter => Some("the network is denied (filter of system calls)"),
+                    NoNetwork::Missing => None,
+                };
+                checks.push(ProtectionCheck::new(enforced, "the network is not denied (no namespaces and no filters)"));
             }
-            NetworkPolicy::Ports(_) if !self.ports => {
-                missing.push("the ports cannot be limited (no Landlock version 4)");
-            }
-            _ => {}
+            NetworkPolicy::Ports(_) => checks.push(ProtectionCheck::new(
+                self.ports.then_some("TCP is limited to the ports (Landlock, filter of system calls)"),
+                "the ports are not limited (no Landlock version 4)",
+            )),
         }
-        missing
+        checks
+    }
+}
+
+/// A protection with its description if it is enforced, and if it is not.
+struct ProtectionCheck {
+    enforced: Option<&'static str>,
+    missing: &'static str,
+}
+
+impl ProtectionCheck {
+    fn new(enforced: Option<&'static str>, missing: &'static str) -> Self {
+        Self { enforced, missing }
     }
 }

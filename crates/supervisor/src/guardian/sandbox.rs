@@ -72,7 +72,7 @@ pub fn signals_are_confined() -> bool {
 pub(super) fn restrict(launch: &Launch, protections: &Protections) -> Result<bool, LaunchError> {
     let failed = |message: String| LaunchError::new(LaunchErrorCause::Sandbox, None, message);
     let isolation = &launch.isolation;
-    let missing = protections.missing_for(launch);
+    let missing = protections.missing_for(launch.sandbox.is_some(), &isolation.network);
     if isolation.enforce && !missing.is_empty() {
         let missing = missing.join("; ");
         return Err(failed(format!("sandbox = \"enforce\", and this system cannot enforce it: {missing}")));

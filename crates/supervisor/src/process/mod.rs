@@ -564,19 +564,24 @@ impl Processes {
         Ok(Isolation {
             hidden,
             visible: vec![plan.scratch.clone()],
-            network: match agent.network {
-                AgentNetwork::All => NetworkPolicy::All,
-                AgentNetwork::None => NetworkPolicy::None,
-                AgentNetwork::Ports => NetworkPolicy::Ports(agent.ports.clone()),
-            },
+            network: network_policy(agent),
             run_as: agent.run_as.as_deref().map(os_user::find).transpose()?,
             enforce: agent.sandbox == SandboxMode::Enforce,
         })
     }
 }
 
+/// Returns the network policy of an agent.
+pub fn network_policy(agent: &Agent) -> NetworkPolicy {
+    match agent.network {
+        AgentNetwork::All => NetworkPolicy::All,
+        AgentNetwork::None => NetworkPolicy::None,
+        AgentNetwork::Ports => NetworkPolicy::Ports(agent.ports.clone()),
+    }
+}
+
 /// Returns the files that the variables of an agent refer to.
-pub(crate) fn secret_files(agent: &Agent) -> impl Iterator<Item = PathBuf> {
+fn secret_files(agent: &Agent) -> impl Iterator<Item = PathBuf> {
     agent.envs.values().filter_map(|value| value.strip_prefix("file:")).map(|path| PathBuf::from(path.trim()))
 }
 

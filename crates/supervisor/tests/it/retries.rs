@@ -114,13 +114,15 @@ async fn executions_can_be_cancelled_between_attempts() {
 #[tokio::test]
 async fn stopping_requeues_executions_with_attempts_left() {
     let dir = tempfile::tempdir().unwrap();
+    let outside = tempfile::tempdir().unwrap();
+    let gate = outside.path().join("gate");
     let agents = json!([
         // It exits with success after TERM, but that does not count as its answer.
         script(
             "again",
             "trap 'echo half; exit 0' TERM; [ -e \"$GATE\" ] && { cat; exit; }; sleep 60 & wait",
             json!({
-            "max_retries": 1, "retry_delay": 0.01, "envs": {"GATE": dir.path().join("gate").to_str().unwrap()}})
+            "max_retries": 1, "retry_delay": 0.01, "envs": {"GATE": gate.to_str().unwrap()}})
         ),
         script("once", "sleep 60", json!({"access_type": "read-write"})),
     ]);
@@ -132,7 +134,7 @@ async fn stopping_requeues_executions_with_attempts_left() {
     bench.reaches(once, StateName::Running).await;
     bench.stop().await;
 
-    std::fs::write(dir.path().join("gate"), "").unwrap();
+    std::fs::write(&gate, "").unwrap();
     let bench = crate::bench::BenchBuilder::new(agents).at(dir.path()).build().await;
     let back = bench.get(again).await;
     assert_eq!((back.state_name(), back.retry_count(), back.error_message()), (StateName::Idle, 1, None));

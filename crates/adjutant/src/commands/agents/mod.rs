@@ -84,6 +84,12 @@ async fn show(client: &Client, name: &str) -> anyhow::Result<()> {
     if let Some(why) = status.held_back {
         output::print_line(&format!("{:<27}{why}", "held back"))?;
     }
+    let isolation = status.isolation.unwrap_or_default();
+    for (name, texts) in [("enforced", isolation.enforced), ("not enforced", isolation.not_enforced)] {
+        for text in texts {
+            output::print_line(&format!("{name:<27}{text}"))?;
+        }
+    }
     Ok(())
 }
 
