@@ -144,7 +144,8 @@ const BUSY_RETRY_SECONDS: u64 = 5;
 impl From<store::Error> for Problem {
     /// Converts an error of the store. A missing object is 404. A used idempotency key, an unusable backup and one of a
     /// newer version are 422. A busy key, too many objects, an existing id or name, a configured object and a wrong
-    /// state are 409. A full queue and missing slots are 429, an unavailable database is 503, both with `Retry-After`.
+    /// state are 409. A full queue and missing slots are 429, an unavailable database is 503, both with `Retry-After`. A
+    /// stop of everything is 503 without it.
     /// All other errors are 500.
     fn from(error: store::Error) -> Self {
         match error {
@@ -172,6 +173,8 @@ impl From<store::Error> for Problem {
             store::Error::Backup(_) | store::Error::NewerSchema { .. } => {
                 Invalid::one("body", "backup", format!("must be a complete backup: {error}")).into()
             }
+            // Without `Retry-After`: only an administrator ends the stop.
+            store::Error::Stopped { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopped", error.to_string()),
             store::Error::Unavailable(cause) => Self::unavailable(cause),
             other => Self::internal(other.to_string()),
         }
