@@ -172,7 +172,13 @@ async fn sessions_start_nothing_while_stopped(bench: Bench) {
     assert!(matches!(bench.enqueue(message(&bench)).await, Err(Error::Stopped { reason: None })));
     assert!(matches!(open_session(&bench, node).await, Err(Error::Stopped { reason: None })));
     let now = bench.now();
-    let claim = async || write!(bench, tx => async { sessions::get_for_claim(tx, session).await?; claim_in_session(tx, node, session, now).await });
+    let claim = async || {
+        let claimed = bench.transaction(async move |tx| {
+            sessions::get_for_claim(tx, session).await?;
+            claim_in_session(tx, node, session, now).await
+        });
+        claimed.await
+    };
     assert!(claim().await.unwrap().is_none());
     resume_all(&bench).await;
     assert!(claim().await.unwrap().is_some());
@@ -180,7 +186,7 @@ async fn sessions_start_nothing_while_stopped(bench: Bench) {
 
 async fn due_schedules_are_held(bench: Bench) {
     // SEC-6
-    let schedule = crate::schedules::due_schedule(&bench).await;
+    let schedule = bench.scheduled(bench.bob, "held", 30).await.id;
     bench.clock.advance(Duration::from_secs(3600));
     let due = async || {
         let mut reader = bench.store.reader().await.unwrap();
