@@ -41,7 +41,8 @@ impl Scheduler {
             drop(reader);
             let is_full_batch = due.len() as i64 == BATCH_SIZE;
             report.due += due.len();
-            let firings = futures::stream::iter(due.into_iter().map(|(id, row)| self.fire(id, row, stop.as_ref(), now)));
+            let firings =
+                futures::stream::iter(due.into_iter().map(|(id, row)| self.fire(id, row, stop.as_ref(), now)));
             let results: Vec<_> = firings.buffer_unordered(self.max_concurrent_transactions()).collect().await;
             let fired = results.iter().filter(|result| matches!(result, Ok(true))).count();
             report.fired += fired;

@@ -271,7 +271,7 @@ impl Scheduler {
         Ok(schedule)
     }
 
-    /// Adds a record of a change to the audit log. Does nothing if the schedule is unchanged.
+    /// Adds a record of a change to the audit log. Does nothing if the schedule is unchanged. Fails if the database fails.
     pub async fn audit(
         &self,
         tx: &mut Transaction,

@@ -63,10 +63,9 @@ pub async fn stop(conn: &mut Conn, by: UserId, reason: Option<&str>, now: Timest
     }
     let before = current(conn).await?;
     let after = match &before {
-        Some(state) => StopState {
-            reason: reason.map(str::to_owned).or_else(|| state.reason.clone()),
-            ..state.clone()
-        },
+        Some(state) => {
+            StopState { reason: reason.map(str::to_owned).or_else(|| state.reason.clone()), ..state.clone() }
+        }
         None => StopState { stopped_at: now, reason: reason.map(str::to_owned), by, resumed_at: None },
     };
     let sql = "INSERT INTO stop_state (id, stopped_at, reason, stopped_by) VALUES (1, $1, $2, $3) \

@@ -28,7 +28,8 @@ pub(crate) async fn list(
     let action = action.map_err(|invalid| ExitError::new(ExitStatus::Usage, invalid.to_string()))?;
     let client = Client::connect(global).await?;
     let list = ListAudit { since, action, limit: limit.map(limit_param), cursor };
-    let records = listing::items_to_show(&client, PATH, list, DEFAULT_LIMIT, quiet, "no administrative changes").await?;
+    let records =
+        listing::items_to_show(&client, PATH, list, DEFAULT_LIMIT, quiet, "no administrative changes").await?;
     let Some(records) = records else { return Ok(()) };
     let rows: Vec<_> = records.iter().map(row).collect();
     output::print_table(&["TIME", "WHO", "ACTION", "SUBJECT"], &rows)?;

@@ -6,7 +6,8 @@ use testkit::app::Server;
 
 use crate::{ALICE, BOB, home, home_with_auth, token};
 
-const AGENTS: &str = "[[agents]]\nid = \"cat\"\nexecutable_path = \"cat\"\noverrides = [\"working_directory\", \"envs\"]\n";
+const AGENTS: &str =
+    "[[agents]]\nid = \"cat\"\nexecutable_path = \"cat\"\noverrides = [\"working_directory\", \"envs\"]\n";
 
 /// Sends a request with an optional token and body. Returns the status and the body.
 async fn send(server: &Server, token: Option<&str>, method: Method, path: &str, body: Option<&Value>) -> (u16, Value) {
@@ -39,9 +40,7 @@ async fn each_change_leaves_one_record() {
     // SEC-6
     let home = home().with_config(AGENTS);
     let server = home.serve();
-    let agent = |description: &str| {
-        json!({"id": "tidy", "executable_path": "cat", "description": description, "envs": {"API_KEY": "env:PATH"}})
-    };
+    let agent = |description: &str| json!({"id": "tidy", "executable_path": "cat", "description": description, "envs": {"API_KEY": "env:PATH"}});
     assert_eq!(send(&server, None, Method::POST, "/api/agents", Some(&agent("one"))).await.0, 201);
     assert_eq!(send(&server, None, Method::POST, "/api/agents", Some(&agent("one"))).await.0, 409, "no record");
     assert_eq!(send(&server, None, Method::PUT, "/api/agents/tidy", Some(&agent("two"))).await.0, 200);
@@ -58,7 +57,10 @@ async fn each_change_leaves_one_record() {
     assert_eq!(send(&server, None, Method::DELETE, "/api/agents/tidy", None).await.0, 204);
     let overridden = json!({"input": "x", "envs": {"TOKEN_OF_RUN": "value-never-stored"}, "wait": true});
     assert_eq!(send(&server, None, Method::POST, "/api/agents/cat/executions", Some(&overridden)).await.0, 200);
-    assert_eq!(send(&server, None, Method::POST, "/api/agents/cat/executions", Some(&json!({"input": "x"}))).await.0, 202);
+    assert_eq!(
+        send(&server, None, Method::POST, "/api/agents/cat/executions", Some(&json!({"input": "x"}))).await.0,
+        202
+    );
     send(&server, None, Method::POST, "/api/stop-all", Some(&json!({"reason": "why"}))).await;
     send(&server, None, Method::POST, "/api/stop-all", None).await;
     send(&server, None, Method::POST, "/api/resume-all", None).await;
@@ -124,7 +126,11 @@ async fn records_are_filtered_and_only_for_administrators() {
     let revocation = json!({"token": other});
     assert_eq!(send(&server, Some(carol), Method::POST, "/api/tokens/revoke", Some(&revocation)).await.0, 204);
     assert_eq!(send(&server, Some(carol), Method::POST, "/api/tokens/revoke", Some(&revocation)).await.0, 204);
-    assert_eq!(send(&server, Some(&bob), Method::DELETE, "/api/data", None).await.0, 204, "no administrator: no record");
+    assert_eq!(
+        send(&server, Some(&bob), Method::DELETE, "/api/data", None).await.0,
+        204,
+        "no administrator: no record"
+    );
     assert_eq!(send(&server, Some(carol), Method::POST, "/api/stop-all", None).await.0, 200);
     let list = async |query: &str| {
         let (status, page) = send(&server, Some(carol), Method::GET, &format!("/api/audit{query}"), None).await;

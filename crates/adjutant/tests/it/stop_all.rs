@@ -130,7 +130,10 @@ async fn schedules_wait_and_catch_up() {
     }
     let first = history["decisions"].as_array().unwrap().last().unwrap();
     assert_eq!(first["kind"], "missed", "{history}");
-    assert!(first["reason"].as_str().unwrap().starts_with("everything was stopped at that time: maintenance"), "{first}");
+    assert!(
+        first["reason"].as_str().unwrap().starts_with("everything was stopped at that time: maintenance"),
+        "{first}"
+    );
 }
 
 #[tokio::test]
@@ -165,9 +168,19 @@ fn commands_stop_and_resume_without_a_server() {
         "Stopped 0 runs and 0 sessions. 0 queued runs and 0 schedules are held. `adjutant resume-all` takes that back.\n"
     );
     let refused = home.run(&["run", "cat", "hello"]);
-    assert_eq!((refused.code(), refused.err().contains("everything is stopped: holidays")), (7, true), "{}", refused.err());
+    assert_eq!(
+        (refused.code(), refused.err().contains("everything is stopped: holidays")),
+        (7, true),
+        "{}",
+        refused.err()
+    );
     let doctor = home.run(&["doctor"]);
-    assert_eq!((doctor.code(), doctor.out().contains("everything is stopped: holidays")), (1, true), "{}", doctor.out());
+    assert_eq!(
+        (doctor.code(), doctor.out().contains("everything is stopped: holidays")),
+        (1, true),
+        "{}",
+        doctor.out()
+    );
     let again = home.run(&["stop-all", "--json"]).json();
     assert_eq!((&again["reason"], &again["queued"]), (&json!("holidays"), &json!(0)));
     assert_eq!(home.run(&["resume-all"]).ok(), "Resumed. 0 queued runs and 0 schedules continue.\n");

@@ -26,9 +26,9 @@ pub use events::{
 };
 pub use follow_up::{mark_followed_up, pending_follow_ups};
 pub use queue::{
-    A2aTaskRef, CancelRequest, ClaimedExecution, Fence, NewExecution, OutputSummary, agents_with_queued, cancel_requests, claim,
-    claim_in_session, end_queued, end_without_session, enqueue, enqueue_or_claim, expire_queued, has_expired,
-    has_queued, lock_abandoned, queue_counts, recover, requeue, save,
+    A2aTaskRef, CancelRequest, ClaimedExecution, Fence, NewExecution, OutputSummary, agents_with_queued,
+    cancel_requests, claim, claim_in_session, end_queued, end_without_session, enqueue, enqueue_or_claim,
+    expire_queued, has_expired, has_queued, lock_abandoned, queue_counts, recover, requeue, save,
 };
 pub use row::ExecutionRow;
 

@@ -264,14 +264,20 @@ async fn waiting_and_taken(conn: &mut Conn, agent_id: &str) -> Result<(i64, Hash
 pub async fn agents_with_queued(conn: &mut Conn, now: Timestamp) -> Result<Vec<String>> {
     // Skips from agent to agent on the index. DISTINCT would read all queued rows.
     let mut select = Statement::default();
-    select.push("WITH RECURSIVE waiting (agent_id) AS (\
+    select.push(
+        "WITH RECURSIVE waiting (agent_id) AS (\
                SELECT MIN(e.agent_id) FROM executions e \
-               WHERE e.state = 'idle' AND e.session_id IS NULL AND e.run_at <= ");
+               WHERE e.state = 'idle' AND e.session_id IS NULL AND e.run_at <= ",
+    );
     select.bind(now).push(" AND NOT ").push(IS_STOPPED);
-    select.push(" UNION ALL SELECT (SELECT MIN(e.agent_id) FROM executions e WHERE e.state = 'idle' \
-               AND e.session_id IS NULL AND e.run_at <= ");
-    select.bind(now).push(" AND e.agent_id > w.agent_id) FROM waiting w WHERE w.agent_id IS NOT NULL) \
-               SELECT agent_id FROM waiting WHERE agent_id IS NOT NULL");
+    select.push(
+        " UNION ALL SELECT (SELECT MIN(e.agent_id) FROM executions e WHERE e.state = 'idle' \
+               AND e.session_id IS NULL AND e.run_at <= ",
+    );
+    select.bind(now).push(
+        " AND e.agent_id > w.agent_id) FROM waiting w WHERE w.agent_id IS NOT NULL) \
+               SELECT agent_id FROM waiting WHERE agent_id IS NOT NULL",
+    );
     conn.all(select).await?.iter().map(|row| row.text(0)).collect()
 }
 
@@ -454,7 +460,9 @@ pub async fn cancel_requests(conn: &mut Conn, node: Uuid) -> Result<Vec<CancelRe
                AND NOT EXISTS (SELECT 1 FROM executions e WHERE e.id = p.holder) \
                AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = p.holder)";
     let rows = conn.all((sql, args![node])).await?;
-    rows.iter().map(|row| Ok(CancelRequest { id: row.parsed(0, Uuid::try_parse)?, reason: row.maybe_text(1)? })).collect()
+    rows.iter()
+        .map(|row| Ok(CancelRequest { id: row.parsed(0, Uuid::try_parse)?, reason: row.maybe_text(1)? }))
+        .collect()
 }
 
 /// Ends up to `limit` queued executions that have exceeded the queue timeout, as timed out. Returns them. Ends none while

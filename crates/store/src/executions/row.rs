@@ -31,7 +31,8 @@ const MAX_SUMMARY_CHARS: usize = 1000;
 pub(crate) const COLUMN_COUNT: usize = 23;
 
 /// The columns that are not public. They follow [`COLUMNS`].
-pub(super) const INTERNAL_COLUMNS: &str = ", e.owner, e.request, e.spool, e.lease_token, e.cancel_asked, e.node, e.cancel_reason";
+pub(super) const INTERNAL_COLUMNS: &str =
+    ", e.owner, e.request, e.spool, e.lease_token, e.cancel_asked, e.node, e.cancel_reason";
 
 /// An execution with the columns that are not public.
 #[derive(Clone, Debug)]

@@ -84,8 +84,10 @@ pub async fn running_executions(conn: &mut Conn, id: Uuid) -> Result<Vec<Uuid>> 
 /// erased. Returns none while everything is stopped.
 pub async fn ready_with_queued(conn: &mut Conn, limit: i64) -> Result<Vec<Uuid>> {
     let mut select = Statement::default();
-    select.push("SELECT DISTINCT d.schedule_id FROM decisions d WHERE d.kind = 'queued' AND NOT EXISTS \
-               (SELECT 1 FROM executions e WHERE e.schedule_id = d.schedule_id AND e.ended_at IS NULL) AND NOT ");
+    select.push(
+        "SELECT DISTINCT d.schedule_id FROM decisions d WHERE d.kind = 'queued' AND NOT EXISTS \
+               (SELECT 1 FROM executions e WHERE e.schedule_id = d.schedule_id AND e.ended_at IS NULL) AND NOT ",
+    );
     select.push(IS_STOPPED).push(" LIMIT ").bind(limit);
     conn.all(select).await?.iter().map(|row| row.parsed(0, Uuid::try_parse)).collect()
 }

@@ -274,7 +274,11 @@ async fn a_restore_keeps_the_audit_log_and_a_stop(bench: Bench) {
     std::fs::write(&file, &text[..text.len() / 2]).unwrap();
     let record = AuditRecord::new(&bench.clock, actor, AuditAction::BackupRestored, "failed");
     assert!(restore(&bench.store, file, Some(record)).await.is_err());
-    assert_eq!(crate::audit::subjects(&bench, AuditFilter::default()).await, expected, "a failed restore has no record");
+    assert_eq!(
+        crate::audit::subjects(&bench, AuditFilter::default()).await,
+        expected,
+        "a failed restore has no record"
+    );
 }
 
 async fn restored_executions_have_no_holder(bench: Bench) {

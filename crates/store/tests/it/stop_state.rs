@@ -9,7 +9,9 @@ use store::executions::{
     CancelRequest, OwnerScope, agents_with_queued, cancel_requests, claim_in_session, enqueue_or_claim, expire_queued,
     has_expired, lock_abandoned, recover,
 };
-use store::stop_state::{AffectedWork, StopChange, affected_work, current, has_running, last, request_ends, resume, stop};
+use store::stop_state::{
+    AffectedWork, StopChange, affected_work, current, has_running, last, request_ends, resume, stop,
+};
 use store::{Durability, Error, Store, nodes, sessions};
 use uuid::Uuid;
 
@@ -210,9 +212,9 @@ async fn no_claim_follows_a_stop(bench: Bench) {
         let mut new = bench.new_execution(bench.bob, &format!("a{}", n % 4));
         (new.slots, new.queue_depth) = (100, 100);
         let store = bench.store.clone();
-        tokio::spawn(async move {
-            store.transaction(async move |tx| enqueue_or_claim(tx, &new, Some(node)).await).await
-        })
+        tokio::spawn(
+            async move { store.transaction(async move |tx| enqueue_or_claim(tx, &new, Some(node)).await).await },
+        )
     });
     let submissions: Vec<_> = submissions.collect();
     let stopped = bench.transaction(async move |tx| {
