@@ -53,7 +53,7 @@ schema_enum! {
 /// The originator of an administrative change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Actor {
-    /// `None` if the configuration file caused the change.
+    /// `null` if the configuration file caused the change.
     #[schema(value_type = Option<Uuid>)]
     pub user_id: Option<UserId>,
     /// The name in the token.

@@ -14,7 +14,7 @@ pub struct StopState {
     /// The user that stopped everything.
     #[schema(value_type = Uuid)]
     pub by: UserId,
-    /// `None` while everything is stopped.
+    /// `null` while everything is stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed_at: Option<Timestamp>,
 }

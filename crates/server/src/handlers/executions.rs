@@ -55,7 +55,7 @@ use crate::{App, Problem};
         (status = 404, description = "The user may run no agent with this id"),
         (status = 409, description = "The agent is disabled"),
         (status = 429, description = "The queue is full; try again later"),
-        (status = 503, description = "An administrator has stopped everything"),
+        (status = 503, description = "An administrator has stopped everything, or the database is not available"),
     )
 )]
 pub(super) async fn submit(

@@ -290,7 +290,7 @@ pub(super) async fn resume(
         (status = 404, description = "The user has no schedule with this id"),
         (status = 409, description = "The agent is disabled"),
         (status = 429, description = "The queue is full; try again later"),
-        (status = 503, description = "An administrator has stopped everything"),
+        (status = 503, description = "An administrator has stopped everything, or the database is not available"),
     )
 )]
 pub(super) async fn run(

@@ -32,7 +32,7 @@ use crate::{App, Problem};
         (status = 201, description = "The new session", body = Session),
         (status = 404, description = "The user may run no agent with this id"),
         (status = 429, description = "The agent has no free slot; try again later"),
-        (status = 503, description = "An administrator has stopped everything"),
+        (status = 503, description = "An administrator has stopped everything, or the database is not available"),
     )
 )]
 pub(super) async fn open(request: IdempotentRequest<JsonBody<SessionDraft>>) -> Result<Response, Problem> {
