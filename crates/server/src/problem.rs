@@ -138,6 +138,9 @@ impl From<supervisor::SubmitError> for Problem {
     }
 }
 
+/// The kind of the problem while everything is stopped.
+const STOPPED: &str = "stopped";
+
 /// The value of `Retry-After` while no slot is free.
 const BUSY_RETRY_SECONDS: u64 = 5;
 
@@ -174,7 +177,7 @@ impl From<store::Error> for Problem {
                 Invalid::one("body", "backup", format!("must be a complete backup: {error}")).into()
             }
             // Without `Retry-After`: only an administrator ends the stop.
-            store::Error::Stopped { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopped", error.to_string()),
+            store::Error::Stopped { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, STOPPED, error.to_string()),
             store::Error::Unavailable(cause) => Self::unavailable(cause),
             other => Self::internal(other.to_string()),
         }
@@ -184,7 +187,7 @@ impl From<store::Error> for Problem {
 impl IntoResponse for Problem {
     /// Returns a response with the status and headers of the problem but without a body, which `request` writes later.
     /// 401 has `WWW-Authenticate: Bearer`. A server error has a [`LoggedFailure`] with the internal cause, or else the
-    /// detail; only 500 counts as not recoverable.
+    /// detail; only 500 counts as not recoverable. A refusal while everything is stopped is no failure of the server.
     fn into_response(self) -> Response {
         let status = self.status;
         let mut response = status.into_response();
@@ -196,7 +199,7 @@ impl IntoResponse for Problem {
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if status.is_server_error() {
+        if status.is_server_error() && self.kind != STOPPED {
             response.extensions_mut().insert(LoggedFailure {
                 kind: self.kind,
                 message: self.cause.clone().unwrap_or_else(|| self.detail.to_string()),
