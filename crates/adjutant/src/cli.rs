@@ -96,6 +96,32 @@ pub(crate) enum Command {
     /// Manage schedules, which run agents at certain times
     #[command(subcommand)]
     Schedules(SchedulesCommand),
+    /// Stop all agents, schedules and queues, on all nodes
+    StopAll {
+        /// Reason, shown to everyone who wants to run an agent
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+    },
+    /// Resume all agents, schedules and queues after `stop-all`
+    ResumeAll,
+    /// Show administrative changes, newest first
+    Audit {
+        /// Only changes since then: a time, a date, or a duration such as 2h or 7d
+        #[arg(long, value_name = "TIME")]
+        since: Option<String>,
+        /// Only changes of this kind, such as agent.updated
+        #[arg(long, value_name = "ACTION")]
+        action: Option<String>,
+        /// Print only the ids
+        #[arg(long, short)]
+        quiet: bool,
+        /// Maximum number of changes [default: 50]
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
+        /// Cursor of the page to show, with --json
+        #[arg(long, value_name = "CURSOR", requires = "json")]
+        cursor: Option<String>,
+    },
     /// Send messages to agents that support the Agent2Agent protocol
     #[command(subcommand)]
     A2a(A2aCommand),

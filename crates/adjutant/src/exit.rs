@@ -26,6 +26,7 @@ impl ExitStatus {
     /// - 401 and 403 are `NotAuthorised`, 404 is `NotFound`, 413 is `Refused`, 504 is `Timeout`.
     /// - 429 is `Busy` for the type `busy`, otherwise `Refused`.
     /// - 409 is `Refused` for `configured`, `built-in`, `disabled`, `taken`, `state` and `not-kept`, otherwise `Busy`.
+    /// - 503 is `Refused` for `stopped`.
     /// - Every other 4xx is `Usage`, and everything else is `Failed`.
     pub(crate) fn from_problem(status: u16, kind: &str) -> Self {
         match (status, kind) {
@@ -35,7 +36,7 @@ impl ExitStatus {
             (429, "busy") => Self::Busy,
             (409, "configured" | "built-in" | "disabled" | "taken" | "state" | "not-kept") => Self::Refused,
             (409, _) => Self::Busy,
-            (413 | 429, _) => Self::Refused,
+            (413 | 429, _) | (503, "stopped") => Self::Refused,
             (400..500, _) => Self::Usage,
             (504, _) => Self::Timeout,
             _ => Self::Failed,

@@ -87,14 +87,17 @@ pub(crate) async fn build_app(
 
 /// Makes the configured schedules in the database match the configuration: adds, changes and removes them. They belong
 /// to the local user. Schedules of the API stay; a configured schedule with the name of one is skipped with a warning
-/// in the log. Fails if the database fails.
-pub(crate) async fn sync_schedules(app: &App, schedules: Vec<scheduler::CheckedSchedule>) -> store::Result<()> {
+/// in the log. Returns the changes. Fails if the database fails.
+pub(crate) async fn sync_schedules(
+    app: &App,
+    schedules: Vec<scheduler::CheckedSchedule>,
+) -> store::Result<scheduler::SyncReport> {
     let synced = app.scheduler().sync(schedules).await?;
-    for name in synced.name_conflicts {
+    for name in &synced.name_conflicts {
         let message = "a schedule of the API has the same name; the schedule of the configuration is ignored";
         tracing::warn!(event = "schedule_name_taken", name, message);
     }
-    Ok(())
+    Ok(synced)
 }
 
 /// The models and MCP servers of the assistant. The state of their circuit breakers survives a reload of the

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
+use model::stop_state::StopState;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -12,6 +13,9 @@ pub struct Health {
     pub status: HealthStatus,
     pub version: Cow<'static, str>,
     pub uptime_seconds: u64,
+    /// Set while everything is stopped. No agent runs then; the server still responds.
+    #[serde(default)]
+    pub stopped: Option<StopState>,
     pub dependencies: HealthDependencies,
 }
 

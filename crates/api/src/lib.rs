@@ -9,6 +9,7 @@
 mod page;
 
 pub mod agents;
+pub mod audit;
 pub mod chat;
 pub mod conversations;
 pub mod data;
@@ -19,6 +20,7 @@ mod problem;
 pub mod reminders;
 pub mod schedules;
 pub mod sessions;
+pub mod stop_all;
 pub mod tasks;
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::schedule::{Decision, DecisionKind, Schedule, ScheduleExplanation};
+use model::stop_state::StopState;
 use store::Conn;
 use store::executions::OwnerScope;
 use store::schedules;
@@ -47,7 +48,8 @@ impl Scheduler {
             by_hand = by_hand.or(Some(found).filter(|found| found.due_at >= since && found.due_at < next));
         }
         let zone = TimeZone::get(&schedule.settings.time_zone).unwrap_or(TimeZone::UTC);
-        let writer = ExplanationWriter { schedule: &schedule, zone };
+        let stop = store::stop_state::current(conn).await?;
+        let writer = ExplanationWriter { schedule: &schedule, zone, stop };
         let mut sentences = vec![match (&decision, due_at) {
             _ if at < schedule.created_at => {
                 format!("The schedule was created at {}.", writer.time(schedule.created_at))
@@ -68,6 +70,8 @@ impl Scheduler {
 struct ExplanationWriter<'a> {
     schedule: &'a Schedule,
     zone: TimeZone,
+    /// Set while everything is stopped.
+    stop: Option<StopState>,
 }
 
 impl ExplanationWriter<'_> {
@@ -77,7 +81,7 @@ impl ExplanationWriter<'_> {
     }
 
     /// Returns the sentence about an occurrence with a decision, one wording for each kind. `Run` reads like `Fired`.
-    /// The reason is included, except for `CaughtUp` and `Queued`. `due` may be later than the time of the decision if
+    /// The reason is included, except for `Queued`. `due` may be later than the time of the decision if
     /// it covers a series.
     fn decided(&self, decision: &Decision, due: Timestamp) -> String {
         let due = self.time(due);
@@ -88,10 +92,9 @@ impl ExplanationWriter<'_> {
                 format!("It was due at {due} and ran at {at}{}.", reason.replacen(": ", "; it ", 1))
             }
             DecisionKind::CaughtUp => {
-                format!(
-                    "It was due at {due}, but no node was running. The missed run was started at {}.",
-                    self.time(decision.decided_at)
-                )
+                let cause = decision.reason.as_deref().unwrap_or("no node was running");
+                let at = self.time(decision.decided_at);
+                format!("It was due at {due}, but {cause}. The missed run was started at {at}.")
             }
             DecisionKind::Skipped => format!("It was due at {due} and was skipped{reason}."),
             DecisionKind::Missed => format!("It was due at {due} and was missed{reason}."),
@@ -102,8 +105,8 @@ impl ExplanationWriter<'_> {
     }
 
     /// Returns the sentence about an occurrence without a decision. Distinguishes, in this order: the schedule was
-    /// paused at or before `due`; the occurrence is not due yet or delayed by jitter; the next run is overdue, so no
-    /// scheduler is running; it is before the last change of the schedule; the decision is no longer stored.
+    /// paused at or before `due`; the occurrence is not due yet or delayed by jitter; the next run is overdue, so
+    /// everything is stopped or no scheduler is running; it is before the last change of the schedule; the decision is no longer stored.
     fn undecided(&self, due: Timestamp, now: Timestamp) -> String {
         let runs_at = apply_jitter(self.schedule.id, due, self.schedule.settings.jitter);
         let shown = self.time(due);
@@ -114,7 +117,11 @@ impl ExplanationWriter<'_> {
             return format!("It is due at {shown} and will run at {}.", self.time(runs_at));
         }
         if self.schedule.next_execution.is_some_and(|next| next <= now) {
-            return format!("It was due at {shown} but has not been processed: no node with a scheduler is running.");
+            let cause = match &self.stop {
+                Some(stop) => StopState::describe(stop.reason.as_deref()),
+                None => "no node with a scheduler is running".to_owned(),
+            };
+            return format!("It was due at {shown} but has not been processed: {cause}.");
         }
         if due < self.schedule.updated_at {
             return format!(

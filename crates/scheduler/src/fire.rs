@@ -4,6 +4,7 @@
 use futures::StreamExt;
 use jiff::Timestamp;
 use model::schedule::OverlapPolicy;
+use model::stop_state::StopState;
 use store::schedules::{self, ScheduleRow};
 use uuid::Uuid;
 
@@ -34,10 +35,14 @@ impl Scheduler {
         let mut failed = None;
         loop {
             let now = self.clock().now();
-            let due = schedules::due_schedules(&mut self.store().reader().await?, now, BATCH_SIZE).await?;
+            let mut reader = self.store().reader().await?;
+            let due = schedules::due_schedules(&mut reader, now, BATCH_SIZE).await?;
+            let stop = if due.is_empty() { None } else { store::stop_state::last(&mut reader).await? };
+            drop(reader);
             let is_full_batch = due.len() as i64 == BATCH_SIZE;
             report.due += due.len();
-            let firings = futures::stream::iter(due.into_iter().map(|(id, row)| self.fire(id, row, now)));
+            let firings =
+                futures::stream::iter(due.into_iter().map(|(id, row)| self.fire(id, row, stop.as_ref(), now)));
             let results: Vec<_> = firings.buffer_unordered(self.max_concurrent_transactions()).collect().await;
             let fired = results.iter().filter(|result| matches!(result, Ok(true))).count();
             report.fired += fired;
@@ -53,14 +58,22 @@ impl Scheduler {
     /// changed since it was read. Calls the crash hook at each step. Fails if the database fails.
     ///
     /// `row` is an error if the stored row is invalid. Such a schedule is paused, which counts as fired. The same
-    /// applies if its settings are invalid or the time of its next occurrence is missing.
-    async fn fire(&self, id: Uuid, row: store::Result<ScheduleRow>, now: Timestamp) -> store::Result<bool> {
+    /// applies if its settings are invalid or the time of its next occurrence is missing. `stop` is the last stop of
+    /// everything. It is a reason of the occurrences that were due during it.
+    async fn fire(
+        &self,
+        id: Uuid,
+        row: store::Result<ScheduleRow>,
+        stop: Option<&StopState>,
+        now: Timestamp,
+    ) -> store::Result<bool> {
         self.reach(CrashPoint::Due);
         let planned = row.map_err(|error| error.to_string()).and_then(|row| {
             let rule = OccurrenceRule::new(&row.schedule.settings, row.schedule.created_at)
                 .map_err(|invalid| invalid.to_string())?;
             let due = row.due_at.ok_or("the time of its next occurrence is missing")?;
-            let plan = plan(&row, &rule, due, now);
+            let mut plan = plan(&row, &rule, due, now);
+            stop.into_iter().for_each(|stop| plan.explain_stop(stop));
             Ok((row, plan))
         });
         let (row, plan) = match planned {
@@ -86,7 +99,11 @@ impl Scheduler {
             scheduler.reach(CrashPoint::Written);
             Ok(true)
         });
-        let fired = fired.await?;
+        let fired = match fired.await {
+            // Everything was stopped after the schedule was read. The occurrence stays due until it is resumed.
+            Err(store::Error::Stopped { .. }) => false,
+            fired => fired?,
+        };
         if fired {
             self.reach(CrashPoint::Committed);
         }

@@ -107,7 +107,7 @@ impl<'a> Firing<'a> {
             Ok(_) if !is_last && self.row.schedule.settings.overlap == OverlapPolicy::Cancel => {
                 Decision { kind: DecisionKind::Skipped, reason: Some(REPLACED.to_owned()), ..decision }
             }
-            Ok(kind) => self.start(Decision { kind: *kind, ..decision }).await?,
+            Ok(kind) => self.start(Decision { kind: *kind, reason: occurrence.note.clone(), ..decision }).await?,
         };
         schedules::record_decision(self.tx, &decision).await?;
         self.count(decision.kind);
@@ -192,7 +192,11 @@ impl<'a> Firing<'a> {
             return Ok(());
         }
         let Some(queued) = schedules::queued_decisions(self.tx, id, 1).await?.pop() else { return Ok(()) };
-        let started = self.enqueue().await?;
+        let started = match self.enqueue().await {
+            // It stays queued until everything is resumed.
+            Err(Error::Stopped { .. }) => return Ok(()),
+            started => started?,
+        };
         let reason = started.clone().err().unwrap_or_else(|| "waited for the previous run to end".to_owned());
         let decision = Decision {
             decided_at: self.now,
@@ -209,7 +213,8 @@ impl<'a> Firing<'a> {
         }
     }
 
-    /// Removes the next submission, enqueues it and records the start. Returns the id of the execution, or the reason
+    /// Removes the next submission, enqueues it and records the start. Fails with [`Error::Stopped`] while everything is
+    /// stopped. Returns the id of the execution, or the reason
     /// why it was refused: the agent cannot accept it, or its queue is full. Without a further submission, returns the
     /// last reason again, or an empty one. Fails with any other error of the supervisor.
     async fn enqueue(&mut self) -> store::Result<Result<Uuid, String>> {

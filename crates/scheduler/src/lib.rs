@@ -25,7 +25,7 @@ use store::{Store, Transaction};
 use supervisor::Supervisor;
 use tokio::sync::Notify;
 
-pub use manage::{CheckedSchedule, check_draft};
+pub use manage::{CheckedSchedule, ScheduleChange, check_draft};
 pub use notices::{DiscardNotices, ScheduleEvent, ScheduleNotice, ScheduleNoticeSink};
 pub use sync::SyncReport;
 

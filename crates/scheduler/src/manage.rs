@@ -3,6 +3,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use model::audit::{Actor, AuditAction, AuditRecord};
 use model::invalid::Checks;
 use model::schedule::{
     Decision, DecisionKind, Schedule, ScheduleDraft, SchedulePatch, ScheduleSettings, ScheduleSource,
@@ -27,6 +28,13 @@ pub struct CheckedSchedule {
     pub settings: ScheduleSettings,
     /// `None` does not change it.
     pub enabled: Option<bool>,
+}
+
+/// A schedule before and after a change. `None` if it did not exist.
+#[derive(Clone, Copy, Debug)]
+pub struct ScheduleChange<'a> {
+    pub before: Option<&'a Schedule>,
+    pub after: Option<&'a Schedule>,
 }
 
 /// Validates a schedule without access to the agents and the clock, including its cron expression. Used directly for
@@ -252,13 +260,35 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Removes a schedule and its history. Its executions stay, and running ones continue. Fails if it does not exist
-    /// in the scope or belongs to the configuration file.
-    pub async fn remove(&self, tx: &mut Transaction, scope: OwnerScope, id: Uuid) -> store::Result<()> {
-        if schedules::get(tx, scope, id, self.clock().now()).await?.source == ScheduleSource::File {
+    /// Removes a schedule and its history, and returns it. Its executions stay, and running ones continue. Fails if it
+    /// does not exist in the scope or belongs to the configuration file.
+    pub async fn remove(&self, tx: &mut Transaction, scope: OwnerScope, id: Uuid) -> store::Result<Schedule> {
+        let schedule = schedules::get(tx, scope, id, self.clock().now()).await?;
+        if schedule.source == ScheduleSource::File {
             return Err(Error::DefinedInConfig);
         }
-        schedules::remove(tx, scope, id).await
+        schedules::remove(tx, scope, id).await?;
+        Ok(schedule)
+    }
+
+    /// Adds a record of a change to the audit log. Does nothing if the schedule is unchanged. Fails if the database fails.
+    pub async fn audit(
+        &self,
+        tx: &mut Transaction,
+        actor: Actor,
+        action: AuditAction,
+        change: ScheduleChange<'_>,
+    ) -> store::Result<()> {
+        let ScheduleChange { before, after } = change;
+        let Some(schedule) = after.or(before).filter(|_| before != after) else { return Ok(()) };
+        let mut record = AuditRecord::new(self.clock(), actor, action, schedule.id);
+        if let Some(before) = before {
+            record = record.with_before(before);
+        }
+        if let Some(after) = after {
+            record = record.with_after(after);
+        }
+        store::audit::record(tx, &record).await
     }
 
     /// Returns an execution for [`Scheduler::run_now`]. It belongs to the owner of the schedule. Fails if the agent
@@ -270,7 +300,8 @@ impl Scheduler {
     /// Runs a schedule now, even if it is paused or already running. `submission` comes from
     /// [`Scheduler::prepare_run`]. Records the start and a manual decision, which is moved by microseconds if its time
     /// is taken. The next occurrence does not change. Returns the id of the execution. Fails with [`Error::NotFound`]
-    /// if the schedule does not exist in the scope, and with [`Error::QueueFull`] if the queue of its agent is full.
+    /// if the schedule does not exist in the scope, and with [`Error::QueueFull`] if the queue of its agent is full. Fails
+    /// with [`Error::Stopped`] while everything is stopped.
     pub async fn run_now(
         &self,
         tx: &mut Transaction,

@@ -3,6 +3,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use model::schedule::{DecisionKind, MissedPolicy, TimeSpan};
+use model::stop_state::StopState;
 use store::schedules::{NextOccurrence, ScheduleRow};
 
 use crate::occurrences::{OccurrenceRule, apply_jitter};
@@ -29,6 +30,8 @@ pub(crate) struct PlannedOccurrence {
     pub(crate) until: Option<Timestamp>,
     /// The kind of the run, or the reason why it does not run.
     pub(crate) verdict: Result<DecisionKind, String>,
+    /// The reason why it runs late, if it is known.
+    pub(crate) note: Option<String>,
 }
 
 /// Returns the occurrences from `first` to `until`, both included. `first` is always returned. The second value is the
@@ -76,7 +79,7 @@ pub(crate) fn plan(row: &ScheduleRow, rule: &OccurrenceRule, due: Timestamp, now
     }
     let mut occurrences: Vec<_> = times
         .into_iter()
-        .map(|(due, until)| PlannedOccurrence { due, until, verdict: Ok(DecisionKind::Fired) })
+        .map(|(due, until)| PlannedOccurrence { due, until, verdict: Ok(DecisionKind::Fired), note: None })
         .collect();
     for series in occurrences.iter_mut().filter(|occurrence| occurrence.until.is_some()) {
         series.verdict = Err("too many occurrences were missed to decide on each of them".to_owned());
@@ -87,6 +90,21 @@ pub(crate) fn plan(row: &ScheduleRow, rule: &OccurrenceRule, due: Timestamp, now
         occurrence.verdict = verdict(settings.missed, settings.missed_window, delay, index == newest);
     }
     FiringPlan { occurrences, next: next.map(|due_at| NextOccurrence { due_at, fire_at: runs_at(due_at) }) }
+}
+
+impl FiringPlan {
+    /// Adds the reason to the occurrences that were due during a stop of everything.
+    pub(crate) fn explain_stop(&mut self, stop: &StopState) {
+        for occurrence in self.occurrences.iter_mut().filter(|occurrence| stop.contains(occurrence.due)) {
+            let reason = stop.reason.as_deref().map_or(String::new(), |reason| format!(": {reason}"));
+            let note = format!("everything was stopped at that time{reason}");
+            match &mut occurrence.verdict {
+                Err(why) => *why = format!("{note}; {why}"),
+                Ok(DecisionKind::CaughtUp) => occurrence.note = Some(note),
+                Ok(_) => {}
+            }
+        }
+    }
 }
 
 /// Returns the kind of run for an occurrence that is `delay` late, or the reason why it does not run. The newest one is

@@ -14,6 +14,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use model::breaker::{BreakerSnapshot, BreakerState};
+use model::stop_state::StopState;
 use tools::mcp_client::{McpServerPhase, McpServers};
 
 use crate::{App, auth};
@@ -50,6 +51,7 @@ pub(crate) async fn health(State(app): State<App>, headers: HeaderMap) -> Respon
         status,
         version: env!("CARGO_PKG_VERSION").into(),
         uptime_seconds: app.uptime().as_secs(),
+        stopped: read_stop_state(&app).await,
         dependencies: HealthDependencies {
             database,
             models: models(&app),
@@ -59,6 +61,16 @@ pub(crate) async fn health(State(app): State<App>, headers: HeaderMap) -> Respon
         },
     };
     (status_code(status), Json(health)).into_response()
+}
+
+/// Returns the state while everything is stopped. Uses the state that the node has read last if the database does not
+/// answer in time.
+async fn read_stop_state(app: &App) -> Option<StopState> {
+    let read = async { store::stop_state::current(&mut app.store().reader().await?).await };
+    match tokio::time::timeout(DATABASE_TIMEOUT, read).await {
+        Ok(Ok(state)) => state,
+        _ => app.supervisor().stop_state(),
+    }
 }
 
 /// Returns the health of the configured models, in the order in which they are tried. A model is unavailable while its

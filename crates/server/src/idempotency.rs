@@ -11,6 +11,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
+use model::audit::{Actor, AuditAction, AuditRecord};
 use model::text::hex;
 use model::{Invalid, User};
 use serde::Serialize;
@@ -30,8 +31,18 @@ const MAX_KEY_BYTES: usize = 255;
 pub(crate) struct IdempotentRequest<T> {
     pub(crate) app: App,
     pub(crate) user: User,
+    /// The user and the request, for the audit log.
+    pub(crate) actor: Actor,
     pub(crate) body: T,
     key: Option<IdempotencyKey>,
+}
+
+/// The user of a request with its idempotency key, without the body.
+pub(crate) struct RequestCaller {
+    pub(crate) app: App,
+    pub(crate) user: User,
+    pub(crate) actor: Actor,
+    pub(crate) key: Option<IdempotencyKey>,
 }
 
 impl<T: RequestBody> FromRequest<App> for IdempotentRequest<T> {
@@ -50,8 +61,9 @@ impl<T: RequestBody> FromRequest<App> for IdempotentRequest<T> {
         };
         let bytes = bytes.map_err(|_| Problem::timeout(app.active_config().settings.request_timeout))??;
         let user = parts.extensions.get::<User>().cloned().ok_or_else(Problem::unauthorized)?;
+        let actor = parts.extensions.get::<Actor>().cloned().ok_or_else(Problem::unauthorized)?;
         let key = idempotency_key(&parts, &bytes)?;
-        Ok(Self { app: app.clone(), user, body: T::parse(&parts, &bytes)?, key })
+        Ok(Self { app: app.clone(), user, actor, body: T::parse(&parts, &bytes)?, key })
     }
 }
 
@@ -112,6 +124,16 @@ impl<T> IdempotentRequest<T> {
     /// Returns the parts, for handlers that do not use [`IdempotentRequest::run_transaction`].
     pub(crate) fn into_parts(self) -> (App, User, T, Option<IdempotencyKey>) {
         (self.app, self.user, self.body, self.key)
+    }
+
+    /// Separates the body from the caller.
+    pub(crate) fn into_caller(self) -> (RequestCaller, T) {
+        (RequestCaller { app: self.app, user: self.user, actor: self.actor, key: self.key }, self.body)
+    }
+
+    /// Returns a record for the audit log about a change by this request.
+    pub(crate) fn audit_record(&self, action: AuditAction, subject: impl ToString) -> AuditRecord {
+        AuditRecord::new(self.app.clock(), self.actor.clone(), action, subject)
     }
 
     /// Runs `work` in one transaction, at most once for the idempotency key. Returns the response; for a repetition it

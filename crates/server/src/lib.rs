@@ -6,6 +6,7 @@
 
 mod a2a;
 pub mod app;
+mod audit;
 pub mod auth;
 mod chat;
 mod connections;

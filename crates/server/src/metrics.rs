@@ -41,6 +41,7 @@ pub(crate) struct Metrics {
     breakers: Family<ServiceLabels, Gauge>,
     mcp_servers: Family<ServiceLabels, Gauge>,
     executions_running: Gauge,
+    everything_stopped: Gauge,
     executions: Family<ExecutionLabels, Counter>,
     schedule_decisions: Family<DecisionLabels, Counter>,
     reminders: Counter,
@@ -179,6 +180,9 @@ impl Default for Metrics {
         registry.register("mcp_server_ready", "external MCP servers: 1 ready, 0 not ready", mcp_servers.clone());
         let executions_running = Gauge::default();
         registry.register("executions_running", "executions that are running on this node", executions_running.clone());
+        let everything_stopped = Gauge::default();
+        let help = "1 while an administrator has stopped everything, otherwise 0";
+        registry.register("everything_stopped", help, everything_stopped.clone());
         let executions = Family::<ExecutionLabels, Counter>::default();
         registry.register("executions", "executions that have ended on this node", executions.clone());
         let schedule_decisions = Family::<DecisionLabels, Counter>::default();
@@ -211,6 +215,7 @@ impl Default for Metrics {
             breakers,
             mcp_servers,
             executions_running,
+            everything_stopped,
             executions,
             schedule_decisions,
             reminders,
@@ -280,6 +285,7 @@ pub(crate) async fn metrics(State(app): State<App>, headers: HeaderMap) -> Resul
     metrics.waiting_writes.set(i64::try_from(app.store().waiting_writes()).unwrap_or(i64::MAX));
     metrics.uptime.set(i64::try_from(app.uptime().as_secs()).unwrap_or(i64::MAX));
     metrics.executions_running.set(i64::try_from(app.supervisor().running_count()).unwrap_or(i64::MAX));
+    metrics.everything_stopped.set(i64::from(app.supervisor().stop_state().is_some()));
     for (status, count) in app.supervisor().ended_counts() {
         let counter = metrics.executions.get_or_create(&ExecutionLabels { status: status.as_str() });
         counter.inc_by(count.saturating_sub(counter.get()));

@@ -138,13 +138,17 @@ impl From<supervisor::SubmitError> for Problem {
     }
 }
 
+/// The kind of the problem while everything is stopped.
+const STOPPED: &str = "stopped";
+
 /// The value of `Retry-After` while no slot is free.
 const BUSY_RETRY_SECONDS: u64 = 5;
 
 impl From<store::Error> for Problem {
     /// Converts an error of the store. A missing object is 404. A used idempotency key, an unusable backup and one of a
     /// newer version are 422. A busy key, too many objects, an existing id or name, a configured object and a wrong
-    /// state are 409. A full queue and missing slots are 429, an unavailable database is 503, both with `Retry-After`.
+    /// state are 409. A full queue and missing slots are 429, an unavailable database is 503, both with `Retry-After`. A
+    /// stop of everything is 503 without it.
     /// All other errors are 500.
     fn from(error: store::Error) -> Self {
         match error {
@@ -172,6 +176,8 @@ impl From<store::Error> for Problem {
             store::Error::Backup(_) | store::Error::NewerSchema { .. } => {
                 Invalid::one("body", "backup", format!("must be a complete backup: {error}")).into()
             }
+            // Without `Retry-After`: only an administrator ends the stop.
+            store::Error::Stopped { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, STOPPED, error.to_string()),
             store::Error::Unavailable(cause) => Self::unavailable(cause),
             other => Self::internal(other.to_string()),
         }
@@ -181,7 +187,7 @@ impl From<store::Error> for Problem {
 impl IntoResponse for Problem {
     /// Returns a response with the status and headers of the problem but without a body, which `request` writes later.
     /// 401 has `WWW-Authenticate: Bearer`. A server error has a [`LoggedFailure`] with the internal cause, or else the
-    /// detail; only 500 counts as not recoverable.
+    /// detail; only 500 counts as not recoverable. A refusal while everything is stopped is no failure of the server.
     fn into_response(self) -> Response {
         let status = self.status;
         let mut response = status.into_response();
@@ -193,7 +199,7 @@ impl IntoResponse for Problem {
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if status.is_server_error() {
+        if status.is_server_error() && self.kind != STOPPED {
             response.extensions_mut().insert(LoggedFailure {
                 kind: self.kind,
                 message: self.cause.clone().unwrap_or_else(|| self.detail.to_string()),

@@ -37,7 +37,7 @@ impl RequestId {
         }))
     }
 
-    fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         self.0.to_str().unwrap_or_default()
     }
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use model::agent::Agent;
 
-use crate::conn::{Conn, DbRow, args};
+use crate::conn::{Conn, DbRow, Statement, args};
 use crate::hints::Hint;
 use crate::{Error, Result};
 
@@ -19,6 +19,16 @@ pub struct AgentRow {
 pub async fn all(conn: &mut Conn) -> Result<Vec<AgentRow>> {
     let sql = "SELECT settings, created_at, updated_at FROM agents ORDER BY id";
     conn.all((sql, [])).await?.iter().map(read).collect()
+}
+
+/// Returns an agent and locks it until the transaction ends. Fails with [`Error::NotFound`] if it does not exist.
+pub async fn get_for_change(conn: &mut Conn, id: &str) -> Result<AgentRow> {
+    let mut select = Statement::default();
+    select.push("SELECT settings, created_at, updated_at FROM agents WHERE id = ").bind(id);
+    if !conn.is_sqlite() {
+        select.push(" FOR UPDATE");
+    }
+    read(&conn.first(select).await?.ok_or(Error::NotFound)?)
 }
 
 /// Adds an agent, returns it, and sends [`Hint::Agents`] after the commit. Fails with [`Error::AlreadyExists`] for `id`

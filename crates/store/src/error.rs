@@ -17,6 +17,9 @@ pub enum Error {
     /// The limit for objects of this kind is reached.
     #[error("the limit of {limit} is reached; delete one first")]
     TooMany { limit: i64 },
+    /// An administrator has stopped everything. Nothing starts until it is resumed.
+    #[error("{}", model::stop_state::StopState::describe(reason.as_deref()))]
+    Stopped { reason: Option<String> },
     #[error("all slots of the agent are in use; try again later")]
     NoFreeSlot,
     /// The object is read-only, because it comes from the configuration file.

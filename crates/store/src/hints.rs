@@ -39,6 +39,8 @@ pub enum Hint {
     Session(Uuid),
     /// Agents were added, changed or removed.
     Agents,
+    /// Everything was stopped or resumed.
+    Stop,
     /// Anything may have changed: the hints were too many, or some were lost.
     Everything,
 }
@@ -53,6 +55,7 @@ impl Hint {
             Self::Cancel(id) => format!("c:{id}"),
             Self::Session(id) => format!("s:{id}"),
             Self::Agents => "a:".to_owned(),
+            Self::Stop => "t:".to_owned(),
             Self::Everything => "*:".to_owned(),
         }
     }
@@ -69,6 +72,7 @@ impl Hint {
             ("c", Ok(id)) => Self::Cancel(id),
             ("s", Ok(id)) => Self::Session(id),
             ("a", _) => Self::Agents,
+            ("t", _) => Self::Stop,
             _ => Self::Everything,
         }
     }
@@ -238,6 +242,7 @@ mod tests {
             Hint::Cancel(id),
             Hint::Session(id),
             Hint::Agents,
+            Hint::Stop,
             Hint::Everything,
         ];
         let decoded: Vec<_> = payload(&all).split(' ').map(Hint::decode).collect();

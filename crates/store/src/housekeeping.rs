@@ -29,13 +29,21 @@ pub struct Retention {
     pub output_bytes: Option<i64>,
     /// The time since the creation of a notification or the end of a delivery. `None` keeps all.
     pub notifications: Option<SignedDuration>,
+    /// The age of a record in the audit log. `None` keeps all.
+    pub audit: Option<SignedDuration>,
 }
 
 impl Default for Retention {
-    /// Returns the documented defaults: 30 days and 5 GB.
+    /// Returns the documented defaults: 30 days and 5 GB, and 365 days for the audit log.
     fn default() -> Self {
         let days = Some(SignedDuration::from_hours(30 * 24));
-        Self { conversations: days, executions: days, output_bytes: Some(5_000_000_000), notifications: days }
+        Self {
+            conversations: days,
+            executions: days,
+            output_bytes: Some(5_000_000_000),
+            notifications: days,
+            audit: Some(SignedDuration::from_hours(365 * 24)),
+        }
     }
 }
 
@@ -57,6 +65,7 @@ pub struct RemovedRows {
     pub deliveries: u64,
     /// The number of deliveries that were given up because of their age.
     pub stale_deliveries: u64,
+    pub audit_records: u64,
 }
 
 /// Removes all rows after their retention period, in small transactions. A period of `None` removes none of its rows.
@@ -107,6 +116,11 @@ pub async fn sweep(store: &Store, retention: Retention, now: Timestamp) -> Resul
         let deliveries = "DELETE FROM deliveries WHERE id IN \
                           (SELECT id FROM deliveries WHERE ended_at <= $1 ORDER BY ended_at LIMIT $2)";
         removed.deliveries = in_batches(store, deliveries, now - age).await?;
+    }
+    if let Some(age) = retention.audit {
+        let records = "DELETE FROM audit_records WHERE id IN \
+                       (SELECT id FROM audit_records WHERE at <= $1 ORDER BY at LIMIT $2)";
+        removed.audit_records = in_batches(store, records, now - age).await?;
     }
     // If no supervisor runs, nothing else removes the nodes that have crashed.
     let nodes = "DELETE FROM nodes WHERE lease_until <= $1 AND id IN \

@@ -3,7 +3,8 @@
 //! Every function takes a connection and the owner of the rows, or an undo step that contains the owner. No function
 //! reads a user's row by its id alone, with these exceptions:
 //!
-//! - operator functions that work on the whole database: [`backup`], [`housekeeping`], [`agents`], [`tokens`];
+//! - operator functions that work on the whole database: [`backup`], [`housekeeping`], [`agents`], [`tokens`], [`audit`],
+//!   [`stop_state`];
 //! - functions of the supervisor and the scheduler, which work for all users: [`nodes`], the queue and the events of
 //!   [`executions`], and the firing of [`schedules`]. A handler calls [`executions::get`] to check access first;
 //! - functions of the notifier, which work for all users: due [`reminders`], [`due`] tasks, the [`outbox`] and
@@ -14,6 +15,7 @@
 
 pub mod a2a;
 pub mod agents;
+pub mod audit;
 pub mod backup;
 mod conn;
 pub mod conversations;
@@ -37,6 +39,7 @@ pub mod schedules;
 pub mod sessions;
 mod slots;
 mod sqlite;
+pub mod stop_state;
 pub mod tasks;
 pub mod tokens;
 mod transaction;

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use crate::Result;
 use crate::conn::{Conn, Statement, args};
+use crate::stop_state::SHARED_LOCK;
 
 /// Renews the lease of a node. Returns false if the node was declared dead meanwhile.
 pub async fn renew_lease(conn: &mut Conn, node: Uuid, lease_until: Timestamp) -> Result<bool> {
@@ -18,12 +19,14 @@ pub async fn join(conn: &mut Conn, node: Uuid, now: Timestamp, lease_until: Time
     conn.run((sql, args![node, now, lease_until])).await.map(drop)
 }
 
-/// Returns true if the node was not declared dead. It cannot be declared dead until this transaction ends.
+/// Returns true if the node was not declared dead. It cannot be declared dead until this transaction ends. On
+/// PostgreSQL, also takes the shared lock of [`crate::stop_state`] in the same statement.
 pub(crate) async fn is_alive(conn: &mut Conn, node: Uuid) -> Result<bool> {
     let mut select = Statement::default();
-    select.push("SELECT started_at FROM nodes WHERE id = ").bind(node);
-    if !conn.is_sqlite() {
-        select.push(" FOR KEY SHARE");
+    if conn.is_sqlite() {
+        select.push("SELECT started_at FROM nodes WHERE id = ").bind(node);
+    } else {
+        select.push("SELECT ").push(SHARED_LOCK).push(" FROM nodes WHERE id = ").bind(node).push(" FOR KEY SHARE");
     }
     Ok(conn.first(select).await?.is_some())
 }

@@ -9,16 +9,18 @@ use crate::conn::{Conn, DbRow, Statement, args};
 use crate::executions::OwnerScope;
 use crate::hints::Hint;
 use crate::page::{Cursor, Page};
-use crate::{Error, Result, nodes, slots};
+use crate::{Error, Result, nodes, slots, stop_state};
 
 const COLUMNS: &str = "id, agent_id, state, created_at, last_activity, expires_at, ended_at, error_message";
 
 /// Stores a new session of `node` and takes a slot of its agent, which has `slots` of them. Fails with
-/// [`Error::NoFreeSlot`] if no slot is free or the node was declared dead.
+/// [`Error::NoFreeSlot`] if no slot is free or the node was declared dead, and with [`Error::Stopped`] while everything
+/// is stopped.
 pub async fn open(conn: &mut Conn, owner: UserId, session: &Session, node: Uuid, slots: i64) -> Result<()> {
+    let is_alive = nodes::is_alive(conn, node).await?;
+    stop_state::check(conn).await?;
     let (_, mut free) = slots::free(conn, &session.agent_id, slots).await?;
-    if !nodes::is_alive(conn, node).await? || !slots::take(conn, &session.agent_id, &mut free, session.id, node).await?
-    {
+    if !is_alive || !slots::take(conn, &session.agent_id, &mut free, session.id, node).await? {
         return Err(Error::NoFreeSlot);
     }
     let sql = "INSERT INTO sessions (id, owner, agent_id, state, node, created_at, last_activity, expires_at) \
@@ -41,6 +43,18 @@ pub async fn get(conn: &mut Conn, scope: OwnerScope, id: Uuid) -> Result<Session
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM sessions WHERE id = ").bind(id);
     restrict_to_scope(&mut select, scope);
+    read(&conn.first(select).await?.ok_or(Error::NotFound)?)
+}
+
+/// Returns a session of any user before a claim of its next message. On PostgreSQL, also takes the shared lock of
+/// [`stop_state`] in the same statement. Fails with [`Error::NotFound`] if it does not exist.
+pub async fn get_for_claim(conn: &mut Conn, id: Uuid) -> Result<Session> {
+    let mut select = Statement::default();
+    select.push("SELECT ").push(COLUMNS);
+    if !conn.is_sqlite() {
+        select.push(", ").push(stop_state::SHARED_LOCK);
+    }
+    select.push(" FROM sessions WHERE id = ").bind(id);
     read(&conn.first(select).await?.ok_or(Error::NotFound)?)
 }
 

@@ -6,9 +6,10 @@ use crate::Result;
 use crate::conn::{Conn, args};
 
 /// Revokes a token. `id` is its `jti`, or a digest of a token without one. A revoked token stays unchanged.
-pub async fn revoke(conn: &mut Conn, id: &str, expires_at: Timestamp, now: Timestamp) -> Result<()> {
+/// Returns false if it was revoked before.
+pub async fn revoke(conn: &mut Conn, id: &str, expires_at: Timestamp, now: Timestamp) -> Result<bool> {
     let sql = "INSERT INTO revoked_tokens (id, revoked_at, expires_at) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING";
-    conn.run((sql, args![id, now, expires_at])).await.map(drop)
+    Ok(conn.run((sql, args![id, now, expires_at])).await? == 1)
 }
 
 /// Writes a meaningless row to test that the database accepts writes. Housekeeping removes the row.

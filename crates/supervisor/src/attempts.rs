@@ -127,7 +127,8 @@ impl Supervisor {
             tokio::select! {
                 () = tokio::time::sleep(delay) => {}
                 reason = recorder.stop_requested() => {
-                    return AttemptResult { stop: Some(reason), ..AttemptResult::default() };
+                    let cancel_error = Some(recorder.cancel_error());
+                    return AttemptResult { stop: Some(reason), cancel_error, ..AttemptResult::default() };
                 }
             }
         }
@@ -269,6 +270,8 @@ impl NextInSlot {
 struct AttemptResult {
     /// `None` if the attempt ended by itself, even if a stop was requested shortly before.
     stop: Option<StopReason>,
+    /// The error of the execution if it was cancelled.
+    cancel_error: Option<String>,
     failure: Option<RunFailure>,
     exit_code: Option<i64>,
     usage: Option<model::execution::ResourceUsage>,
@@ -309,7 +312,7 @@ impl AttemptResult {
     fn error(&self, timeout: Seconds) -> Option<RunError> {
         let (message, category) = match self.stop {
             Some(StopReason::Timeout) => (format!("took longer than {} s", timeout.duration().as_secs_f64()), None),
-            Some(StopReason::Cancelled) => ("cancelled".to_owned(), None),
+            Some(StopReason::Cancelled) => (self.cancel_error.clone().unwrap_or_default(), None),
             Some(StopReason::Shutdown | StopReason::ClaimLost) => {
                 ("adjutant was stopped while it ran".to_owned(), Some(ErrorCategory::SystemError))
             }
@@ -356,7 +359,7 @@ async fn run_attempt(run: &AgentRun, entry: &AgentEntry, recorder: &RunRecorder,
     let failure = failure.map(|failure| classify(failure, ended.exit_code, &run.agent, recorder));
     let failure = failure.map(|failure| RunFailure { message: recorder.redact(&failure.message), ..failure });
     let RunResult { exit_code, usage, artifacts, outcome, .. } = ended;
-    AttemptResult { stop, failure, exit_code, usage, artifacts, outcome }
+    AttemptResult { stop, cancel_error: Some(recorder.cancel_error()), failure, exit_code, usage, artifacts, outcome }
 }
 
 /// Returns the failure with the category that the agent's `exit_codes` or `error_patterns` assign to it. An exit code

@@ -4,7 +4,7 @@
 use store::executions::cancel_requests;
 use store::hints::Hint;
 
-use crate::{StopReason, Supervisor};
+use crate::Supervisor;
 
 impl Supervisor {
     /// Starts a node that serves requests but runs no agents. Reads the agents and removes unneeded files. Then follows
@@ -35,14 +35,15 @@ impl Supervisor {
         }
     }
 
-    /// Wakes the queues and followers that the hints name. Reads the agents and the cancellations at most once for all
-    /// hints, after the rest. A cancellation counts only if the execution runs on this node. An end also wakes the
+    /// Wakes the queues and followers that the hints name. Reads the agents, the stop of everything and the cancellations
+    /// at most once for all hints, after the rest. A cancellation counts only if the execution runs on this node. An end also wakes the
     /// tasks that wait for one. `Everything` stands for all hints at once. Hints about queues have no effect on a node
     /// that runs no agents. Fails if the database fails.
     async fn handle_hints(&self, hints: Vec<Hint>) -> store::Result<()> {
         let mut ended = false;
         let mut agents = false;
         let mut cancel = false;
+        let mut stop = false;
         for hint in hints {
             match hint {
                 Hint::Queue(agent) if !self.runs_nothing() => self.wake(&agent),
@@ -54,10 +55,11 @@ impl Supervisor {
                 }
                 Hint::Cancel(id) => cancel |= self.recorder_of(id).is_some(),
                 Hint::Agents => agents = true,
+                Hint::Stop => stop = true,
                 Hint::Everything => {
                     self.0.notifiers.notify_all();
                     self.wake_all();
-                    (ended, agents, cancel) = (true, true, true);
+                    (ended, agents, cancel, stop) = (true, true, true, true);
                 }
             }
         }
@@ -67,18 +69,21 @@ impl Supervisor {
         if agents {
             self.refresh_agents().await?;
         }
+        if stop {
+            self.refresh_stop_state().await?;
+        }
         if cancel {
             self.stop_cancelled().await?;
         }
         Ok(())
     }
 
-    /// Stops the executions of this node that a user has cancelled or erased. Does not wait for their end. Fails if the
+    /// Stops the executions of this node that were cancelled or erased. Does not wait for their end. Fails if the
     /// database fails.
     pub(crate) async fn stop_cancelled(&self) -> store::Result<()> {
-        for id in cancel_requests(&mut self.0.store.reader().await?, self.0.node).await? {
-            if let Some(recorder) = self.recorder_of(id) {
-                recorder.request_stop(StopReason::Cancelled);
+        for request in cancel_requests(&mut self.0.store.reader().await?, self.0.node).await? {
+            if let Some(recorder) = self.recorder_of(request.id) {
+                recorder.request_cancel(request.reason);
             }
         }
         Ok(())

@@ -30,6 +30,7 @@ mod runner;
 mod running;
 mod sessions;
 mod spool;
+mod stop_all;
 mod submit;
 
 use std::path::PathBuf;
@@ -37,6 +38,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::agent::Agent;
 use model::execution::{Execution, ExecutionStatus};
+use model::stop_state::StopState;
 use model::{Clock, Invalid};
 use store::executions::OwnerScope;
 use store::{Store, Transaction};
@@ -116,6 +118,8 @@ struct SupervisorShared {
     dispatcher: Dispatcher,
     running: Running,
     notifiers: ExecutionNotifiers,
+    /// The state that was read last. `None` unless everything is stopped.
+    stop_state: Mutex<Option<StopState>>,
     /// Cancelled by [`Supervisor::stop`].
     stopping: CancellationToken,
     /// All background tasks, runs and sessions.
@@ -173,6 +177,7 @@ impl Supervisor {
             dispatcher: Dispatcher::new(options.admission),
             running: Running::default(),
             notifiers: ExecutionNotifiers::default(),
+            stop_state: Mutex::default(),
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
         }))
@@ -279,7 +284,7 @@ impl Supervisor {
         let supervisor = self.clone();
         tx.after_commit(move || {
             if let Some(recorder) = supervisor.recorder_of(cancelled.id) {
-                recorder.request_stop(StopReason::Cancelled);
+                recorder.request_cancel(None);
             }
             supervisor.publish_change(&cancelled);
         });

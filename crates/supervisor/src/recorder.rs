@@ -3,6 +3,7 @@
 //! Records are collected in memory and written in batches. Writers wait while too much is unwritten.
 
 mod batch;
+mod stop;
 #[cfg(test)]
 mod tests;
 
@@ -17,10 +18,12 @@ use model::output::RichOutput;
 use redact::{RedactOptions, Redactor};
 use store::Store;
 use store::executions::{ExecutionEvent, ExecutionEventKind, Fence, RICH_OUTPUT_STREAM};
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 pub use self::batch::FinishedRun;
 pub(crate) use self::batch::RecordBatch;
+pub use self::stop::StopReason;
+use self::stop::StopSignal;
 use crate::notifiers::ExecutionNotifiers;
 use crate::output_buffer::{OutputBuffers, StreamName};
 
@@ -38,7 +41,7 @@ struct RecorderShared {
     clock: Clock,
     store: Store,
     notifiers: ExecutionNotifiers,
-    stop: watch::Sender<Option<StopReason>>,
+    stop: StopSignal,
     pending: Mutex<PendingRecord>,
     /// The batch of the last failed write. The lock is held during a write, so that batches are written in order.
     failed_batch: tokio::sync::Mutex<Option<Arc<RecordBatch>>>,
@@ -47,17 +50,6 @@ struct RecorderShared {
     finished_run: OnceLock<FinishedRun>,
     /// The number of streams that low-priority threads read.
     slow_readers: AtomicUsize,
-}
-
-/// Why a run has to end early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StopReason {
-    Timeout,
-    Cancelled,
-    /// This node stops.
-    Shutdown,
-    /// Another node has taken over the execution. Nothing more is recorded for this claim.
-    ClaimLost,
 }
 
 /// Events and output that are not written yet.
@@ -105,7 +97,7 @@ impl RunRecorder {
             clock: clock.clone(),
             store: store.clone(),
             notifiers: notifiers.clone(),
-            stop: watch::Sender::new(None),
+            stop: StopSignal::default(),
             pending: Mutex::new(pending),
             failed_batch: tokio::sync::Mutex::default(),
             unwritten: unwritten.clone(),
@@ -258,34 +250,6 @@ impl RunRecorder {
     /// Returns the last bytes of a stream, redacted. Used to classify failures.
     pub fn last_output(&self, stream: StreamName, bytes: usize) -> String {
         self.pending().streams.last(stream, bytes)
-    }
-
-    /// Waits until the run is requested to stop and returns the reason. Returns at once if it was requested before. Can
-    /// be called any number of times.
-    pub async fn stop_requested(&self) -> StopReason {
-        let mut stop = self.0.stop.subscribe();
-        loop {
-            if let Some(reason) = *stop.borrow_and_update() {
-                return reason;
-            }
-            if stop.changed().await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        }
-    }
-
-    /// Returns the reason if the run is requested to stop.
-    pub fn stop_reason(&self) -> Option<StopReason> {
-        *self.0.stop.borrow()
-    }
-
-    /// Requests the run to stop. Only the first reason counts.
-    pub(crate) fn request_stop(&self, reason: StopReason) {
-        self.0.stop.send_if_modified(|stop| {
-            let first = stop.is_none();
-            stop.get_or_insert(reason);
-            first
-        });
     }
 
     pub(crate) fn fence(&self) -> Fence {

@@ -51,10 +51,11 @@ impl Supervisor {
         reconcile::run("executions_not_looked_after", POLL_INTERVAL, &stopping, never, work).await;
     }
 
-    /// Stops cancelled executions, and ends up to [`BATCH_SIZE`] queued executions that have exceeded the queue timeout
+    /// Applies a stop of everything, stops cancelled executions, and ends up to [`BATCH_SIZE`] queued executions that have exceeded the queue timeout
     /// as timed out. On a shared database, also reads the agents, removes dead nodes, and recovers the executions of
     /// those it removed. Fails if the database fails.
     async fn maintain_once(&self) -> store::Result<()> {
+        self.refresh_stop_state().await?;
         self.stop_cancelled().await?;
         let now = self.0.clock.now();
         if has_expired(&mut self.0.store.reader().await?, now).await? {

@@ -70,7 +70,7 @@ impl Supervisor {
 
     /// Opens a session on this node and returns it in the state `Starting`. It holds a slot of its agent from now on.
     /// Its process starts after the commit. Fails with [`store::Error::NoFreeSlot`] if the agent has no free slot or
-    /// the node was declared dead.
+    /// the node was declared dead, and with [`store::Error::Stopped`] while everything is stopped.
     pub async fn open_session(&self, tx: &mut Transaction, new: NewSession) -> store::Result<Session> {
         let NewSession { session, owner, entry } = new;
         let slots = i64::from(entry.agent.max_concurrency());
@@ -193,7 +193,7 @@ impl Supervisor {
         let node = self.0.node;
         let now = self.clock().now();
         let claim = self.0.store.transaction(async move |tx| {
-            let stored = store::sessions::get(tx, OwnerScope::AllUsers, id).await?;
+            let stored = store::sessions::get_for_claim(tx, id).await?;
             if stored.state == SessionState::Closing || stored.ended_at.is_some() {
                 return Ok(NextMessage::Close);
             }

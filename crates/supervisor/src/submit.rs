@@ -174,7 +174,8 @@ impl Supervisor {
     /// are free.
     ///
     /// After the commit the claimed executions start, or the dispatcher or the session is woken. On a rollback the
-    /// secrets of the request are removed from the disk. Fails with [`store::Error::QueueFull`] if the queue is full.
+    /// secrets of the request are removed from the disk. Fails with [`store::Error::QueueFull`] if the queue is full,
+    /// and with [`store::Error::Stopped`] while everything is stopped.
     /// If it continues an A2A task, fails with [`store::Error::NotFound`] if the task does not exist, and with
     /// [`store::Error::AlreadyEnded`] or [`store::Error::NotEnded`] if the task does not wait for an answer.
     pub async fn enqueue(&self, tx: &mut Transaction, submission: Submission) -> store::Result<Uuid> {

@@ -52,7 +52,8 @@ struct RunArguments {
 /// it and the setting `confirm` of the agent requires a confirmation.
 ///
 /// Fails with `NOT_FOUND` if no agent matches. Fails with `VALIDATION_ERROR` if several match, or if the request is
-/// invalid, forbidden or too large. Fails with `UNAVAILABLE` if the agent cannot run now or its queue is full.
+/// invalid, forbidden or too large. Fails with `UNAVAILABLE` if the agent cannot run now, its queue is full, or
+/// everything is stopped.
 pub(crate) async fn run(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Result<ToolOutcome, Error> {
     let given = call.arguments.clone();
     let arguments: RunArguments = call.parse_arguments()?;
@@ -81,6 +82,10 @@ pub(crate) async fn run(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Resu
         Ok(id) => id,
         Err(error @ store::Error::QueueFull { .. }) => {
             return Err(Error::Failure(ToolFailure::new(answer::UNAVAILABLE, format!("The agent is busy: {error}."))));
+        }
+        Err(error @ store::Error::Stopped { .. }) => {
+            let message = format!("No agent can run: {error}.");
+            return Err(Error::Failure(ToolFailure::new(answer::UNAVAILABLE, message)));
         }
         Err(error) => return Err(error.into()),
     };

@@ -3,8 +3,9 @@
 
 use model::User;
 use model::agent::RunConfirmation;
+use model::audit::{Actor, AuditAction};
 use model::schedule::{INPUT_KEY, Schedule, ScheduleDraft};
-use scheduler::Scheduler;
+use scheduler::{ScheduleChange, Scheduler};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use store::executions::OwnerScope;
@@ -72,6 +73,8 @@ pub(crate) async fn create(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> R
     for n in 2.. {
         match scheduler.create(tx, call.user.id, &checked).await {
             Ok(schedule) => {
+                let change = ScheduleChange { before: None, after: Some(&schedule) };
+                audit(&call, tx, AuditAction::ScheduleCreated, change).await?;
                 let mut data = schedule_data(&schedule);
                 data["agent"] = entry.agent.name.as_str().into();
                 return Ok(ToolOutcome::Done(ToolAnswer::success(data)));
@@ -111,6 +114,8 @@ pub(crate) async fn pause(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Re
     let SelectArguments { schedule, reason } = call.parse_arguments()?;
     let found = find(&call, tx, &schedule).await?;
     let paused = scheduler(&call)?.pause(tx, OwnerScope::AllUsers, found.id, reason.as_deref()).await?;
+    let change = ScheduleChange { before: Some(&found), after: Some(&paused) };
+    audit(&call, tx, AuditAction::SchedulePaused, change).await?;
     change_outcome(&paused, found.enabled)
 }
 
@@ -128,7 +133,11 @@ pub(crate) async fn resume(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> R
         return Ok(ToolOutcome::Held(HeldCall::opaque(RESUME_SCHEDULE, held)));
     }
     match scheduler(&call)?.resume(tx, OwnerScope::AllUsers, found.id).await {
-        Ok(resumed) => change_outcome(&resumed, !found.enabled),
+        Ok(resumed) => {
+            let change = ScheduleChange { before: Some(&found), after: Some(&resumed) };
+            audit(&call, tx, AuditAction::ScheduleResumed, change).await?;
+            change_outcome(&resumed, !found.enabled)
+        }
         Err(store::Error::AlreadyEnded) => {
             let message = format!(
                 "The schedule '{}' has no future occurrences. Change its cron expression, interval or end date first.",
@@ -138,6 +147,16 @@ pub(crate) async fn resume(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> R
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Adds a record of a change by the user to the audit log. Does nothing if the schedule is unchanged.
+async fn audit(
+    call: &BuiltInCall<'_>,
+    tx: &mut Transaction,
+    action: AuditAction,
+    change: ScheduleChange<'_>,
+) -> Result<(), Error> {
+    Ok(scheduler(call)?.audit(tx, Actor::tool_user(call.user.id), action, change).await?)
 }
 
 fn change_outcome(schedule: &Schedule, changed: bool) -> Result<ToolOutcome, Error> {

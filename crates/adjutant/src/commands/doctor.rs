@@ -7,6 +7,7 @@ use futures::future::join_all;
 use model::Clock;
 use model::agent::Agent;
 use model::breaker::Breakers;
+use model::stop_state::StopState;
 use reqwest::redirect::Policy;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -126,12 +127,21 @@ async fn check_data_dir(config: &Config) -> Vec<DoctorFinding> {
                 Ok(store) => {
                     findings.push(good("database", format!("{}, schema up to date", store.kind())));
                     findings.extend(outbox(&store).await);
+                    let read = async { store::stop_state::current(&mut store.reader().await?).await };
+                    findings.extend(read.await.unwrap_or_default().map(|state| stopped(&state)));
                 }
                 Err(error) => findings.push(bad("database", redact::redact(&error.to_string()).into_owned())),
             }
             findings
         }
     }
+}
+
+/// Reports a stop of everything as a problem: no agent runs.
+fn stopped(state: &StopState) -> DoctorFinding {
+    let sentence = StopState::describe(state.reason.as_deref());
+    let since = super::listing::local_time(state.stopped_at);
+    bad("agents", format!("{sentence} (since {since}); `adjutant resume-all` takes that back"))
 }
 
 /// Reports the pending and failed deliveries of each channel, never as a problem. Empty if the database cannot be read.
@@ -158,7 +168,7 @@ async fn channels(config: &Config) -> Vec<DoctorFinding> {
     join_all(checks).await
 }
 
-/// Checks the health of a server and reports each of its disabled channels as a problem. Returns one problem if the
+/// Checks the health of a server and reports a stop of everything and each of its disabled channels as problems. Returns one problem if the
 /// server does not respond with JSON within [`CHECK_TIMEOUT`], is unhealthy, or is another program.
 async fn check_server(url: &str) -> Vec<DoctorFinding> {
     let request = async {
@@ -176,10 +186,11 @@ async fn check_server(url: &str) -> Vec<DoctorFinding> {
     if brief.is_none() {
         return vec![bad("server", format!("running at {url}, but unhealthy: {body}"))];
     }
-    let Ok(Health { dependencies, .. }) = Health::deserialize(&body) else {
+    let Ok(Health { dependencies, stopped: stop, .. }) = Health::deserialize(&body) else {
         return vec![good("server", format!("running at {url}; a token is required for details (--token)"))];
     };
     let mut findings = vec![good("server", format!("running at {url}, {} responds", dependencies.database.kind))];
+    findings.extend(stop.as_ref().map(stopped));
     let disabled = dependencies.channels.into_iter().filter(|channel| channel.status != HealthStatus::Ok);
     findings.extend(disabled.map(|ChannelHealth { name, disabled_until, last_error, .. }| {
         let until = or_empty(disabled_until);

@@ -2,6 +2,7 @@
 
 pub(crate) mod a2a;
 mod agents;
+mod audit;
 mod backup;
 pub(crate) mod chat;
 pub(crate) mod config;
@@ -12,10 +13,12 @@ mod listing;
 pub(crate) mod manual;
 pub(crate) mod mcp;
 mod notifications;
+mod reload_record;
 mod reminders;
 pub(crate) mod run;
 pub(crate) mod schedules;
 pub(crate) mod serve;
+mod stop_all;
 mod tasks;
 mod token;
 pub(crate) mod understand;
@@ -29,7 +32,7 @@ use crate::config::{Config, ConfigMistake};
 use crate::exit::{ExitError, ExitStatus};
 
 /// Runs one of the commands `agents`, `tasks`, `reminders`, `notifications`, `token`, `backup`, `restore`, `export`,
-/// `import` and `erase`. They use the server, or the data directory if no server runs. Has no effect for the commands
+/// `import`, `erase`, `stop-all`, `resume-all` and `audit`. They use the server, or the data directory if no server runs. Has no effect for the commands
 /// that `main` runs itself. Fails if the command fails.
 pub(crate) async fn run_with_client(global: &GlobalOptions, command: Command) -> anyhow::Result<()> {
     match command {
@@ -43,6 +46,11 @@ pub(crate) async fn run_with_client(global: &GlobalOptions, command: Command) ->
         Command::Export { file } => data::export(&Client::connect(global).await?, file).await,
         Command::Import { file } => data::import(global, &file).await,
         Command::Erase => data::erase(global).await,
+        Command::StopAll { reason } => stop_all::stop(global, reason).await,
+        Command::ResumeAll => stop_all::resume(global).await,
+        Command::Audit { since, action, quiet, limit, cursor } => {
+            audit::list(global, since, action, limit, cursor, quiet).await
+        }
         // `main` runs the remaining commands, which need no client.
         _ => Ok(()),
     }

@@ -3,6 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use anyhow::Context;
+use model::stop_state::StopState;
+use scheduler::SyncReport;
 use server::App;
 use store::lock::DataDirLock;
 use supervisor::Supervisor;
@@ -10,6 +12,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tools::ToolNames;
 
+use super::reload_record::{AgentChanges, record_reload};
 use crate::cli::GlobalOptions;
 use crate::config::values::WebOrigin;
 use crate::config::{Config, ConfigMistake};
@@ -110,6 +113,9 @@ async fn serve(
         lock.publish_address(url)?;
     }
     print_banner(config, role, url.as_deref())?;
+    if let Some(stop) = store::stop_state::current(&mut app.store().reader().await?).await? {
+        print_stop(&stop)?;
+    }
     tracing::info!(event = "server_started", address = url, database = app.store().kind());
     let started = match role {
         NodeRole::Serve => app.supervisor().start_without_running().await,
@@ -279,10 +285,16 @@ async fn reload(
             };
             services.servers().replace(new.mcp_servers);
             app.supervisor().set_hidden_paths(new.document.secret_files());
+            let agents = AgentChanges::between(&app.supervisor().agents(), &new.agents);
             app.supervisor().reload(new.agents, new.admission);
-            if let Err(error) = wire::sync_schedules(app, new.schedules).await {
-                tracing::error!(event = "schedules_not_synced", error = %error);
-            }
+            let schedules = match wire::sync_schedules(app, new.schedules).await {
+                Ok(schedules) => schedules,
+                Err(error) => {
+                    tracing::error!(event = "schedules_not_synced", error = %error);
+                    SyncReport::default()
+                }
+            };
+            record_reload(app, &agents, &schedules).await;
             app.notifier().reload(new.notify);
             // `loopback_only` belongs to the current address.
             app.reload(server::ServerSettings { loopback_only: old.server.loopback_only, ..new.server }, backends);
@@ -346,6 +358,14 @@ fn print_banner(config: &Config, role: NodeRole, url: Option<&str>) -> anyhow::R
         Some(WebOrigin(endpoint)) => output::print_line(&format!("  traces     to {endpoint}")),
         None => output::print_line("  traces     off: telemetry.otlp_endpoint is not set"),
     }
+}
+
+/// Prints a warning that everything is stopped, and logs it.
+fn print_stop(stop: &StopState) -> anyhow::Result<()> {
+    let sentence = StopState::describe(stop.reason.as_deref());
+    let since = super::listing::local_time(stop.stopped_at);
+    tracing::warn!(event = "started_while_stopped", reason = stop.reason, since = %stop.stopped_at);
+    output::print_line(&format!("  WARNING    {sentence} (since {since}); `adjutant resume-all` takes that back"))
 }
 
 /// Prints one line with the ids of the enabled agents of the configuration. Agents with a missing program, directory or

@@ -202,6 +202,7 @@ fn server(reader: &ConfigReader<'_>, settings: &ConfigSettings, auth: Option<Aut
             executions: days(retention.execution_days),
             output_bytes: retention.output_gb.limit().and_then(|gb| i64::try_from(gb * 1_000_000_000).ok()),
             notifications: days(retention.notification_days),
+            audit: days(retention.audit_days),
         },
         a2a: A2aSettings {
             default_agent: a2a.default_agent.clone(),

@@ -139,6 +139,8 @@ settings! {
         output_gb: Number<0, 1_000_000> = 5;
         /// Remove notifications after this many days; 0 keeps them.
         notification_days: Number<0, 36_500> = 30;
+        /// Remove records of administrative changes after this many days; 0 keeps them.
+        audit_days: Number<0, 36_500> = 365;
     }
     smtp: SmtpSection {
         /// Mail server; smtp://me@mail.example:587?tls=required for STARTTLS.

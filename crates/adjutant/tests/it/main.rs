@@ -5,6 +5,7 @@
 mod a2a;
 mod a2a_endpoints;
 mod agents;
+mod audit;
 mod auth;
 mod chat;
 mod cli;
@@ -29,6 +30,7 @@ mod reminders;
 mod remote_agents;
 mod roles;
 mod schedules;
+mod stop_all;
 mod supervisor;
 mod tasks;
 mod turn;

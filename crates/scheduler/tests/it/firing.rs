@@ -16,7 +16,8 @@ on_both!(
     many_missed_occurrences_share_a_decision,
     refused_runs_are_recorded_with_a_reason,
     a_schedule_without_future_occurrences_is_finished,
-    concurrent_schedulers_fire_each_occurrence_once
+    concurrent_schedulers_fire_each_occurrence_once,
+    occurrences_during_a_stop_follow_the_missed_policy
 );
 
 async fn a_due_schedule_fires_once_per_occurrence(bench: Bench) {
@@ -233,4 +234,33 @@ async fn concurrent_schedulers_fire_each_occurrence_once(bench: Bench) {
         assert_eq!(bench.decision_kinds(id).await, [DecisionKind::Fired; 5]);
         assert_eq!(bench.executions(id).await.len(), 5);
     }
+}
+
+async fn occurrences_during_a_stop_follow_the_missed_policy(bench: Bench) {
+    // SEC-6, SCHED-3
+    let mut ids = Vec::new();
+    for missed in ["none", "all"] {
+        ids.push(bench.create(json!({"every": "1m", "overlap": "allow", "missed": missed})).await.id);
+    }
+    let user = bench.user.id;
+    let now = bench.now();
+    bench.transaction(async move |tx| store::stop_state::stop(tx, user, Some("why"), now).await).await.unwrap();
+    bench.advance_and_fire(330).await;
+    for id in &ids {
+        assert!(bench.history(*id).await.is_empty(), "nothing fires and nothing is decided");
+    }
+    assert!(matches!(bench.run_now(ids[0]).await, Err(store::Error::Stopped { .. })));
+    let now = bench.now();
+    bench.transaction(async move |tx| store::stop_state::resume(tx, now).await).await.unwrap();
+    bench.advance_and_fire(0).await;
+    for (id, kind) in ids.iter().zip([DecisionKind::Missed, DecisionKind::CaughtUp]) {
+        let history = bench.history(*id).await;
+        let late: Vec<_> = history.iter().filter(|decision| decision.kind == kind).collect();
+        assert_eq!((history.len(), late.len()), (5, 4), "the last occurrence is on time: {history:?}");
+        for decision in late {
+            let reason = decision.reason.as_deref().unwrap();
+            assert!(reason.starts_with("everything was stopped at that time: why"), "{reason}");
+        }
+    }
+    assert_eq!(bench.executions(ids[1]).await.len(), 5);
 }

@@ -16,15 +16,18 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use model::User;
 
-use crate::{App, Problem, request};
+use crate::{App, Problem, audit, request};
+use verifier::Claims;
 
 /// Authenticates a request and adds its [`User`] to the extensions and the log. Responds with 401 if the token is
 /// missing, invalid or revoked, and with 429 beyond the rate limit of the user. Without configured authentication the
 /// user is the local user.
 pub(crate) async fn require_user(State(app): State<App>, mut request: Request, next: Next) -> Response {
     match authenticate(&app, request.headers()).await {
-        Ok(user) => {
+        Ok((user, claims)) => {
             request::record_user(&user);
+            let actor = audit::request_actor(&app, &request, &user, claims);
+            request.extensions_mut().insert(actor);
             request.extensions_mut().insert(user);
             next.run(request).await
         }
@@ -32,25 +35,30 @@ pub(crate) async fn require_user(State(app): State<App>, mut request: Request, n
     }
 }
 
-/// Returns the user of a request and counts the request. Fails with 401 if the token is missing or invalid, and with
+/// Returns the user of a request and the claims of their token, and counts the request. Fails with 401 if the token is missing or invalid, and with
 /// 429 beyond the rate limit of the user.
-async fn authenticate(app: &App, headers: &HeaderMap) -> Result<User, Problem> {
-    let user = identify(app, bearer_token(headers)).await.ok_or_else(Problem::unauthorized)?;
+async fn authenticate(app: &App, headers: &HeaderMap) -> Result<(User, Option<Claims>), Problem> {
+    let (user, claims) = identify_by_claims(app, bearer_token(headers)).await.ok_or_else(Problem::unauthorized)?;
     if let Some(limiter) = &app.active_config().limiter {
         limiter.check(&user.id).map_err(Problem::too_many_requests)?;
     }
-    Ok(user)
+    Ok((user, claims))
 }
 
 /// Returns the user of a token, or `None` if the token is missing, invalid or revoked. Without configured
 /// authentication returns the local user.
 pub async fn identify(app: &App, token: Option<&str>) -> Option<User> {
+    identify_by_claims(app, token).await.map(|(user, _)| user)
+}
+
+/// Like [`identify`], with the claims of the token. The local user has none.
+async fn identify_by_claims(app: &App, token: Option<&str>) -> Option<(User, Option<Claims>)> {
     let config = app.active_config();
-    let Some(verifier) = &config.verifier else { return Some(User::local(config.settings.time_zone.clone())) };
+    let Some(verifier) = &config.verifier else { return Some((User::local(config.settings.time_zone.clone()), None)) };
     let token = token?;
     let claims = verifier.verify(token).await?;
     let revoked = app.revocations().contains(&claims.revocation_id(token));
-    (!revoked).then(|| claims.user(&config.settings.time_zone))
+    (!revoked).then(|| (claims.user(&config.settings.time_zone), Some(claims)))
 }
 
 /// Returns the token of the `Authorization` header, or `None` if the header is missing or has another scheme than

@@ -18,6 +18,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use model::agent::{AccessType, Agent as ConfiguredAgent};
+use model::audit::AuditAction;
 use model::{Invalid, User};
 use serde_json::{Map, Value};
 use supervisor::AgentEntry;
@@ -102,9 +103,11 @@ pub(super) async fn create(request: IdempotentRequest<JsonBody<Map<String, Value
         return Err(already_exists("id"));
     }
     check_name_is_free(&app, &agent)?;
+    let record = request.audit_record(AuditAction::AgentCreated, &agent.id).with_after(&agent);
     let response = request
         .run_transaction("agent", async move |tx| {
             let row = store::agents::add(tx, &agent, now).await?;
+            store::audit::record(tx, &record).await?;
             Ok(Success::Created(configuration(row)))
         })
         .await?;
@@ -145,9 +148,14 @@ pub(super) async fn replace(
     }
     let agent = parse_agent(&app, fields)?;
     check_name_is_free(&app, &agent)?;
+    let record = request.audit_record(AuditAction::AgentUpdated, &id).with_after(&agent);
     let response = request
         .run_transaction("agent", async move |tx| {
+            let before = store::agents::get_for_change(tx, &id).await?;
             let row = store::agents::replace(tx, &agent, now).await?;
+            if before.agent != row.agent {
+                store::audit::record(tx, &record.with_before(&before.agent)).await?;
+            }
             Ok(Success::Ok(configuration(row)))
         })
         .await?;
@@ -178,8 +186,11 @@ pub(super) async fn delete(
     let app = request.app.clone();
     let now = request.app.clock().now();
     check_changeable(&app, &id)?;
+    let record = request.audit_record(AuditAction::AgentRemoved, &id);
     let response = request
         .run_transaction("agent", async move |tx| {
+            let before = store::agents::get_for_change(tx, &id).await?;
+            store::audit::record(tx, &record.with_before(&before.agent)).await?;
             store::agents::remove(tx, &id).await?;
             store::executions::end_queued(tx, &id, "its agent was removed", now, i64::MAX).await?;
             Ok(Success::<NoBody>::NoContent)

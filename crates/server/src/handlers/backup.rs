@@ -3,7 +3,7 @@
 //!
 //! A backup is sent while it is read. If it fails, the response is aborted. A restore first receives the whole body
 //! into a temporary file, of any size. It fails with 422 if the body is incomplete or not a valid backup; then nothing
-//! changes. Afterwards the revoked tokens are read again.
+//! changes. Afterwards the revoked tokens are read again. Both add a record to the audit log, which a restore keeps.
 
 use api::data::RestoreSummary;
 use axum::Json;
@@ -11,10 +11,12 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use http_body_util::BodyExt;
 use model::Invalid;
+use model::audit::{AuditAction, AuditRecord};
 use store::backup::Backup;
 use tokio::io::AsyncWriteExt;
 
 use super::stream;
+use crate::audit::CurrentActor;
 use crate::auth::{CurrentUser, require_admin};
 use crate::{App, Problem};
 
@@ -27,8 +29,14 @@ use crate::{App, Problem};
     tag = "data",
     responses((status = 200, description = "The backup", body = String, content_type = "application/x-ndjson"))
 )]
-pub(super) async fn backup(State(app): State<App>, CurrentUser(user): CurrentUser) -> Result<Response, Problem> {
+pub(super) async fn backup(
+    State(app): State<App>,
+    CurrentUser(user): CurrentUser,
+    CurrentActor(actor): CurrentActor,
+) -> Result<Response, Problem> {
     require_admin(&user)?;
+    let record = AuditRecord::new(app.clock(), actor, AuditAction::BackupRead, "");
+    app.store().transaction(async move |tx| store::audit::record(tx, &record).await).await?;
     let mut backup = Backup::begin(app.store(), app.clock().now()).await?;
     Ok(stream::respond("application/x-ndjson", |writer| async move {
         let written = async {
@@ -55,6 +63,7 @@ pub(super) async fn backup(State(app): State<App>, CurrentUser(user): CurrentUse
 pub(super) async fn restore(
     State(app): State<App>,
     CurrentUser(user): CurrentUser,
+    CurrentActor(actor): CurrentActor,
     request: Request,
 ) -> Result<Json<RestoreSummary>, Problem> {
     require_admin(&user)?;
@@ -70,8 +79,10 @@ pub(super) async fn restore(
         }
     }
     file.flush().await.map_err(failed)?;
-    let rows = store::backup::restore(app.store(), path.to_path_buf()).await?;
+    let record = AuditRecord::new(app.clock(), actor, AuditAction::BackupRestored, "");
+    let rows = store::backup::restore(app.store(), path.to_path_buf(), Some(record)).await?;
     app.revocations().refresh(&app).await?;
+    app.supervisor().refresh_stop_state().await?;
     tracing::info!(event = "backup_restored", rows, "the database was restored from a backup");
     Ok(Json(RestoreSummary { rows }))
 }

@@ -3,7 +3,8 @@
 //! An export is sent while it is read from one snapshot. If it fails, the response is aborted. An import checks the
 //! whole document first and is one transaction. Its tasks are one undo step. Objects with an id that exists are skipped
 //! and counted. Notifications, executions and schedules are not imported. Erasing is one transaction and cannot be
-//! undone.
+//! undone. The audit log is not part of it: it belongs to the operator. Exports and erasures of administrators are
+//! recorded there.
 
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use axum::extract::State;
 use axum::http::request::Parts;
 use axum::response::Response;
 use jiff::Timestamp;
+use model::audit::{AuditAction, AuditRecord};
 use model::conversation::{Conversation, Message};
 use model::invalid::Checks;
 use model::reminder::Reminder;
@@ -28,6 +30,7 @@ use utoipa::ToSchema;
 
 use super::NoBody;
 use super::stream::{self, BodyWriter};
+use crate::audit::CurrentActor;
 use crate::auth::CurrentUser;
 use crate::idempotency::{EmptyBody, IdempotentRequest, RequestBody, Success};
 use crate::{App, Problem, input};
@@ -81,7 +84,15 @@ struct ExportedConversation {
     tag = "data",
     responses((status = 200, description = "The data of the user", body = UserData))
 )]
-pub(super) async fn export(State(app): State<App>, CurrentUser(user): CurrentUser) -> Result<Response, Problem> {
+pub(super) async fn export(
+    State(app): State<App>,
+    CurrentUser(user): CurrentUser,
+    CurrentActor(actor): CurrentActor,
+) -> Result<Response, Problem> {
+    if user.is_admin() {
+        let record = AuditRecord::new(app.clock(), actor, AuditAction::DataExported, user.id);
+        app.store().transaction(async move |tx| store::audit::record(tx, &record).await).await?;
+    }
     let snapshot = app.store().snapshot().await?;
     let now = app.clock().now();
     let head = serde_json::json!({"adjutant_export": FORMAT_VERSION, "user_id": user.id, "exported_at": now});
@@ -320,9 +331,13 @@ fn prefix_fields<T>(path: String, result: Result<T, Invalid>) -> Result<T, Inval
 )]
 pub(super) async fn erase(request: IdempotentRequest<EmptyBody>) -> Result<Response, Problem> {
     let owner = request.user.id;
+    let record = request.user.is_admin().then(|| request.audit_record(AuditAction::DataErased, owner));
     request
         .run_transaction("data", async move |tx| {
             store::data::erase(tx, owner).await?;
+            if let Some(record) = &record {
+                store::audit::record(tx, record).await?;
+            }
             Ok(Success::<NoBody>::NoContent)
         })
         .await

@@ -22,9 +22,10 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
+use model::audit::{AuditAction, AuditRecord};
 use model::execution::StateName;
 use model::{Invalid, User, UserId};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use store::executions::{ExecutionEventKind, ExecutionFilter, OwnerScope};
 use store::idempotency::{IdempotencyKey, StoredReply, run_once};
 use store::{Job, Transaction};
@@ -35,7 +36,7 @@ use uuid::Uuid;
 use super::page;
 use crate::auth::CurrentUser;
 use crate::event_stream;
-use crate::idempotency::{EmptyBody, IdempotentRequest, JsonBody, Success, respond};
+use crate::idempotency::{EmptyBody, IdempotentRequest, JsonBody, RequestCaller, Success, respond};
 use crate::input::{self, IdParam, QueryParams};
 use crate::{App, Problem};
 
@@ -54,15 +55,16 @@ use crate::{App, Problem};
         (status = 404, description = "The user may run no agent with this id"),
         (status = 409, description = "The agent is disabled"),
         (status = 429, description = "The queue is full; try again later"),
+        (status = 503, description = "An administrator has stopped everything, or the database is not available"),
     )
 )]
 pub(super) async fn submit(
     IdParam(agent): IdParam<String>,
     request: IdempotentRequest<JsonBody<ExecutionDraft>>,
 ) -> Result<Response, Problem> {
-    let (app, user, JsonBody(body), key) = request.into_parts();
+    let (caller, JsonBody(body)) = request.into_caller();
     let wait = body.wait.unwrap_or(false);
-    start(&app, &user, &agent, run_draft(body), RunOrigin::default(), key, wait).await
+    start(caller, &agent, run_draft(body), RunOrigin::default(), wait).await
 }
 
 /// Converts a body to the draft of a run.
@@ -72,26 +74,52 @@ pub(crate) fn run_draft(body: ExecutionDraft) -> RunDraft {
 }
 
 /// Enqueues an execution, at most once for the idempotency key. Responds at once with 202 and the execution, or with
-/// `wait` at its end with 200 and the output.
+/// `wait` at its end with 200 and the output. A run with overridden settings is recorded in the audit log.
 ///
 /// Fails with 404 if the user may run no such agent, and with 409 if it is disabled. Fails if the draft is invalid or
-/// not allowed, or the queue is full. Fails with 422 if the key was used for a different request, and with 409 if its
+/// not allowed, or the queue is full. Fails with 503 while everything is stopped. Fails with 422 if the key was used for a different request, and with 409 if its
 /// first request is still running. Fails if the database fails.
 pub(super) async fn start(
-    app: &App,
-    user: &User,
+    caller: RequestCaller,
     agent: &str,
     draft: RunDraft,
     origin: RunOrigin,
-    key: Option<IdempotencyKey>,
     wait: bool,
 ) -> Result<Response, Problem> {
-    let submission = app.supervisor().prepare(user, agent, draft, origin)?;
+    let RequestCaller { app, user, actor, key } = caller;
+    let overrides = RunOverrides::of(agent, &draft);
+    let submission = app.supervisor().prepare(&user, agent, draft, origin)?;
     let supervisor = app.supervisor().clone();
-    let enqueue = async move |tx: &mut Transaction| supervisor.enqueue(tx, submission).await;
+    let enqueue = async move |tx: &mut Transaction| {
+        let id = supervisor.enqueue(tx, submission).await?;
+        if let Some(overrides) = overrides {
+            let record = AuditRecord::new(supervisor.clock(), actor, AuditAction::RunOverridden, id);
+            store::audit::record(tx, &record.with_after(&overrides)).await?;
+        }
+        Ok(id)
+    };
     let scope = OwnerScope::User(user.id);
-    let enqueued = enqueue_once(app, user.id, key, scope, enqueue).await.map_err(Problem::from_store("execution"))?;
-    enqueued.respond(app, wait).await
+    let enqueued = enqueue_once(&app, user.id, key, scope, enqueue).await.map_err(Problem::from_store("execution"))?;
+    enqueued.respond(&app, wait).await
+}
+
+/// The settings of an agent that a request overrides, for the audit log. It contains no values of variables.
+#[derive(Serialize)]
+struct RunOverrides {
+    agent_id: String,
+    working_directory: Option<String>,
+    /// The names of the variables.
+    envs: Vec<String>,
+}
+
+impl RunOverrides {
+    /// Returns the overrides of a draft, or `None` if it has none.
+    fn of(agent: &str, draft: &RunDraft) -> Option<Self> {
+        let envs: Vec<_> = draft.envs.iter().flatten().map(|(name, _)| name.clone()).collect();
+        let working_directory = draft.working_directory.clone();
+        let has_any = working_directory.is_some() || !envs.is_empty();
+        has_any.then(|| Self { agent_id: agent.to_owned(), working_directory, envs })
+    }
 }
 
 /// Calls `enqueue`, which returns the id of the execution, in one transaction, at most once for the idempotency key of
@@ -279,9 +307,9 @@ pub(super) async fn retry(
     IdParam(id): IdParam<Uuid>,
     request: IdempotentRequest<EmptyBody>,
 ) -> Result<Response, Problem> {
-    let (app, user, EmptyBody, key) = request.into_parts();
-    let mut reader = app.store().reader().await?;
-    let row = store::executions::get_for_rerun(&mut reader, visible_scope(&user), id).await;
+    let (caller, EmptyBody) = request.into_caller();
+    let mut reader = caller.app.store().reader().await?;
+    let row = store::executions::get_for_rerun(&mut reader, visible_scope(&caller.user), id).await;
     let row = row.map_err(Problem::from_store("execution"))?;
     drop(reader);
     let Some(request) = row.request else {
@@ -299,7 +327,7 @@ pub(super) async fn retry(
     };
     let mut origin = RunOrigin::default();
     origin.context.insert("retry_of".to_owned(), id.to_string().into());
-    start(&app, &user, &row.execution.agent_id, draft, origin, key, false).await
+    start(caller, &row.execution.agent_id, draft, origin, false).await
 }
 
 /// Streams the events of an execution until its end.

@@ -2,6 +2,7 @@
 //! user. Only administrators see data of several users.
 
 pub(crate) mod agents;
+mod audit;
 mod backup;
 mod chat;
 mod conversations;
@@ -11,6 +12,7 @@ mod notifications;
 mod reminders;
 mod schedules;
 mod sessions;
+mod stop_all;
 mod stream;
 mod tasks;
 mod tokens;
@@ -79,6 +81,9 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(backup::backup))
         .routes(routes!(backup::restore))
         .routes(routes!(tokens::revoke))
+        .routes(routes!(audit::list))
+        .routes(routes!(stop_all::stop_all))
+        .routes(routes!(stop_all::resume_all))
 }
 
 /// Returns the time limit until the response of a request starts. `default` is the configured limit. Chat has twice the

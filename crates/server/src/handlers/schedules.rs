@@ -18,8 +18,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use model::audit::AuditAction;
 use model::due::DueDate;
 use model::{Invalid, User};
+use scheduler::ScheduleChange;
 use store::Transaction;
 use store::executions::ExecutionFilter;
 use store::schedules::ScheduleFilter;
@@ -79,7 +81,13 @@ pub(super) async fn create(request: IdempotentRequest<JsonBody<ScheduleDraft>>) 
     let owner = request.user.id;
     let scheduler = request.app.scheduler().clone();
     let checked = scheduler.check(&request.user, request.body.0.clone())?;
-    let create = async move |tx: &mut Transaction| scheduler.create(tx, owner, &checked).await.map(Success::Created);
+    let actor = request.actor.clone();
+    let create = async move |tx: &mut Transaction| {
+        let schedule = scheduler.create(tx, owner, &checked).await?;
+        let change = ScheduleChange { before: None, after: Some(&schedule) };
+        scheduler.audit(tx, actor, AuditAction::ScheduleCreated, change).await?;
+        Ok(Success::Created(schedule))
+    };
     request.run_transaction("schedule", create).await
 }
 
@@ -147,6 +155,7 @@ pub(super) async fn update(
     let patch = request.body.0.clone();
     let scheduler = request.app.scheduler().clone();
     let now = request.app.clock().now();
+    let actor = request.actor.clone();
     let update = async move |tx: &mut Transaction| -> Result<_, Problem> {
         let scope = visible_scope(&user);
         // The patch is checked against the locked row, so that no concurrent request can change it.
@@ -155,7 +164,10 @@ pub(super) async fn update(
             return Err(schedule_problem(store::Error::DefinedInConfig));
         }
         let checked = scheduler.check_change(&user, &row.schedule, patch)?;
-        scheduler.change(tx, scope, id, &checked).await.map(Success::Ok).map_err(schedule_problem)
+        let changed = scheduler.change(tx, scope, id, &checked).await.map_err(schedule_problem)?;
+        let change = ScheduleChange { before: Some(&row.schedule), after: Some(&changed) };
+        scheduler.audit(tx, actor, AuditAction::ScheduleUpdated, change).await?;
+        Ok(Success::Ok(changed))
     };
     request.run_transaction_or(|problem| problem, update).await
 }
@@ -182,8 +194,11 @@ pub(super) async fn delete(
     require_admin(&request.user)?;
     let scheduler = request.app.scheduler().clone();
     let scope = visible_scope(&request.user);
+    let actor = request.actor.clone();
     let remove = async move |tx: &mut Transaction| {
-        scheduler.remove(tx, scope, id).await?;
+        let before = scheduler.remove(tx, scope, id).await?;
+        let change = ScheduleChange { before: Some(&before), after: None };
+        scheduler.audit(tx, actor, AuditAction::ScheduleRemoved, change).await?;
         Ok(Success::<NoBody>::NoContent)
     };
     request.run_transaction("schedule", remove).await
@@ -213,8 +228,15 @@ pub(super) async fn pause(
     let reason = reason.map_or(Ok(None), |reason| model::text::optional("reason", &reason, MAX_REASON_CHARS))?;
     let scheduler = request.app.scheduler().clone();
     let scope = visible_scope(&request.user);
-    let pause =
-        async move |tx: &mut Transaction| scheduler.pause(tx, scope, id, reason.as_deref()).await.map(Success::Ok);
+    let actor = request.actor.clone();
+    let now = request.app.clock().now();
+    let pause = async move |tx: &mut Transaction| {
+        let before = store::schedules::lock_row(tx, scope, id, now).await?.schedule;
+        let paused = scheduler.pause(tx, scope, id, reason.as_deref()).await?;
+        let change = ScheduleChange { before: Some(&before), after: Some(&paused) };
+        scheduler.audit(tx, actor, AuditAction::SchedulePaused, change).await?;
+        Ok(Success::Ok(paused))
+    };
     request.run_transaction("schedule", pause).await
 }
 
@@ -240,7 +262,15 @@ pub(super) async fn resume(
     require_admin(&request.user)?;
     let scope = visible_scope(&request.user);
     let scheduler = request.app.scheduler().clone();
-    let resume = async move |tx: &mut Transaction| scheduler.resume(tx, scope, id).await.map(Success::Ok);
+    let actor = request.actor.clone();
+    let now = request.app.clock().now();
+    let resume = async move |tx: &mut Transaction| {
+        let before = store::schedules::lock_row(tx, scope, id, now).await?.schedule;
+        let resumed = scheduler.resume(tx, scope, id).await?;
+        let change = ScheduleChange { before: Some(&before), after: Some(&resumed) };
+        scheduler.audit(tx, actor, AuditAction::ScheduleResumed, change).await?;
+        Ok(Success::Ok(resumed))
+    };
     request.run_transaction_or(schedule_problem, resume).await
 }
 
@@ -260,6 +290,7 @@ pub(super) async fn resume(
         (status = 404, description = "The user has no schedule with this id"),
         (status = 409, description = "The agent is disabled"),
         (status = 429, description = "The queue is full; try again later"),
+        (status = 503, description = "An administrator has stopped everything, or the database is not available"),
     )
 )]
 pub(super) async fn run(

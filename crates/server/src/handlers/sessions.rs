@@ -32,6 +32,7 @@ use crate::{App, Problem};
         (status = 201, description = "The new session", body = Session),
         (status = 404, description = "The user may run no agent with this id"),
         (status = 429, description = "The agent has no free slot; try again later"),
+        (status = 503, description = "An administrator has stopped everything, or the database is not available"),
     )
 )]
 pub(super) async fn open(request: IdempotentRequest<JsonBody<SessionDraft>>) -> Result<Response, Problem> {
@@ -128,16 +129,16 @@ pub(super) async fn send_message(
     IdParam(id): IdParam<Uuid>,
     request: IdempotentRequest<JsonBody<ExecutionDraft>>,
 ) -> Result<Response, Problem> {
-    let (app, user, JsonBody(body), key) = request.into_parts();
+    let (caller, JsonBody(body)) = request.into_caller();
     let wait = body.wait.unwrap_or(true);
-    let mut reader = app.store().reader().await?;
+    let mut reader = caller.app.store().reader().await?;
     // Only the owner may send messages, not an administrator.
-    let session = store::sessions::get(&mut reader, OwnerScope::User(user.id), id).await;
+    let session = store::sessions::get(&mut reader, OwnerScope::User(caller.user.id), id).await;
     let session = session.map_err(Problem::from_store("session"))?;
     drop(reader);
     if session.ended_at.is_some() {
         return Err(store::Error::AlreadyEnded.into());
     }
     let origin = RunOrigin { session_id: Some(id), ..RunOrigin::default() };
-    start(&app, &user, &session.agent_id, run_draft(body), origin, key, wait).await
+    start(caller, &session.agent_id, run_draft(body), origin, wait).await
 }

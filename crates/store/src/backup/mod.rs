@@ -10,6 +10,7 @@ mod tables;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use model::audit::AuditRecord;
 use model::text::hex;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -17,7 +18,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::conn::{Arg, Conn, DbRow, Statement};
 use crate::migrations::VERSION;
-use crate::{Error, Result, Store, StoreSnapshot, due, executions, reminders, sessions};
+use crate::{Error, Result, Store, StoreSnapshot, audit, due, executions, reminders, sessions};
 
 use self::tables::BackupColumn::{self, Int, Text};
 use self::tables::{BackupTable, TABLES};
@@ -136,12 +137,13 @@ fn push_names(statement: &mut Statement<'_>, columns: &[BackupColumn]) {
 }
 
 /// Replaces the content of the database with the backup in `file`, in one transaction. Revoked tokens that the database
-/// has stay revoked. All slots are released. Executions and sessions that were running in the backup become abandoned,
+/// has stay revoked. Its audit log and a stop of everything stay too; records of the backup are added to the log.
+/// `record` is added to the log, with the number of rows as its value after the change. All slots are released. Executions and sessions that were running in the backup become abandoned,
 /// and current claims become invalid. If the backup is older than notifications, past due times cause none. Returns the
 /// number of rows in the backup. Fails without a change: with [`Error::File`] if the file cannot be read, with
 /// [`Error::NewerSchema`], and with [`Error::Backup`] if the backup is invalid or incomplete or a row violates a
 /// constraint.
-pub async fn restore(store: &Store, file: PathBuf) -> Result<u64> {
+pub async fn restore(store: &Store, file: PathBuf, record: Option<AuditRecord>) -> Result<u64> {
     let VerifiedBackup { rows, schema } = verify(&file).await?;
     store
         .transaction(async move |tx| {
@@ -178,6 +180,9 @@ pub async fn restore(store: &Store, file: PathBuf) -> Result<u64> {
             reminders::fill_missing_times(tx).await?;
             if schema < FIRST_SCHEMA_WITH_NOTIFICATIONS {
                 due::mark_past_notified(tx).await?;
+            }
+            if let Some(record) = record {
+                audit::record(tx, &record.with_after(&json!({"rows": rows}))).await?;
             }
             Ok(rows)
         })

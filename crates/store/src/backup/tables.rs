@@ -10,7 +10,8 @@ pub(super) struct BackupTable {
     pub(super) name: &'static str,
     /// The number of leading columns that form the primary key.
     pub(super) key: usize,
-    /// True if a restore keeps existing rows. A revoked token must stay revoked.
+    /// True if a restore keeps existing rows. A revoked token must stay revoked, a record of the audit log must not
+    /// disappear, and a stop must not end.
     pub(super) keep_existing: bool,
     pub(super) batch_size: i64,
     pub(super) columns: &'static [BackupColumn],
@@ -164,6 +165,33 @@ pub(super) const TABLES: &[BackupTable] = &[
         columns: &[Text("id"), Int("revoked_at"), Int("expires_at")],
     },
     BackupTable {
+        name: "audit_records",
+        key: 1,
+        keep_existing: true,
+        batch_size: BATCH_SIZE,
+        columns: &[
+            Text("id"),
+            Int("at"),
+            Text("action"),
+            Text("subject"),
+            Text("user_id"),
+            Text("user_name"),
+            Text("token_id"),
+            Text("interface"),
+            Text("request_id"),
+            Text("client_address"),
+            Text("before"),
+            Text("after"),
+        ],
+    },
+    BackupTable {
+        name: "stop_state",
+        key: 1,
+        keep_existing: true,
+        batch_size: BATCH_SIZE,
+        columns: &[Int("id"), Int("stopped_at"), Text("reason"), Text("stopped_by"), Int("resumed_at")],
+    },
+    BackupTable {
         name: "agents",
         key: 1,
         keep_existing: false,
@@ -215,6 +243,7 @@ pub(super) const TABLES: &[BackupTable] = &[
             Text("task_id"),
             Text("context_id"),
             Int("superseded"),
+            Text("cancel_reason"),
         ],
     },
     BackupTable {

@@ -1,5 +1,6 @@
 //! Executions: their records, their events and the queue.
 
+mod cancel;
 mod events;
 mod follow_up;
 mod queue;
@@ -19,6 +20,7 @@ use crate::hints::Hint;
 use crate::page::{Cursor, Page};
 use crate::{Error, Result};
 
+pub use cancel::{CancelRequest, cancel_requests};
 pub(crate) use events::{DroppedOutput, drop_output};
 pub use events::{
     ExecutionEvent, ExecutionEventKind, MAX_INLINE_EVENTS, RICH_OUTPUT_STREAM, append_events, events, last_seq, output,
@@ -26,9 +28,9 @@ pub use events::{
 };
 pub use follow_up::{mark_followed_up, pending_follow_ups};
 pub use queue::{
-    A2aTaskRef, ClaimedExecution, Fence, NewExecution, OutputSummary, agents_with_queued, cancel_requests, claim,
-    claim_in_session, end_queued, end_without_session, enqueue, enqueue_or_claim, expire_queued, has_expired,
-    has_queued, lock_abandoned, queue_counts, recover, requeue, save,
+    A2aTaskRef, ClaimedExecution, Fence, NewExecution, OutputSummary, agents_with_queued, claim, claim_in_session,
+    end_queued, end_without_session, enqueue, enqueue_or_claim, expire_queued, has_expired, has_queued, lock_abandoned,
+    queue_counts, recover, requeue, save,
 };
 pub use row::ExecutionRow;
 

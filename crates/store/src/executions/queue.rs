@@ -18,6 +18,7 @@ use super::replace_nul;
 use super::row::{COLUMNS, ExecutionRow, INTERNAL_COLUMNS, read_row};
 use crate::conn::{Conn, DbRow, Statement, args};
 use crate::hints::Hint;
+use crate::stop_state::{IS_STOPPED, SHARED_LOCK};
 use crate::{Error, Result, nodes, slots};
 
 /// Selects executions that a node holds, also between two attempts. The condition equals that of the index.
@@ -86,7 +87,7 @@ pub async fn enqueue(conn: &mut Conn, new: &NewExecution) -> Result<()> {
 /// slot is free, and the node was not declared dead. Returns the claim, or `None` if the execution was queued. Always
 /// queues it without a `node`, or if it is a message of a session. Fails with [`Error::QueueFull`] if the number of
 /// queued executions has reached `queue_depth` plus the free slots. For a message, the limit is `queue_depth` queued
-/// messages of the session.
+/// messages of the session. Fails with [`Error::Stopped`] while everything is stopped.
 pub async fn enqueue_or_claim(
     conn: &mut Conn,
     new: &NewExecution,
@@ -106,8 +107,10 @@ pub async fn enqueue_or_claim(
         }
         Some(session) => {
             lock_queue(conn, &session.to_string()).await?;
-            let sql = "SELECT COUNT(*) FROM executions WHERE session_id = $1 AND state = 'idle'";
-            let waiting = conn.first((sql, args![session])).await?.map_or(Ok(0), |row| row.int(0))?;
+            let sql = "SELECT (SELECT COUNT(*) FROM executions WHERE session_id = $1 AND state = 'idle'), \
+                       st.stopped_at, st.reason FROM (SELECT 1) one LEFT JOIN stop_state st ON st.resumed_at IS NULL";
+            let row = conn.first((sql, args![session])).await?;
+            let waiting = row.map_or(Ok(0), |row| check_not_stopped(&row, 1).and_then(|()| row.int(0)))?;
             check_queue_depth(new, waiting, 0)?;
             None
         }
@@ -157,6 +160,7 @@ async fn claim_new(
         spool: new.spool.clone(),
         lease_token: fence.token,
         cancel_requested_at: None,
+        cancel_reason: None,
         node: Some(node.to_string()),
     };
     Ok(Some(ClaimedExecution { row, fence, seq: 2 }))
@@ -204,14 +208,25 @@ fn add_execution_hint(conn: &mut Conn, execution: &Execution) {
     conn.add_hint(if execution.is_ended() { Hint::Ended(execution.id) } else { Hint::Execution(execution.id) });
 }
 
-/// Locks a queue until the transaction ends, so that two transactions cannot use the same last free slot. SQLite has
-/// only one writer and needs no lock.
+/// Locks a queue until the transaction ends, so that two transactions cannot use the same last free slot. Also takes the
+/// shared lock of [`crate::stop_state`], before the queue. SQLite has only one writer and needs no lock.
 async fn lock_queue(conn: &mut Conn, queue: &str) -> Result<()> {
     if !conn.is_sqlite() {
         // The second number separates these locks from other advisory locks.
-        conn.first(("SELECT pg_advisory_xact_lock(hashtextextended($1, 4))", args![queue])).await?;
+        let mut select = Statement::default();
+        select.push("SELECT ").push(SHARED_LOCK).push(", pg_advisory_xact_lock(hashtextextended(");
+        select.bind(queue).push(", 4))");
+        conn.first(select).await?;
     }
     Ok(())
+}
+
+/// Fails with [`Error::Stopped`] if the row has the time of a stop in `column`. The reason is in the next column.
+fn check_not_stopped(row: &DbRow, column: usize) -> Result<()> {
+    match row.maybe_int(column)? {
+        Some(_) => Err(Error::Stopped { reason: row.maybe_text(column + 1)? }),
+        None => Ok(()),
+    }
 }
 
 /// Returns the number of queued executions of an agent and the number of its slots in use.
@@ -223,28 +238,39 @@ pub async fn queue_counts(conn: &mut Conn, agent_id: &str) -> Result<(i64, i64)>
     row.map_or(Ok((0, 0)), |row| Ok((row.int(0)?, row.int(1)?)))
 }
 
-/// Like [`queue_counts`], with the numbers of the slots in use.
+/// Like [`queue_counts`], with the numbers of the slots in use. Fails with [`Error::Stopped`] while everything is
+/// stopped.
 async fn waiting_and_taken(conn: &mut Conn, agent_id: &str) -> Result<(i64, HashSet<i64>)> {
     let sql = "SELECT (SELECT COUNT(*) FROM executions WHERE state = 'idle' AND agent_id = $1 AND session_id IS NULL), \
-               p.slot FROM (SELECT 1) one LEFT JOIN places p ON p.agent_id = $1";
+               p.slot, st.stopped_at, st.reason FROM (SELECT 1) one LEFT JOIN places p ON p.agent_id = $1 \
+               LEFT JOIN stop_state st ON st.resumed_at IS NULL";
     let rows = conn.all((sql, args![agent_id])).await?;
+    rows.first().map_or(Ok(()), |row| check_not_stopped(row, 2))?;
     let waiting = rows.first().map_or(Ok(0), |row| row.int(0))?;
     let taken = rows.iter().filter_map(|row| row.maybe_int(1).transpose()).collect::<Result<_>>()?;
     Ok((waiting, taken))
 }
 
 /// Returns the ids of the agents with queued executions that may run at `now`, in alphabetical order. Messages of
-/// sessions do not count.
+/// sessions do not count. Returns none while everything is stopped.
 pub async fn agents_with_queued(conn: &mut Conn, now: Timestamp) -> Result<Vec<String>> {
     // Skips from agent to agent on the index. DISTINCT would read all queued rows.
-    let sql = "WITH RECURSIVE waiting (agent_id) AS (\
+    let mut select = Statement::default();
+    select.push(
+        "WITH RECURSIVE waiting (agent_id) AS (\
                SELECT MIN(e.agent_id) FROM executions e \
-               WHERE e.state = 'idle' AND e.session_id IS NULL AND e.run_at <= $1 \
-               UNION ALL SELECT (SELECT MIN(e.agent_id) FROM executions e WHERE e.state = 'idle' \
-               AND e.session_id IS NULL AND e.run_at <= $1 AND e.agent_id > w.agent_id) \
-               FROM waiting w WHERE w.agent_id IS NOT NULL) \
-               SELECT agent_id FROM waiting WHERE agent_id IS NOT NULL";
-    conn.all((sql, args![now])).await?.iter().map(|row| row.text(0)).collect()
+               WHERE e.state = 'idle' AND e.session_id IS NULL AND e.run_at <= ",
+    );
+    select.bind(now).push(" AND NOT ").push(IS_STOPPED);
+    select.push(
+        " UNION ALL SELECT (SELECT MIN(e.agent_id) FROM executions e WHERE e.state = 'idle' \
+               AND e.session_id IS NULL AND e.run_at <= ",
+    );
+    select.bind(now).push(
+        " AND e.agent_id > w.agent_id) FROM waiting w WHERE w.agent_id IS NOT NULL) \
+               SELECT agent_id FROM waiting WHERE agent_id IS NOT NULL",
+    );
+    conn.all(select).await?.iter().map(|row| row.text(0)).collect()
 }
 
 /// Returns true if the agent has a queued execution that may run now.
@@ -257,7 +283,7 @@ pub async fn has_queued(conn: &mut Conn, agent_id: &str, now: Timestamp) -> Resu
 /// Claims the next executions of an agent, up to the number of free slots and `limit`, in the order in which they may
 /// run. Takes a slot for each. Skips messages of sessions and requests in a spool other than `spool`. Skips executions
 /// that wait for the time of a retry, still hold a slot, or are locked by another transaction. Returns no claims if the
-/// node was declared dead. `slots` is the number of slots of the agent.
+/// node was declared dead, and while everything is stopped. `slots` is the number of slots of the agent.
 pub async fn claim(
     conn: &mut Conn,
     node: Uuid,
@@ -276,7 +302,7 @@ pub async fn claim(
     select.push(" AND e.session_id IS NULL AND e.agent_id = ").bind(agent_id).push(" AND e.run_at <= ").bind(now);
     select.push(" AND (e.spool IS NULL OR e.spool = ").bind(spool).push(")");
     // The slot of the previous attempt may not be released yet.
-    select.push(" AND NOT EXISTS (SELECT 1 FROM places p WHERE p.holder = e.id)");
+    select.push(" AND NOT EXISTS (SELECT 1 FROM places p WHERE p.holder = e.id) AND NOT ").push(IS_STOPPED);
     select.push(" ORDER BY e.run_at, e.id LIMIT ").bind(count);
     skip_locked(&mut select, conn);
     let rows = conn.all(select).await?;
@@ -292,7 +318,8 @@ pub async fn claim(
 }
 
 /// Claims the next message of a session, without a slot. Returns `None` if no message may run at `now`, or if another
-/// transaction has locked it. Also returns `None` if the session has ended, does not exist or belongs to another node.
+/// transaction has locked it. Also returns `None` if the session has ended, does not exist or belongs to another node,
+/// and while everything is stopped. The caller calls [`crate::sessions::get_for_claim`] first.
 pub async fn claim_in_session(
     conn: &mut Conn,
     node: Uuid,
@@ -302,7 +329,7 @@ pub async fn claim_in_session(
     let mut select = select_queued();
     select.push(" AND e.session_id = ").bind(session).push(" AND e.run_at <= ").bind(now);
     select.push(" AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = e.session_id AND s.ended_at IS NULL AND s.node = ");
-    select.bind(node).push(") ORDER BY e.run_at, e.id LIMIT ").bind(1);
+    select.bind(node).push(") AND NOT ").push(IS_STOPPED).push(" ORDER BY e.run_at, e.id LIMIT ").bind(1);
     skip_locked(&mut select, conn);
     match conn.first(select).await? {
         Some(row) => claim_row(conn, &row, node, now).await.map(Some),
@@ -416,21 +443,12 @@ fn update_state(execution: &Execution) -> Result<Statement<'static>> {
     Ok(update)
 }
 
-/// Returns the executions of this node with a cancellation request. Also returns the holders of slots of this node that
-/// no longer exist because their user has erased them.
-pub async fn cancel_requests(conn: &mut Conn, node: Uuid) -> Result<Vec<Uuid>> {
-    let sql = "SELECT id FROM executions WHERE node = $1 AND ended_at IS NULL AND state <> 'idle' \
-               AND cancel_asked IS NOT NULL \
-               UNION ALL SELECT p.holder FROM places p WHERE p.node = $1 \
-               AND NOT EXISTS (SELECT 1 FROM executions e WHERE e.id = p.holder) \
-               AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = p.holder)";
-    conn.all((sql, args![node])).await?.iter().map(|row| row.parsed(0, Uuid::try_parse)).collect()
-}
-
-/// Ends up to `limit` queued executions that have exceeded the queue timeout, as timed out. Returns them.
+/// Ends up to `limit` queued executions that have exceeded the queue timeout, as timed out. Returns them. Ends none while
+/// everything is stopped.
 pub async fn expire_queued(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<Execution>> {
     let mut select = select_queued();
-    select.push(" AND e.wait_until <= ").bind(now).push(" ORDER BY e.wait_until LIMIT ").bind(limit);
+    select.push(" AND e.wait_until <= ").bind(now).push(" AND NOT ").push(IS_STOPPED);
+    select.push(" ORDER BY e.wait_until LIMIT ").bind(limit);
     skip_locked(&mut select, conn);
     end_all(conn, select, ExecutionStatus::Timeout, "the execution waited in the queue longer than queue_timeout", now)
         .await
@@ -466,10 +484,12 @@ async fn end_all(
     Ok(ended)
 }
 
-/// Returns true if a queued execution has exceeded the queue timeout.
+/// Returns true if a queued execution has exceeded the queue timeout, and not everything is stopped.
 pub async fn has_expired(conn: &mut Conn, now: Timestamp) -> Result<bool> {
-    let sql = "SELECT 1 FROM executions WHERE state = 'idle' AND wait_until <= $1 LIMIT 1";
-    Ok(conn.first((sql, args![now])).await?.is_some())
+    let mut select = Statement::default();
+    select.push("SELECT 1 FROM executions WHERE state = 'idle' AND wait_until <= ").bind(now);
+    select.push(" AND NOT ").push(IS_STOPPED).push(" LIMIT 1");
+    Ok(conn.first(select).await?.is_some())
 }
 
 /// Ends up to `limit` queued executions of a removed agent as failed with `reason`, also messages of sessions. Returns
@@ -519,7 +539,8 @@ pub async fn recover(
     let token = row.lease_token;
     let execution = &mut row.execution;
     if row.cancel_requested_at.is_some() {
-        execution.end(ExecutionStatus::Cancelled, AttemptExit::with_error("cancelled", None), now)?;
+        let reason = row.cancel_reason.as_deref().unwrap_or("cancelled");
+        execution.end(ExecutionStatus::Cancelled, AttemptExit::with_error(reason, None), now)?;
         save_unclaimed(conn, execution, Some(token)).await?;
         return Ok(row.execution);
     }

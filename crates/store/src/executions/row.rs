@@ -31,7 +31,8 @@ const MAX_SUMMARY_CHARS: usize = 1000;
 pub(crate) const COLUMN_COUNT: usize = 23;
 
 /// The columns that are not public. They follow [`COLUMNS`].
-pub(super) const INTERNAL_COLUMNS: &str = ", e.owner, e.request, e.spool, e.lease_token, e.cancel_asked, e.node";
+pub(super) const INTERNAL_COLUMNS: &str =
+    ", e.owner, e.request, e.spool, e.lease_token, e.cancel_asked, e.node, e.cancel_reason";
 
 /// An execution with the columns that are not public.
 #[derive(Clone, Debug)]
@@ -47,6 +48,8 @@ pub struct ExecutionRow {
     pub cancel_requested_at: Option<Timestamp>,
     /// The node that holds the execution, or has held it last.
     pub node: Option<String>,
+    /// The error of the execution after a cancellation. `None` for a request of a user.
+    pub cancel_reason: Option<String>,
 }
 
 /// Reads an execution with its queue position, which follows [`COLUMNS`].
@@ -91,6 +94,7 @@ pub(super) fn read_row(row: &DbRow) -> Result<ExecutionRow> {
         lease_token: row.int(COLUMN_COUNT + 3)?,
         cancel_requested_at: row.maybe_time(COLUMN_COUNT + 4)?,
         node: row.maybe_text(COLUMN_COUNT + 5)?,
+        cancel_reason: row.maybe_text(COLUMN_COUNT + 6)?,
     })
 }
 

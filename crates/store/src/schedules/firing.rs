@@ -8,23 +8,26 @@ use uuid::Uuid;
 use super::row::{COLUMNS, ScheduleRow, read};
 use super::{NextOccurrence, run_on_one_row};
 use crate::conn::{Conn, Statement, args};
+use crate::stop_state::IS_STOPPED;
 use crate::{Error, Result};
 
 /// A due schedule, or an error if its row cannot be read.
 pub type DueSchedule = (Uuid, Result<ScheduleRow>);
 
-/// Returns the earliest firing time of all schedules, or `None` if no enabled schedule has one.
+/// Returns the earliest firing time of all schedules, or `None` if no enabled schedule has one or everything is stopped.
 pub async fn next_due_at(conn: &mut Conn) -> Result<Option<Timestamp>> {
-    let sql = "SELECT next_at FROM schedules WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1";
-    conn.first((sql, [])).await?.map_or(Ok(None), |row| row.maybe_time(0))
+    let mut select = Statement::default();
+    select.push("SELECT next_at FROM schedules WHERE next_at IS NOT NULL AND NOT ").push(IS_STOPPED);
+    select.push(" ORDER BY next_at LIMIT 1");
+    conn.first(select).await?.map_or(Ok(None), |row| row.maybe_time(0))
 }
 
 /// Returns up to `limit` due schedules, the earliest first. An unreadable row does not affect the rest. The rows are
-/// not locked; the caller calls [`lock_due`] and [`advance`].
+/// not locked; the caller calls [`lock_due`] and [`advance`]. Returns none while everything is stopped.
 pub async fn due_schedules(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<DueSchedule>> {
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM schedules s WHERE s.next_at <= ").bind(now);
-    select.push(" ORDER BY s.next_at LIMIT ").bind(limit);
+    select.push(" AND NOT ").push(IS_STOPPED).push(" ORDER BY s.next_at LIMIT ").bind(limit);
     let rows = conn.all(select).await?;
     rows.iter().map(|row| Ok((row.parsed(0, Uuid::try_parse)?, read(row, now)))).collect()
 }
@@ -78,11 +81,15 @@ pub async fn running_executions(conn: &mut Conn, id: Uuid) -> Result<Vec<Uuid>> 
 }
 
 /// Returns up to `limit` schedules that have a queued occurrence but no running execution. The execution may have been
-/// erased.
+/// erased. Returns none while everything is stopped.
 pub async fn ready_with_queued(conn: &mut Conn, limit: i64) -> Result<Vec<Uuid>> {
-    let sql = "SELECT DISTINCT d.schedule_id FROM decisions d WHERE d.kind = 'queued' AND NOT EXISTS \
-               (SELECT 1 FROM executions e WHERE e.schedule_id = d.schedule_id AND e.ended_at IS NULL) LIMIT $1";
-    conn.all((sql, args![limit])).await?.iter().map(|row| row.parsed(0, Uuid::try_parse)).collect()
+    let mut select = Statement::default();
+    select.push(
+        "SELECT DISTINCT d.schedule_id FROM decisions d WHERE d.kind = 'queued' AND NOT EXISTS \
+               (SELECT 1 FROM executions e WHERE e.schedule_id = d.schedule_id AND e.ended_at IS NULL) AND NOT ",
+    );
+    select.push(IS_STOPPED).push(" LIMIT ").bind(limit);
+    conn.all(select).await?.iter().map(|row| row.parsed(0, Uuid::try_parse)).collect()
 }
 
 /// Pauses a schedule that cannot be read, so that the scheduler does not retry it forever. Turns its queued decisions

@@ -1,8 +1,10 @@
 //! Backups are restored completely or not at all, also into the other database.
 
+use model::audit::{Actor, AuditAction, AuditRecord};
 use model::execution::StateName;
 use model::task::TaskFilter;
 use sha2::Digest;
+use store::audit::AuditFilter;
 use store::backup::{Backup, restore, table_columns};
 use store::executions::{OutputSummary, OwnerScope, append_events, lock_abandoned, output, recover, release_slot};
 use store::{Error, Location, sessions, tasks};
@@ -17,7 +19,8 @@ on_both!(
     an_invalid_backup_changes_nothing,
     a_backup_contains_every_table,
     a_backup_excludes_later_writes,
-    restored_executions_have_no_holder
+    restored_executions_have_no_holder,
+    a_restore_keeps_the_audit_log_and_a_stop
 );
 
 async fn backup(bench: &Bench) -> String {
@@ -32,7 +35,7 @@ async fn backup(bench: &Bench) -> String {
 async fn restored(bench: &Bench, text: &str) -> store::Result<u64> {
     let file = bench.dir().join("backup.jsonl");
     std::fs::write(&file, text).unwrap();
-    restore(&bench.store, file).await
+    restore(&bench.store, file, None).await
 }
 
 async fn titles(bench: &Bench) -> Vec<String> {
@@ -246,6 +249,36 @@ async fn a_backup_excludes_later_writes(bench: Bench) {
         text.push_str(&chunk);
     }
     assert!(text.contains("before") && !text.contains("meanwhile"));
+}
+
+async fn a_restore_keeps_the_audit_log_and_a_stop(bench: Bench) {
+    // SEC-6, OPS-7
+    crate::audit::add(&bench, AuditAction::AgentCreated, "in the backup").await;
+    let text = backup(&bench).await;
+    crate::audit::add(&bench, AuditAction::AgentRemoved, "after the backup").await;
+    let alice = bench.alice;
+    let now = bench.now();
+    write!(bench, tx => store::stop_state::stop(tx, alice, Some("why"), now)).unwrap();
+    let file = bench.dir().join("backup.jsonl");
+    std::fs::write(&file, &text).unwrap();
+    bench.clock.advance(std::time::Duration::from_secs(1));
+    let actor = Actor::tool_user(alice);
+    let record = AuditRecord::new(&bench.clock, actor.clone(), AuditAction::BackupRestored, "the restore");
+    restore(&bench.store, file.clone(), Some(record)).await.unwrap();
+    let expected = ["the restore", "after the backup", "in the backup"];
+    assert_eq!(crate::audit::subjects(&bench, AuditFilter::default()).await, expected);
+    let mut reader = bench.store.reader().await.unwrap();
+    let stop = store::stop_state::current(&mut reader).await.unwrap();
+    assert_eq!(stop.unwrap().reason.as_deref(), Some("why"), "a restore does not resume");
+
+    std::fs::write(&file, &text[..text.len() / 2]).unwrap();
+    let record = AuditRecord::new(&bench.clock, actor, AuditAction::BackupRestored, "failed");
+    assert!(restore(&bench.store, file, Some(record)).await.is_err());
+    assert_eq!(
+        crate::audit::subjects(&bench, AuditFilter::default()).await,
+        expected,
+        "a failed restore has no record"
+    );
 }
 
 async fn restored_executions_have_no_holder(bench: Bench) {

@@ -116,7 +116,8 @@ async fn erasing_a_user_removes_executions_and_sessions(bench: Bench) {
     assert!(!bench.save(held.fence, &held.row.execution, None).await);
     assert!(!write!(bench, tx => sessions::save(tx, node, &session)).unwrap());
     let mut reader = bench.store.reader().await.unwrap();
-    let mut missing = cancel_requests(&mut reader, node).await.unwrap();
+    let requests = cancel_requests(&mut reader, node).await.unwrap();
+    let mut missing: Vec<_> = requests.into_iter().map(|request| request.id).collect();
     missing.sort();
     let mut erased = [held.fence.id, session_id];
     erased.sort();

@@ -311,7 +311,10 @@ async fn a_running_execution_is_cancelled_by_its_node(bench: Bench) {
     let other = bench.node().await;
     let id = bench.enqueue(bench.new_execution(alice, "a")).await.unwrap();
     let claimed = bench.claim(node, "a", 1, 1).await.remove(0);
-    let requests = async |node| cancel_requests(&mut bench.store.reader().await.unwrap(), node).await.unwrap();
+    let requests = async |node| -> Vec<Uuid> {
+        let requests = cancel_requests(&mut bench.store.reader().await.unwrap(), node).await.unwrap();
+        requests.into_iter().map(|request| request.id).collect()
+    };
     assert!(requests(node).await.is_empty());
     let now = bench.now();
     let requested = write!(bench, tx => cancel(tx, OwnerScope::User(alice), id, now)).unwrap();

@@ -76,7 +76,8 @@ async fn retention_can_be_disabled(bench: Bench) {
     converse(&bench, "conv_1").await;
     run_execution(&bench, "a", "text").await;
     bench.clock.advance(Duration::from_secs(1000 * DAY));
-    let retention = Retention { conversations: None, executions: None, output_bytes: None, notifications: None };
+    let retention =
+        Retention { conversations: None, executions: None, output_bytes: None, notifications: None, audit: None };
     let removed = sweep(&bench.store, retention, bench.now()).await.unwrap();
     assert_eq!(removed, RemovedRows::default());
 }

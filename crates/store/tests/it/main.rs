@@ -4,6 +4,7 @@
 
 mod a2a;
 mod agents;
+mod audit;
 mod backup;
 mod bench_executions;
 mod concurrency;
@@ -24,6 +25,7 @@ mod recurring;
 mod reminders;
 mod schedules;
 mod sessions;
+mod stop_state;
 mod tasks;
 mod tokens;
 mod transactions;

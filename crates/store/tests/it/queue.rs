@@ -285,7 +285,8 @@ async fn an_execution_stays_held_between_attempts(bench: Bench) {
     assert!(bench.save(fence, &execution, None).await);
     assert_eq!(bench.execution(id).await, execution);
     write!(bench, tx => cancel(tx, OwnerScope::AllUsers, id, now)).unwrap();
-    assert_eq!(cancel_requests(&mut bench.store.reader().await.unwrap(), node).await.unwrap(), [id]);
+    let requests = cancel_requests(&mut bench.store.reader().await.unwrap(), node).await.unwrap();
+    assert_eq!(requests.iter().map(|request| request.id).collect::<Vec<_>>(), [id]);
     execution.retry(AttemptExit::default(), now).unwrap();
     assert!(bench.save(fence, &execution, None).await, "the next attempt");
     write!(bench, tx => nodes::leave(tx, node)).unwrap();
