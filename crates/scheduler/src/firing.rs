@@ -210,8 +210,8 @@ impl<'a> Firing<'a> {
     }
 
     /// Removes the next submission, enqueues it and records the start. Returns the id of the execution, or the reason
-    /// why it was refused: the agent cannot accept it, or its queue is full. Without a further submission, returns the
-    /// last reason again, or an empty one. Fails with any other error of the supervisor.
+    /// why it was refused: the agent cannot accept it, its queue is full, or a quota of the owner is reached. Without a
+    /// further submission, returns the last reason again, or an empty one. Fails with any other error of the supervisor.
     async fn enqueue(&mut self) -> store::Result<Result<Uuid, String>> {
         let refusal = match self.submissions.pop_front() {
             Some(Ok(submission)) => match self.scheduler.0.supervisor.enqueue(self.tx, submission).await {
@@ -220,6 +220,7 @@ impl<'a> Firing<'a> {
                     return Ok(Ok(id));
                 }
                 Err(full @ Error::QueueFull { .. }) => format!("the queue of the agent is full: {full}"),
+                Err(Error::QuotaReached(reached)) => reached.to_string(),
                 Err(error) => return Err(error),
             },
             Some(Err(refused)) => refused.to_string(),

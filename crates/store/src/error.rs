@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use model::quota::QuotaReached;
+
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -17,6 +19,9 @@ pub enum Error {
     /// The limit for objects of this kind is reached.
     #[error("the limit of {limit} is reached; delete one first")]
     TooMany { limit: i64 },
+    /// A limit of the user is reached.
+    #[error(transparent)]
+    QuotaReached(#[from] QuotaReached),
     #[error("all slots of the agent are in use; try again later")]
     NoFreeSlot,
     /// The object is read-only, because it comes from the configuration file.

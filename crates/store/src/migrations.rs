@@ -20,6 +20,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (5, include_str!("migrations/0005_notifications.sql")),
     (6, include_str!("migrations/0006_schedules.sql")),
     (7, include_str!("migrations/0007_a2a.sql")),
+    (8, include_str!("migrations/0008_quotas.sql")),
 ];
 
 /// The version of the schema of this program.

@@ -25,6 +25,7 @@ mod messages;
 mod models;
 mod nodes;
 mod operation;
+mod quotas;
 mod reminders;
 mod remote_agents;
 mod roles;

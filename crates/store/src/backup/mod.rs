@@ -179,6 +179,7 @@ pub async fn restore(store: &Store, file: PathBuf) -> Result<u64> {
             if schema < FIRST_SCHEMA_WITH_NOTIFICATIONS {
                 due::mark_past_notified(tx).await?;
             }
+            tx.quotas().forget_all();
             Ok(rows)
         })
         .await

@@ -114,6 +114,7 @@ pub(super) const TABLES: &[BackupTable] = &[
             Int("ended_at"),
             Int("dead"),
             Text("last_error"),
+            Int("not_before"),
         ],
     },
     BackupTable {
