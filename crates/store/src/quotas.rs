@@ -108,8 +108,10 @@ impl Default for QuotaLedger {
 }
 
 impl QuotaLedger {
+    /// Replaces the quotas. Forgets all bounds, because rows without a limit do not raise them.
     pub(crate) fn set(&self, quotas: Quotas) {
         *self.0.quotas.write().unwrap_or_else(PoisonError::into_inner) = quotas;
+        self.forget_all();
     }
 
     pub(crate) fn quotas(&self) -> Quotas {
@@ -124,7 +126,9 @@ impl QuotaLedger {
     /// Forgets the bounds of a user, because rows were added without a check.
     pub(crate) fn forget(&self, owner: UserId) {
         let mut bounds = self.bounds();
-        RowQuota::ALL.iter().for_each(|quota| drop(bounds.remove(&(owner, *quota))));
+        for quota in RowQuota::ALL {
+            bounds.remove(&(owner, quota));
+        }
     }
 
     /// Forgets all bounds.

@@ -279,16 +279,16 @@ async fn conversations_are_limited(bench: Bench) {
             })
             .await
     };
-    turn(bench.alice, "one").await.unwrap();
-    turn(bench.alice, "two").await.unwrap();
+    turn(bench.alice, "conv_one").await.unwrap();
+    turn(bench.alice, "conv_two").await.unwrap();
     let reached = QuotaReached::new(QuotaKind::Conversations, 2);
-    assert_eq!(refusal(turn(bench.alice, "three").await), reached);
-    turn(bench.alice, "one").await.unwrap();
-    turn(bench.bob, "other").await.unwrap();
+    assert_eq!(refusal(turn(bench.alice, "conv_three").await), reached);
+    turn(bench.alice, "conv_one").await.unwrap();
+    turn(bench.bob, "conv_other").await.unwrap();
     let alice = bench.alice;
     let full = FullConversation {
         conversation: Conversation {
-            id: "imported".parse().unwrap(),
+            id: "conv_imported".parse().unwrap(),
             title: String::new(),
             created_at: bench.now(),
             updated_at: bench.now(),
@@ -298,9 +298,9 @@ async fn conversations_are_limited(bench: Bench) {
     };
     let import = write!(bench, tx => import_conversations(tx, alice, &[full]));
     assert_eq!(refusal(import), reached);
-    let two = "two".parse().unwrap();
+    let two = "conv_two".parse().unwrap();
     write!(bench, tx => store::conversations::delete(tx, alice, &two)).unwrap();
-    turn(bench.alice, "three").await.unwrap();
+    turn(bench.alice, "conv_three").await.unwrap();
 }
 
 fn message(bench: &Bench) -> Message {
