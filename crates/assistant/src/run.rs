@@ -366,12 +366,13 @@ impl TurnLoop<'_, '_> {
     /// success. `failed` has the code and the message of an error. An error becomes the failure of the turn and a
     /// recoverable `Error` event. A success and `NOT_FOUND` clear the failure, without an event. The type is
     /// `McpUnavailable` for `UNAVAILABLE`, otherwise `ToolExecutionFailed`. The user reads the message only of a
-    /// validation error. Any other text is the system error, but the event of `UNAVAILABLE` has its own sentence.
+    /// validation error or a quota. Any other text is the system error, but the event of `UNAVAILABLE` has its own sentence.
     fn update_failure(&mut self, changes: bool, failed: Option<(String, String)>) {
         self.changed |= failed.is_none() && changes;
         self.failure = failed.filter(|(code, _)| code != answer::NOT_FOUND).map(|(code, message)| {
             let text = match code.as_str() {
                 answer::VALIDATION_ERROR => wording::refused(&message),
+                answer::LIMIT_REACHED => wording::limit_reached(&message),
                 _ => wording::system_error().to_owned(),
             };
             let error_type = match code.as_str() {

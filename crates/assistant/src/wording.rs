@@ -524,6 +524,11 @@ pub(crate) fn refused(message: &str) -> String {
     format!("I couldn't do that: the {}.", plain.trim_end_matches('.'))
 }
 
+/// Reports a quota of the user, with the sentence of the tool.
+pub(crate) fn limit_reached(sentence: &str) -> String {
+    format!("I couldn't do that. {sentence}")
+}
+
 pub(crate) fn priority(priority: Priority) -> String {
     format!("{} priority", priority.as_str())
 }

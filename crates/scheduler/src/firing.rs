@@ -213,10 +213,10 @@ impl<'a> Firing<'a> {
         }
     }
 
-    /// Removes the next submission, enqueues it and records the start. Fails with [`Error::Stopped`] while everything is
-    /// stopped. Returns the id of the execution, or the reason
-    /// why it was refused: the agent cannot accept it, or its queue is full. Without a further submission, returns the
-    /// last reason again, or an empty one. Fails with any other error of the supervisor.
+    /// Removes the next submission, enqueues it and records the start. Returns the id of the execution, or the reason
+    /// why it was refused: the agent cannot accept it, its queue is full, or a quota of the owner is reached. Without a
+    /// further submission, returns the last reason again, or an empty one. Fails with [`Error::Stopped`] while everything
+    /// is stopped, and with any other error of the supervisor.
     async fn enqueue(&mut self) -> store::Result<Result<Uuid, String>> {
         let refusal = match self.submissions.pop_front() {
             Some(Ok(submission)) => match self.scheduler.0.supervisor.enqueue(self.tx, submission).await {
@@ -225,6 +225,7 @@ impl<'a> Firing<'a> {
                     return Ok(Ok(id));
                 }
                 Err(full @ Error::QueueFull { .. }) => format!("the queue of the agent is full: {full}"),
+                Err(Error::QuotaReached(reached)) => reached.to_string(),
                 Err(error) => return Err(error),
             },
             Some(Err(refused)) => refused.to_string(),

@@ -6,6 +6,7 @@ use std::time::Instant;
 use assistant::ModelChain;
 use assistant::turn::TurnEngine;
 use jiff::Timestamp;
+use model::quota::QuotaReached;
 use model::{Clock, UserId};
 use notify::Notifier;
 use scheduler::{Scheduler, SchedulerOptions};
@@ -24,6 +25,7 @@ use crate::auth::revocations::Revocations;
 use crate::auth::verifier::Verifier;
 use crate::chat::AssistantRunner;
 use crate::metrics::Metrics;
+use crate::open_streams::{OpenStream, StreamCounter, StreamOwner};
 use crate::rate_limit::KeyedRateLimiter;
 use crate::schedule_notifier::ScheduleNotifier;
 use crate::{ServerSettings, a2a};
@@ -43,6 +45,7 @@ struct AppShared {
     revocations: Revocations,
     mcp: McpService,
     a2a: A2aState,
+    streams: StreamCounter,
     active_config: RwLock<Arc<ActiveConfig>>,
     started: Instant,
     /// Cancelled when the server is asked to stop.
@@ -119,6 +122,7 @@ impl App {
         let options = SchedulerOptions { supervisor: supervisor.clone(), notices, crash_hook: None };
         let scheduler = Scheduler::new(options);
         let active_config = ActiveConfig::new(settings, backends.into(), &scheduler, None);
+        supervisor.store().set_quotas(active_config.settings.effective_quotas());
         let secret = active_config.settings.auth.as_ref().and_then(|auth| auth.secret.as_ref());
         let mcp = McpService::new(supervisor.store().clone(), secret.map(|secret| secret.expose_secret().as_bytes()));
         let background_tasks = TaskTracker::new();
@@ -133,6 +137,7 @@ impl App {
             revocations: Revocations::default(),
             mcp,
             a2a: A2aState::default(),
+            streams: StreamCounter::default(),
             active_config: RwLock::new(Arc::new(active_config)),
             started: Instant::now(),
             stopping: CancellationToken::new(),
@@ -199,6 +204,7 @@ impl App {
     pub fn reload(&self, settings: ServerSettings, backends: impl Into<Backends>) {
         let next =
             Arc::new(ActiveConfig::new(settings, backends.into(), self.scheduler(), Some(&self.active_config())));
+        self.store().set_quotas(next.settings.effective_quotas());
         *self.0.active_config.write().unwrap_or_else(PoisonError::into_inner) = next;
         self.background_tasks().spawn(a2a::push::reseal_all(self.clone()));
     }
@@ -228,6 +234,11 @@ impl App {
 
     pub(crate) fn a2a(&self) -> &A2aState {
         &self.0.a2a
+    }
+
+    /// Counts one more event stream until the result is dropped. Fails if its owner has too many.
+    pub(crate) fn open_stream(&self, owner: StreamOwner) -> Result<OpenStream, QuotaReached> {
+        self.0.streams.open(owner, self.active_config().settings.quotas.streams)
     }
 
     pub(crate) fn revocations(&self) -> &Revocations {

@@ -9,6 +9,8 @@ use axum::response::{IntoResponse, Response};
 use futures::{Stream, StreamExt};
 use model::Invalid;
 
+use crate::open_streams::OpenStream;
+
 /// A comment is sent after this time without an event, so that proxies and clients keep the stream open.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
@@ -31,14 +33,15 @@ pub(crate) fn last_event_id<T: TryFrom<u64>>(headers: &HeaderMap) -> Result<Opti
 }
 
 /// Returns a response that sends encoded events as they arrive, and a comment after every 15 seconds without an event.
-/// The body ends when `events` ends.
-pub(crate) fn stream(events: impl Stream<Item = String> + Send + 'static) -> Response {
-    let body = futures::stream::unfold(Box::pin(events), |mut events| async move {
+/// The body ends when `events` ends. The stream counts as open until then, or until the client disconnects.
+pub(crate) fn stream(events: impl Stream<Item = String> + Send + 'static, open_stream: OpenStream) -> Response {
+    let state = (Box::pin(events), open_stream);
+    let body = futures::stream::unfold(state, |(mut events, open_stream)| async move {
         let text = match tokio::time::timeout(KEEP_ALIVE_INTERVAL, events.next()).await {
             Ok(text) => text?,
             Err(_) => sse::KEEP_ALIVE.to_owned(),
         };
-        Some((Ok::<_, Infallible>(text), events))
+        Some((Ok::<_, Infallible>(text), (events, open_stream)))
     });
     respond(Body::from_stream(body))
 }

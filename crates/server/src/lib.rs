@@ -22,6 +22,7 @@ mod input;
 mod local_peer;
 mod mcp;
 mod metrics;
+mod open_streams;
 mod peer;
 mod problem;
 mod rate_limit;

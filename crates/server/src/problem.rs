@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use api::PROBLEM_TYPE_PREFIX;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use model::quota::QuotaReached;
 use model::{Invalid, Violation};
 
 /// The error of a request, with its status and the text for the caller.
@@ -138,6 +139,14 @@ impl From<supervisor::SubmitError> for Problem {
     }
 }
 
+impl From<QuotaReached> for Problem {
+    /// Returns 429, with `Retry-After` only if waiting helps.
+    fn from(reached: QuotaReached) -> Self {
+        let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, "quota", reached.to_string());
+        Self { retry_after: reached.retry_after, ..problem }
+    }
+}
+
 /// The kind of the problem while everything is stopped.
 const STOPPED: &str = "stopped";
 
@@ -148,8 +157,7 @@ impl From<store::Error> for Problem {
     /// Converts an error of the store. A missing object is 404. A used idempotency key, an unusable backup and one of a
     /// newer version are 422. A busy key, too many objects, an existing id or name, a configured object and a wrong
     /// state are 409. A full queue and missing slots are 429, an unavailable database is 503, both with `Retry-After`. A
-    /// stop of everything is 503 without it.
-    /// All other errors are 500.
+    /// quota is 429. A stop of everything is 503 without `Retry-After`. All other errors are 500.
     fn from(error: store::Error) -> Self {
         match error {
             store::Error::NotFound => Self::not_found("object"),
@@ -169,6 +177,7 @@ impl From<store::Error> for Problem {
             store::Error::AlreadyEnded | store::Error::NotEnded => {
                 Self::new(StatusCode::CONFLICT, "state", error.to_string())
             }
+            store::Error::QuotaReached(reached) => reached.into(),
             store::Error::QueueFull { .. } | store::Error::NoFreeSlot => {
                 let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", error.to_string());
                 Self { retry_after: Some(BUSY_RETRY_SECONDS), ..problem }

@@ -6,6 +6,7 @@ use ipnet::IpNet;
 use jiff::tz::TimeZone;
 pub use model::agent::endpoint::EndpointRateLimit;
 use model::agent::{ASSISTANT_ID, Endpoint};
+use model::quota::Quotas;
 use model::task::TaskLimits;
 use secrecy::SecretString;
 use store::housekeeping::Retention;
@@ -44,6 +45,8 @@ pub struct ServerSettings {
     /// The most tool calls in one turn of the assistant.
     pub max_tool_calls: usize,
     pub retention: Retention,
+    /// The limits of each user. The shares apply only with authentication, because there is one user without it.
+    pub quotas: Quotas,
     pub a2a: A2aSettings,
 }
 
@@ -77,6 +80,13 @@ pub struct AuthSettings {
     pub audience: Option<String>,
 }
 
+impl ServerSettings {
+    /// Returns the quotas that apply to transactions. Without authentication there are no shares.
+    pub(crate) fn effective_quotas(&self) -> Quotas {
+        Quotas { queue_share: self.quotas.queue_share.filter(|_| self.auth.is_some()), ..self.quotas }
+    }
+}
+
 impl Default for ServerSettings {
     /// Returns the settings of a local server: only loopback hosts, no authentication, no rate limit, and UTC. A
     /// request may take 30 seconds and have 1 MiB, an import 64 MiB. A turn may have ten tool calls.
@@ -99,6 +109,7 @@ impl Default for ServerSettings {
             confirm: tools::ConfirmationPolicy::default(),
             max_tool_calls: 10,
             retention: Retention::default(),
+            quotas: Quotas::default(),
             a2a: A2aSettings::default(),
         }
     }

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use model::UserId;
 use model::clock::from_micros;
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
@@ -17,12 +18,20 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use uuid::Uuid;
 
 use crate::hints::{Hint, HintSet};
+use crate::quotas::QuotaLedger;
 use crate::sqlite::PooledReader;
 use crate::{Error, Result};
 
 /// A connection inside a transaction, or a connection for reads.
 #[derive(Debug)]
-pub struct Conn(pub(crate) DriverConnection, pub(crate) HintSet);
+pub struct Conn(pub(crate) DriverConnection, pub(crate) HintSet, pub(crate) QuotaChecks);
+
+/// The quotas of users, and the counts of one transaction.
+#[derive(Debug)]
+pub(crate) struct QuotaChecks {
+    ledger: QuotaLedger,
+    counted: Vec<UserId>,
+}
 
 /// The connection of the database driver.
 #[derive(Debug)]
@@ -34,8 +43,23 @@ pub(crate) enum DriverConnection {
 }
 
 impl Conn {
-    pub(crate) fn new(inner: DriverConnection) -> Self {
-        Self(inner, HintSet::default())
+    pub(crate) fn new(inner: DriverConnection, quotas: QuotaLedger) -> Self {
+        Self(inner, HintSet::default(), QuotaChecks { ledger: quotas, counted: Vec::new() })
+    }
+
+    /// Returns the quotas of users.
+    pub(crate) fn quotas(&self) -> &QuotaLedger {
+        &self.2.ledger
+    }
+
+    /// Remembers that this transaction has counted rows of the owner.
+    pub(crate) fn mark_counted(&mut self, owner: UserId) {
+        self.2.counted.push(owner);
+    }
+
+    /// Removes and returns the owners whose rows this transaction has counted. After a rollback the counts are wrong.
+    pub(crate) fn take_counted(&mut self) -> Vec<UserId> {
+        std::mem::take(&mut self.2.counted)
     }
 
     /// Queues a hint that is sent to all nodes after the commit. Does nothing outside of a PostgreSQL transaction.
@@ -315,8 +339,8 @@ impl From<Uuid> for Arg<'_> {
     }
 }
 
-impl From<model::UserId> for Arg<'_> {
-    fn from(id: model::UserId) -> Self {
+impl From<UserId> for Arg<'_> {
+    fn from(id: UserId) -> Self {
         id.to_string().into()
     }
 }

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::conn::{Conn, DbRow, Statement, args};
 use crate::page::{Cursor, Page};
+use crate::quotas::{self, RowQuota};
 use crate::tasks::contains_pattern;
 use crate::{Error, Result};
 
@@ -66,19 +67,34 @@ pub async fn get(conn: &mut Conn, owner: UserId, id: &ConversationId) -> Result<
 /// transaction, locks the conversation until the transaction ends. Fails with [`Error::NotFound`] if the id belongs to
 /// another user.
 pub async fn read_history(conn: &mut Conn, owner: UserId, id: &ConversationId, limit: i64) -> Result<Vec<Message>> {
+    Ok(find_history(conn, owner, id, limit).await?.unwrap_or_default())
+}
+
+/// Like [`read_history`], for a turn that creates the conversation if it does not exist. Fails with
+/// [`Error::QuotaReached`] in this case if the user has too many.
+pub async fn open(conn: &mut Conn, owner: UserId, id: &ConversationId, limit: i64) -> Result<Vec<Message>> {
+    if let Some(history) = find_history(conn, owner, id, limit).await? {
+        return Ok(history);
+    }
+    quotas::check_new(conn, owner, RowQuota::Conversations).await?;
+    Ok(Vec::new())
+}
+
+/// Like [`read_history`], but returns `None` if the conversation does not exist.
+async fn find_history(conn: &mut Conn, owner: UserId, id: &ConversationId, limit: i64) -> Result<Option<Vec<Message>>> {
     if conn.is_postgres_transaction() {
         let lock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 1))";
         conn.first((lock, args![id])).await?;
     }
     let sql = "SELECT owner FROM conversations WHERE id = $1";
-    let Some(row) = conn.first((sql, args![id])).await? else { return Ok(Vec::new()) };
+    let Some(row) = conn.first((sql, args![id])).await? else { return Ok(None) };
     if row.text(0)? != owner.to_string() {
         return Err(Error::NotFound);
     }
     let sql = "SELECT seq, id, role, content, created_at, tool_calls, pending FROM messages \
                WHERE owner = $1 AND conversation_id = $2 ORDER BY seq DESC LIMIT $3";
     let rows = conn.all((sql, args![owner, id, limit])).await?;
-    rows.iter().rev().map(|row| read_message(row).map(|(_, message)| message)).collect()
+    rows.iter().rev().map(|row| read_message(row).map(|(_, message)| message)).collect::<Result<_>>().map(Some)
 }
 
 /// Returns one page of conversations, the most recently used first. With `text`, only those that contain it in the

@@ -1,13 +1,13 @@
 //! Export, import and deletion of all data of a user (OPS-7).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use model::UserId;
 use model::conversation::{Conversation, Message};
 use model::execution::Execution;
 use model::output::RichOutput;
-use model::reminder::Reminder;
+use model::reminder::{Reminder, ReminderStatus};
 use model::task::Task;
 use serde::Serialize;
 use serde_json::Value;
@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::conn::{Conn, args};
 use crate::executions::OwnerScope;
 use crate::page::{Cursor, Page};
+use crate::quotas::{self, RowQuota};
 use crate::undo::UndoStep;
 use crate::{Result, Transaction, a2a, conversations, due, executions, reminders, tasks};
 
@@ -34,7 +35,7 @@ pub struct ImportCounts {
 
 /// Adds tasks with their ids and times to those of the owner of `step`, and records them in the step. Skips tasks with
 /// an id that the owner already has, also within `list`. Due times at `now` or before cause no notification. Returns
-/// the counts.
+/// the counts. Fails with [`crate::Error::QuotaReached`] if the owner has too many tasks then; the caller must roll back.
 pub async fn import_tasks(conn: &mut Conn, step: &mut UndoStep, list: &[Task], now: Timestamp) -> Result<ImportCounts> {
     let mut imported = ImportCounts::default();
     for task in list {
@@ -44,11 +45,13 @@ pub async fn import_tasks(conn: &mut Conn, step: &mut UndoStep, list: &[Task], n
             due::mark_notified(conn, step.owner(), task.id).await?;
         }
     }
+    quotas::check_added(conn, step.owner(), RowQuota::Tasks, imported.added).await?;
     Ok(imported)
 }
 
 /// Adds reminders. Reminders with an existing id are skipped. Afterwards, drops all scheduled reminders of the user
-/// without a pending task; imported ones still count as added. Returns the counts.
+/// without a pending task; imported ones still count as added. Returns the counts. Fails with
+/// [`crate::Error::QuotaReached`] if the user or a task has too many then; the caller must roll back.
 pub async fn import_reminders(
     conn: &mut Conn,
     owner: UserId,
@@ -56,19 +59,30 @@ pub async fn import_reminders(
     now: Timestamp,
 ) -> Result<ImportCounts> {
     let mut imported = ImportCounts::default();
+    let mut tasks = BTreeSet::new();
     for reminder in list {
-        imported.count(reminders::add_if_new(conn, owner, reminder, now).await?);
+        let added = reminders::add_if_new(conn, owner, reminder, now).await?;
+        imported.count(added);
+        if added && reminder.status == ReminderStatus::Scheduled {
+            tasks.insert(reminder.task_id);
+        }
     }
     reminders::drop_orphaned(conn, owner).await?;
+    for task in tasks {
+        quotas::check_reminders_of_task(conn, owner, task, 0).await?;
+    }
+    quotas::check_added(conn, owner, RowQuota::Reminders, imported.added).await?;
     Ok(imported)
 }
 
-/// Adds conversations. Conversations with an id that any user has are skipped. Returns the counts.
+/// Adds conversations. Conversations with an id that any user has are skipped. Returns the counts. Fails with
+/// [`crate::Error::QuotaReached`] if the user has too many then; the caller must roll back.
 pub async fn import_conversations(conn: &mut Conn, owner: UserId, list: &[FullConversation]) -> Result<ImportCounts> {
     let mut imported = ImportCounts::default();
     for FullConversation { conversation, messages } in list {
         imported.count(conversations::add_if_new(conn, owner, conversation, messages).await?);
     }
+    quotas::check_added(conn, owner, RowQuota::Conversations, imported.added).await?;
     Ok(imported)
 }
 

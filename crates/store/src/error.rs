@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use model::quota::QuotaReached;
+
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -20,6 +22,9 @@ pub enum Error {
     /// An administrator has stopped everything. Nothing starts until it is resumed.
     #[error("{}", model::stop_state::StopState::describe(reason.as_deref()))]
     Stopped { reason: Option<String> },
+    /// A limit of the user is reached.
+    #[error(transparent)]
+    QuotaReached(#[from] QuotaReached),
     #[error("all slots of the agent are in use; try again later")]
     NoFreeSlot,
     /// The object is read-only, because it comes from the configuration file.

@@ -105,7 +105,7 @@ pub async fn sweep(store: &Store, retention: Retention, now: Timestamp) -> Resul
     }
     let stale = "UPDATE deliveries SET ended_at = $3, dead = 1, last_error = COALESCE(last_error, 'the delivery has \
                  expired') WHERE ended_at IS NULL AND id IN \
-                 (SELECT id FROM deliveries WHERE ended_at IS NULL AND created_at <= $1 LIMIT $2)";
+                 (SELECT id FROM deliveries WHERE ended_at IS NULL AND created_at <= $1 AND not_before <= $1 LIMIT $2)";
     removed.stale_deliveries =
         repeat_batches(store, async move |tx| tx.run((stale, args![now - MAX_DELIVERY_AGE, BATCH_SIZE, now])).await)
             .await?;

@@ -33,6 +33,7 @@ pub mod notifications;
 pub mod outbox;
 pub mod page;
 mod postgres;
+mod quotas;
 pub mod recurring;
 pub mod reminders;
 pub mod schedules;
@@ -50,6 +51,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use model::quota::Quotas;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 pub use conn::Conn;
@@ -57,6 +59,7 @@ pub use error::{Error, Result};
 pub use transaction::{Job, Transaction};
 
 use postgres::Postgres;
+use quotas::QuotaLedger;
 use sqlite::Sqlite;
 
 /// The location of the database.
@@ -95,6 +98,7 @@ pub struct Store {
     /// Limits the number of snapshots. A snapshot may live long, and ordinary requests need connections too.
     snapshots: Arc<Semaphore>,
     commits: Commits,
+    quotas: QuotaLedger,
 }
 
 /// Counts the transactions that this process has committed.
@@ -134,11 +138,22 @@ enum Db {
 impl Store {
     /// Connects and migrates the schema. Fails with [`Error::NewerSchema`] if a newer version has written the database.
     pub async fn open(location: &Location, durability: Durability) -> Result<Self> {
+        let quotas = QuotaLedger::default();
         let db = match location {
-            Location::Sqlite(path) => Db::Sqlite(Sqlite::open(path, durability).await?),
-            Location::Postgres(url) => Db::Postgres(Box::new(Postgres::open(url).await?)),
+            Location::Sqlite(path) => Db::Sqlite(Sqlite::open(path, durability, quotas.clone()).await?),
+            Location::Postgres(url) => Db::Postgres(Box::new(Postgres::open(url, quotas.clone()).await?)),
         };
-        Ok(Self { db, snapshots: Arc::new(Semaphore::new(MAX_SNAPSHOTS)), commits: Arc::default() })
+        Ok(Self { db, snapshots: Arc::new(Semaphore::new(MAX_SNAPSHOTS)), commits: Arc::default(), quotas })
+    }
+
+    /// Sets the quotas of users for all later transactions of this process. Without a call there are no limits.
+    pub fn set_quotas(&self, quotas: Quotas) {
+        self.quotas.set(quotas);
+    }
+
+    /// Returns how often this process has counted the rows of a user for a quota.
+    pub fn quota_counts(&self) -> u64 {
+        self.quotas.counts()
     }
 
     /// Runs `job` in a transaction and returns its value once the transaction is on disk. With [`Durability::Normal`],

@@ -21,6 +21,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (6, include_str!("migrations/0006_schedules.sql")),
     (7, include_str!("migrations/0007_a2a.sql")),
     (8, include_str!("migrations/0008_audit_and_stop.sql")),
+    (9, include_str!("migrations/0009_quotas.sql")),
 ];
 
 /// The version of the schema of this program.

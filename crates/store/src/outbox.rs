@@ -5,13 +5,16 @@
 //! delivery since. The payload of a delivery without a notification is removed when the delivery ends. It stays if
 //! housekeeping gives up the delivery because of its age.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::UserId;
 use uuid::Uuid;
 
 use crate::Result;
 use crate::conn::{Conn, DbRow, Statement, args};
 use crate::executions::replace_nul;
+
+/// The period of the rate of a channel and user.
+const RATE_PERIOD: SignedDuration = SignedDuration::from_mins(1);
 
 /// A delivery that is not stored yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,11 +52,16 @@ pub struct ChannelBacklog {
     pub dead: i64,
 }
 
-/// Adds a delivery without attempts that can be claimed immediately. NUL characters in its payload are replaced by
-/// U+FFFD. Fails with [`crate::Error::Database`] if the id exists.
+/// Adds a delivery without attempts that can be claimed immediately. If the owner already has as many notifications for
+/// the channel as one minute allows, it is delayed until one of them is a minute old. NUL characters in its payload are
+/// replaced by U+FFFD. Fails with [`crate::Error::Database`] if the id exists.
 pub async fn add(conn: &mut Conn, new: &NewDelivery, now: Timestamp) -> Result<()> {
+    let not_before = match new.notification_id {
+        Some(_) => earliest_delivery(conn, new.owner, &new.channel, now).await?,
+        None => now,
+    };
     let sql = "INSERT INTO deliveries (id, owner, notification_id, channel, target, payload, attempts, next_at, \
-               created_at, dead) VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $7, 0)";
+               not_before, created_at, dead) VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $7, $8, 0)";
     let values = args![
         new.id,
         new.owner,
@@ -61,9 +69,21 @@ pub async fn add(conn: &mut Conn, new: &NewDelivery, now: Timestamp) -> Result<(
         new.channel.as_str(),
         new.target.as_deref(),
         replace_nul(&new.payload),
+        not_before,
         now,
     ];
     conn.run((sql, values)).await.map(drop)
+}
+
+/// Returns the time at which the channel may deliver another notification of the owner, `now` or later. The caller has
+/// added the notification, so no other transaction adds one of this owner at the same time.
+async fn earliest_delivery(conn: &mut Conn, owner: UserId, channel: &str, now: Timestamp) -> Result<Timestamp> {
+    let Some(limit) = conn.quotas().quotas().deliveries_per_minute else { return Ok(now) };
+    let sql = "SELECT not_before FROM deliveries WHERE owner = $1 AND channel = $2 \
+               ORDER BY not_before DESC LIMIT 1 OFFSET $3";
+    let row = conn.first((sql, args![owner, channel, limit - 1])).await?;
+    let free_at = row.map(|row| row.time(0)).transpose()?.map(|at| at + RATE_PERIOD);
+    Ok(free_at.map_or(now, |at| at.max(now)))
 }
 
 /// Claims up to `limit` due deliveries of a channel until `lease_until`, also those with an expired claim. The longest
@@ -114,9 +134,11 @@ pub async fn is_empty(conn: &mut Conn) -> Result<bool> {
     Ok(conn.first(("SELECT 1 FROM deliveries WHERE ended_at IS NULL LIMIT 1", [])).await?.is_none())
 }
 
-/// Makes all pending deliveries claimable now, including claimed ones. Only for a single node. Returns their number.
+/// Makes all pending deliveries claimable now, including claimed ones. Deliveries that are delayed by the rate of their
+/// channel stay delayed. Only for a single node. Returns their number.
 pub async fn release_all(conn: &mut Conn, now: Timestamp) -> Result<u64> {
-    let sql = "UPDATE deliveries SET next_at = $1 WHERE ended_at IS NULL AND next_at > $1";
+    let sql = "UPDATE deliveries SET next_at = CASE WHEN not_before > $1 THEN not_before ELSE $1 END \
+               WHERE ended_at IS NULL AND next_at > $1";
     conn.run((sql, args![now])).await
 }
 

@@ -10,6 +10,7 @@ use sqlx::{ConnectOptions, Connection};
 
 use crate::conn::{Conn, DriverConnection};
 use crate::hints::HintSender;
+use crate::quotas::QuotaLedger;
 use crate::{Commits, Error, Job, Result, Transaction, migrations};
 
 const MAX_CONNECTIONS: u32 = 16;
@@ -24,13 +25,14 @@ pub(crate) struct Postgres {
     hints: HintSender,
     /// The number of writes in progress.
     pending: Arc<AtomicUsize>,
+    quotas: QuotaLedger,
 }
 
 impl Postgres {
     /// Connects, migrates the schema and starts the background task that sends hints. All connections abort
     /// transactions that are idle for 60 seconds, and statements that wait 20 seconds for a lock. Fails if the URL is
     /// invalid, the server cannot be reached, the schema is newer, or an applied migration was edited.
-    pub(crate) async fn open(url: &str) -> Result<Self> {
+    pub(crate) async fn open(url: &str, quotas: QuotaLedger) -> Result<Self> {
         let options = PgConnectOptions::from_str(url)?
             .application_name("adjutant")
             // A client that hangs inside a transaction must not hold its locks forever.
@@ -43,13 +45,13 @@ impl Postgres {
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_with(options.clone())
             .await?;
-        let mut conn = Conn::new(DriverConnection::PostgresTx(pool.begin().await?));
+        let mut conn = Conn::new(DriverConnection::PostgresTx(pool.begin().await?), quotas.clone());
         migrations::postgres(&mut conn).await?;
         if let DriverConnection::PostgresTx(transaction) = conn.0 {
             transaction.commit().await?;
         }
         let hints = HintSender::start(&pool);
-        Ok(Self { pool, options, hints, pending: Arc::default() })
+        Ok(Self { pool, options, hints, pending: Arc::default(), quotas })
     }
 
     /// Runs the job in a separate task, so that dropping the returned future does not interrupt the transaction. After
@@ -65,13 +67,14 @@ impl Postgres {
     {
         let pool = self.pool.clone();
         let hints = self.hints.clone();
+        let quotas = self.quotas.clone();
         let pending = PendingWrite::new(self.pending.clone());
         let result = tokio::spawn(async move {
             let _pending = pending;
             let transaction = pool.begin().await.map_err(Error::from)?;
-            let mut tx = Transaction::new(Conn::new(DriverConnection::PostgresTx(transaction)));
+            let mut tx = Transaction::new(Conn::new(DriverConnection::PostgresTx(transaction), quotas));
             let value = job(&mut tx).await?;
-            let (Conn(connection, new_hints), effects) = tx.into_parts();
+            let (Conn(connection, new_hints, _), effects) = tx.into_parts();
             if let DriverConnection::PostgresTx(transaction) = connection
                 && let Err(error) = transaction.commit().await
             {
@@ -93,13 +96,13 @@ impl Postgres {
 
     /// Returns a connection for reads. Fails if none becomes available in time.
     pub(crate) async fn reader(&self) -> Result<Conn> {
-        Ok(Conn::new(DriverConnection::PostgresReader(self.pool.acquire().await?)))
+        Ok(Conn::new(DriverConnection::PostgresReader(self.pool.acquire().await?), self.quotas.clone()))
     }
 
     /// Returns a connection in a read-only transaction that sees no later writes.
     pub(crate) async fn snapshot(&self) -> Result<Conn> {
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-        Ok(Conn::new(DriverConnection::PostgresTx(self.pool.begin_with(begin).await?)))
+        Ok(Conn::new(DriverConnection::PostgresTx(self.pool.begin_with(begin).await?), self.quotas.clone()))
     }
 
     pub(crate) fn options(&self) -> &PgConnectOptions {

@@ -7,6 +7,7 @@ use model::{Clock, UserId};
 use uuid::Uuid;
 
 use crate::conn::{Conn, args};
+use crate::quotas::RowQuota;
 use crate::undo::UndoStep;
 use crate::{Error, Result, reminders, tasks};
 
@@ -43,8 +44,11 @@ pub async fn change(
     if let Some(existing) = find_same(conn, owner, &next).await? {
         return Ok(ChangedTask { task, next_task: Some(Some(existing)), changed });
     }
-    tasks::create(conn, step, &next).await?;
+    // Completing a task never fails because of a quota.
+    conn.quotas().add(owner, RowQuota::Tasks, 1);
+    tasks::add(conn, step, &next).await?;
     for reminder in reminders.iter().filter_map(|reminder| task.carry_reminder(reminder, &next, clock, zone)) {
+        conn.quotas().add(owner, RowQuota::Reminders, 1);
         reminders::add_if_new(conn, owner, &reminder, next.created_at).await?;
     }
     Ok(ChangedTask { task, next_task: Some(Some(next)), changed })

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use crate::conn::{Conn, DbRow, Statement, args};
 use crate::page::{Cursor, Page};
+use crate::quotas::{self, RowQuota};
 use crate::undo::UndoStep;
 use crate::{Error, Result, tasks};
 
@@ -28,14 +29,16 @@ pub struct DueReminder {
 }
 
 /// Adds a reminder for its task, records it in the undo step, and returns the task. Fails with [`Error::NotFound`] if
-/// the owner of the step has no such task, and with [`Error::AlreadyEnded`] if it is completed. A time in the past is
-/// accepted.
+/// the owner of the step has no such task, and with [`Error::AlreadyEnded`] if it is completed. Fails without a change
+/// with [`Error::QuotaReached`] if the owner or the task has too many. A time in the past is accepted.
 pub async fn create(conn: &mut Conn, step: &mut UndoStep, reminder: &Reminder, now: Timestamp) -> Result<Task> {
     let owner = step.owner();
     let task = tasks::select(conn, owner, reminder.task_id, true).await?.ok_or(Error::NotFound)?;
     if task.status == task::TaskStatus::Completed {
         return Err(Error::AlreadyEnded);
     }
+    quotas::check_reminders_of_task(conn, owner, reminder.task_id, 1).await?;
+    quotas::check_new(conn, owner, RowQuota::Reminders).await?;
     add_if_new(conn, owner, reminder, now).await?;
     step.record_reminder(conn, reminder).await?;
     Ok(task)

@@ -9,16 +9,18 @@ use crate::conn::{Conn, DbRow, Statement, args};
 use crate::executions::OwnerScope;
 use crate::hints::Hint;
 use crate::page::{Cursor, Page};
-use crate::{Error, Result, nodes, slots, stop_state};
+use crate::{Error, Result, nodes, quotas, slots, stop_state};
 
 const COLUMNS: &str = "id, agent_id, state, created_at, last_activity, expires_at, ended_at, error_message";
 
 /// Stores a new session of `node` and takes a slot of its agent, which has `slots` of them. Fails with
-/// [`Error::NoFreeSlot`] if no slot is free or the node was declared dead, and with [`Error::Stopped`] while everything
-/// is stopped.
+/// [`Error::NoFreeSlot`] if no slot is free or the node was declared dead, with [`Error::Stopped`] while everything is
+/// stopped, and with [`Error::QuotaReached`] if the owner has too many open sessions. All failures leave the database
+/// unchanged.
 pub async fn open(conn: &mut Conn, owner: UserId, session: &Session, node: Uuid, slots: i64) -> Result<()> {
     let is_alive = nodes::is_alive(conn, node).await?;
     stop_state::check(conn).await?;
+    quotas::check_new_session(conn, owner, &session.agent_id, slots).await?;
     let (_, mut free) = slots::free(conn, &session.agent_id, slots).await?;
     if !is_alive || !slots::take(conn, &session.agent_id, &mut free, session.id, node).await? {
         return Err(Error::NoFreeSlot);

@@ -8,14 +8,22 @@ use uuid::Uuid;
 
 use crate::conn::{Arg, Conn, DbRow, Statement, args};
 use crate::page::{Cursor, Page};
+use crate::quotas::{self, RowQuota};
 use crate::undo::UndoStep;
 use crate::{Error, Result, reminders};
 
 const COLUMNS: &str = "id, title, description, status, priority, due_date, recurrence, tags, created_at, updated_at, \
      completed_at";
 
-/// Adds a task that [`model::task::TaskDraft::check`] has returned.
+/// Adds a task that [`model::task::TaskDraft::check`] has returned. Fails without a change with
+/// [`Error::QuotaReached`] if the owner has too many.
 pub async fn create(conn: &mut Conn, step: &mut UndoStep, task: &Task) -> Result<()> {
+    quotas::check_new(conn, step.owner(), RowQuota::Tasks).await?;
+    add(conn, step, task).await
+}
+
+/// Adds a task without a check of the quota.
+pub(crate) async fn add(conn: &mut Conn, step: &mut UndoStep, task: &Task) -> Result<()> {
     put(conn, step.owner(), task).await?;
     step.record(conn, TaskChangeKind::Created, task.id, None, &[]).await
 }

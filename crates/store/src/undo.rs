@@ -6,7 +6,7 @@ use model::task::{Task, TaskChangeKind, TaskStatus, UndoneChange};
 use uuid::Uuid;
 
 use crate::conn::{Conn, args};
-use crate::{Error, Result, reminders, tasks};
+use crate::{Error, Result, quotas, reminders, tasks};
 
 /// The number of undo steps of a user (TASK-1).
 pub const MAX_STEPS: i64 = 50;
@@ -23,10 +23,7 @@ impl UndoStep {
     /// Begins a change and locks the tasks of the owner until the transaction ends. The lock makes the step numbers
     /// follow the order of commits, so the caller must call this first. SQLite has only one writer and needs no lock.
     pub async fn begin(conn: &mut Conn, owner: UserId) -> Result<Self> {
-        if !conn.is_sqlite() {
-            let lock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
-            conn.first((lock, args![owner])).await?;
-        }
+        quotas::lock_owner(conn, owner).await?;
         Ok(Self { owner, number: None })
     }
 
@@ -94,9 +91,10 @@ pub async fn would_remove_tasks(conn: &mut Conn, owner: UserId) -> Result<bool> 
 /// again; if the previous task was completed, drops its reminders instead. Removes created tasks with their reminders,
 /// and created reminders. Skips created tasks and tasks of created reminders that no longer exist. Returns `Created`
 /// and the removed tasks if the step only created tasks. Otherwise returns another kind of the step, and only the tasks
-/// that still exist. Fails with [`Error::NotFound`] if no step exists.
+/// that still exist. May exceed the quotas of the user. Fails with [`Error::NotFound`] if no step exists.
 pub async fn undo(conn: &mut Conn, owner: UserId) -> Result<UndoneChange> {
     UndoStep::begin(conn, owner).await?;
+    conn.quotas().forget(owner);
     let newest = "DELETE FROM task_changes WHERE owner = $1 AND step = \
                   (SELECT MAX(step) FROM task_changes WHERE owner = $1) RETURNING task_id, kind, before, reminders";
     let rows = conn.all((newest, args![owner])).await?;

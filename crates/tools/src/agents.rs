@@ -53,7 +53,7 @@ struct RunArguments {
 ///
 /// Fails with `NOT_FOUND` if no agent matches. Fails with `VALIDATION_ERROR` if several match, or if the request is
 /// invalid, forbidden or too large. Fails with `UNAVAILABLE` if the agent cannot run now, its queue is full, or
-/// everything is stopped.
+/// everything is stopped, and with `LIMIT_REACHED` if a quota of the user is reached.
 pub(crate) async fn run(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Result<ToolOutcome, Error> {
     let given = call.arguments.clone();
     let arguments: RunArguments = call.parse_arguments()?;

@@ -13,6 +13,8 @@ pub const NOT_FOUND: &str = "NOT_FOUND";
 pub const UNKNOWN_TOOL: &str = "UNKNOWN_TOOL";
 /// The user has not confirmed the call.
 pub const CONFIRMATION_REQUIRED: &str = "CONFIRMATION_REQUIRED";
+/// A quota of the user is reached.
+pub const LIMIT_REACHED: &str = "LIMIT_REACHED";
 /// A service that the tool needs is not available.
 pub const UNAVAILABLE: &str = "UNAVAILABLE";
 
@@ -60,6 +62,7 @@ impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         match error {
             store::Error::NotFound => Self::Failure(ToolFailure::new(NOT_FOUND, "There is no such task.")),
+            store::Error::QuotaReached(reached) => Self::Failure(ToolFailure::new(LIMIT_REACHED, reached.sentence())),
             other => Self::Store(other),
         }
     }

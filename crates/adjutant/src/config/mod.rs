@@ -24,6 +24,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use model::agent::AgentSource;
+use model::quota::Quotas;
 use secrecy::{ExposeSecret, SecretString};
 use server::settings::{A2aSettings, AuthSettings, EndpointRateLimit};
 use store::Location;
@@ -36,7 +37,7 @@ use drafts::ExternalAgentRef;
 use models::ConfiguredModels;
 use secrets::EnvVariables;
 use section::ConfigReader;
-use settings::ConfigSettings;
+use settings::{ConfigSettings, QuotasSection};
 use values::{Number, SecretReference, WebOrigin};
 
 use crate::cli::GlobalOptions;
@@ -204,6 +205,7 @@ fn server(reader: &ConfigReader<'_>, settings: &ConfigSettings, auth: Option<Aut
             notifications: days(retention.notification_days),
             audit: days(retention.audit_days),
         },
+        quotas: quotas(&settings.quotas),
         a2a: A2aSettings {
             default_agent: a2a.default_agent.clone(),
             assistant: drafts::assistant(reader, auth.is_some()).unwrap_or_default(),
@@ -212,6 +214,27 @@ fn server(reader: &ConfigReader<'_>, settings: &ConfigSettings, auth: Option<Aut
         sealing_key: long_secret(reader, "database", "sealing_key", settings.database.sealing_key.as_ref()),
         auth,
     }
+}
+
+/// Returns the limits of each user. 0 means unlimited.
+fn quotas(settings: &QuotasSection) -> Quotas {
+    Quotas {
+        tasks: quota(settings.tasks),
+        reminders: quota(settings.reminders),
+        reminders_per_task: quota(settings.reminders_per_task),
+        schedules: quota(settings.schedules),
+        conversations: quota(settings.conversations),
+        runs_per_day: quota(settings.runs_per_day),
+        queue_share: Some(settings.queue_share.0).filter(|share| *share > 0.0),
+        sessions: quota(settings.sessions),
+        streams: quota(settings.streams),
+        deliveries_per_minute: quota(settings.deliveries_per_minute),
+    }
+}
+
+/// Returns a quota, or none for 0.
+fn quota<const MAX: u64>(number: Number<0, MAX>) -> Option<i64> {
+    number.limit().and_then(|limit| i64::try_from(limit).ok())
 }
 
 /// The minimum length of a secret for tokens, in bytes.

@@ -14,7 +14,9 @@ use understand::DateOrder;
 use super::ConfigMistake;
 use super::document::{LISTS, ValueOrigin};
 use super::section::{ConfigReader, ConfigSection, SettingKey, hint as hint_of, section};
-use super::values::{HeaderList, LogFormat, MaxLoad, Number, RedactedText, SecretReference, Temperature, WebOrigin};
+use super::values::{
+    HeaderList, LogFormat, MaxLoad, Number, QueueShare, RedactedText, SecretReference, Temperature, WebOrigin,
+};
 
 /// Declares all sections: `section: Struct { settings }`, as in [`section!`].
 macro_rules! settings {
@@ -141,6 +143,29 @@ settings! {
         notification_days: Number<0, 36_500> = 30;
         /// Remove records of administrative changes after this many days; 0 keeps them.
         audit_days: Number<0, 36_500> = 365;
+    }
+    quotas: QuotasSection {
+        /// Maximum number of tasks of a user. 0 is no limit, also for all other quotas.
+        tasks: Number<0, 1_000_000_000> = 100000;
+        /// Maximum number of scheduled reminders of a user.
+        reminders: Number<0, 1_000_000_000> = 10000;
+        /// Maximum number of scheduled reminders of one task.
+        reminders_per_task: Number<0, 1_000_000_000> = 100;
+        /// Maximum number of schedules of a user, without those of the configuration file.
+        schedules: Number<0, 1_000_000_000> = 1000;
+        /// Maximum number of conversations of a user.
+        conversations: Number<0, 1_000_000_000> = 100000;
+        /// Maximum number of executions that a user may create in 24 hours.
+        runs_per_day: Number<0, 1_000_000_000> = 0 => 500;
+        /// Share of the queue of an agent that one user may fill, and of its slots that sessions of one user may hold.
+        /// Without `[auth]`, there is one user and no share.
+        queue_share: QueueShare = "0.5";
+        /// Maximum number of open sessions of a user with all agents.
+        sessions: Number<0, 1_000_000_000> = 50;
+        /// Maximum number of open event streams of a user on one node.
+        streams: Number<0, 1_000_000_000> = 100;
+        /// Notifications of a user that one channel delivers per minute; further ones are delayed.
+        deliveries_per_minute: Number<0, 1_000_000> = 60;
     }
     smtp: SmtpSection {
         /// Mail server; smtp://me@mail.example:587?tls=required for STARTTLS.

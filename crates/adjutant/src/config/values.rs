@@ -235,6 +235,17 @@ impl SettingValue for MaxLoad {
     }
 }
 
+/// A share from 0 to 1. 0 is no limit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueueShare(pub(crate) f64);
+
+impl SettingValue for QueueShare {
+    fn parse(value: &Value) -> Result<Self, String> {
+        let fits = |share: &f64| (0.0..=1.0).contains(share);
+        decimal(value, "a number from 0 to 1 such as 0.5", |text| text.parse().ok().filter(fits).map(Self))
+    }
+}
+
 /// Implements [`SettingValue`] for types that are parsed from a string.
 macro_rules! parsed {
     ($($type:ty: $expected:literal, $parse:expr;)+) => {$(

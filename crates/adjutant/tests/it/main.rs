@@ -26,6 +26,7 @@ mod messages;
 mod models;
 mod nodes;
 mod operation;
+mod quotas;
 mod reminders;
 mod remote_agents;
 mod roles;

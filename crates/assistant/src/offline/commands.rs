@@ -522,12 +522,13 @@ fn reply_about(
 }
 
 /// Returns the sentence about a refused call, or `None` if the call is held. `name` is the task that was not found. The
-/// message of a validation error is shown. Any other error becomes the system error.
+/// message of a validation error or a quota is shown. Any other error becomes the system error.
 fn refused(outcome: CallResult<'_>, name: &str) -> Option<String> {
     match outcome {
         CallResult::Held => None,
         CallResult::Refused(NOT_FOUND, _) => Some(wording::not_found(name)),
         CallResult::Refused(tools::answer::VALIDATION_ERROR, message) => Some(wording::refused(message)),
+        CallResult::Refused(tools::answer::LIMIT_REACHED, message) => Some(wording::limit_reached(message)),
         CallResult::Refused(..) | CallResult::Done(_) => Some(wording::system_error().to_owned()),
     }
 }

@@ -125,7 +125,7 @@ impl TurnRun {
 
     async fn read_history(&self, id: &ConversationId) -> store::Result<Vec<Message>> {
         let mut reader = self.store().reader().await?;
-        store::conversations::read_history(&mut reader, self.turn.user.id, id, MAX_HISTORY_MESSAGES).await
+        store::conversations::open(&mut reader, self.turn.user.id, id, MAX_HISTORY_MESSAGES).await
     }
 
     /// Waits, without a time limit, until no other node runs a turn of this conversation. The lease lasts for the time

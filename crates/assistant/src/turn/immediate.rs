@@ -85,7 +85,7 @@ impl TurnRun {
         let stored;
         let context = match &turn.history {
             History::Stored(id) => {
-                let history = store::conversations::read_history(tx, owner, id, MAX_HISTORY_MESSAGES).await?;
+                let history = store::conversations::open(tx, owner, id, MAX_HISTORY_MESSAGES).await?;
                 stored = AgentContext::stored(turn.user.clone(), history);
                 &stored
             }

@@ -13,13 +13,15 @@ pub(crate) fn parse_task_id(id: &str) -> Result<Uuid, Error> {
 }
 
 /// Converts an error of the store. `NotFound` becomes "task not found" with `task`, the requested id, cut to 100
-/// characters. A full queue, missing slots and an unavailable database become `Busy`. A stop of everything becomes
-/// `UnsupportedOperation`, because a retry does not help. All other errors become `Internal`. The
+/// characters. A full queue, missing slots, a quota and an unavailable database become `Busy`. A stop of everything
+/// becomes `UnsupportedOperation`, because a retry does not help. All other errors become `Internal`. The
 /// causes of an unavailable database and of internal errors are only logged.
 pub(crate) fn from_store(error: store::Error, task: &str) -> Error {
     match error {
         store::Error::NotFound => Error::task_not_found(&truncate(task)),
-        store::Error::QueueFull { .. } | store::Error::NoFreeSlot => Error::new(ErrorKind::Busy, error.to_string()),
+        store::Error::QueueFull { .. } | store::Error::NoFreeSlot | store::Error::QuotaReached(_) => {
+            Error::new(ErrorKind::Busy, error.to_string())
+        }
         store::Error::Stopped { .. } => Error::new(ErrorKind::UnsupportedOperation, error.to_string()),
         store::Error::Unavailable(cause) => {
             tracing::error!(event = "error_occurred", error_type = "unavailable", error_message = cause);

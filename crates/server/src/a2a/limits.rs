@@ -1,5 +1,4 @@
-//! Limits the rate of calls and the number of open streams of each caller and agent (A2A-3). An agent has its own rate
-//! limit or that of the server.
+//! Limits the rate of calls of each caller and agent (A2A-3). An agent has its own rate limit or that of the server.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -61,46 +60,6 @@ impl CallRateLimits {
     }
 }
 
-/// The maximum number of open streams of one user with one agent. Each stream polls the database.
-const MAX_STREAMS: usize = 1000;
-
-/// Counts the open streams.
-#[derive(Clone, Default)]
-pub(crate) struct StreamCounter(Arc<Mutex<HashMap<(UserId, String), usize>>>);
-
-/// An open stream. It is counted until it is dropped.
-pub(crate) struct OpenStream {
-    counter: StreamCounter,
-    key: (UserId, String),
-}
-
-impl StreamCounter {
-    /// Counts one more stream of a user with an agent, until the result is dropped. Returns `None` if 1,000 are open.
-    pub(crate) fn open(&self, user: UserId, agent: &str) -> Option<OpenStream> {
-        let key = (user, agent.to_owned());
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(key.clone()).or_default();
-        if *count >= MAX_STREAMS {
-            return None;
-        }
-        *count += 1;
-        Some(OpenStream { counter: self.clone(), key })
-    }
-}
-
-impl Drop for OpenStream {
-    /// Reduces the count of the user and the agent by one. An entry without streams is removed.
-    fn drop(&mut self) {
-        let mut counts = self.counter.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = counts.get_mut(&self.key) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.key);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::num::NonZeroU32;
@@ -126,21 +85,5 @@ mod tests {
         limits.remove_idle();
         assert!(limits.check("a", rate, user(1)).is_err(), "buckets that are not full are kept");
         limits.check("a", EndpointRateLimit { per_minute: number(60), ..rate }, user(1)).unwrap();
-    }
-
-    #[test]
-    fn the_number_of_open_streams_is_limited() {
-        // A2A-3
-        let streams = StreamCounter::default();
-        let user = UserId::new(uuid::Uuid::from_u128(1));
-        let mut open: Vec<_> = (0..MAX_STREAMS).map(|_| streams.open(user, "a").unwrap()).collect();
-        assert!(streams.open(user, "a").is_none());
-        assert!(
-            streams.open(user, "b").is_some() && streams.open(UserId::new(uuid::Uuid::from_u128(2)), "a").is_some()
-        );
-        open.pop();
-        assert!(streams.open(user, "a").is_some());
-        open.clear();
-        assert!(streams.0.lock().unwrap().is_empty(), "closed streams are removed");
     }
 }

@@ -61,7 +61,6 @@ const AGENT_METADATA: HeaderName = HeaderName::from_static("x-adjutant-agent");
 pub(crate) struct A2aState {
     blocklist: blocklist::AddressBlocklist,
     limits: limits::CallRateLimits,
-    streams: limits::StreamCounter,
     tokens: tokens::TokenDigests,
 }
 

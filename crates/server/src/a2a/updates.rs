@@ -19,10 +19,10 @@ use uuid::Uuid;
 
 use super::caller::A2aCaller;
 use super::cards::BaseUrl;
-use super::limits::OpenStream;
 use super::projection::{ProjectionOptions, TaskProjection};
 use super::{errors, files, send};
 use crate::App;
+use crate::open_streams::{OpenStream, StreamOwner};
 
 /// The time to wait for a message that would be the whole answer.
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -311,10 +311,19 @@ fn take_messages(messages: &mut Vec<store::a2a::A2aTaskMessage>, run: &A2aRun) -
     messages.extract_if(.., |message| message.execution_id == run.execution.id).collect()
 }
 
-/// Counts one more stream of the caller with its agent. Fails with `Busy` if the limit is reached.
-fn open_stream(app: &App, caller: &A2aCaller) -> Result<OpenStream, Error> {
-    let stream = app.a2a().streams.open(caller.user.id, &caller.entry.agent.id);
-    stream.ok_or_else(|| Error::new(ErrorKind::Busy, "too many open streams with this agent; close some of them"))
+/// Counts one more stream of the caller. Fails with `Busy` if the limit is reached.
+pub(crate) fn open_stream(app: &App, caller: &A2aCaller) -> Result<OpenStream, Error> {
+    let owner = match caller.is_anonymous {
+        true => StreamOwner::Anonymous(caller.entry.agent.id.clone()),
+        false => StreamOwner::User(caller.user.id),
+    };
+    app.open_stream(owner).map_err(|reached| {
+        let message = match caller.is_anonymous {
+            true => "too many anonymous callers have open streams with this agent; try again later".to_owned(),
+            false => reached.to_string(),
+        };
+        Error::new(ErrorKind::Busy, message)
+    })
 }
 
 /// Handles `SendStreamingMessage`: sends a message and returns the task and its updates until the run ends. If the

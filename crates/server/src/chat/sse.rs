@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::document::token_usage;
 use crate::event_stream;
+use crate::open_streams::OpenStream;
 
 /// Returns the data of the last event of a turn. The tools are listed in the order of their calls, with repetitions.
 /// The confirmation phrase and the usage are set only if the turn has them.
@@ -29,12 +30,12 @@ fn done(outcome: &TurnOutcome) -> TurnDone<'_> {
 
 /// Returns a response that sends the events from the offset of the stream on, as they arrive. Events that arrive
 /// together are sent together. If the turn has ended, they are all in the body at once. The stream ends after the last
-/// event of the turn.
-pub(crate) async fn encode(mut stream: TurnStream) -> Response {
+/// event of the turn. It counts as `open_stream` until then.
+pub(crate) async fn encode(mut stream: TurnStream, open_stream: OpenStream) -> Response {
     if stream.try_outcome().is_some() {
         return event_stream::respond(encode_ready(&mut stream).into());
     }
-    event_stream::stream(futures::stream::unfold(stream, |mut stream| async move {
+    let events = futures::stream::unfold(stream, |mut stream| async move {
         let (id, event) = stream.next().await?;
         let mut text = String::new();
         push_event(&mut text, id, &event, stream.request_id());
@@ -42,7 +43,8 @@ pub(crate) async fn encode(mut stream: TurnStream) -> Response {
         tokio::task::yield_now().await;
         text.push_str(&encode_ready(&mut stream));
         Some((text, stream))
-    }))
+    });
+    event_stream::stream(events, open_stream)
 }
 
 /// Encodes the events that have already arrived.

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::chat::{self, document, sse};
 use crate::idempotency::{IdempotentRequest, JsonBody};
+use crate::open_streams::StreamOwner;
 use crate::request::RequestId;
 use crate::{App, Problem, event_stream};
 
@@ -53,7 +54,8 @@ pub(super) async fn stream(
     let (app, turn) = turn_from_request(request, &request_id)?;
     // Without a key no earlier stream exists that could be resumed.
     let seen = if turn.key.is_some() { seen } else { 0 };
-    chat::respond(&app, turn, seen, sse::encode).await
+    let open_stream = app.open_stream(StreamOwner::User(turn.user.id))?;
+    chat::respond(&app, turn, seen, async move |stream| sse::encode(stream, open_stream).await).await
 }
 
 /// Sends a message to the assistant and returns the reply.

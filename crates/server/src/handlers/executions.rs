@@ -38,6 +38,7 @@ use crate::auth::CurrentUser;
 use crate::event_stream;
 use crate::idempotency::{EmptyBody, IdempotentRequest, JsonBody, RequestCaller, Success, respond};
 use crate::input::{self, IdParam, QueryParams};
+use crate::open_streams::StreamOwner;
 use crate::{App, Problem};
 
 /// Runs an agent.
@@ -361,6 +362,7 @@ pub(super) async fn events(
     let mut reader = app.store().reader().await?;
     store::executions::get(&mut reader, scope, id).await.map_err(Problem::from_store("execution"))?;
     drop(reader);
+    let open_stream = app.open_stream(StreamOwner::User(user.id))?;
     let follower = app.supervisor().follow(scope, id, after);
     let follower = if existing_only { follower.existing_only() } else { follower };
     let stopping = app.stopping().clone();
@@ -370,7 +372,7 @@ pub(super) async fn events(
         Some((text, (app, follower)))
     });
     // On shutdown the stream ends. The client reconnects with the last id.
-    Ok(event_stream::stream(events.take_until(stopping.cancelled_owned())))
+    Ok(event_stream::stream(events.take_until(stopping.cancelled_owned()), open_stream))
 }
 
 /// Returns a file that an execution produced.

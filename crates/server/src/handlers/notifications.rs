@@ -18,6 +18,7 @@ use crate::auth::CurrentUser;
 use crate::event_stream;
 use crate::idempotency::{EmptyBody, IdempotentRequest, Success};
 use crate::input::{self, IdParam, NoParameters, QueryParams};
+use crate::open_streams::StreamOwner;
 use crate::{App, Problem};
 
 /// Lists the notifications of the user, newest first.
@@ -57,6 +58,7 @@ pub(super) async fn stream(
     QueryParams(_params): QueryParams<NoParameters>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
+    let open_stream = app.open_stream(StreamOwner::User(user.id))?;
     let after = match event_stream::last_event_id(&headers)? {
         Some(after) => after,
         None => store::notifications::last_seq(&mut app.store().reader().await?, user.id).await?,
@@ -72,7 +74,7 @@ pub(super) async fn stream(
     });
     let events = futures::stream::iter([start]).chain(events);
     // On shutdown the stream ends. The client reconnects with the last id.
-    Ok(event_stream::stream(events.take_until(stopping.cancelled_owned())))
+    Ok(event_stream::stream(events.take_until(stopping.cancelled_owned()), open_stream))
 }
 
 /// Marks a notification as read.

@@ -184,6 +184,7 @@ pub async fn restore(store: &Store, file: PathBuf, record: Option<AuditRecord>) 
             if let Some(record) = record {
                 audit::record(tx, &record.with_after(&json!({"rows": rows}))).await?;
             }
+            tx.quotas().forget_all();
             Ok(rows)
         })
         .await

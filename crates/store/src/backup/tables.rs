@@ -115,6 +115,7 @@ pub(super) const TABLES: &[BackupTable] = &[
             Int("ended_at"),
             Int("dead"),
             Text("last_error"),
+            Int("not_before"),
         ],
     },
     BackupTable {

@@ -19,7 +19,7 @@ use super::row::{COLUMNS, ExecutionRow, INTERNAL_COLUMNS, read_row};
 use crate::conn::{Conn, DbRow, Statement, args};
 use crate::hints::Hint;
 use crate::stop_state::{IS_STOPPED, SHARED_LOCK};
-use crate::{Error, Result, nodes, slots};
+use crate::{Error, Result, nodes, quotas, slots};
 
 /// Selects executions that a node holds, also between two attempts. The condition equals that of the index.
 const IS_HELD: &str = " AND ended_at IS NULL AND state <> 'idle'";
@@ -87,19 +87,25 @@ pub async fn enqueue(conn: &mut Conn, new: &NewExecution) -> Result<()> {
 /// slot is free, and the node was not declared dead. Returns the claim, or `None` if the execution was queued. Always
 /// queues it without a `node`, or if it is a message of a session. Fails with [`Error::QueueFull`] if the number of
 /// queued executions has reached `queue_depth` plus the free slots. For a message, the limit is `queue_depth` queued
-/// messages of the session. Fails with [`Error::Stopped`] while everything is stopped.
+/// messages of the session. Fails with [`Error::QuotaReached`] if the owner has too many executions of this day or
+/// holds their share of the queue, and with [`Error::Stopped`] while everything is stopped. All failures leave the
+/// database unchanged.
 pub async fn enqueue_or_claim(
     conn: &mut Conn,
     new: &NewExecution,
     node: Option<Uuid>,
 ) -> Result<Option<ClaimedExecution>> {
     let execution = &new.execution;
+    quotas::check_new_run(conn, new.owner, execution.created_at).await?;
     let claimed = match execution.session_id {
         None => {
             lock_queue(conn, &execution.agent_id).await?;
             let (waiting, taken) = waiting_and_taken(conn, &execution.agent_id).await?;
             let (free_count, mut free) = slots::free_besides(taken, new.slots);
             check_queue_depth(new, waiting, free_count)?;
+            let free_slots = i64::try_from(free_count).unwrap_or(i64::MAX);
+            let agent = &execution.agent_id;
+            quotas::check_queue_share(conn, new.owner, agent, new.queue_depth, free_slots, waiting).await?;
             match node.filter(|_| waiting == 0) {
                 Some(node) => claim_new(conn, new, node, &mut free).await?,
                 None => None,

@@ -13,6 +13,7 @@ use uuid::Uuid;
 use crate::conn::{Conn, Statement, args};
 use crate::executions::OwnerScope;
 use crate::page::{Cursor, Page};
+use crate::quotas::{self, RowQuota};
 use crate::{Error, Result};
 
 pub use decisions::{
@@ -66,8 +67,13 @@ pub struct ScheduleCounts {
 }
 
 /// Adds a schedule and returns it. With a reason of the pause it is disabled and does not fire. Fails with
-/// [`Error::AlreadyExists`] for `name` if its name is in use by any user, ignoring case, or if its id exists.
+/// [`Error::AlreadyExists`] for `name` if its name is in use by any user, ignoring case, or if its id exists. Fails
+/// without a change with [`Error::QuotaReached`] if the owner has too many. Schedules of the configuration file have no
+/// limit.
 pub async fn create(conn: &mut Conn, owner: UserId, new: &NewSchedule, now: Timestamp) -> Result<Schedule> {
+    if new.source != ScheduleSource::File {
+        quotas::check_new(conn, owner, RowQuota::Schedules).await?;
+    }
     let sql = "INSERT INTO schedules (id, owner, name_key, agent_id, source, enabled, due_at, next_at, version, failures, \
                paused_at, paused_reason, created_at, updated_at, settings) \
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, 0, $9, $10, $11, $11, $12) ON CONFLICT DO NOTHING";

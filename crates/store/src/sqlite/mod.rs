@@ -20,6 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use self::writer::{FlushFn, JobOutcome, QueuedJob, Writer};
 use crate::conn::{Conn, DriverConnection};
+use crate::quotas::QuotaLedger;
 use crate::{Acknowledge, Commits, Durability, Error, Job, Result, Transaction, migrations};
 
 const MAX_READERS: usize = 4;
@@ -38,13 +39,14 @@ pub(crate) struct Sqlite {
     /// True if the last group of writes failed.
     failing: Arc<AtomicBool>,
     readers: Arc<ReaderPool>,
+    quotas: QuotaLedger,
 }
 
 impl Sqlite {
     /// Opens or creates the file in WAL mode, migrates its schema and starts the writer thread. With
     /// [`Durability::Full`] also starts the sync thread. Must be called inside a tokio runtime. Fails if the file
     /// cannot be used, a thread cannot be started, the schema is newer, or an applied migration was edited.
-    pub(crate) async fn open(path: &Path, durability: Durability) -> Result<Self> {
+    pub(crate) async fn open(path: &Path, durability: Durability, quotas: QuotaLedger) -> Result<Self> {
         let connection = connect(path, OpenFlags::default())?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         // SQLite syncs the WAL before a checkpoint. The writer syncs it after each commit.
@@ -52,7 +54,7 @@ impl Sqlite {
         connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         // Deleted data is overwritten with zeros.
         connection.pragma_update(None, "secure_delete", true)?;
-        let mut conn = Conn::new(DriverConnection::Sqlite(connection));
+        let mut conn = Conn::new(DriverConnection::Sqlite(connection), quotas.clone());
         migrations::sqlite(&mut conn).await?;
         let flush = match durability {
             Durability::Full => Some(wal_flush(path)?),
@@ -71,7 +73,7 @@ impl Sqlite {
             writer.run();
         });
         started.map_err(file_error(path))?;
-        Ok(Self { jobs, failing, readers: Arc::new(readers) })
+        Ok(Self { jobs, failing, readers: Arc::new(readers), quotas })
     }
 
     /// Queues the job for the writer and returns its value once it is committed or synced, according to `when`. Waits
@@ -86,10 +88,16 @@ impl Sqlite {
         F: for<'t> Job<'t, T, E> + 'static,
     {
         let (answer, answered) = oneshot::channel();
+        let quotas = self.quotas.clone();
         let queued: QueuedJob = Box::new(move |tx| {
             Box::pin(async move {
                 let result = AssertUnwindSafe(job(&mut *tx)).catch_unwind().await;
                 let effects = tx.take_effects();
+                let counted = tx.take_counted();
+                let forget_counts = move || counted.iter().for_each(|owner| quotas.forget(*owner));
+                if !matches!(result, Ok(Ok(_))) {
+                    forget_counts();
+                }
                 let Ok(result) = result else {
                     // Dropping `answer` reports the panic to the caller, after the effects have run.
                     let roll_back = move |_| {
@@ -107,7 +115,10 @@ impl Sqlite {
                             commits.send_modify(|count| *count += 1);
                             effects.committed();
                         }
-                        Err(_) => drop(effects),
+                        Err(_) => {
+                            forget_counts();
+                            drop(effects);
+                        }
                     }
                     let _ = answer.send(result);
                 };
@@ -130,12 +141,12 @@ impl Sqlite {
             None => self.readers.connect()?,
         };
         let reader = PooledReader { connection: Some(connection), pool: self.readers.clone(), _permit: permit };
-        Ok(Conn::new(DriverConnection::SqliteReader(reader)))
+        Ok(Conn::new(DriverConnection::SqliteReader(reader), self.quotas.clone()))
     }
 
     /// Returns a separate connection in a read transaction. Dropping the connection ends the transaction.
     pub(crate) async fn snapshot(&self) -> Result<Conn> {
-        let mut conn = Conn::new(DriverConnection::Sqlite(self.readers.connect()?));
+        let mut conn = Conn::new(DriverConnection::Sqlite(self.readers.connect()?), self.quotas.clone());
         conn.batch("BEGIN").await?;
         Ok(conn)
     }

@@ -21,6 +21,7 @@ mod notifications;
 mod outbox;
 mod pushes;
 mod queue;
+mod quotas;
 mod recurring;
 mod reminders;
 mod schedules;

@@ -22,7 +22,8 @@ use serde_json::{Value, json};
 
 use self::message::{DecodedEnvelope, EnvelopeCommand, ReplyEnvelope};
 use super::authn::{self, OfferedAgent};
-use super::{AppHandler, policy};
+use super::caller::A2aCaller;
+use super::{AppHandler, policy, updates};
 use crate::App;
 use ::a2a::AgentHandler;
 
@@ -62,16 +63,29 @@ pub(super) async fn handle(State(app): State<App>, Path(agent): Path<String>, re
         EnvelopeCommand::Status => run::status(&app, &offered).await.map(|status| respond(&envelope.response(status))),
         EnvelopeCommand::Execute { draft, is_streaming } => {
             let limit = offered.endpoint().max_input_size(&caller.entry.agent);
-            match run::enqueue(&app, &caller, *draft, limit, &envelope).await {
-                Ok(id) if is_streaming => Ok(run::stream_events(app, caller, id, envelope.clone())),
-                Ok(id) => {
-                    run::wait_for_result(&app, &caller, id).await.map(|result| respond(&envelope.response(result)))
-                }
-                Err(error) => Err(error),
-            }
+            execute(app, caller, *draft, limit, is_streaming, &envelope).await
         }
     };
     response.unwrap_or_else(|error| respond(&envelope.error(&error)))
+}
+
+/// Enqueues an execution. Returns a stream of its events, or waits for its result. Fails like [`run::enqueue`] and
+/// [`run::wait_for_result`], and with `Busy` if the caller has too many open streams.
+async fn execute(
+    app: App,
+    caller: A2aCaller,
+    draft: supervisor::RunDraft,
+    limit: u64,
+    is_streaming: bool,
+    envelope: &ReplyEnvelope,
+) -> Result<Response, Error> {
+    if !is_streaming {
+        let id = run::enqueue(&app, &caller, draft, limit, envelope).await?;
+        return run::wait_for_result(&app, &caller, id).await.map(|result| respond(&envelope.response(result)));
+    }
+    let open_stream = updates::open_stream(&app, &caller)?;
+    let id = run::enqueue(&app, &caller, draft, limit, envelope).await?;
+    Ok(run::stream_events(app, caller, id, envelope.clone(), open_stream))
 }
 
 /// Returns the command of a request. Fails with `UnsupportedOperation` if the endpoint does not allow its method, or if

@@ -17,6 +17,7 @@ use crate::a2a::caller::A2aCaller;
 use crate::a2a::{errors, policy};
 use crate::event_stream;
 use crate::handlers;
+use crate::open_streams::OpenStream;
 
 /// The parameter with the conversation of the assistant.
 const CONVERSATION_PARAMETER: &str = "conversation_id";
@@ -99,7 +100,13 @@ async fn result(app: &App, scope: OwnerScope, id: Uuid) -> Result<Value, Error> 
 /// Returns a stream of the events of an execution from its start, one envelope of type `stream` each. The last envelope
 /// is a `response` with the result, or an `error` if the database fails or the result cannot be read. If the server
 /// stops, the stream ends without a result. A caller that disconnects does not cancel the execution.
-pub(super) fn stream_events(app: App, caller: A2aCaller, id: Uuid, envelope: ReplyEnvelope) -> Response {
+pub(super) fn stream_events(
+    app: App,
+    caller: A2aCaller,
+    id: Uuid,
+    envelope: ReplyEnvelope,
+    open_stream: OpenStream,
+) -> Response {
     let scope = OwnerScope::User(caller.user.id);
     let follower = app.supervisor().follow(scope, id, 0);
     let stopping = app.stopping().clone();
@@ -118,7 +125,7 @@ pub(super) fn stream_events(app: App, caller: A2aCaller, id: Uuid, envelope: Rep
         Some((encode_event(&next), (!is_last).then_some((app, follower, envelope))))
     });
     // If the server stops, the stream ends. The execution continues after a restart.
-    event_stream::stream(events.take_until(stopping.cancelled_owned()))
+    event_stream::stream(events.take_until(stopping.cancelled_owned()), open_stream)
 }
 
 fn encode_event(envelope: &Value) -> String {

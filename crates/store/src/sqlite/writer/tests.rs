@@ -9,6 +9,7 @@ use tokio::sync::oneshot::error::TryRecvError;
 
 use super::*;
 use crate::conn::{Conn, DriverConnection, args};
+use crate::quotas::QuotaLedger;
 
 /// A writer with a simulated disk. The test decides the result of each sync.
 struct WriterBench {
@@ -37,7 +38,7 @@ impl WriterBench {
             sync_results.lock().unwrap().recv().unwrap()
         });
         let failing = Arc::new(AtomicBool::new(false));
-        let tx = Transaction::new(Conn::new(DriverConnection::Sqlite(connection)));
+        let tx = Transaction::new(Conn::new(DriverConnection::Sqlite(connection), QuotaLedger::default()));
         let writer = Writer::new(tx, queue, failing.clone(), Some(flush)).unwrap();
         Self { dir, jobs, writer: Some(writer), failing, sync_started, sync_result }
     }
