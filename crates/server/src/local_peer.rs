@@ -2,7 +2,8 @@
 //!
 //! A server on loopback has no password, so every process of the machine can connect to it. The kernel knows the owner
 //! and the control group of the client's socket. It is asked once for each connection, by `NETLINK_SOCK_DIAG`, or by
-//! `/proc/net/tcp` where that is not available. That table has no control groups, so it does not identify agents.
+//! `/proc/net/tcp` where that is not available. That table has no control groups, so it does not identify agents. For
+//! the Unix socket of the data directory the kernel names the process, and its ancestors decide.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -11,6 +12,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use rustix::fd::OwnedFd;
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use supervisor::guardian::{ProcessOrigin, SocketPeer};
+use tokio::net::UnixStream;
 
 /// The process at the other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +27,10 @@ pub(crate) enum LocalClient {
     /// This system does not reveal the owner.
     Unknown,
 }
+
+/// Marks the requests that arrive over the Unix socket of the data directory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UnixPeer;
 
 /// The owner of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +55,16 @@ impl LocalClient {
             Ok(Some(owner)) => Self::User(owner.uid),
             Ok(None) => Self::Gone,
             Err(_) => Self::Unknown,
+        }
+    }
+
+    /// Returns the client of a connection to the Unix socket. A client that cannot be identified is [`Self::Gone`].
+    pub(crate) fn of_unix_stream(stream: &UnixStream) -> Self {
+        let Ok(peer) = SocketPeer::of(stream) else { return Self::Gone };
+        match peer.origin {
+            ProcessOrigin::Agent(_) => Self::Agent,
+            ProcessOrigin::Other => Self::User(peer.uid),
+            ProcessOrigin::Gone => Self::Gone,
         }
     }
 
