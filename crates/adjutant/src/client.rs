@@ -45,6 +45,8 @@ pub(crate) struct Client {
     needs_models: bool,
     /// The agent that this command runs.
     agent: OnceLock<String>,
+    /// Set if this command sends notifications.
+    is_notifying: OnceLock<()>,
     /// True with `--json`.
     pub(crate) json: bool,
 }
@@ -63,14 +65,14 @@ impl ClientTransport {
 }
 
 /// The body of a request.
-enum RequestBody {
+enum ClientBody {
     Empty,
     Json(Bytes),
     /// `None` after it was sent.
     Stream(Option<Body>),
 }
 
-impl RequestBody {
+impl ClientBody {
     /// Returns the body to send, with its content. Can be called again, except for a stream.
     fn take(&mut self) -> Option<Body> {
         match self {
@@ -228,6 +230,7 @@ impl Client {
             reconnecting: tokio::sync::Mutex::default(),
             needs_models,
             agent: OnceLock::new(),
+            is_notifying: OnceLock::new(),
             json: global.json,
         }
     }
@@ -265,13 +268,8 @@ impl Client {
     /// Sends reminders and notifications while this command runs. Has no effect with a server. Fails if the command that
     /// holds the data directory cannot be reached.
     pub(crate) async fn send_notifications(&self) -> anyhow::Result<()> {
-        match &*self.transport() {
-            ClientTransport::Http(target) => target.ask_holder("/local/notifications").await,
-            ClientTransport::InProcess(holder) => {
-                holder.send_notifications().await;
-                Ok(())
-            }
-        }
+        let _ = self.is_notifying.set(());
+        send_notifications(&self.transport()).await
     }
 
     fn transport(&self) -> Arc<ClientTransport> {
@@ -279,7 +277,7 @@ impl Client {
     }
 
     /// Replaces the transport after the command that answered requests has ended: with another such command, or with
-    /// the data directory. Prepares the run of the agent again. Returns the current transport if another request has
+    /// the data directory. Repeats the preparations of this command. Returns the current transport if another request has
     /// replaced `failed`. Fails like [`Client::connect`].
     async fn reconnect(&self, failed: &Arc<ClientTransport>) -> anyhow::Result<Arc<ClientTransport>> {
         let _guard = self.reconnecting.lock().await;
@@ -297,13 +295,16 @@ impl Client {
         if let Some(agent) = self.agent.get() {
             prepare_run(&transport, agent).await?;
         }
+        if self.is_notifying.get().is_some() {
+            send_notifications(&transport).await?;
+        }
         let transport = Arc::new(transport);
         *self.transport.write().unwrap_or_else(PoisonError::into_inner) = transport.clone();
         Ok(transport)
     }
 
     pub(crate) async fn get(&self, path: &str) -> anyhow::Result<ClientResponse> {
-        self.send(Method::GET, path, RequestBody::Empty).await
+        self.send(Method::GET, path, ClientBody::Empty).await
     }
 
     pub(crate) async fn post(&self, path: &str, body: &impl Serialize) -> anyhow::Result<ClientResponse> {
@@ -312,7 +313,7 @@ impl Client {
 
     /// Sends a `POST` without a body.
     pub(crate) async fn post_empty(&self, path: &str) -> anyhow::Result<ClientResponse> {
-        self.send(Method::POST, path, RequestBody::Empty).await
+        self.send(Method::POST, path, ClientBody::Empty).await
     }
 
     pub(crate) async fn patch(&self, path: &str, body: &impl Serialize) -> anyhow::Result<ClientResponse> {
@@ -320,17 +321,17 @@ impl Client {
     }
 
     pub(crate) async fn delete(&self, path: &str) -> anyhow::Result<ClientResponse> {
-        self.send(Method::DELETE, path, RequestBody::Empty).await
+        self.send(Method::DELETE, path, ClientBody::Empty).await
     }
 
     /// Sends a file of any size.
     pub(crate) async fn upload(&self, path: &str, file: tokio::fs::File) -> anyhow::Result<ClientResponse> {
         let body = Body::from_stream(ReaderStream::new(file));
-        self.send(Method::POST, path, RequestBody::Stream(Some(body))).await
+        self.send(Method::POST, path, ClientBody::Stream(Some(body))).await
     }
 
     /// Sends a request and reads the whole response. Fails if the response is not a success or is cut off.
-    async fn send(&self, method: Method, path: &str, body: RequestBody) -> anyhow::Result<ClientResponse> {
+    async fn send(&self, method: Method, path: &str, body: ClientBody) -> anyhow::Result<ClientResponse> {
         let answer = self.exchange(method, path, body).await?;
         let bytes = answer.collect().await.context("the response of the server was cut off")?.to_bytes();
         Ok(ClientResponse { bytes, json: self.json })
@@ -346,14 +347,14 @@ impl Client {
     /// Returns the events at this path that follow the one with the id `after`, or all events. The stream fails if it
     /// is idle for [`IDLE_TIMEOUT`]. Fails if the response is not a success.
     pub(crate) async fn follow(&self, path: &str, after: Option<&str>) -> anyhow::Result<EventStream> {
-        let body = self.exchange_after(Method::GET, path, RequestBody::Empty, after).await?;
+        let body = self.exchange_after(Method::GET, path, ClientBody::Empty, after).await?;
         Ok(EventStream::new(body, IDLE_TIMEOUT))
     }
 
     /// Writes the response to a `GET`, of any size, to `out` and returns its length in bytes. Fails if the response is
     /// not a success or is cut off, or if `out` cannot be written; `out` may then contain a part of it.
     pub(crate) async fn download(&self, path: &str, out: &mut (impl AsyncWrite + Unpin)) -> anyhow::Result<u64> {
-        let mut answer = self.exchange(Method::GET, path, RequestBody::Empty).await?;
+        let mut answer = self.exchange(Method::GET, path, ClientBody::Empty).await?;
         let mut written = 0;
         while let Some(frame) = answer.frame().await {
             if let Ok(bytes) = frame.context("the response of the server was cut off")?.into_data() {
@@ -367,7 +368,7 @@ impl Client {
 
     /// Returns the body of the response. Fails with an [`ExitError`] if it is not a success; `--json` prints its body
     /// too.
-    async fn exchange(&self, method: Method, path: &str, body: RequestBody) -> anyhow::Result<Body> {
+    async fn exchange(&self, method: Method, path: &str, body: ClientBody) -> anyhow::Result<Body> {
         self.exchange_after(method, path, body, None).await
     }
 
@@ -381,7 +382,7 @@ impl Client {
         &self,
         method: Method,
         path: &str,
-        mut body: RequestBody,
+        mut body: ClientBody,
         after: Option<&str>,
     ) -> anyhow::Result<Body> {
         let mut transport = self.transport();
@@ -389,7 +390,7 @@ impl Client {
         let (status, answer) = loop {
             attempts += 1;
             let can_reconnect =
-                transport.is_other_command() && attempts <= MAX_RECONNECTS && !matches!(body, RequestBody::Stream(_));
+                transport.is_other_command() && attempts <= MAX_RECONNECTS && !matches!(body, ClientBody::Stream(_));
             match self.exchange_once(&transport, &method, path, body.take(), after).await {
                 Err(SendError::NotSent(_)) if can_reconnect => transport = self.reconnect(&transport).await?,
                 Err(SendError::Other(_)) if can_reconnect && method == Method::GET => {
@@ -479,8 +480,19 @@ async fn prepare_run(transport: &ClientTransport, agent_id: &str) -> anyhow::Res
     }
 }
 
-fn json(body: &impl Serialize) -> anyhow::Result<RequestBody> {
-    Ok(RequestBody::Json(serde_json::to_vec(body)?.into()))
+/// Makes the process that answers requests send reminders and notifications. A server does so anyway.
+async fn send_notifications(transport: &ClientTransport) -> anyhow::Result<()> {
+    match transport {
+        ClientTransport::Http(target) => target.ask_holder("/local/notifications").await,
+        ClientTransport::InProcess(holder) => {
+            holder.send_notifications().await;
+            Ok(())
+        }
+    }
+}
+
+fn json(body: &impl Serialize) -> anyhow::Result<ClientBody> {
+    Ok(ClientBody::Json(serde_json::to_vec(body)?.into()))
 }
 
 /// Returns the settings for requests in this process: without a rate limit, an import limit and the check of the

@@ -303,16 +303,16 @@ fn isolation() -> &'static str {
     match (signals_are_confined(), has_control_groups()) {
         (true, true) => "agents cannot signal other processes (Landlock) or use this server (control groups)",
         (true, false) => {
-            "agents cannot signal other processes (Landlock); not enforced: agents can use this server, because this \
-             user cannot create control groups"
+            "agents cannot signal other processes (Landlock) or use this server (by their ancestors and open files, \
+             because this user cannot create control groups)"
         }
         (false, true) => {
             "agents cannot use this server (control groups); not enforced: agents can signal processes of this user, \
              because this kernel has no Landlock version 6"
         }
         (false, false) => {
-            "not enforced: agents can signal processes of this user and use this server, because this system has \
-             neither Landlock version 6 nor control groups for this user"
+            "agents cannot use this server (by their ancestors and open files, because this user cannot create control \
+             groups); not enforced: agents can signal processes of this user, because this kernel has no Landlock version 6"
         }
     }
 }

@@ -36,7 +36,7 @@ pub use cgroup::{has_control_groups, is_agent_group};
 pub use client::{Child, ChildControl, Guardian, GuardianOptions};
 pub use launch::{ExceededLimit, Launch, LaunchError, LaunchErrorCause, ProcessLimits, Sandbox, TreeLimits};
 pub use open_files::raise_limit as raise_open_files_limit;
-pub use origin::{ProcessOrigin, SocketPeer};
+pub use origin::{ProcessOrigin, SocketPeer, socket_origin};
 pub use sandbox::{Landlock, landlock_support, signals_are_confined};
 pub use stdio::{AgentPipes, Stdio, Terminal};
 pub use sweep::sweep;

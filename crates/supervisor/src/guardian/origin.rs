@@ -88,6 +88,67 @@ pub(super) fn remove_guardian(pid: i32) {
     crate::lock(&OWN_GUARDIANS).retain(|own| *own != pid);
 }
 
+/// Returns the origin of the process that has opened the socket with this inode number. For connections over TCP, where
+/// runs have no control groups: reads the open files of all agents of this process. Without such agents, every socket
+/// is of another process. A socket without an inode number belongs to no process any more.
+///
+/// The open files of a process may be protected. If an agent has such files, and no other process has the socket, the
+/// agent has it.
+pub fn socket_origin(inode: u64) -> ProcessOrigin {
+    let guardians = crate::lock(&OWN_GUARDIANS).clone();
+    let without_groups = guardians.into_iter().filter(|guardian| cgroup::run_of(*guardian).is_none());
+    let agents: Vec<i32> = without_groups.flat_map(descendants).collect();
+    if agents.is_empty() {
+        return ProcessOrigin::Other;
+    }
+    if inode == 0 {
+        return ProcessOrigin::Gone;
+    }
+    let socket = format!("socket:[{inode}]");
+    let mut has_protected_files = false;
+    for agent in &agents {
+        match has_open(*agent, &socket) {
+            Some(true) => return ProcessOrigin::Agent(ProcessMarkers::read(*agent).execution),
+            Some(false) => {}
+            None => has_protected_files = true,
+        }
+    }
+    let is_of_other =
+        || proc::pids().into_iter().any(|pid| !agents.contains(&pid) && has_open(pid, &socket) == Some(true));
+    if has_protected_files && !is_of_other() { ProcessOrigin::Agent(None) } else { ProcessOrigin::Other }
+}
+
+/// Returns true if a process has opened this file. Returns `None` if its open files are protected. A process that has
+/// ended has none.
+fn has_open(pid: i32, file: &str) -> Option<bool> {
+    match std::fs::read_dir(format!("/proc/{pid}/fd")) {
+        Ok(files) => Some(
+            files.flatten().any(|entry| std::fs::read_link(entry.path()).is_ok_and(|link| link.as_os_str() == file)),
+        ),
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => None,
+        Err(_) => Some(false),
+    }
+}
+
+/// Returns the descendants of a process, also those that were started by other threads than the main one.
+fn descendants(pid: i32) -> Vec<i32> {
+    let mut found: Vec<i32> = Vec::new();
+    let mut pending = vec![pid];
+    while let Some(pid) = pending.pop() {
+        let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { continue };
+        for task in tasks.flatten() {
+            let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+            for child in children.split_ascii_whitespace().filter_map(|child| child.parse().ok()) {
+                if !found.contains(&child) {
+                    found.push(child);
+                    pending.push(child);
+                }
+            }
+        }
+    }
+    found
+}
+
 /// A process and its ancestors, as far as they can be read.
 struct Ancestors(Vec<i32>);
 
@@ -142,6 +203,34 @@ mod tests {
         assert_eq!(ProcessOrigin::of(1), ProcessOrigin::Other);
         assert_eq!(ProcessOrigin::of(0), ProcessOrigin::Gone);
         assert_eq!(ProcessOrigin::of(i32::MAX), ProcessOrigin::Gone);
+    }
+
+    #[test]
+    fn the_process_of_a_socket_is_found_among_agents() {
+        // SEC-1
+        use std::os::unix::fs::MetadataExt;
+        let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        let inode =
+            std::fs::metadata(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&socket))).unwrap().ino();
+        assert_eq!(socket_origin(inode), ProcessOrigin::Other, "there are no agents");
+        let script = "sleep 60 & wait";
+        let mut guardian = std::process::Command::new("sh").args(["-c", script]).stdin(socket).spawn().unwrap();
+        let pid = guardian.id() as i32;
+        while descendants(pid).is_empty() {
+            std::thread::yield_now();
+        }
+        assert_eq!(socket_origin(inode), ProcessOrigin::Other, "the process is no guardian");
+        add_guardian(pid);
+        assert_eq!(has_open(pid, &format!("socket:[{inode}]")), Some(true));
+        assert_eq!(socket_origin(0), ProcessOrigin::Gone);
+        assert_eq!(socket_origin(1), ProcessOrigin::Other);
+        remove_guardian(pid);
+        let children = descendants(pid);
+        guardian.kill().unwrap();
+        guardian.wait().unwrap();
+        for child in children {
+            Stat::read(child).unwrap().signal(rustix::process::Signal::KILL);
+        }
     }
 
     #[test]
