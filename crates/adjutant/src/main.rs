@@ -5,8 +5,10 @@ mod client;
 mod commands;
 mod config;
 mod exit;
+mod holder;
 mod logging;
 mod output;
+mod target;
 mod telemetry;
 mod wire;
 

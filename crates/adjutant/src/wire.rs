@@ -21,7 +21,7 @@ use crate::config::Config;
 use crate::exit::ExitStatus;
 
 /// The time to wait for another short command.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Returns a runtime for short commands. On Ctrl-C it ends the process with [`ExitStatus::Interrupted`], also while the
 /// command waits for a confirmation at the keyboard. Fails if the runtime cannot start.

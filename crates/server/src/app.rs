@@ -90,6 +90,11 @@ impl From<ModelChain> for Backends {
 }
 
 impl ActiveConfig {
+    /// Returns true if a caller needs a token.
+    pub(crate) fn requires_token(&self) -> bool {
+        self.verifier.is_some() && !self.settings.is_token_optional
+    }
+
     /// Returns the configuration, active from now, with full rate limiters. Fills in the default media types of the
     /// assistant's endpoint. The verifier reuses the fetched keys of `previous`, if the URL is the same.
     fn new(mut settings: ServerSettings, backends: Backends, scheduler: &Scheduler, previous: Option<&Self>) -> Self {

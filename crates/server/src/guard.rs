@@ -10,7 +10,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use crate::local_peer::LocalClient;
+use crate::local_peer::{LocalClient, UnixPeer};
 use crate::peer::warn_about_untrusted_proxy;
 use crate::{App, Problem, ServerSettings};
 
@@ -25,7 +25,7 @@ pub(crate) async fn check(State(app): State<App>, request: Request, next: Next) 
     let config = app.active_config();
     warn_about_untrusted_proxy(request.headers(), &config.settings.trusted_proxies);
     let is_allowed =
-        check_local_client(&request, config.verifier.is_some()).and_then(|()| check_origin(&request, &config.settings));
+        check_local_client(&request, config.requires_token()).and_then(|()| check_origin(&request, &config.settings));
     let mut response = match is_allowed {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
@@ -34,8 +34,8 @@ pub(crate) async fn check(State(app): State<App>, request: Request, next: Next) 
     response
 }
 
-/// Fails if an agent uses the server, or if another user of this machine uses a server without authentication.
-/// `/health/live` is open to all.
+/// Fails if an agent uses the server, or if another user of this machine uses a server without authentication or the
+/// Unix socket. `/health/live` is open to all.
 fn check_local_client(request: &Request, has_authentication: bool) -> Result<(), Problem> {
     let client = request.extensions().get::<LocalClient>().copied();
     if request.uri().path() == "/health/live" {
@@ -44,8 +44,12 @@ fn check_local_client(request: &Request, has_authentication: bool) -> Result<(),
     if client == Some(LocalClient::Agent) {
         return Err(Problem::forbidden("agents may not use the server that runs them"));
     }
-    if has_authentication || client.is_none_or(LocalClient::is_trusted) {
+    let is_unix = request.extensions().get::<UnixPeer>().is_some();
+    if client.is_none_or(LocalClient::is_trusted) || (has_authentication && !is_unix) {
         return Ok(());
+    }
+    if is_unix {
+        return Err(Problem::forbidden("only the user who runs this server may use its socket"));
     }
     let detail = "only the user who runs this server may use it; configure [auth] for several users";
     Err(Problem::forbidden(detail))
@@ -67,14 +71,16 @@ fn add_security_headers(headers: &mut HeaderMap, is_private: bool) {
 }
 
 /// Fails with 403 if the host or the origin of the request is not allowed. With `loopback_only` the host must be a
-/// loopback name or that of the public URL, otherwise any host is allowed. An origin must have the host and port of the
+/// loopback name or that of the public URL, otherwise any host is allowed. A web page cannot reach the Unix socket, so
+/// any host is allowed there. An origin must have the host and port of the
 /// request, or be the public URL or a listed one. A request without an origin must satisfy [`check_fetch_site`].
 fn check_origin(request: &Request, settings: &ServerSettings) -> Result<(), Problem> {
     // HTTP/2 sends the host as `:authority` instead of a header.
     let header = request.headers().get(header::HOST).map(|host| host.to_str().unwrap_or_default());
     let host = request.uri().authority().map(|authority| authority.as_str()).or(header).unwrap_or_default();
     let public = settings.public_url.as_deref();
-    if settings.loopback_only && !is_loopback(host) && Some(host) != public.and_then(authority) {
+    let is_unix = request.extensions().get::<UnixPeer>().is_some();
+    if settings.loopback_only && !is_unix && !is_loopback(host) && Some(host) != public.and_then(authority) {
         let detail = "this server accepts only the host name localhost; set server.public_url to use a different name";
         return Err(Problem::forbidden(detail));
     }

@@ -20,10 +20,12 @@ pub mod housekeeping;
 mod idempotency;
 mod input;
 mod local_peer;
+pub mod local_socket;
 mod mcp;
 mod metrics;
 mod open_streams;
 mod peer;
+mod peer_stream;
 mod problem;
 mod rate_limit;
 mod request;
@@ -67,6 +69,11 @@ pub fn health_router(app: App) -> Router {
 /// documentation are public. `/` redirects to the documentation. Unknown paths respond with 404, other methods with
 /// 405. Requests are logged, limited in time and checked by their host and origin.
 pub fn router(app: App) -> Router {
+    router_with(app, Router::new())
+}
+
+/// Like [`router`], with further routes that need no user.
+pub(crate) fn router_with(app: App, extra: Router<App>) -> Router {
     let (api, api_docs) = handlers::routes().split_for_parts();
     let (open, mut description) = OpenApiRouter::with_openapi(docs::base_description())
         .routes(routes!(health::health))
@@ -80,6 +87,7 @@ pub fn router(app: App) -> Router {
         .route_layer(from_fn_with_state(app.clone(), auth::require_user))
         .merge(a2a::routes(&app))
         .merge(open)
+        .merge(extra)
         .merge(docs::pages(description))
         .route("/", get(|| async { Redirect::temporary("/docs/") }))
         .fallback(|| async { Problem::unknown_path() })

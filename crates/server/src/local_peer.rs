@@ -2,7 +2,8 @@
 //!
 //! A server on loopback has no password, so every process of the machine can connect to it. The kernel knows the owner
 //! and the control group of the client's socket. It is asked once for each connection, by `NETLINK_SOCK_DIAG`, or by
-//! `/proc/net/tcp` where that is not available. That table has no control groups, so it does not identify agents.
+//! `/proc/net/tcp` where that is not available. If runs have no control groups, the open files of the agents decide. For
+//! the Unix socket of the data directory the kernel names the process, and its ancestors decide.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -11,6 +12,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use rustix::fd::OwnedFd;
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use supervisor::guardian::{ProcessOrigin, SocketPeer, socket_origin};
+use tokio::net::UnixStream;
 
 /// The process at the other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +28,18 @@ pub(crate) enum LocalClient {
     Unknown,
 }
 
+/// Marks the requests that arrive over the Unix socket of the data directory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UnixPeer;
+
 /// The owner of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SocketOwner {
     uid: u32,
     /// The id of its version 2 control group.
     group: Option<u64>,
+    /// 0 if no process has it open.
+    inode: u64,
 }
 
 impl LocalClient {
@@ -39,15 +48,29 @@ impl LocalClient {
         let found = match sock_diag::owner(client, server) {
             Err(error) => {
                 tracing::debug!(%error, "NETLINK_SOCK_DIAG is not available");
-                proc_net::owner(client, server).map(|uid| uid.map(|uid| SocketOwner { uid, group: None }))
+                proc_net::owner(client, server)
             }
             found => found,
         };
         match found {
             Ok(Some(owner)) if owner.group.is_some_and(supervisor::guardian::is_agent_group) => Self::Agent,
-            Ok(Some(owner)) => Self::User(owner.uid),
+            Ok(Some(owner)) => Self::of_process(owner.uid, socket_origin(owner.inode)),
             Ok(None) => Self::Gone,
             Err(_) => Self::Unknown,
+        }
+    }
+
+    /// Returns the client of a connection to the Unix socket. A client that cannot be identified is [`Self::Gone`].
+    pub(crate) fn of_unix_stream(stream: &UnixStream) -> Self {
+        SocketPeer::of(stream).map_or(Self::Gone, |peer| Self::of_process(peer.uid, peer.origin))
+    }
+
+    /// Returns the client for a user and the origin of its process.
+    fn of_process(uid: u32, origin: ProcessOrigin) -> Self {
+        match origin {
+            ProcessOrigin::Agent(_) => Self::Agent,
+            ProcessOrigin::Other => Self::User(uid),
+            ProcessOrigin::Gone => Self::Gone,
         }
     }
 
@@ -81,6 +104,7 @@ mod sock_diag {
     const REQUEST_BYTES: usize = 56;
     /// The offset of `idiag_uid` in `inet_diag_msg`: four bytes, the addresses, and three numbers.
     const UID_OFFSET: usize = HEADER_BYTES + 4 + 48 + 12;
+    const INODE_OFFSET: usize = UID_OFFSET + 4;
     /// The attributes follow `idiag_uid` and `idiag_inode`.
     const ATTRIBUTES_OFFSET: usize = UID_OFFSET + 8;
     const INET_DIAG_CGROUP_ID: u16 = 21;
@@ -151,7 +175,7 @@ mod sock_diag {
             }
             SOCK_DIAG_BY_FAMILY => {
                 let group = response.get(ATTRIBUTES_OFFSET..).and_then(find_group);
-                Ok(Some(SocketOwner { uid: number(UID_OFFSET)?, group }))
+                Ok(Some(SocketOwner { uid: number(UID_OFFSET)?, group, inode: number(INODE_OFFSET)?.into() }))
             }
             _ => Err(io::ErrorKind::InvalidData.into()),
         }
@@ -178,18 +202,18 @@ mod proc_net {
     use super::*;
 
     /// Returns the owner of the socket of `client`, or `None` if it does not exist. Fails if the table cannot be read.
-    pub(super) fn owner(client: SocketAddr, server: SocketAddr) -> io::Result<Option<u32>> {
+    pub(super) fn owner(client: SocketAddr, server: SocketAddr) -> io::Result<Option<SocketOwner>> {
         let (client, server) = canonical(client, server);
         let v4 = if client.is_ipv4() { find(&std::fs::read_to_string("/proc/net/tcp")?, client, server) } else { None };
         match v4 {
-            Some(uid) => Ok(Some(uid)),
+            Some(owner) => Ok(Some(owner)),
             // A socket for IPv6 can have an IPv4 address.
             None => Ok(find(&std::fs::read_to_string("/proc/net/tcp6")?, client, server)),
         }
     }
 
     /// Returns the owner of the socket with these addresses in the text of the table.
-    pub(super) fn find(table: &str, client: SocketAddr, server: SocketAddr) -> Option<u32> {
+    pub(super) fn find(table: &str, client: SocketAddr, server: SocketAddr) -> Option<SocketOwner> {
         table.lines().skip(1).find_map(|line| {
             let mut fields = line.split_whitespace();
             let is_same = |field: Option<&str>, address| field.and_then(parse_address) == Some(address);
@@ -197,7 +221,8 @@ mod proc_net {
             if !is_same(local, client) || !is_same(remote, server) {
                 return None;
             }
-            fields.nth(4)?.parse().ok()
+            let uid = fields.nth(4)?.parse().ok()?;
+            Some(SocketOwner { uid, group: None, inode: fields.nth(1)?.parse().ok()? })
         })
     }
 
@@ -235,7 +260,8 @@ mod tests {
             let (accepted, client) = listener.accept().unwrap();
             let owner = sock_diag::owner(client, server).unwrap().unwrap();
             assert_eq!(owner.uid, own, "{address}");
-            assert_eq!(proc_net::owner(client, server).unwrap(), Some(own), "{address}");
+            let in_table = proc_net::owner(client, server).unwrap().unwrap();
+            assert_eq!((in_table.uid, in_table.inode), (own, owner.inode), "{address}");
             assert!(LocalClient::find(client, server).is_trusted());
             drop((stream, accepted));
             let unused = SocketAddr::new(client.ip(), 1);
@@ -255,13 +281,14 @@ mod tests {
     #[test]
     fn addresses_of_the_table_are_parsed() {
         let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
-                     0: 0100007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 00000000  1000        0 1 1\n\
+                     0: 0100007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 00000000  1000        0 77 1\n\
                      1: 0000000000000000FFFF00000100007F:0050 0000000000000000FFFF00000100007F:C351 01 00000000:00000000 \
                      00:00000000 00000000    33        0 1 1\n";
         let find = |client: &str, server: &str| proc_net::find(table, client.parse().unwrap(), server.parse().unwrap());
+        let find = |client: &str, server: &str| find(client, server).map(|owner| (owner.uid, owner.inode));
         if cfg!(target_endian = "little") {
-            assert_eq!(find("127.0.0.1:8080", "127.0.0.1:50000"), Some(1000));
-            assert_eq!(find("127.0.0.1:80", "127.0.0.1:50001"), Some(33));
+            assert_eq!(find("127.0.0.1:8080", "127.0.0.1:50000"), Some((1000, 77)));
+            assert_eq!(find("127.0.0.1:80", "127.0.0.1:50001"), Some((33, 1)));
         }
         assert_eq!(find("127.0.0.1:50000", "127.0.0.1:8080"), None, "the other end");
     }

@@ -1,6 +1,7 @@
 //! Accepts connections, passes them to the router, and shuts down gracefully.
 
-use std::net::{IpAddr, SocketAddr};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,14 +12,16 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tower::ServiceExt;
 
 use crate::connections::{Connection, Connections};
-use crate::local_peer::LocalClient;
+use crate::local_peer::{LocalClient, UnixPeer};
+use crate::local_socket::LocalSocket;
 use crate::peer::PeerAddress;
+use crate::peer_stream::PeerStream;
 use crate::slow_body::TimedBody;
-use crate::{App, a2a, follow_up, health_router, housekeeping, router};
+use crate::{App, a2a, follow_up, health_router, housekeeping, router, router_with};
 
 /// The time in which a client must send its headers.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -32,16 +35,71 @@ const TOO_MANY_CONNECTIONS: &[u8] =
 /// The time between two checks for the rest of the HTTP/2 preface.
 const PREFACE_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
+/// The sockets on which a process accepts connections.
+#[derive(Debug)]
+pub struct Listeners {
+    pub tcp: Option<TcpListener>,
+    /// The socket of the data directory.
+    pub local: Option<LocalSocket>,
+}
+
+impl From<TcpListener> for Listeners {
+    fn from(listener: TcpListener) -> Self {
+        Self { tcp: Some(listener), local: None }
+    }
+}
+
+impl From<LocalSocket> for Listeners {
+    fn from(socket: LocalSocket) -> Self {
+        Self { tcp: None, local: Some(socket) }
+    }
+}
+
+impl Listeners {
+    /// Waits for the next connection of any socket. Fails if the system cannot accept it. Cancel safe.
+    async fn accept(&self) -> io::Result<(PeerStream, Peer)> {
+        let tcp = async {
+            match &self.tcp {
+                Some(listener) => listener.accept().await,
+                None => std::future::pending().await,
+            }
+        };
+        let local = async {
+            match &self.local {
+                Some(socket) => socket.accept().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            accepted = tcp => accepted.map(|(stream, from)| {
+                let peer = Peer::of_tcp(&stream, from);
+                (PeerStream::Tcp(stream), peer)
+            }),
+            accepted = local => accepted.map(|stream| {
+                let peer = Peer::of_unix(&stream);
+                (PeerStream::Unix(stream), peer)
+            }),
+        }
+    }
+}
+
 /// Serves until [`App::stopping`] is cancelled, then lets requests in progress finish. Returns when all work has ended.
-pub async fn serve(app: App, listener: TcpListener) {
+pub async fn serve(app: App, listeners: impl Into<Listeners>) {
     let router = router(app.clone());
-    tokio::join!(accept_connections(&app, listener, router), run_background(app.clone()));
+    tokio::join!(accept_connections(&app, listeners.into(), router), run_background(app.clone()));
 }
 
 /// Serves only the health endpoints, for a node that only runs agents. Otherwise like [`serve`].
 pub async fn serve_health(app: App, listener: TcpListener) {
     let router = health_router(app.clone());
-    tokio::join!(accept_connections(&app, listener, router), run_background(app.clone()));
+    tokio::join!(accept_connections(&app, listener.into(), router), run_background(app.clone()));
+}
+
+/// Serves other commands over the socket of the data directory until [`App::stopping`] is cancelled, without the
+/// background loops of a node. `extra` are further routes, only for local users. Otherwise like [`serve`].
+pub async fn serve_commands(app: App, socket: LocalSocket, extra: Router<App>) {
+    let router = router_with(app.clone(), extra);
+    accept_connections(&app, socket.into(), router).await;
 }
 
 /// Runs the background loops of the node until [`App::stopping`] is cancelled: housekeeping, follow-ups and push
@@ -58,7 +116,7 @@ pub async fn run_background(app: App) {
 /// refused. A failed accept is logged and repeated after 50 ms. Then the listener and the MCP service are closed.
 /// Requests and afterwards background tasks have ten seconds each to finish. Work that takes longer is cut off and
 /// logged.
-async fn accept_connections(app: &App, listener: TcpListener, router: Router) {
+async fn accept_connections(app: &App, listeners: Listeners, router: Router) {
     let connections = GracefulShutdown::new();
     let mut builder = auto::Builder::new(TokioExecutor::new());
     // A client that has closed its sending side still gets its response.
@@ -72,13 +130,12 @@ async fn accept_connections(app: &App, listener: TcpListener, router: Router) {
         let (open, app) = (open.clone(), app.clone());
         async move { open.close_idle(app.stopping()).await }
     });
-    while let Some(accepted) = app.stopping().run_until_cancelled(listener.accept()).await {
+    while let Some(accepted) = app.stopping().run_until_cancelled(listeners.accept()).await {
         match accepted {
-            Ok((stream, from)) => {
-                let address = from.ip().to_canonical();
+            Ok((stream, peer)) => {
+                let PeerAddress(address) = peer.address;
                 match open.register(address, &app.active_config().settings.trusted_proxies) {
                     Some(connection) => {
-                        let peer = Peer { address: PeerAddress(address), local_client: local_client(&stream, from) };
                         handle_connection(stream, peer, settings.clone(), connections.watcher(), connection);
                     }
                     None => refuse_connection(&stream, address),
@@ -90,7 +147,7 @@ async fn accept_connections(app: &App, listener: TcpListener, router: Router) {
             }
         }
     }
-    drop(listener);
+    drop(listeners);
     let _ = closing_idle.await;
     let ended = tokio::time::timeout(SHUTDOWN_TIMEOUT, connections.shutdown());
     let (ended, ()) = tokio::join!(ended, app.mcp_endpoint().close());
@@ -113,20 +170,30 @@ struct ConnectionSettings {
 #[derive(Clone, Copy)]
 struct Peer {
     address: PeerAddress,
-    /// Set for a connection over loopback, and for agents.
+    /// Set for a connection over loopback or the Unix socket, and for agents.
     local_client: Option<LocalClient>,
+    is_unix: bool,
 }
 
-/// Returns the client of a connection over loopback. Over other addresses, only agents of this machine are identified:
-/// an agent can connect to any address of its machine. Returns `None` for all other clients.
-fn local_client(stream: &TcpStream, from: SocketAddr) -> Option<LocalClient> {
-    let client = LocalClient::find(from, stream.local_addr().ok()?);
-    let is_local = from.ip().to_canonical().is_loopback() || client == LocalClient::Agent;
-    is_local.then_some(client)
+impl Peer {
+    /// Returns the peer of a TCP connection. Its client is known if it comes from loopback. Over other addresses, only
+    /// agents of this machine are identified: an agent can connect to any address of its machine.
+    fn of_tcp(stream: &TcpStream, from: SocketAddr) -> Self {
+        let address = from.ip().to_canonical();
+        let client = stream.local_addr().ok().map(|server| LocalClient::find(from, server));
+        let is_local = address.is_loopback() || client == Some(LocalClient::Agent);
+        Self { address: PeerAddress(address), local_client: client.filter(|_| is_local), is_unix: false }
+    }
+
+    /// Returns the peer of a connection over the Unix socket. It has the address of this host.
+    fn of_unix(stream: &UnixStream) -> Self {
+        let address = PeerAddress(Ipv4Addr::LOCALHOST.into());
+        Self { address, local_client: Some(LocalClient::of_unix_stream(stream)), is_unix: true }
+    }
 }
 
 /// Logs a connection that exceeds a limit, and answers it with 503 if the socket accepts that at once.
-fn refuse_connection(stream: &TcpStream, address: IpAddr) {
+fn refuse_connection(stream: &PeerStream, address: IpAddr) {
     tracing::debug!(%address, "a connection was refused because of too many open connections");
     let _ = stream.try_write(TOO_MANY_CONNECTIONS);
 }
@@ -135,14 +202,14 @@ fn refuse_connection(stream: &TcpStream, address: IpAddr) {
 /// client that does not start a request within ten seconds is disconnected. The connection is dropped when `connection`
 /// must be closed. Errors of the connection are logged at debug level.
 fn handle_connection(
-    stream: TcpStream,
+    stream: PeerStream,
     peer: Peer,
     settings: Arc<ConnectionSettings>,
     watcher: Watcher,
     connection: Connection,
 ) {
     // Responses are small, and events must be sent without delay.
-    let _ = stream.set_nodelay(true);
+    stream.set_no_delay();
     tokio::spawn(async move {
         // hyper's timeout starts with the first line. It does not limit the detection of HTTP/1 or HTTP/2.
         let is_ready = tokio::select! {
@@ -158,6 +225,9 @@ fn handle_connection(
             request.extensions_mut().insert(peer.address);
             if let Some(client) = peer.local_client {
                 request.extensions_mut().insert(client);
+            }
+            if peer.is_unix {
+                request.extensions_mut().insert(UnixPeer);
             }
             let active = begin_request();
             let response = router.clone().oneshot(request.map(TimedBody::new));
@@ -178,7 +248,7 @@ fn handle_connection(
 
 /// Waits without a time limit until the client has sent enough to distinguish HTTP/1 and HTTP/2. Nothing is consumed.
 /// Returns `false` if the client disconnected or the connection failed.
-async fn wait_for_protocol(stream: &TcpStream) -> bool {
+async fn wait_for_protocol(stream: &PeerStream) -> bool {
     const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     let mut start = [0; PREFACE.len()];
     loop {

@@ -30,6 +30,9 @@ pub struct ServerSettings {
     pub trusted_proxies: Vec<IpNet>,
     /// `None`: every caller is the local user.
     pub auth: Option<AuthSettings>,
+    /// A caller without a token is the local user, also if `auth` is configured. For a process that serves only
+    /// commands of its own user, who can read the data directory anyway.
+    pub is_token_optional: bool,
     /// The key for the secrets in the database, which all nodes share. `None`: see [`crate::seal`].
     pub sealing_key: Option<SecretString>,
     pub rate_limit: Option<EndpointRateLimit>,
@@ -100,6 +103,7 @@ impl Default for ServerSettings {
             cors_origins: Vec::new(),
             trusted_proxies: Vec::new(),
             auth: None,
+            is_token_optional: false,
             sealing_key: None,
             rate_limit: None,
             time_zone: TimeZone::UTC,

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use store::Transaction;
@@ -27,8 +27,8 @@ pub(crate) struct Dispatcher {
     /// Agents with a queue that has to be read.
     woken: Mutex<HashSet<String>>,
     wake: Notify,
-    /// The only agent that this node runs, if it is limited to one.
-    only_agent: OnceLock<String>,
+    /// The only agents that this node runs, if it is limited.
+    only_agents: Mutex<Option<HashSet<String>>>,
     /// No further executions are claimed.
     draining: AtomicBool,
     /// This node runs no agents. Other nodes do.
@@ -42,7 +42,7 @@ impl Dispatcher {
         Self {
             woken: Mutex::default(),
             wake: Notify::new(),
-            only_agent: OnceLock::new(),
+            only_agents: Mutex::default(),
             draining: AtomicBool::new(false),
             disabled: AtomicBool::new(false),
             capacity: Arc::new(Capacity::new(admission)),
@@ -55,12 +55,13 @@ impl Dispatcher {
         self.wake.notify_one();
     }
 
-    /// Limits this node to one agent. Only the first call has an effect.
-    pub(crate) fn set_only_agent(&self, agent_id: &str) {
-        let _ = self.only_agent.set(agent_id.to_owned());
+    /// Limits this node to one agent, or adds the agent if it is limited already. Ends a drain.
+    pub(crate) fn add_only_agent(&self, agent_id: &str) {
+        lock(&self.only_agents).get_or_insert_default().insert(agent_id.to_owned());
+        self.draining.store(false, Ordering::Relaxed);
     }
 
-    /// Stops claiming executions for the rest of the process.
+    /// Stops claiming executions until another agent is added.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
     }
@@ -74,9 +75,10 @@ impl Dispatcher {
         self.disabled.load(Ordering::Relaxed)
     }
 
-    /// Returns true if this node claims executions of the agent: it does not drain and is not limited to another agent.
+    /// Returns true if this node claims executions of the agent: it does not drain and is not limited to other agents.
     fn serves(&self, agent_id: &str) -> bool {
-        !self.draining.load(Ordering::Relaxed) && self.only_agent.get().is_none_or(|only| only == agent_id)
+        let is_served = || lock(&self.only_agents).as_ref().is_none_or(|only| only.contains(agent_id));
+        !self.draining.load(Ordering::Relaxed) && is_served()
     }
 }
 

@@ -37,12 +37,19 @@ impl Supervisor {
 
     /// Like [`Supervisor::start`], but runs only executions of one agent. For a process that ends after one run.
     pub async fn start_for_agent(&self, agent_id: &str) -> store::Result<()> {
-        self.0.dispatcher.set_only_agent(agent_id);
+        self.0.dispatcher.add_only_agent(agent_id);
         self.start().await
     }
 
-    /// Stops claiming executions for the rest of the process and waits until none runs on this node. Open sessions are
-    /// not affected and may still run messages.
+    /// Also runs executions of another agent on a node that was started with [`Supervisor::start_for_agent`]. Ends a
+    /// drain in progress.
+    pub fn add_agent(&self, agent_id: &str) {
+        self.0.dispatcher.add_only_agent(agent_id);
+        self.wake(agent_id);
+    }
+
+    /// Stops claiming executions and waits until none runs on this node. [`Supervisor::add_agent`] starts claiming again.
+    /// Open sessions are not affected and may still run messages.
     pub async fn drain(&self) {
         self.0.dispatcher.drain();
         loop {

@@ -20,6 +20,7 @@ use crate::config::section::{ConfigSection, SettingKey};
 use crate::config::settings::SECTIONS;
 use crate::config::{Config, ConfigDocument, ConfigMistake, drafts, models, user_config_file};
 use crate::exit::{ExitError, ExitStatus};
+use crate::target::{ConnectionTarget, find_local};
 use crate::{output, wire};
 
 /// Runs one subcommand. Fails if the subcommand fails.
@@ -132,24 +133,23 @@ pub(crate) async fn unknown_agents(global: &GlobalOptions, config: &Config) -> a
 
 /// Returns the ids of the agents in the database, or those that the server of the data directory lists to this user.
 /// `--server` is used only if such a server runs. Empty if the SQLite file does not exist. Opening the database
-/// migrates its schema if needed. Fails if the agents cannot be read, or if a process without an address holds the data
-/// directory for too long.
+/// migrates its schema if needed. Fails if the agents cannot be read, or if a process that serves no commands holds the
+/// data directory for too long.
 async fn registered_agents(global: &GlobalOptions, config: &Config) -> anyhow::Result<Vec<String>> {
     let location = config.location();
     if matches!(&location, Location::Sqlite(file) if !file.exists()) {
         return Ok(Vec::new());
     }
-    match wire::lock_data_dir(&config.data_dir).await {
-        Ok(_lock) => {
+    match find_local(&config.data_dir).await? {
+        ConnectionTarget::DataDir(_lock) => {
             let store = Store::open(&location, config.settings.database.durability).await?;
             let agents = store::agents::all(&mut store.reader().await?).await?;
             Ok(agents.into_iter().map(|row| row.agent.id).collect())
         }
-        Err(store::Error::InUse { address: Some(_), .. }) => {
+        ConnectionTarget::Server(_) => {
             let agents = listing::agents(&Client::connect(global).await?).await?;
             Ok(agents.iter().map(|agent| agent.id().to_owned()).collect())
         }
-        Err(error) => Err(error.into()),
     }
 }
 

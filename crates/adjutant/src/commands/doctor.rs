@@ -20,11 +20,11 @@ use super::agents::check;
 use super::agents::presets;
 use super::listing::or_empty;
 use crate::cli::GlobalOptions;
-use crate::client::http_client;
 use crate::config::values::WebOrigin;
 use crate::config::{Config, ConfigMistake, mcp_servers, models, notify};
 use crate::exit::{ExitError, ExitStatus};
 use crate::output;
+use crate::target::{http_client, socket_target};
 
 /// The time limit of each check over the network.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
@@ -118,6 +118,10 @@ async fn examine(config: &Config, server: Option<&str>) -> Vec<DoctorFinding> {
 async fn check_data_dir(config: &Config) -> Vec<DoctorFinding> {
     match DataDirLock::acquire(&config.data_dir) {
         Err(store::Error::InUse { address: Some(url), .. }) => check_server(&url).await,
+        Err(store::Error::InUse { .. }) if matches!(socket_target(&config.data_dir, None).await, Ok(Some(_))) => {
+            let detail = format!("{}, held by another command, which serves all others", config.data_dir.display());
+            vec![good("data directory", detail)]
+        }
         Err(error) => vec![bad("data directory", error.to_string())],
         Ok(_lock) => {
             let dir = good("data directory", config.data_dir.display().to_string());

@@ -170,10 +170,10 @@ fn format_usage(usage: ResourceUsage) -> String {
 async fn logs(client: &Client, name: &str, follow: bool, stream_filter: &str) -> anyhow::Result<()> {
     let execution = listing::execution(client, name).await?;
     let ended = has_ended(&execution);
-    if follow && !ended && client.supervisor().is_some() {
+    if follow && !ended && client.holder().is_some() {
         output::note("no server is running, so the execution does not continue; its output so far:");
     }
-    if !follow || ended || client.supervisor().is_some() {
+    if !follow || ended || client.holder().is_some() {
         let events = with_query(&format!("{PATH}/{}/events", execution.id), &EventParams { follow: Some(false) })?;
         let mut stored = client.follow(&events, None).await?;
         while let Some(event) = stored.next().await? {
@@ -242,7 +242,7 @@ async fn cancel(client: &Client, names: &[String]) -> anyhow::Result<()> {
 /// succeeds; otherwise prints the new id, or with `--json` the new execution. Fails with a usage error without a server
 /// unless `follow` is set. Also fails if `name` matches none or several, or if the server refuses.
 async fn retry(client: &Client, name: &str, follow: bool) -> anyhow::Result<()> {
-    if !follow && client.supervisor().is_some() {
+    if !follow && !client.has_server() {
         return Err(needs_server("`retry` without --follow"));
     }
     let execution = listing::execution(client, name).await?;

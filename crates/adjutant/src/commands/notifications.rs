@@ -2,7 +2,6 @@
 //! this process fires reminders and delivers notifications while it follows.
 
 use api::notifications::{ListNotifications, Notification, Notifications};
-use tokio_util::sync::CancellationToken;
 
 use super::listing::{self, limit_param, local_time, short_id};
 use super::watch::EventFollower;
@@ -73,11 +72,9 @@ async fn mark_read(client: &Client, notifications: &[Notification]) -> anyhow::R
 ///
 /// Fails if the server cannot be reached for too long or refuses a request, or if the output fails.
 async fn follow(client: &Client, args: &NotificationsArgs) -> anyhow::Result<()> {
-    let shutdown = CancellationToken::new();
-    let _stop = shutdown.clone().drop_guard();
-    if let Some(notifier) = client.notifier().cloned() {
+    if !client.has_server() {
         output::note("no server is running; this command sends reminders while it runs");
-        tokio::spawn(async move { notifier.run(&shutdown).await });
+        client.send_notifications().await?;
     }
     let mut follower = EventFollower::new(client, format!("{PATH}/stream"));
     loop {

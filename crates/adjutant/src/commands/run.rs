@@ -52,7 +52,7 @@ async fn run_agent(global: &GlobalOptions, args: &RunArgs, body: &ExecutionDraft
 /// a usage error if `--detach` is given without a server. Also fails if no agent or several match, if the server
 /// rejects the request, or if a followed execution does not succeed.
 async fn submit(args: &RunArgs, body: &ExecutionDraft, client: &Client) -> anyhow::Result<()> {
-    if args.detach && client.supervisor().is_some() {
+    if args.detach && !client.has_server() {
         return Err(needs_server("--detach"));
     }
     let agent = listing::agent(client, &args.agent).await?;

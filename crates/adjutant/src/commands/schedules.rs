@@ -153,7 +153,7 @@ async fn add(
     };
     client.post(PATH, &draft).await?.show(|schedule| {
         report("Added", &schedule)?;
-        if client.supervisor().is_some() {
+        if !client.has_server() {
             output::note("no server is running; schedules run only while one does: start it with `adjutant serve`");
         }
         Ok(())
@@ -201,7 +201,7 @@ async fn edit(
 /// the execution. Fails with a usage error if `detached` is set without a server. Also fails if `name` matches no
 /// schedule or several, if the server refuses, or if a followed execution does not succeed.
 async fn run_now(client: &Client, name: &str, detached: bool) -> anyhow::Result<()> {
-    if detached && client.supervisor().is_some() {
+    if detached && !client.has_server() {
         return Err(needs_server("--detach"));
     }
     let schedule = resolve(client, name).await?;

@@ -6,6 +6,8 @@ use anyhow::Context;
 use model::stop_state::StopState;
 use scheduler::SyncReport;
 use server::App;
+use server::local_socket::LocalSocket;
+use server::serve::Listeners;
 use store::lock::DataDirLock;
 use supervisor::Supervisor;
 use tokio::net::TcpListener;
@@ -79,7 +81,8 @@ pub(crate) fn run(global: &GlobalOptions, listen: Option<&str>, role: NodeRole) 
 ///
 /// - `Both` and `Work` run agents and schedules, and write the schedules of the file to the database. `Serve` does
 ///   neither. Every role fires reminders and delivers notifications.
-/// - `Work` listens only with `--listen`, and serves only its health. The other roles publish their address in `lock`.
+/// - `Work` listens only with `--listen`, and serves only its health. The other roles publish their address in `lock`,
+///   and also listen on the socket of the data directory.
 ///
 /// Fails if a schedule refers to an unknown agent, if a part cannot start, or if the server or the scheduler panics.
 /// Fails with [`ExitStatus::Interrupted`] if a second signal arrives before the server has stopped.
@@ -109,6 +112,7 @@ async fn serve(
         Some(listener) => Some(format!("http://{}", reachable(listener.local_addr()?))),
         None => None,
     };
+    let local = if role == NodeRole::Work { None } else { bind_local(config) };
     if let Some(url) = url.as_ref().filter(|_| role != NodeRole::Work) {
         lock.publish_address(url)?;
     }
@@ -145,7 +149,7 @@ async fn serve(
         async move {
             match listener {
                 Some(listener) if role == NodeRole::Work => server::serve::serve_health(app, listener).await,
-                Some(listener) => server::serve::serve(app, listener).await,
+                Some(listener) => server::serve::serve(app, Listeners { tcp: Some(listener), local }).await,
                 None => server::serve::run_background(app).await,
             }
         }
@@ -195,6 +199,19 @@ async fn bind(config: &Config) -> anyhow::Result<TcpListener> {
         let message = format!("cannot listen on {listen}: {error}; choose another with --listen");
         ExitError::new(ExitStatus::Failed, message).into()
     })
+}
+
+/// Binds the socket of the data directory, for commands of this machine. If that fails, logs the reason; commands use
+/// TCP then.
+fn bind_local(config: &Config) -> Option<LocalSocket> {
+    match LocalSocket::bind(&config.data_dir) {
+        Ok(socket) => Some(socket),
+        Err(error) => {
+            let message = "cannot listen on the socket of the data directory; commands use TCP";
+            tracing::warn!(event = "socket_not_bound", error = %error, message);
+            None
+        }
+    }
 }
 
 /// The signals that the node handles.

@@ -113,14 +113,13 @@ pub(crate) struct RunWatcher<'a> {
 }
 
 impl<'a> RunWatcher<'a> {
-    /// Listens for Ctrl-C. Without a server, also starts to run executions of this agent in this process. The caller
-    /// must call [`RunWatcher::finish`]. Fails if the supervisor cannot start.
+    /// Listens for Ctrl-C. Without a server, also starts to run executions of this agent in the process that holds the
+    /// data directory: this one or another command. The caller must call [`RunWatcher::finish`]. Fails if the supervisor
+    /// cannot start.
     pub(crate) async fn start(client: &'a Client, agent_id: &str) -> anyhow::Result<Self> {
         // Registered first: from here on, Ctrl-C must not leave processes behind.
         let interrupts = signal(SignalKind::interrupt()).context("failed to listen for Ctrl-C")?;
-        if let Some(supervisor) = client.supervisor() {
-            supervisor.start_for_agent(agent_id).await.context("failed to start the supervisor")?;
-        }
+        client.run_agent(agent_id).await?;
         Ok(Self { client, interrupts, aborted: false, reader_closed: false })
     }
 
@@ -176,12 +175,13 @@ impl<'a> RunWatcher<'a> {
         }
     }
 
-    /// Waits for the running executions of the agent and stops the supervisor. Prints a note if executions still run
-    /// after [`NOTE_DELAY`].
-    /// Ctrl-C ends the wait, and a second one the stop. Has no effect with a server, or if a second Ctrl-C ended
-    /// [`RunWatcher::follow`].
+    /// Waits for the running executions in this process and stops the supervisor, then the service for other commands.
+    /// Their executions are among them. Prints a note if executions still run after [`NOTE_DELAY`]. Ctrl-C ends the
+    /// wait, and a second one the stop. Has no effect with a server, if another command holds the data directory, or if
+    /// a second Ctrl-C ended [`RunWatcher::follow`].
     pub(crate) async fn finish(mut self) {
-        let Some(supervisor) = self.client.supervisor().filter(|_| !self.aborted) else { return };
+        let Some(holder) = self.client.holder().filter(|_| !self.aborted) else { return };
+        let supervisor = holder.app().supervisor();
         let drain = async {
             if tokio::time::timeout(NOTE_DELAY, supervisor.drain()).await.is_err() {
                 let count = supervisor.running_count();
@@ -194,8 +194,12 @@ impl<'a> RunWatcher<'a> {
             () = drain => {}
             _ = self.interrupts.recv() => {}
         }
+        let stop = async {
+            supervisor.stop().await;
+            holder.close().await;
+        };
         tokio::select! {
-            () = supervisor.stop() => {}
+            () = stop => {}
             _ = self.interrupts.recv() => {}
         }
     }

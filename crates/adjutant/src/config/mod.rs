@@ -213,6 +213,7 @@ fn server(reader: &ConfigReader<'_>, settings: &ConfigSettings, auth: Option<Aut
         },
         sealing_key: long_secret(reader, "database", "sealing_key", settings.database.sealing_key.as_ref()),
         auth,
+        is_token_optional: false,
     }
 }
 

@@ -21,6 +21,7 @@ mod jwks;
 mod kill_chat;
 mod kill_push;
 mod kill_tasks;
+mod local_socket;
 mod mcp;
 mod messages;
 mod models;

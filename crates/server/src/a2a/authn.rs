@@ -64,7 +64,7 @@ impl OfferedAgent {
 
     /// Returns how callers of the agent authenticate.
     pub(crate) fn caller_auth(&self) -> CallerAuth<'_> {
-        CallerAuth::from_settings(self.endpoint().auth.as_ref(), self.config.verifier.is_some())
+        CallerAuth::from_settings(self.endpoint().auth.as_ref(), self.config.requires_token())
     }
 }
 

@@ -7,7 +7,6 @@ use api::agents::ListAgents;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{Extensions, HeaderMap};
-use model::User;
 use model::agent::endpoint::AUTHORIZATION_HEADER;
 use serde::Serialize;
 use serde_json::Value;
@@ -41,11 +40,7 @@ pub(super) async fn list(
     let config = app.active_config();
     let from = authn::client_address(&config, &extensions, &headers);
     let token = authn::presented_jwt(&headers);
-    let user = match (&config.verifier, token) {
-        (None, _) => Some(User::local(config.settings.time_zone.clone())),
-        (Some(_), None) => None,
-        (Some(_), Some(token)) => auth::identify(&app, Some(token)).await,
-    };
+    let user = auth::identify(&app, token).await;
     if let (Some(limiter), Some(user)) = (&config.limiter, &user) {
         limiter.check(&user.id).map_err(Problem::too_many_requests)?;
     }

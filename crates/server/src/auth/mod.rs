@@ -45,8 +45,8 @@ async fn authenticate(app: &App, headers: &HeaderMap) -> Result<(User, Option<Cl
     Ok((user, claims))
 }
 
-/// Returns the user of a token, or `None` if the token is missing, invalid or revoked. Without configured
-/// authentication returns the local user.
+/// Returns the user of a token, or `None` if the token is missing, invalid or revoked. Returns the local user without
+/// configured authentication, or if the token is missing and optional.
 pub async fn identify(app: &App, token: Option<&str>) -> Option<User> {
     identify_by_claims(app, token).await.map(|(user, _)| user)
 }
@@ -54,8 +54,9 @@ pub async fn identify(app: &App, token: Option<&str>) -> Option<User> {
 /// Like [`identify`], with the claims of the token. The local user has none.
 async fn identify_by_claims(app: &App, token: Option<&str>) -> Option<(User, Option<Claims>)> {
     let config = app.active_config();
-    let Some(verifier) = &config.verifier else { return Some((User::local(config.settings.time_zone.clone()), None)) };
-    let token = token?;
+    let local = || Some((User::local(config.settings.time_zone.clone()), None));
+    let Some(verifier) = &config.verifier else { return local() };
+    let Some(token) = token else { return if config.requires_token() { None } else { local() } };
     let claims = verifier.verify(token).await?;
     let revoked = app.revocations().contains(&claims.revocation_id(token));
     (!revoked).then(|| (claims.user(&config.settings.time_zone), Some(claims)))

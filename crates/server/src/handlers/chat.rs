@@ -164,7 +164,7 @@ fn new_turn(
 /// authentication any name is accepted.
 fn check_user(app: &App, user: &User, named: &str) -> Result<(), Problem> {
     let is_same = named.parse::<UserId>().is_ok_and(|named| named == user.id);
-    if app.active_config().verifier.is_none() || is_same {
+    if !app.active_config().requires_token() || is_same {
         return Ok(());
     }
     Err(Problem::forbidden("user_id must be the user of the token"))
@@ -173,7 +173,7 @@ fn check_user(app: &App, user: &User, named: &str) -> Result<(), Problem> {
 /// Like [`check_user`] for an optional user. With authentication, a malformed id is a validation error.
 fn check_agent_user(app: &App, user: &User, named: Option<&str>) -> Result<(), Problem> {
     let Some(named) = named else { return Ok(()) };
-    if app.active_config().verifier.is_some() {
+    if app.active_config().requires_token() {
         named.parse::<UserId>()?;
     }
     check_user(app, user, named)

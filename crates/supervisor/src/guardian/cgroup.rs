@@ -227,6 +227,23 @@ pub fn is_agent_group(id: u64) -> bool {
     false
 }
 
+/// Returns the run of a process by the name of its version 2 group. The outer `None` means that the group belongs to no
+/// guardian below the group of this process. The inner one means that the process is not in the group of a run yet.
+pub(super) fn run_of(pid: i32) -> Option<Option<Uuid>> {
+    let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = |groups: &str| groups.lines().find_map(|line| line.strip_prefix("0::")).map(PathBuf::from);
+    let own = path(&own)?;
+    let own = if own.ends_with(NODE_GROUP) { own.parent()?.to_owned() } else { own };
+    run_below(&own, &path(&groups)?)
+}
+
+/// Returns the run in the path of a group, like [`run_of`].
+fn run_below(own: &Path, group: &Path) -> Option<Option<Uuid>> {
+    let mut names = group.strip_prefix(own).ok()?.iter().map(|name| name.to_str().unwrap_or_default());
+    is_guardian_group(names.next()?).then(|| names.next().and_then(|name| Uuid::try_parse(name).ok()))
+}
+
 /// Returns true if every run gets a control group of its own on this system. It identifies the connections of agents, and
 /// kills all processes of a run at once. Creates and removes a group to find out.
 pub fn has_control_groups() -> bool {
@@ -288,12 +305,13 @@ fn group_name(pid: u32) -> String {
 
 /// Returns the groups of guardians below a group, with their inode numbers.
 fn guardian_groups(own: &Path) -> impl Iterator<Item = (PathBuf, u64)> + use<> {
-    let is_guardian = |path: &Path| {
-        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| {
-            name.strip_prefix(GROUP_PREFIX).is_some_and(|rest| rest.split('-').all(|part| part.parse::<u64>().is_ok()))
-        })
-    };
+    let is_guardian = |path: &Path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_guardian_group);
     subgroups(own).into_iter().filter(move |(path, _)| is_guardian(path))
+}
+
+/// Returns true if a group with this name belongs to a guardian.
+fn is_guardian_group(name: &str) -> bool {
+    name.strip_prefix(GROUP_PREFIX).is_some_and(|rest| rest.split('-').all(|part| part.parse::<u64>().is_ok()))
 }
 
 /// Returns the groups directly below a group, with their inode numbers, which are also their ids.
@@ -400,6 +418,21 @@ mod tests {
         let outside = files(mounts, "9:memory:/other\n0::/unit/adjutant-node\n");
         assert_eq!(outside.own_group(Some("memory")), None, "outside of the mount");
         assert_eq!(outside.own_group(None), Some("/sys/fs/cgroup/unified/unit".into()), "the group of the node");
+    }
+
+    #[test]
+    fn the_run_of_a_group_is_found_by_its_path() {
+        // SEC-1
+        let id = Uuid::from_u128(7);
+        let run = |own: &str, group: String| run_below(Path::new(own), Path::new(&group));
+        assert_eq!(run("/unit", format!("/unit/adjutant-1-2/{id}")), Some(Some(id)));
+        assert_eq!(run("/unit", format!("/unit/adjutant-1-2/{id}/below")), Some(Some(id)));
+        assert_eq!(run("/", "/adjutant-1-2/guardian".to_owned()), Some(None));
+        for other in
+            ["/unit", "/unit/adjutant-node", "/other/adjutant-1-2/x", "/unit/x/adjutant-1-2", "/unitadjutant-1-2/x"]
+        {
+            assert_eq!(run("/unit", other.to_owned()), None, "{other}");
+        }
     }
 
     #[test]

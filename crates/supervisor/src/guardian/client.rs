@@ -23,7 +23,7 @@ use super::protocol::{self, FrameReader, GuardianReport, GuardianRequest, MAX_FR
 use super::stdio::Stdio;
 use super::{
     ChildEvent, ChildExit, Error, ExitReason, GUARDIAN_ARGUMENT, NODE_VARIABLE, OPEN_FILES_VARIABLE, ProcessUsage,
-    Protections, cgroup, open_files, sweep,
+    Protections, cgroup, open_files, origin, sweep,
 };
 
 /// The capacity of the queues of commands and of outgoing frames.
@@ -557,6 +557,7 @@ impl GuardianConnection {
         command.stdin(std::os::fd::OwnedFd::from(theirs)).stdout(ProcessStdio::null());
         let process = command.spawn()?;
         let pid = process.id().map_or(0, |pid| pid as i32);
+        origin::add_guardian(pid);
         // The command holds the other end of the socket.
         drop(command);
         let socket = Arc::new(UnixStream::from_std(ours)?);
@@ -601,6 +602,7 @@ impl GuardianConnection {
         if tokio::time::timeout(GUARDIAN_TIMEOUT, self.process.wait()).await.is_err() {
             drop(self.process.kill().await);
         }
+        origin::remove_guardian(self.pid);
     }
 }
 

@@ -68,6 +68,29 @@ fn main() -> ExitCode {
             std::thread::sleep(Duration::from_millis(600));
             assert_eq!(std::hint::black_box(memory).last(), Some(&1));
         }
+        // Sends a request over a Unix socket or to a TCP address, and prints the first line of the response.
+        ["request", address, path] => println!("{}", request(address, path)),
+        // Like `request`, by a process that has left its parent and its session.
+        ["request-detached", address, path, file] => {
+            start_self(&["request-between", address, path, file], true).wait().unwrap();
+            wait_for(file);
+            println!("{}", fs::read_to_string(file).unwrap());
+        }
+        ["request-between", address, path, file] => drop(start_self(&["request-to", address, path, file], true)),
+        ["request-to", address, path, file] => {
+            rustix::process::setsid().unwrap();
+            // The parent has ended.
+            while rustix::process::getppid().is_some_and(is_between) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let partial = format!("{file}.half");
+            fs::write(&partial, request(address, path)).unwrap();
+            fs::rename(partial, file).unwrap();
+        }
+        // Like `request`, with an empty environment.
+        ["request-hidden", address, path] => {
+            start_self(&["request", address, path], false).wait().unwrap();
+        }
         ["write", file, megabytes] => {
             let mut out = fs::File::create(file).unwrap();
             for _ in 0..megabytes.parse::<u32>().unwrap() {
@@ -80,6 +103,28 @@ fn main() -> ExitCode {
         ref command => return run_command(command),
     }
     ExitCode::SUCCESS
+}
+
+/// Sends a GET request and returns the first line of the response.
+fn request(address: &str, path: &str) -> String {
+    let mut response = String::new();
+    let text = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    if address.starts_with('/') {
+        let mut stream = std::os::unix::net::UnixStream::connect(address).unwrap();
+        stream.write_all(text.as_bytes()).unwrap();
+        stream.read_to_string(&mut response).unwrap();
+    } else {
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        stream.write_all(text.as_bytes()).unwrap();
+        stream.read_to_string(&mut response).unwrap();
+    }
+    response.lines().next().unwrap_or_default().to_owned()
+}
+
+/// Returns true if the process runs `request-between`.
+fn is_between(pid: rustix::process::Pid) -> bool {
+    let arguments = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
+    arguments.split(|byte| *byte == 0).nth(1) == Some(b"request-between")
 }
 
 /// Prints numbered lines of 100 bytes.

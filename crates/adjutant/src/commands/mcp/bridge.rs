@@ -1,10 +1,12 @@
-//! Forwards MCP messages between standard input and output, one per line, and `/mcp` of a server. Reads from messages
-//! only the values for headers and never changes them.
+//! Forwards MCP messages between standard input and output, one per line, and `/mcp` of a server or of another command.
+//! Reads from messages only the values for headers and never changes them. If the other command ends, this process
+//! takes the data directory and forwards the messages to itself.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use anyhow::Context;
 use futures::StreamExt;
 use reqwest::{RequestBuilder, Response, StatusCode, header};
 use serde_json::{Value, json};
@@ -14,19 +16,27 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::BridgeIdentity;
-use crate::client::{EVENT_LIMIT, unreachable_server};
+use super::{BridgeIdentity, hold_data_dir};
+use crate::cli::GlobalOptions;
+use crate::client::EVENT_LIMIT;
+use crate::config::data_dir;
+use crate::holder::Holder;
+use crate::target::{ConnectionTarget, ServerKind, ServerTarget, find_target, socket_target};
 
 const VERSION: &str = "mcp-protocol-version";
 const SESSION: &str = "mcp-session-id";
 /// The time for outstanding responses after the client has closed its input.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+/// The number of times that a message looks for another process after the one that held the data directory has ended.
+const MAX_RECONNECTS: usize = 5;
 
 /// Connects one MCP client to a server.
 struct McpBridge {
-    client: reqwest::Client,
-    /// The URL of the server, without `/mcp`.
-    base: String,
+    global: GlobalOptions,
+    /// Replaced if the command that answers messages ends.
+    target: RwLock<Arc<ServerTarget>>,
+    /// Present if this process holds the data directory. Locked while the target is replaced.
+    holder: AsyncMutex<Option<Holder>>,
     identity: BridgeIdentity,
     /// Present if the client began with `initialize`.
     session: AsyncMutex<Option<BridgeSession>>,
@@ -53,18 +63,21 @@ struct BridgeError {
 
 /// Forwards messages until the client closes its input or `stop` is cancelled. Then waits up to [`DRAIN_TIMEOUT`] for
 /// pending responses, unless `stop` is cancelled, closes the session and aborts the other requests. Blank lines are
-/// ignored. `base` is the URL of the server without `/mcp`. Fails if standard input cannot be read.
+/// ignored. Returns the data directory if this process has taken it meanwhile. Fails if standard input cannot be read.
 pub(super) async fn run(
-    client: reqwest::Client,
-    base: String,
+    target: ServerTarget,
+    global: &GlobalOptions,
     identity: BridgeIdentity,
     stop: CancellationToken,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Option<Holder>> {
     let (out, lines) = mpsc::unbounded_channel();
     let writer = tokio::spawn(write(lines));
     let session = AsyncMutex::default();
     let pending = Mutex::default();
-    let bridge = Arc::new(McpBridge { client, base, identity, session, pending, out });
+    let target = RwLock::new(Arc::new(target));
+    let holder = AsyncMutex::default();
+    let global = global.clone();
+    let bridge = Arc::new(McpBridge { global, target, holder, identity, session, pending, out });
     let tasks = TaskTracker::new();
     let mut input = BufReader::new(tokio::io::stdin());
     let mut line = Vec::new();
@@ -83,10 +96,11 @@ pub(super) async fn run(
     for (_, task) in lock(&bridge.pending).drain() {
         task.abort();
     }
+    let holder = bridge.holder.lock().await.take();
     // The writer ends when the last sender is dropped.
     drop(bridge);
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, writer).await;
-    Ok(())
+    Ok(holder)
 }
 
 impl McpBridge {
@@ -143,11 +157,9 @@ impl McpBridge {
     /// session if the server sent both an id and a version. Does not store it. Fails if the server cannot be reached,
     /// returns an HTTP error that is no JSON-RPC response, or cuts the response off.
     async fn create_session(&self, message: &Value) -> Result<(Option<BridgeSession>, Value), BridgeError> {
-        let mut request = self.post(message);
-        if let Some(version) = text(message, "/params/protocolVersion") {
-            request = request.header(VERSION, version);
-        }
-        let response = self.send(request).await?;
+        let version = text(message, "/params/protocolVersion");
+        let headers: Vec<_> = version.map(|version| (VERSION, version)).into_iter().collect();
+        let response = self.post(message, &headers).await?;
         let id = response.headers().get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
         let mut reply = Value::Null;
         self.read(response, |message| reply = message).await?;
@@ -207,8 +219,9 @@ impl McpBridge {
     /// Deletes the session on the server, if there is one. Failures are ignored.
     async fn close_session(&self) {
         if let Some(session) = self.session.lock().await.take() {
-            let request = self.client.delete(self.url()).header(SESSION, session.id).header(VERSION, session.version);
-            let _ = self.send(self.signed(request)).await;
+            let target = self.target();
+            let request = target.client.delete(url(&target)).header(SESSION, session.id);
+            let _ = self.signed(request.header(VERSION, session.version)).send().await;
         }
     }
 
@@ -222,29 +235,69 @@ impl McpBridge {
         session: Option<&BridgeSession>,
         deliver: impl FnMut(Value),
     ) -> Result<(), BridgeError> {
-        let mut request = self.post(message);
+        let mut headers = Vec::new();
         if let Some(version) = text(message, "/params/_meta/io.modelcontextprotocol~1protocolVersion") {
-            request = request.header(VERSION, version);
+            headers.push((VERSION, version));
             let name = text(message, "/params/name").or_else(|| text(message, "/params/uri"));
             for (header, value) in [("mcp-method", text(message, "/method")), ("mcp-name", name)] {
-                if let Some(value) = value {
-                    request = request.header(header, value);
-                }
+                headers.extend(value.map(|value| (header, value)));
             }
         } else if let Some(session) = session {
-            request = request.header(VERSION, &session.version).header(SESSION, &session.id);
+            headers.extend([(VERSION, session.version.as_str()), (SESSION, session.id.as_str())]);
         }
-        let response = self.send(request).await?;
+        let response = self.post(message, &headers).await?;
         self.read(response, deliver).await
     }
 
-    fn url(&self) -> String {
-        format!("{}/mcp", self.base)
+    fn target(&self) -> Arc<ServerTarget> {
+        self.target.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn post(&self, message: &Value) -> RequestBuilder {
-        let request = self.client.post(self.url()).header(header::ACCEPT, "application/json, text/event-stream");
-        self.signed(request.json(message))
+    /// Sends a message with these headers. If the command that answers messages has ended, sends it to the next one, or
+    /// takes the data directory. Fails if no process can be reached.
+    async fn post(&self, message: &Value, headers: &[(&'static str, &str)]) -> Result<Response, BridgeError> {
+        let mut target = self.target();
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let request =
+                target.client.post(url(&target)).header(header::ACCEPT, "application/json, text/event-stream");
+            let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+            match self.signed(request.json(message)).send().await {
+                Ok(response) => return Ok(response),
+                Err(error)
+                    if error.is_connect() && target.kind == ServerKind::Command && attempts <= MAX_RECONNECTS =>
+                {
+                    let failed = |error: anyhow::Error| BridgeError { status: None, reason: format!("{error:#}") };
+                    target = self.reconnect(&target).await.map_err(failed)?;
+                }
+                Err(error) => {
+                    return Err(BridgeError { status: None, reason: target.unreachable(&error).to_string() });
+                }
+            }
+        }
+    }
+
+    /// Replaces the target after the command that answered messages has ended: with the next process that holds the
+    /// data directory, or with this process. Returns the current target if another request has replaced `failed`. Fails
+    /// if neither is possible.
+    async fn reconnect(&self, failed: &Arc<ServerTarget>) -> anyhow::Result<Arc<ServerTarget>> {
+        let mut holder = self.holder.lock().await;
+        let current = self.target();
+        if !Arc::ptr_eq(&current, failed) {
+            return Ok(current);
+        }
+        let target = match find_target(&self.global).await? {
+            ConnectionTarget::Server(target) => target,
+            ConnectionTarget::DataDir(lock) => {
+                *holder = Some(hold_data_dir(&self.global, lock).await?);
+                let own = socket_target(&data_dir(&self.global), None).await?;
+                own.context("the socket in the data directory cannot be used")?
+            }
+        };
+        let target = Arc::new(target);
+        *self.target.write().unwrap_or_else(PoisonError::into_inner) = target.clone();
+        Ok(target)
     }
 
     /// Adds the token of the identity, if it has one.
@@ -253,14 +306,6 @@ impl McpBridge {
             Some(token) => request.bearer_auth(token),
             None => request,
         }
-    }
-
-    async fn send(&self, request: RequestBuilder) -> Result<Response, BridgeError> {
-        let failed = |error: reqwest::Error| BridgeError {
-            status: None,
-            reason: unreachable_server(&self.base, &error).to_string(),
-        };
-        request.send().await.map_err(failed)
     }
 
     /// Passes every message of a response to `deliver` as it arrives. Events that are not JSON are ignored. Without an
@@ -304,6 +349,11 @@ impl McpBridge {
         // Fails only if the writer has ended because the client disconnected.
         let _ = self.out.send(message.to_string());
     }
+}
+
+/// Returns the address of the MCP endpoint.
+fn url(target: &ServerTarget) -> String {
+    format!("{}/mcp", target.base)
 }
 
 /// Returns the text at a JSON pointer, or none if it is absent or not a string.

@@ -1,7 +1,8 @@
 //! `adjutant mcp`: serves the tools on standard input and output, for MCP clients that start their servers.
 //!
-//! Messages are forwarded to a running server. Without a server, this process opens the data directory. Standard output
-//! carries only the protocol.
+//! Messages are forwarded to a running server. Without a server, the first such process opens the data directory and
+//! serves the others over the socket there. If it ends, one of the others takes its place. Standard output carries only
+//! the protocol.
 
 mod bridge;
 
@@ -15,8 +16,10 @@ use tokio_util::sync::CancellationToken;
 use tools::mcp::{McpCaller, stdio};
 
 use crate::cli::GlobalOptions;
-use crate::client::{ConnectionTarget, find_target};
+use crate::client::local_settings;
 use crate::exit::{ExitError, ExitStatus};
+use crate::holder::Holder;
+use crate::target::{ConnectionTarget, find_target};
 use crate::{logging, wire};
 
 /// The lifetime of a token for one request.
@@ -50,7 +53,8 @@ impl BridgeIdentity {
     }
 }
 
-/// Serves the MCP client on standard input and output until it disconnects or SIGTERM arrives. Ctrl-C ends the process.
+/// Serves the MCP client on standard input and output until it disconnects or SIGTERM arrives. Then waits for the
+/// executions of other commands in this process; a second SIGTERM ends the wait. Ctrl-C ends the process.
 /// `user` is the value of `--user`. Fails if the options are invalid or neither a server nor the data directory can be
 /// used.
 pub(crate) fn run(global: &GlobalOptions, user: Option<&str>) -> anyhow::Result<()> {
@@ -71,16 +75,46 @@ async fn serve(global: &GlobalOptions, user: Option<&str>) -> anyhow::Result<()>
         return Err(usage_error("--user and a token both select a user; give only one of them".to_owned()).into());
     }
     let stop = CancellationToken::new();
+    let abort = CancellationToken::new();
     let mut terminate = signal(SignalKind::terminate())?;
-    let stop_on_signal = stop.clone();
+    let on_signal = (stop.clone(), abort.clone());
     tokio::spawn(async move {
         terminate.recv().await;
-        stop_on_signal.cancel();
+        on_signal.0.cancel();
+        terminate.recv().await;
+        on_signal.1.cancel();
     });
-    match find_target(global).await? {
-        ConnectionTarget::Server { client, base } => bridge::run(client, base, identity(global, user)?, stop).await,
-        ConnectionTarget::DataDir(lock) => serve_data_dir(global, user, lock, stop).await,
+    let holder = match find_target(global).await? {
+        ConnectionTarget::Server(target) => bridge::run(target, global, identity(global, user)?, stop).await?,
+        ConnectionTarget::DataDir(lock) => Some(serve_data_dir(global, user, lock, stop).await?),
+    };
+    if let Some(holder) = holder {
+        abort.run_until_cancelled(finish(&holder)).await;
     }
+    Ok(())
+}
+
+/// Waits for the executions that this process runs for other commands, and ends the service for them.
+async fn finish(holder: &Holder) {
+    if holder.is_running_agents().await {
+        let supervisor = holder.app().supervisor();
+        supervisor.drain().await;
+        supervisor.stop().await;
+    }
+    holder.close().await;
+}
+
+/// Opens the data directory and serves other commands over its socket. Starts logging and replaces the panic hook.
+/// Models are not called and agents do not run, unless another command asks for it. Fails if the configuration is
+/// invalid or the database cannot be opened.
+async fn hold_data_dir(global: &GlobalOptions, lock: DataDirLock) -> anyhow::Result<Holder> {
+    let config = super::load_config(global, None)?;
+    logging::start(&config, None);
+    logging::log_panics();
+    let settings = local_settings(&config);
+    let holder = Holder::open(config, settings, wire::offline_backends(), false, lock).await?;
+    holder.listen().await;
+    Ok(holder)
 }
 
 /// Returns the identity towards the server: the token if one is given, else the user, else the local user. With a
@@ -107,35 +141,28 @@ fn identity(global: &GlobalOptions, user: Option<UserId>) -> anyhow::Result<Brid
     })
 }
 
-/// Serves the client from the data directory. Holds the lock until the client disconnects or `stop` is cancelled.
-/// Starts logging and replaces the panic hook. Models are not called and agents do not run.
+/// Serves the client from the data directory until it disconnects or `stop` is cancelled. Returns the data directory,
+/// which other commands may still use.
 ///
 /// Tokens are checked only if one is given. `user` is trusted; it has no scopes unless it is the local user. Fails if
 /// the configuration or the token is invalid, or if the database cannot be opened.
 async fn serve_data_dir(
     global: &GlobalOptions,
     user: Option<UserId>,
-    _lock: DataDirLock,
+    lock: DataDirLock,
     stop: CancellationToken,
-) -> anyhow::Result<()> {
-    let config = super::load_config(global, None)?;
-    logging::start(&config, None);
-    logging::log_panics();
-    let mut settings = config.server.clone();
-    if global.token.is_none() {
-        settings.auth = None;
-    }
-    let app = wire::build_app(&config, settings, wire::offline_backends()).await?;
-    let zone = config.server.time_zone.clone();
+) -> anyhow::Result<Holder> {
+    let holder = hold_data_dir(global, lock).await?;
+    let app = holder.app();
     let user = match user {
-        Some(id) if id != UserId::LOCAL => User { id, scopes: Vec::new(), time_zone: zone },
+        Some(id) if id != UserId::LOCAL => User { id, scopes: Vec::new(), time_zone: holder.time_zone() },
         _ => {
-            let user = identify(&app, global.token.as_deref()).await;
+            let user = identify(app, global.token.as_deref()).await;
             user.ok_or_else(|| ExitError::new(ExitStatus::NotAuthorised, "a valid token is required"))?
         }
     };
     let span = tracing::error_span!("mcp", user_id = %user.id);
     let caller = McpCaller { user, tools: app.tools(), span };
     stdio::serve(caller, app.store().clone(), stop).await;
-    Ok(())
+    Ok(holder)
 }

@@ -83,6 +83,37 @@ fn without_a_server_the_data_directory_is_used() {
 }
 
 #[test]
+fn several_programs_share_the_data_directory() {
+    // SEC-1, OPS-4
+    let home = home_with_auth();
+    let alice = token(&home, ALICE, &[]);
+    let mut first = Program::initialize(&home, &[]);
+    let mut second = Program::initialize(&home, &[]);
+    let mut of_alice = Program::initialize(&home, &["--token", &alice]);
+    assert_eq!(first.call("add_task", json!({"title": "milk"}))["success"], true);
+    assert_eq!(second.call("list_tasks", json!({}))["tasks"][0]["title"], "milk");
+    assert_eq!(of_alice.call("list_tasks", json!({}))["count"], 0, "a token selects its user");
+    assert!(home.run(&["tasks", "list"]).ok().contains("milk"), "other commands are served too");
+    assert!(home.run(&["doctor"]).out().contains("held by another command"));
+
+    // The first one ends. One of the others takes the data directory.
+    assert_eq!(first.finish(), (String::new(), 0));
+    assert_eq!(second.call("add_task", json!({"title": "bread"}))["success"], true);
+    assert_eq!(of_alice.call("add_task", json!({"title": "tea"}))["success"], true);
+    assert!(home.run(&["tasks", "list"]).ok().contains("bread"));
+
+    // The second one is killed and leaves its socket.
+    second.child.kill().unwrap();
+    second.child.wait().unwrap();
+    assert_eq!(of_alice.call("list_tasks", json!({}))["tasks"][0]["title"], "tea");
+    let mut last = Program::initialize(&home, &[]);
+    assert_eq!(last.call("list_tasks", json!({}))["count"], 2);
+    assert_eq!(of_alice.finish(), (String::new(), 0));
+    assert_eq!(last.call("list_tasks", json!({}))["count"], 2);
+    assert_eq!(last.finish(), (String::new(), 0));
+}
+
+#[test]
 fn a_signal_ends_the_program() {
     for with_server in [false, true] {
         let home = home();
