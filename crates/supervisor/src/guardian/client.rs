@@ -23,7 +23,7 @@ use super::protocol::{self, FrameReader, GuardianReport, GuardianRequest, MAX_FR
 use super::stdio::Stdio;
 use super::{
     ChildEvent, ChildExit, Error, ExitReason, GUARDIAN_ARGUMENT, NODE_VARIABLE, OPEN_FILES_VARIABLE, ProcessUsage,
-    Protections, cgroup, open_files, origin, sweep,
+    Protections, cgroup, open_files, origin, proc, sweep,
 };
 
 /// The capacity of the queues of commands and of outgoing frames.
@@ -510,6 +510,8 @@ async fn send(connection: Option<&GuardianConnection>, request: &GuardianRequest
 struct GuardianConnection {
     process: Process,
     pid: i32,
+    /// The process of the guardian in its process namespace, if it has one.
+    inner: Option<i32>,
     marker: String,
     protections: Protections,
     socket: Arc<UnixStream>,
@@ -565,9 +567,15 @@ impl GuardianConnection {
         tokio::spawn(write(socket.clone(), frames));
         let protections = Protections::default();
         let mut connection =
-            Self { process, pid, marker, protections, socket, frames_in: FrameReader::default(), outbox };
+            Self { process, pid, inner: None, marker, protections, socket, frames_in: FrameReader::default(), outbox };
         match tokio::time::timeout(GUARDIAN_TIMEOUT, connection.next()).await {
-            Ok(Ok(GuardianReport::Ready(protections))) => Ok(Self { protections, ..connection }),
+            Ok(Ok(GuardianReport::Ready(protections))) => {
+                if protections.process_namespace {
+                    connection.inner = proc::descendants(pid, 1).first().copied();
+                    connection.inner.into_iter().for_each(origin::add_guardian);
+                }
+                Ok(Self { protections, ..connection })
+            }
             Ok(Ok(_)) => Err(io::Error::other("its first report was of another kind")),
             Ok(Err(error)) => Err(error),
             Err(_) => {
@@ -602,7 +610,9 @@ impl GuardianConnection {
         if tokio::time::timeout(GUARDIAN_TIMEOUT, self.process.wait()).await.is_err() {
             drop(self.process.kill().await);
         }
-        origin::remove_guardian(self.pid);
+        for pid in self.inner.into_iter().chain([self.pid]) {
+            origin::remove_guardian(pid);
+        }
     }
 }
 

@@ -89,45 +89,31 @@ pub(super) fn remove_guardian(pid: i32) {
 }
 
 /// Returns the origin of the process that has opened the socket with this inode number. For connections over TCP, where
-/// runs have no control groups: reads the open files of all agents of this process. Without such agents, every socket
-/// is of another process. A socket without an inode number belongs to no process any more.
+/// runs have no control groups: reads the open files of processes. Without agents of this process, every socket is of
+/// another process.
 ///
-/// The open files of a process may be protected. If an agent has such files, and no other process has the socket, the
-/// agent has it.
+/// Only a process that is found outside of all runs is [`ProcessOrigin::Other`]. An agent can pass its socket on to new
+/// processes faster than they are read, so a socket that is not found is [`ProcessOrigin::Gone`].
 pub fn socket_origin(inode: u64) -> ProcessOrigin {
     let guardians = crate::lock(&OWN_GUARDIANS).clone();
-    let without_groups = guardians.into_iter().filter(|guardian| cgroup::run_of(*guardian).is_none());
-    let agents: Vec<i32> = without_groups.flat_map(descendants).collect();
+    let without_groups = guardians.iter().filter(|guardian| cgroup::run_of(**guardian).is_none());
+    let mut agents: Vec<i32> = without_groups.flat_map(|guardian| descendants(*guardian)).collect();
+    agents.retain(|pid| !guardians.contains(pid));
     if agents.is_empty() {
         return ProcessOrigin::Other;
     }
-    if inode == 0 {
-        return ProcessOrigin::Gone;
-    }
     let socket = format!("socket:[{inode}]");
-    let mut has_protected_files = false;
-    for agent in &agents {
-        match has_open(*agent, &socket) {
-            Some(true) => return ProcessOrigin::Agent(ProcessMarkers::read(*agent).execution),
-            Some(false) => {}
-            None => has_protected_files = true,
-        }
+    if let Some(agent) = agents.iter().find(|agent| has_open(**agent, &socket)) {
+        return ProcessOrigin::Agent(ProcessMarkers::read(*agent).execution);
     }
-    let is_of_other =
-        || proc::pids().into_iter().any(|pid| !agents.contains(&pid) && has_open(pid, &socket) == Some(true));
-    if has_protected_files && !is_of_other() { ProcessOrigin::Agent(None) } else { ProcessOrigin::Other }
+    let holder = proc::pids().into_iter().find(|pid| has_open(*pid, &socket));
+    holder.map_or(ProcessOrigin::Gone, ProcessOrigin::of)
 }
 
-/// Returns true if a process has opened this file. Returns `None` if its open files are protected. A process that has
-/// ended has none.
-fn has_open(pid: i32, file: &str) -> Option<bool> {
-    match std::fs::read_dir(format!("/proc/{pid}/fd")) {
-        Ok(files) => Some(
-            files.flatten().any(|entry| std::fs::read_link(entry.path()).is_ok_and(|link| link.as_os_str() == file)),
-        ),
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => None,
-        Err(_) => Some(false),
-    }
+/// Returns true if a process has opened this file. Returns false if its open files cannot be read.
+fn has_open(pid: i32, file: &str) -> bool {
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    files.map(|entry| std::fs::read_link(entry.path())).any(|link| link.is_ok_and(|link| link.as_os_str() == file))
 }
 
 /// Returns the descendants of a process, also those that were started by other threads than the main one.
@@ -221,9 +207,9 @@ mod tests {
         }
         assert_eq!(socket_origin(inode), ProcessOrigin::Other, "the process is no guardian");
         add_guardian(pid);
-        assert_eq!(has_open(pid, &format!("socket:[{inode}]")), Some(true));
-        assert_eq!(socket_origin(0), ProcessOrigin::Gone);
-        assert_eq!(socket_origin(1), ProcessOrigin::Other);
+        assert!(has_open(pid, &format!("socket:[{inode}]")));
+        assert_eq!(socket_origin(inode), ProcessOrigin::Agent(None), "its child has inherited the socket");
+        assert_eq!(socket_origin(1), ProcessOrigin::Gone, "found nowhere");
         remove_guardian(pid);
         let children = descendants(pid);
         guardian.kill().unwrap();

@@ -25,6 +25,8 @@ pub struct Protections {
     pub ports: bool,
     /// Agents can run as another user.
     pub run_as: bool,
+    /// The guardian and its agents have a process namespace of their own.
+    pub process_namespace: bool,
 }
 
 /// The mechanism that keeps a run from the network.
@@ -58,6 +60,7 @@ impl Protections {
             no_network,
             ports: network::can_limit_ports(),
             run_as: namespaces == Namespaces::Mount,
+            process_namespace: namespaces == Namespaces::User,
         }
     }
 
