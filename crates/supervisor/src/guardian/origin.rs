@@ -213,7 +213,8 @@ mod tests {
         let inode =
             std::fs::metadata(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&socket))).unwrap().ino();
         assert_eq!(socket_origin(inode), ProcessOrigin::Other, "there are no agents");
-        let script = "sleep 60 & wait";
+        let script = "sleep 60; true";
+        let socket = std::os::fd::OwnedFd::from(socket);
         let mut guardian = std::process::Command::new("sh").args(["-c", script]).stdin(socket).spawn().unwrap();
         let pid = guardian.id() as i32;
         while descendants(pid).is_empty() {
@@ -222,6 +223,7 @@ mod tests {
         assert_eq!(socket_origin(inode), ProcessOrigin::Other, "the process is no guardian");
         add_guardian(pid);
         assert_eq!(has_open(pid, &format!("socket:[{inode}]")), Some(true));
+        assert_eq!(socket_origin(inode), ProcessOrigin::Agent(None));
         assert_eq!(socket_origin(0), ProcessOrigin::Gone);
         assert_eq!(socket_origin(1), ProcessOrigin::Other);
         remove_guardian(pid);
