@@ -200,7 +200,11 @@ mod tests {
             std::fs::metadata(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&socket))).unwrap().ino();
         assert_eq!(socket_origin(inode), ProcessOrigin::Other, "there are no agents");
         let script = "sleep 60 & wait";
-        let mut guardian = std::process::Command::new("sh").args(["-c", script]).stdin(socket).spawn().unwrap();
+        let mut guardian = std::process::Command::new("sh")
+            .args(["-c", script])
+            .stdin(std::os::fd::OwnedFd::from(socket))
+            .spawn()
+            .unwrap();
         let pid = guardian.id() as i32;
         while descendants(pid).is_empty() {
             std::thread::yield_now();
