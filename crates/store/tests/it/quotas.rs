@@ -178,9 +178,8 @@ async fn an_import_beyond_the_limit_fails(bench: Bench) {
     tasks.push(known);
     let import = async |tasks: Vec<Task>| {
         let now = bench.now();
-        let import = bench.change(bench.alice, move |tx, step| {
-            Box::pin(async move { import_tasks(tx, step, &tasks, now).await })
-        });
+        let import = bench
+            .change(bench.alice, move |tx, step| Box::pin(async move { import_tasks(tx, step, &tasks, now).await }));
         import.await
     };
     let mut more = tasks.clone();
