@@ -155,7 +155,7 @@ settings! {
         schedules: Number<0, 1_000_000_000> = 1000;
         /// Maximum number of conversations of a user.
         conversations: Number<0, 1_000_000_000> = 100000;
-        /// Maximum number of executions that a user may create in 24 hours.
+        /// Maximum number of executions that a user may create in 24 hours; no limit by default.
         runs_per_day: Number<0, 1_000_000_000> = 0 => 500;
         /// Share of the queue of an agent that one user may fill, and of its slots that sessions of one user may hold.
         /// Without `[auth]`, there is one user and no share.

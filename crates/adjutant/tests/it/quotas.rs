@@ -28,7 +28,7 @@ async fn the_limit_of_tasks_holds_for_every_interface() {
     let first: Value = add("one").await.json().await.unwrap();
     // Of several tasks in one message, those within the limit are created.
     let reply: Value =
-        server.post("/chat", &json!({"message": "add task two and add task three"})).await.json().await.unwrap();
+        server.post("/chat", &json!({"input": "add task two and add task three"})).await.json().await.unwrap();
     let text = reply["response"].as_str().unwrap();
     assert!(text.contains("You have reached the limit of 2 tasks. Delete some, then try again."), "{text}");
     assert!(!text.contains("quotas"), "{text}");
@@ -142,14 +142,14 @@ async fn the_open_streams_of_a_user_are_limited() {
     assert_eq!([first.status().as_u16(), second.status().as_u16()], [200, 200]);
     let detail = refusal(follow(&alice).await).await;
     assert!(detail.contains("limit of 2 open event streams (quotas.streams); close one of them"), "{detail}");
-    refusal(send(&server, &alice, "/chat/stream", json!({"message": "add task x"})).await).await;
+    refusal(send(&server, &alice, "/chat/stream", json!({"input": "add task x"})).await).await;
     let tasks = server.request(Method::GET, "/api/tasks").bearer_auth(&alice).send().await.unwrap();
     assert_eq!(tasks.json::<Value>().await.unwrap()["count"], 0, "the turn did not start");
     let a2a = json!({"jsonrpc": "2.0", "id": 1, "method": "message/stream", "params": {"message": {
         "kind": "message", "role": "user", "messageId": "m", "parts": [{"kind": "text", "text": "hello"}],
     }}});
-    let refused: Value = send(&server, &alice, "/agents/assistant", a2a).await.json().await.unwrap();
-    assert_eq!(refused["error"]["code"], -32000, "{refused}");
+    let refused = send(&server, &alice, "/agents/assistant", a2a).await.text().await.unwrap();
+    assert!(refused.contains("\"code\":-32000") && refused.contains("quotas.streams"), "{refused}");
     assert_eq!(follow(&bob).await.status(), 200);
     drop(first);
     // The server notices a closed connection soon, but not at once.
