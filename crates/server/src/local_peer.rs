@@ -54,6 +54,8 @@ impl LocalClient {
         };
         match found {
             Ok(Some(owner)) if owner.group.is_some_and(supervisor::guardian::is_agent_group) => Self::Agent,
+            // Agents have the user of this process. Those with `run_as` are other users.
+            Ok(Some(owner)) if owner.uid != rustix::process::geteuid().as_raw() => Self::User(owner.uid),
             Ok(Some(owner)) => Self::of_process(owner.uid, socket_origin(owner.inode)),
             Ok(None) => Self::Gone,
             Err(_) => Self::Unknown,

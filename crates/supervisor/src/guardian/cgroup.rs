@@ -31,7 +31,7 @@ const GUARDIAN_GROUP: &str = "guardian";
 /// The maximum number of groups that are compared with the group of a socket.
 const MAX_COMPARED_GROUPS: usize = 4096;
 /// The kernel counts threads where `limits.processes` counts processes. This many threads per process are allowed.
-const THREADS_PER_PROCESS: u64 = 8;
+pub(super) const THREADS_PER_PROCESS: u64 = 8;
 
 /// The groups of one guardian. Empty if the system offers none.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -101,10 +101,9 @@ impl RunGroups {
         self.memory.is_some()
     }
 
-    /// Creates the groups of a run with its limits and moves its program into them. A group that cannot be created is
-    /// left out.
-    pub(super) fn add(&self, id: Uuid, limits: &TreeLimits, pid: i32) -> RunGroup {
-        let mut group = RunGroup::default();
+    /// Creates the groups of a run with its limits. A group that cannot be created is left out.
+    pub(super) fn add(&self, id: Uuid, limits: &TreeLimits) -> RunGroup {
+        let mut group = RunGroup { guardian: self.unified.clone(), ..RunGroup::default() };
         let name = id.to_string();
         if let Some(parent) = &self.unified {
             group.unified = create(&parent.join(&name));
@@ -131,7 +130,6 @@ impl RunGroups {
             group.memory = Some(dir.clone());
             group.add(dir);
         }
-        group.attach(pid);
         group
     }
 
@@ -152,10 +150,16 @@ impl RunGroups {
 }
 
 /// The groups of one run.
+///
+/// A program that forks before it is in its groups would evade their limits. So it is started in them: the guardian enters
+/// the version 2 group while it starts the program, and the thread that starts it enters the version 1 groups, where
+/// threads can be moved.
 #[derive(Debug, Default)]
 pub(super) struct RunGroup {
+    /// The version 2 group of the guardian.
+    guardian: Option<PathBuf>,
     unified: Option<PathBuf>,
-    /// Groups with controllers that are not the unified group.
+    /// Version 1 groups with controllers.
     others: Vec<PathBuf>,
     /// The group with the limit of memory.
     memory: Option<PathBuf>,
@@ -170,6 +174,27 @@ impl RunGroup {
 
     fn all(&self) -> impl Iterator<Item = &PathBuf> {
         self.unified.iter().chain(&self.others)
+    }
+
+    /// Moves the guardian into the version 2 group, so that the program starts in it.
+    pub(super) fn enter_process(&self) {
+        if let Some(dir) = &self.unified {
+            let _ = fs::write(dir.join("cgroup.procs"), std::process::id().to_string());
+        }
+    }
+
+    /// Moves the guardian back to its own group.
+    pub(super) fn leave_process(&self) {
+        if let Some(dir) = &self.guardian {
+            let _ = fs::write(dir.join(GUARDIAN_GROUP).join("cgroup.procs"), std::process::id().to_string());
+        }
+    }
+
+    /// Moves the calling thread into the version 1 groups, so that the program starts in them.
+    pub(super) fn enter_thread(&self) {
+        for dir in &self.others {
+            let _ = fs::write(dir.join("tasks"), rustix::thread::gettid().as_raw_nonzero().to_string());
+        }
     }
 
     /// Moves a process into the groups. Its future children are in them too. A process that has ended is ignored.
@@ -193,6 +218,14 @@ impl RunGroup {
         events.lines().any(|line| {
             let count = line.strip_prefix("oom_kill ").and_then(|count| count.trim().parse::<u64>().ok());
             count.is_some_and(|count| count > 0)
+        })
+    }
+
+    /// Returns true if the kernel has refused a new process or thread of the run because of its limit.
+    pub(super) fn exceeded_processes(&self) -> bool {
+        self.all().any(|dir| {
+            let events = fs::read_to_string(dir.join("pids.events")).unwrap_or_default();
+            events.lines().any(|line| line.strip_prefix("max ").is_some_and(|count| count.trim() != "0"))
         })
     }
 

@@ -66,6 +66,8 @@ pub struct ProcessLimits {
     pub open_files: Option<u64>,
     /// Maximum size of a file in bytes.
     pub file_size: Option<u64>,
+    /// Maximum number of tasks of the user. The guardian sets it where control groups do not limit processes.
+    pub user_tasks: Option<u64>,
 }
 
 /// Limits for all processes of an execution together. `None` means no limit. An execution that exceeds one is killed

@@ -272,7 +272,7 @@ impl GuardianProcess {
     /// refuses further launches.
     fn handle(&mut self, request: GuardianRequest) {
         match request {
-            GuardianRequest::Launch(launch) => self.launch(&launch),
+            GuardianRequest::Launch(launch) => self.launch(*launch),
             GuardianRequest::Stop { id } => self.tree.end(id, EndMode::Graceful),
             GuardianRequest::Kill { id } => self.tree.end(id, EndMode::Kill),
             GuardianRequest::Alive { for_ms } => {
@@ -292,28 +292,49 @@ impl GuardianProcess {
     /// Starts a program and reports `Started` or `Refused`. Refuses it if the guardian is closing, the lease has
     /// expired, or the execution still runs, and like [`spawn::start`]. Takes the descriptors of the request in any
     /// case.
-    fn launch(&mut self, launch: &Launch) {
+    fn launch(&mut self, mut launch: Launch) {
         let fds = self.reader.fds();
         let id = launch.id;
-        let started = if self.closing {
-            Err(LaunchError::new(LaunchErrorCause::System, None, "the guardian is stopping"))
+        launch.limits.user_tasks = self.tree.task_limit(&launch.tree_limits);
+        let refused = if self.closing {
+            Some(LaunchError::new(LaunchErrorCause::System, None, "the guardian is stopping"))
         } else if self.lease.is_expired() {
-            Err(LaunchError::new(LaunchErrorCause::Lease, None, "the lease of this node has expired; renew it first"))
+            Some(LaunchError::new(LaunchErrorCause::Lease, None, "the lease of this node has expired; renew it first"))
         } else if self.tree.contains(id) {
-            Err(LaunchError::new(LaunchErrorCause::Id, None, format!("the execution {id} is still running")))
+            Some(LaunchError::new(LaunchErrorCause::Id, None, format!("the execution {id} is still running")))
         } else {
-            spawn::start(launch, fds, &self.node, &self.protections)
+            None
         };
-        let report = match started {
-            Ok(started) => {
-                let report = GuardianReport::Started { id, pid: started.pid_for_node, confined: started.confined };
-                self.tree.insert(launch, started.child);
-                report
-            }
-            Err(error) => GuardianReport::Refused { id, error },
+        let started = match refused {
+            Some(error) => Err(error),
+            None => self.start(&launch, fds),
         };
+        let report = started.unwrap_or_else(|error| GuardianReport::Refused { id, error });
         // Encoding a small report cannot fail.
         drop(self.report(&report));
+    }
+
+    /// Starts a program in its control groups and adds it to the tree. Returns the report. Fails like [`spawn::start`].
+    fn start(&mut self, launch: &Launch, fds: Vec<OwnedFd>) -> Result<GuardianReport, LaunchError> {
+        let group = self.tree.add_group(launch);
+        group.enter_process();
+        let started = spawn::start(
+            launch,
+            fds,
+            &spawn::Surroundings { node: &self.node, protections: &self.protections, group: &group },
+        );
+        group.leave_process();
+        match started {
+            Ok(started) => {
+                let spawn::StartedProgram { child, pid_for_node, confined } = started;
+                self.tree.insert(launch, child, group);
+                Ok(GuardianReport::Started { id: launch.id, pid: pid_for_node, confined })
+            }
+            Err(error) => {
+                group.remove();
+                Err(error)
+            }
+        }
     }
 
     /// Kills all programs if the lease has expired, once per expiry.

@@ -89,8 +89,11 @@ fn prepare(launch: &Launch, [stdin, stdout, stderr]: [OwnedFd; STDIO]) -> Result
 /// Sets the limits of this process, soft and hard. Limits that are `None` stay. A limit above the current hard limit is
 /// reduced to it. Fails with the cause `Limits` if the system rejects a limit.
 fn set_limits(limits: ProcessLimits) -> Result<(), LaunchError> {
-    let limits =
-        [(Resource::Nofile, limits.open_files, "open files"), (Resource::Fsize, limits.file_size, "file size")];
+    let limits = [
+        (Resource::Nofile, limits.open_files, "open files"),
+        (Resource::Fsize, limits.file_size, "file size"),
+        (Resource::Nproc, limits.user_tasks, "tasks"),
+    ];
     for (resource, limit, name) in limits {
         let Some(limit) = limit else { continue };
         let ceiling = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);

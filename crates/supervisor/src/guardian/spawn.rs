@@ -16,6 +16,7 @@ use std::time::Duration;
 use rustix::fs::Access;
 use rustix::io::Errno;
 
+use super::cgroup::RunGroup;
 use super::launch::{Launch, LaunchError, LaunchErrorCause, ProcessLimits};
 use super::protections::Protections;
 use super::protocol::{self, FrameReader, STDIO};
@@ -25,6 +26,15 @@ use super::{EXECUTION_ID_VARIABLE, NICE, NODE_VARIABLE, SHIM_ARGUMENT, namespace
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// The timeout of the shim, which only sets a few limits.
 const SHIM_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The parts of the guardian that a start needs.
+pub(super) struct Surroundings<'a> {
+    /// The marker of the node.
+    pub(super) node: &'a OsStr,
+    pub(super) protections: &'a Protections,
+    /// The control groups of the execution. The guardian has entered the version 2 group.
+    pub(super) group: &'a RunGroup,
+}
 
 /// A program that was started.
 pub(super) struct StartedProgram {
@@ -36,14 +46,13 @@ pub(super) struct StartedProgram {
 }
 
 /// Starts a program with these descriptors as input, output and errors, in its own process group and with lower
-/// priority. `node` is the marker of the node. Uses the shim if a terminal or limits are requested. Fails with the
+/// priority. Uses the shim if a terminal or limits are requested. Fails with the
 /// cause `System` if `fds` are not three descriptors, and otherwise like [`locate`], [`diagnose`], [`sandbox::restrict`]
 /// or the shim.
 pub(super) fn start(
     launch: &Launch,
     fds: Vec<OwnedFd>,
-    node: &OsStr,
-    protections: &Protections,
+    surroundings: &Surroundings<'_>,
 ) -> Result<StartedProgram, LaunchError> {
     let Ok([stdin, stdout, stderr]) = <[OwnedFd; STDIO]>::try_from(fds) else {
         return Err(LaunchError::new(
@@ -53,11 +62,11 @@ pub(super) fn start(
         ));
     };
     let started = if launch.terminal || launch.limits != ProcessLimits::default() {
-        start_with_shim(launch, [stdin, stdout, stderr], node, protections)?
+        start_with_shim(launch, [stdin, stdout, stderr], surroundings)?
     } else {
-        let mut command = command(launch, node)?;
+        let mut command = command(launch, surroundings.node)?;
         command.stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
-        spawn(command, launch, protections)?.map_err(|error| diagnose(&error, launch))?
+        spawn(command, launch, surroundings)?.map_err(|error| diagnose(&error, launch))?
     };
     Ok(started)
 }
@@ -78,7 +87,7 @@ pub(super) fn command(launch: &Launch, node: &OsStr) -> Result<Command, LaunchEr
 fn spawn(
     mut command: Command,
     launch: &Launch,
-    protections: &Protections,
+    surroundings: &Surroundings<'_>,
 ) -> Result<io::Result<StartedProgram>, LaunchError> {
     let failed =
         |reason: &str| LaunchError::new(LaunchErrorCause::System, None, format!("the thread of the sandbox {reason}"));
@@ -86,7 +95,8 @@ fn spawn(
         let confined = move || {
             // The program inherits the priority of this thread. Lowering it never fails.
             let _ = rustix::process::setpriority_process(None, priority::base() + NICE);
-            let confined = sandbox::restrict(launch, protections)?;
+            surroundings.group.enter_thread();
+            let confined = sandbox::restrict(launch, surroundings.protections)?;
             let started = |child: Child| {
                 let pid_for_node = namespaces::pid_for_node(child.id());
                 StartedProgram { child, pid_for_node, confined }
@@ -105,20 +115,23 @@ fn spawn(
 fn start_with_shim(
     launch: &Launch,
     stdio: [OwnedFd; STDIO],
-    node: &OsStr,
-    protections: &Protections,
+    surroundings: &Surroundings<'_>,
 ) -> Result<StartedProgram, LaunchError> {
     let failed = |action: &str, error: io::Error| {
         LaunchError::new(LaunchErrorCause::System, error.raw_os_error(), format!("failed to {action}: {error}"))
     };
     let (ours, theirs) = UnixStream::pair().map_err(|error| failed("create a socket for the shim", error))?;
     let mut command = Command::new("/proc/self/exe");
-    command.arg(SHIM_ARGUMENT).env_clear().env(EXECUTION_ID_VARIABLE, launch.id.to_string()).env(NODE_VARIABLE, node);
+    command
+        .arg(SHIM_ARGUMENT)
+        .env_clear()
+        .env(EXECUTION_ID_VARIABLE, launch.id.to_string())
+        .env(NODE_VARIABLE, surroundings.node);
     command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
     if !launch.terminal {
         command.process_group(0);
     }
-    let mut started = spawn(command, launch, protections)?.map_err(|error| failed("start the shim", error))?;
+    let mut started = spawn(command, launch, surroundings)?.map_err(|error| failed("start the shim", error))?;
     let answer = send_launch(&ours, launch, &stdio);
     let error = match answer {
         Ok(None) => return Ok(started),

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use wait4::Wait4;
 
 use super::ExitReason;
-use super::cgroup::{RunGroup, RunGroups};
+use super::cgroup::{RunGroup, RunGroups, THREADS_PER_PROCESS};
 use super::launch::{ExceededLimit, Launch, TreeLimits};
 use super::namespaces::Namespaces;
 use super::proc::{self, ProcessMarkers, ProcessSnapshot, Stat};
@@ -33,8 +33,6 @@ const SAMPLE_SLACK: Duration = Duration::from_millis(100);
 /// The delays between two rounds of KILL.
 const KILL_BACKOFF: BackoffPolicy = BackoffPolicy::new(Duration::from_millis(5), Duration::from_secs(1));
 
-/// The maximum number of descendants of a new program that are moved to its group.
-const MAX_EARLY_DESCENDANTS: usize = 64;
 /// The maximum number of processes that are reaped before samples and signals have their turn.
 const MAX_REAPED_PROCESSES: usize = 1000;
 /// The maximum number of times that new orphans are recorded before samples and signals have their turn.
@@ -69,8 +67,9 @@ struct GuardedExecution {
 }
 
 impl GuardedExecution {
-    /// Returns the first limit that the execution exceeds at `now`. The kernel's own count of memory is more exact than
-    /// a sum of samples, in which shared pages count several times.
+    /// Returns the first limit that the execution exceeds at `now`, or has exceeded before: a fork bomb ends by itself when
+    /// the kernel refuses new processes. The kernel's own count of memory is more exact than a sum of samples, in which
+    /// shared pages count several times.
     fn exceeds(
         &self,
         processes: u64,
@@ -79,7 +78,11 @@ impl GuardedExecution {
         kernel_limits_memory: bool,
     ) -> Option<ExceededLimit> {
         let memory = self.limits.memory.filter(|_| !kernel_limits_memory);
-        TreeLimits { memory, ..self.limits }.exceeded(processes, usage, now.saturating_duration_since(self.started))
+        let limits = TreeLimits { memory, ..self.limits };
+        limits.exceeded(processes, usage, now.saturating_duration_since(self.started)).or_else(|| {
+            let limit = self.limits.processes.filter(|_| self.group.exceeded_processes())?;
+            Some(ExceededLimit::Processes(limit))
+        })
     }
 
     /// Returns the reason of an end by `signal` if the kernel has killed the program because of its memory limit.
@@ -206,6 +209,17 @@ impl ProcessTree {
         }
     }
 
+    /// Returns the limit of tasks of the user for a new execution, if control groups do not limit its processes. Thousands
+    /// of processes would starve the guardian, which has no priority then. Root has no such limit.
+    pub(super) fn task_limit(&self, limits: &TreeLimits) -> Option<u64> {
+        if self.groups.limit_processes() || rustix::process::geteuid().is_root() {
+            return None;
+        }
+        // The tasks of the machine are at least those of the user.
+        let tasks = limits.processes?.saturating_mul(THREADS_PER_PROCESS);
+        Some(proc::task_count()?.saturating_add(tasks))
+    }
+
     /// Removes the groups of all executions. No process may be left.
     pub(super) fn remove_groups(&self) {
         self.groups.remove();
@@ -230,19 +244,16 @@ impl ProcessTree {
         std::mem::take(&mut self.reports)
     }
 
-    /// Adds an execution with its program, and moves the program into a group. Its first sample is due after
-    /// [`FIRST_SAMPLE`].
-    pub(super) fn insert(&mut self, launch: &Launch, child: Child) {
+    /// Creates the groups of an execution with its limits.
+    pub(super) fn add_group(&self, launch: &Launch) -> RunGroup {
+        self.groups.add(launch.id, &launch.tree_limits)
+    }
+
+    /// Adds an execution with its program, which was started in `group`. Its first sample is due after [`FIRST_SAMPLE`].
+    pub(super) fn insert(&mut self, launch: &Launch, child: Child, group: RunGroup) {
         let id = launch.id;
         let pid = child.id() as i32;
         self.roots.insert(pid, id);
-        let group = self.groups.add(id, &launch.tree_limits, pid);
-        // The program may have forked before it was moved. Its later children are in the group.
-        for descendant in proc::descendants(pid, MAX_EARLY_DESCENDANTS) {
-            if proc::group_execution(descendant) != Some(id) {
-                group.attach(descendant);
-            }
-        }
         let execution = GuardedExecution {
             root: Some(child),
             pid,

@@ -507,7 +507,8 @@ fn with_cpu_percent(usage: ResourceUsage, elapsed: Duration) -> ResourceUsage {
 
 /// Returns the limits of each process of the agent.
 fn process_limits(agent: &Agent) -> ProcessLimits {
-    ProcessLimits { open_files: agent.limits.open_files, file_size: agent.limits.file_size_mb.map(bytes_of_mb) }
+    let file_size = agent.limits.file_size_mb.map(bytes_of_mb);
+    ProcessLimits { open_files: agent.limits.open_files, file_size, ..ProcessLimits::default() }
 }
 
 /// Returns the limits of all processes of a run together (SEC-3). Without a setting, a run has at most

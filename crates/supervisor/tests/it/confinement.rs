@@ -77,7 +77,7 @@ async fn limits_are_enforced() {
         launch.limits = limits;
         launch
     };
-    let limits = ProcessLimits { open_files: Some(42), file_size: Some(512 * 100) };
+    let limits = ProcessLimits { open_files: Some(42), file_size: Some(512 * 100), ..ProcessLimits::default() };
     let (exit, printed) = output(&guardian, limited(limits, shell("ulimit -n; ulimit -f; ulimit -c"))).await;
     assert_eq!((exit.reason, printed.as_str()), (ExitReason::Code(0), "42\n100\n0\n"));
 

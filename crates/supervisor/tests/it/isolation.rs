@@ -305,3 +305,18 @@ async fn a_killed_guardian_takes_all_its_processes_with_it() {
         .await;
     }
 }
+
+#[tokio::test]
+async fn a_fork_bomb_of_each_user_is_ended() {
+    // SEC-3. Bounded: each execution may have 512 tasks, by control groups or by a limit of the user.
+    for user in users().await {
+        let mut bomb = shell("f(){ f|f& }; f; sleep 5");
+        bomb.tree_limits.processes = Some(64);
+        let (exit, _) = output(&user.guardian, bomb).await;
+        let expected = ExitReason::LimitExceeded(supervisor::guardian::ExceededLimit::Processes(64));
+        // Without control groups, the bomb may have collapsed at the limit of the user before the first sample.
+        assert!(exit.reason == expected || !user.protections.control_groups, "{:?}", exit.reason);
+        let (exit, text) = output(&user.guardian, shell("echo still here")).await;
+        assert_eq!((exit.reason, text.as_str()), (ExitReason::Code(0), "still here\n"));
+    }
+}
