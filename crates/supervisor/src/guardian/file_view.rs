@@ -27,6 +27,13 @@ pub(super) fn hide(hidden: &[PathBuf], visible: &[PathBuf]) -> io::Result<()> {
     Ok(())
 }
 
+/// Returns true if this process can hide files. Some systems allow mount namespaces, but no mounts in them. Tries it in a
+/// thread, so that nothing changes for this process.
+pub(super) fn is_possible() -> bool {
+    let attempt = || hide(&[std::env::temp_dir()], &[]).is_ok();
+    std::thread::spawn(attempt).join().unwrap_or(false)
+}
+
 /// Returns the resolved paths that exist and are not below another one.
 fn outermost(paths: &[PathBuf]) -> Vec<PathBuf> {
     let mut resolved: Vec<PathBuf> = paths.iter().filter_map(|path| path.canonicalize().ok()).collect();

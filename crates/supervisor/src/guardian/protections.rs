@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::file_view;
 use super::namespaces::Namespaces;
 use super::network::{self, NetworkPolicy};
 use super::sandbox::{Landlock, landlock_support, signals_are_confined};
@@ -52,7 +53,7 @@ impl Protections {
         };
         Self {
             writes,
-            files: has_namespaces,
+            files: has_namespaces && file_view::is_possible(),
             // Without Landlock, a run may trace other runs of the same user, and sees them.
             processes: has_namespaces && writes != Landlock::Missing,
             signals: signals_are_confined(),

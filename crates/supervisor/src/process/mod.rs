@@ -60,12 +60,15 @@ impl Processes {
         let guardian = OnceCell::new();
         let lease = std::sync::Mutex::default();
         let hidden = std::sync::RwLock::default();
+        // The guardian has another working directory.
+        let data_dir = std::path::absolute(&data_dir).unwrap_or(data_dir);
         let scratch = Scratch::new(data_dir.join("runs"));
         Self(Arc::new(ProcessesShared { options, guardian, lease, data_dir, hidden, scratch, variables }))
     }
 
     /// Replaces the files and directories that agents do not see. The data directory is always hidden.
     pub(crate) fn set_hidden(&self, paths: Vec<PathBuf>) {
+        let paths = paths.into_iter().map(|path| std::path::absolute(&path).unwrap_or(path)).collect();
         *self.0.hidden.write().unwrap_or_else(std::sync::PoisonError::into_inner) = paths;
     }
 
@@ -557,8 +560,12 @@ fn sandbox(agent: &Agent, plan: &CommandPlan) -> Option<Sandbox> {
 impl Processes {
     /// Returns the parts of the system that a run of the agent does not get (SEC-2): the data directory without the
     /// scratch directory of the run, the hidden paths, the secrets of the agent, and the network that its policy excludes.
-    /// Fails if the user of `run_as` does not exist.
+    /// Fails if the user of `run_as` does not exist, or if the working directory is hidden.
     fn isolation(&self, agent: &Agent, plan: &CommandPlan) -> Result<Isolation, RunFailure> {
+        if plan.cwd.starts_with(&self.0.data_dir) && !plan.cwd.starts_with(&plan.scratch) {
+            let message = "the working directory is in the data directory of adjutant, which agents cannot see";
+            return Err(RunFailure::permanent(message));
+        }
         let mut hidden = vec![self.0.data_dir.clone()];
         hidden.extend(self.0.hidden.read().unwrap_or_else(std::sync::PoisonError::into_inner).iter().cloned());
         hidden.extend(secret_files(agent));
