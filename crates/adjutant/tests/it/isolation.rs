@@ -102,3 +102,45 @@ async fn backup_and_restore_require_an_administrator() {
     assert_eq!(admin.send(Method::GET, "/api/backup", None).await.0, StatusCode::OK);
     assert_eq!(admin.send(Method::POST, "/api/tokens/revoke", Some(token_of_alice)).await.0, StatusCode::NO_CONTENT);
 }
+
+#[tokio::test]
+async fn agents_of_one_user_see_nothing_of_another() {
+    // SEC-2, AGENT-3. Both users may run the same shell.
+    let agent = "[[agents]]\nid = \"shell\"\nexecutable_path = \"sh\"\naccess_type = \"read-only\"\nallow = [\"*\"]\n";
+    let home = home_with_auth().with_config(agent);
+    let server = home.serve();
+    let alice = UserClient { server: &server, token: token(&home, ALICE, &[]) };
+    let bob = UserClient { server: &server, token: token(&home, BOB, &[]) };
+    let title = "alice keeps QUOKKA-7";
+    assert_eq!(alice.send(Method::POST, "/api/tasks", Some(json!({ "title": title }))).await.0, StatusCode::CREATED);
+    // Alice's run is at work: its input, its file and its arguments contain the word.
+    let input = "echo QUOKKA-7 > $TMPDIR/note; sh -c 'sleep 60; : QUOKKA-7' & echo started; wait";
+    let (_, run) = alice.send(Method::POST, "/api/agents/shell/executions", Some(json!({ "input": input }))).await;
+    let run = run["id"].as_str().unwrap();
+    loop {
+        let (_, execution) = alice.send(Method::GET, &format!("/api/executions/{run}"), None).await;
+        if execution["state"] == "running" {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let (_, status) = alice.send(Method::GET, "/api/agents/shell/status", None).await;
+    let hides = status["isolation"]["not_enforced"] == json!([]);
+    if hides {
+        let data = home.path();
+        let search = format!(
+            "grep -ral 'QUOKKA-[7]' {data} 2>/dev/null; grep -al 'QUOKKA-[7]' /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null
+             find {data} -type f 2>/dev/null | grep -v /runs/; echo searched",
+            data = data.display()
+        );
+        let body = json!({ "input": search, "wait": true });
+        let (_, found) = bob.send(Method::POST, "/api/agents/shell/executions", Some(body)).await;
+        assert_eq!(found["output"], "searched\n", "{found}");
+    }
+    for path in ["", "/result", "/events"] {
+        let (status, _) = bob.send(Method::GET, &format!("/api/executions/{run}{path}"), None).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{path}");
+    }
+    assert_eq!(bob.send(Method::GET, "/api/executions", None).await.1["count"], u64::from(hides));
+    alice.send(Method::POST, &format!("/api/executions/{run}/cancel"), Some(json!({}))).await;
+}

@@ -590,7 +590,8 @@ pub fn network_policy(agent: &Agent) -> NetworkPolicy {
 
 /// Returns the files that the variables of an agent refer to.
 fn secret_files(agent: &Agent) -> impl Iterator<Item = PathBuf> {
-    agent.envs.values().filter_map(|value| value.strip_prefix("file:")).map(|path| PathBuf::from(path.trim()))
+    let paths = agent.envs.values().filter_map(|value| value.strip_prefix("file:")).map(str::trim);
+    paths.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.into()))
 }
 
 /// Returns the ids that are names of entries of a directory. Other entries are ignored. Returns none if the directory
