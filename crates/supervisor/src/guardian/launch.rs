@@ -125,6 +125,12 @@ impl Launch {
             grace: Duration::from_secs(5),
         }
     }
+
+    /// Returns true if the program gets a session of its own: for a terminal, and where no control group limits its
+    /// processes. The kernel divides the processors among sessions, so a fork bomb cannot starve the guardian.
+    pub(super) fn needs_session(&self) -> bool {
+        self.terminal || self.limits.user_tasks.is_some()
+    }
 }
 
 /// The part of a launch that is wrong.

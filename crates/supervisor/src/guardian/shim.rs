@@ -62,14 +62,16 @@ fn receive(socket: &OwnedFd) -> std::io::Result<(Launch, [OwnedFd; STDIO])> {
     }
 }
 
-/// Makes the descriptors the input, output and error output of this process. If a terminal is requested, first creates
-/// a session with it as controlling terminal. Fails with the cause `Terminal` or `System` if a system call fails.
+/// Makes the descriptors the input, output and error output of this process. Creates a session if the launch needs one. A
+/// requested terminal becomes its controlling terminal. Fails with the cause `Terminal` or `System` if a system call fails.
 fn prepare(launch: &Launch, [stdin, stdout, stderr]: [OwnedFd; STDIO]) -> Result<(), LaunchError> {
+    let failed = |action: &str, error: rustix::io::Errno| {
+        LaunchError::new(LaunchErrorCause::Terminal, Some(error.raw_os_error()), format!("{action}: {error}"))
+    };
+    if launch.needs_session() {
+        rustix::process::setsid().map_err(|error| failed("failed to create a session", error))?;
+    }
     if launch.terminal {
-        let failed = |action: &str, error: rustix::io::Errno| {
-            LaunchError::new(LaunchErrorCause::Terminal, Some(error.raw_os_error()), format!("{action}: {error}"))
-        };
-        rustix::process::setsid().map_err(|error| failed("failed to create a session for the terminal", error))?;
         rustix::process::ioctl_tiocsctty(&stdin)
             .map_err(|error| failed("failed to take control of the terminal", error))?;
     }

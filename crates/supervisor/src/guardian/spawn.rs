@@ -108,7 +108,7 @@ fn spawn(
     })
 }
 
-/// Starts the shim and waits until it has become the program. Without a terminal, it gets its own process group. A shim
+/// Starts the shim and waits until it has become the program. It gets its own process group, or creates a session. A shim
 /// that ends without an answer counts as started. Fails with the error of the shim, like [`spawn`] if the sandbox
 /// cannot be set up, or with the cause `System` if the shim cannot be started or does not answer in time. A shim that
 /// was started is then killed and reaped.
@@ -128,7 +128,7 @@ fn start_with_shim(
         .env(EXECUTION_ID_VARIABLE, launch.id.to_string())
         .env(NODE_VARIABLE, surroundings.node);
     command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
-    if !launch.terminal {
+    if !launch.needs_session() {
         command.process_group(0);
     }
     let mut started = spawn(command, launch, surroundings)?.map_err(|error| failed("start the shim", error))?;
