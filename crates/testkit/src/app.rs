@@ -1,6 +1,7 @@
 //! Runs the real program on a free port with its own data directory.
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
@@ -16,6 +17,8 @@ use tempfile::TempDir;
 pub struct Home {
     program: PathBuf,
     dir: TempDir,
+    /// A directory that agents can see. The data directory is hidden from them.
+    shared: TempDir,
     variables: Vec<(String, String)>,
     config: String,
     /// The soft and the hard limit of open files, if they are not those of the test.
@@ -27,9 +30,13 @@ impl Home {
     pub fn new(program: impl AsRef<Path>) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dir = tempfile::tempdir().unwrap();
+        let shared = tempfile::tempdir().unwrap();
+        // A server of another user can use it too.
+        std::fs::set_permissions(shared.path(), PermissionsExt::from_mode(0o777)).unwrap();
         Self {
             program: program.as_ref().to_owned(),
             dir,
+            shared,
             variables: Vec::new(),
             config: String::new(),
             open_files: None,
@@ -39,6 +46,11 @@ impl Home {
     /// Returns the path of the data directory.
     pub fn path(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// Returns the path of a directory that agents can see.
+    pub fn shared(&self) -> &Path {
+        self.shared.path()
     }
 
     /// Sets an environment variable for all processes.

@@ -24,7 +24,7 @@ fn without_and_with_server(home: impl Fn() -> Home, check: impl Fn(&Home)) {
 /// Returns a home with a program of this name in the `PATH`. The program runs `script`.
 fn with_program(name: &str, script: &str) -> Home {
     let home = home();
-    let folder = home.path().join("bin");
+    let folder = home.shared().join("bin");
     std::fs::create_dir_all(&folder).unwrap();
     let program = folder.join(name);
     std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();

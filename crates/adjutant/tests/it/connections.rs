@@ -58,7 +58,7 @@ async fn active_connections_are_not_closed_for_new_ones() {
 #[test]
 fn connections_beyond_the_limit_get_a_response() {
     // SEC-5
-    let home = home().with_open_files(512, 512);
+    let home = home().with_open_files(512, 512).with_config("[quotas]\nstreams = 0\n");
     let server = home.serve();
     // Streams are never idle.
     let request = b"GET /api/notifications/stream HTTP/1.1\r\nhost: localhost\r\n\r\n";

@@ -121,7 +121,7 @@ fn is_alive(pid: &str) -> bool {
 
 /// Returns a script that prints `one`, waits for a file and prints `two`, and the path of the file.
 fn two_part_script(home: &Home) -> (String, std::path::PathBuf) {
-    let file = home.path().join("go-on");
+    let file = home.shared().join("go-on");
     (format!("echo one; until [ -e {} ]; do sleep 0.02; done; echo two", file.display()), file)
 }
 

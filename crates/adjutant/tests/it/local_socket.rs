@@ -118,9 +118,12 @@ fn other_users_of_the_machine_cannot_use_the_socket() {
 
 /// Runs agents that send requests to the socket and to the TCP address of their server in all ways, and checks that
 /// they are refused.
-async fn check_that_agents_are_refused(server: &Server, dir: &Path) {
+async fn check_that_agents_are_refused(server: &Server, home: &Home) {
     let program = testkit::agent::program().display().to_string();
-    let socket = dir.join(SOCKET).display().to_string();
+    // The data directory is hidden from agents, so the socket gets a second name.
+    let socket = home.shared().join(SOCKET);
+    std::fs::hard_link(home.path().join(SOCKET), &socket).unwrap();
+    let socket = socket.display().to_string();
     let tcp = server.url.trim_start_matches("http://").to_owned();
     let addresses = [socket, tcp];
     for access in ["read-only", "read-write"] {
@@ -151,7 +154,7 @@ async fn agents_can_use_neither_the_socket_nor_the_address_of_their_server() {
     // SEC-1
     let home = home();
     let server = home.serve();
-    check_that_agents_are_refused(&server, home.path()).await;
+    check_that_agents_are_refused(&server, &home).await;
     assert!(home.run(&["agents", "list"]).ok().contains("caller-read-only-0"), "commands are served");
 }
 
@@ -179,7 +182,7 @@ async fn agents_are_recognised_by_their_ancestors_without_control_groups() {
         return;
     }
     let server = home.serve();
-    check_that_agents_are_refused(&server, home.path()).await;
+    check_that_agents_are_refused(&server, &home).await;
     assert!(home.run(&["agents", "list"]).ok().contains("caller-read-only-0"), "commands are served");
 }
 
@@ -204,12 +207,12 @@ fn finish(child: Child) -> CommandOutput {
 fn several_runs_share_the_data_directory() {
     // SEC-1, OPS-4
     let home = home();
-    let config = ["one", "two", "three"].map(|name| waiting_agent(home.path(), name)).concat();
+    let config = ["one", "two", "three"].map(|name| waiting_agent(home.shared(), name)).concat();
     let home = home.with_config(&config);
     let first = start(&home, &["run", "one", ""]);
-    wait_for(&home.path().join("begun-one"));
+    wait_for(&home.shared().join("begun-one"));
     let second = start(&home, &["run", "two", ""]);
-    wait_for(&home.path().join("begun-two"));
+    wait_for(&home.shared().join("begun-two"));
     // Other commands are served meanwhile, and a run that must outlive the command is refused.
     home.run(&["tasks", "add", "milk"]).ok();
     let listed = home.run(&["executions", "list"]).ok();
@@ -217,12 +220,12 @@ fn several_runs_share_the_data_directory() {
     assert_eq!(home.run(&["run", "two", "", "--detach"]).code(), 2);
 
     // The first run ends. Its process waits for the second, and accepts a third.
-    std::fs::write(home.path().join("end-one"), "").unwrap();
+    std::fs::write(home.shared().join("end-one"), "").unwrap();
     let third = start(&home, &["run", "three", ""]);
-    wait_for(&home.path().join("begun-three"));
-    std::fs::write(home.path().join("end-two"), "").unwrap();
+    wait_for(&home.shared().join("begun-three"));
+    std::fs::write(home.shared().join("end-two"), "").unwrap();
     assert_eq!(finish(second).ok(), "begun\ndone two\n");
-    std::fs::write(home.path().join("end-three"), "").unwrap();
+    std::fs::write(home.shared().join("end-three"), "").unwrap();
     assert_eq!(finish(third).ok(), "begun\ndone three\n");
     assert_eq!(finish(first).ok(), "begun\ndone one\n");
     assert!(home.run(&["tasks", "list"]).ok().contains("milk"));
@@ -232,18 +235,18 @@ fn several_runs_share_the_data_directory() {
 fn a_run_ends_with_a_reason_if_the_process_that_holds_the_data_directory_is_killed() {
     // SEC-1, OPS-4
     let home = home();
-    let config = ["one", "two"].map(|name| waiting_agent(home.path(), name)).concat();
+    let config = ["one", "two"].map(|name| waiting_agent(home.shared(), name)).concat();
     let home = home.with_config(&config);
     let mut first = start(&home, &["run", "one", ""]);
-    wait_for(&home.path().join("begun-one"));
+    wait_for(&home.shared().join("begun-one"));
     let second = start(&home, &["run", "two", ""]);
-    wait_for(&home.path().join("begun-two"));
+    wait_for(&home.shared().join("begun-two"));
     first.kill().unwrap();
     first.wait().unwrap();
     let second = finish(second);
     assert_eq!(second.code(), 1, "{}{}", second.out(), second.err());
     assert!(second.err().contains("adjutant was stopped while it ran"), "{}", second.err());
-    std::fs::write(home.path().join("end-two"), "").unwrap();
+    std::fs::write(home.shared().join("end-two"), "").unwrap();
     assert_eq!(home.run(&["run", "two", ""]).ok(), "begun\ndone two\n", "the next run works");
 }
 
@@ -251,15 +254,15 @@ fn a_run_ends_with_a_reason_if_the_process_that_holds_the_data_directory_is_kill
 fn an_mcp_process_runs_agents_for_other_commands() {
     // SEC-1, OPS-4
     let home = home();
-    let config = waiting_agent(home.path(), "one");
+    let config = waiting_agent(home.shared(), "one");
     let home = home.with_config(&config);
     let mut mcp = home.command(&["mcp"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     wait_for(&home.path().join(SOCKET));
     let run = start(&home, &["run", "one", ""]);
-    wait_for(&home.path().join("begun-one"));
+    wait_for(&home.shared().join("begun-one"));
     // The client of the MCP process disconnects. The process waits for the run.
     drop(mcp.stdin.take());
-    std::fs::write(home.path().join("end-one"), "").unwrap();
+    std::fs::write(home.shared().join("end-one"), "").unwrap();
     assert_eq!(finish(run).ok(), "begun\ndone one\n");
     assert_eq!(mcp.wait().unwrap().code(), Some(0));
 }

@@ -103,7 +103,13 @@ async fn running_executions_have_no_result() {
 
 #[tokio::test]
 async fn an_idempotency_key_runs_once() {
-    let home = home().with_config("[[agents]]\nid = \"mark\"\nexecutable_path = \"sh\"\nargs = [\"-c\", \"echo run >> ../../marks\"]\naccess_type = \"read-write\"\n");
+    let home = home();
+    let marks = home.shared().join("marks");
+    let agent = format!(
+        "[[agents]]\nid = \"mark\"\nexecutable_path = \"sh\"\nargs = [\"-c\", \"echo run >> {}\"]\naccess_type = \"read-write\"\n",
+        marks.display()
+    );
+    let home = home.with_config(&agent);
     let server = home.serve();
     let run_with_key = || {
         let request = server.request(Method::POST, "/api/agents/mark/executions").header("idempotency-key", "k1");
@@ -113,8 +119,7 @@ async fn an_idempotency_key_runs_once() {
     let ids: Value = run_with_key().await.unwrap().json().await.unwrap();
     assert_eq!(first["id"], ids["id"]);
     assert_eq!(ids["state"], "completed");
-    let marks = std::fs::read_to_string(home.path().join("marks")).unwrap();
-    assert_eq!(marks, "run\n");
+    assert_eq!(std::fs::read_to_string(marks).unwrap(), "run\n");
 }
 
 #[tokio::test]
