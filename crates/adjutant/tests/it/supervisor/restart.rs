@@ -12,7 +12,7 @@ access_type = "read-write"
 [[agents]]
 id = "again"
 executable_path = "sh"
-args = ["-c", "if [ -e ../../second ]; then echo done; else touch ../../second; sleep 50.0932; fi"]
+args = ["-c", "if [ -e SECOND ]; then echo done; else touch SECOND; sleep 50.0932; fi"]
 access_type = "read-write"
 max_retries = 1
 retry_delay = 0.1
@@ -21,7 +21,9 @@ retry_delay = 0.1
 #[tokio::test]
 async fn a_killed_server_leaves_no_process_and_loses_no_execution() {
     // SUP-7, SUP-11
-    let home = home().with_config(AGENTS);
+    let home = home();
+    let second = home.shared().join("second");
+    let home = home.with_config(&AGENTS.replace("SECOND", second.to_str().unwrap()));
     let mut server = home.serve();
     let once = start(&server, "once", "").await;
     let waiting = start(&server, "once", "").await;
