@@ -297,28 +297,24 @@ async fn agents(configured: &[Agent]) -> Vec<DoctorFinding> {
             }
         },
     ));
-    findings.extend(isolation().await);
+    findings.push(isolation().await);
     findings
 }
 
 /// Starts a guardian and returns the protections of agents that it enforces on this system, and those that are missing.
 /// A missing protection is no problem of the installation.
-async fn isolation() -> Vec<DoctorFinding> {
+async fn isolation() -> DoctorFinding {
     let guardian = match Guardian::start(GuardianOptions::default()).await {
         Ok(guardian) => guardian,
-        Err(error) => return vec![bad("isolation", error.to_string())],
+        Err(error) => return bad("isolation", error.to_string()),
     };
     let protections = guardian.protections().await.unwrap_or_default();
     guardian.stop().await;
-    let enforced = match protections.enforced().as_slice() {
-        [] => "nothing is enforced".to_owned(),
-        enforced => enforced.join("; "),
-    };
-    let mut findings = vec![good("isolation", enforced)];
-    if !protections.missing().is_empty() {
-        findings.push(good("not enforced", protections.missing().join("; ")));
+    let enforced = protections.enforced().join("; ");
+    match protections.missing().as_slice() {
+        [] => good("isolation", enforced),
+        missing => good("isolation", format!("{enforced}. Not enforced: {}", missing.join("; "))),
     }
-    findings
 }
 
 /// Checks that the endpoint accepts a TCP connection within [`CHECK_TIMEOUT`], on port 4317 if it has no port. An IPv6

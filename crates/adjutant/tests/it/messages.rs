@@ -92,7 +92,7 @@ fn plain_home() -> Home {
 fn without_details(home: &Home, text: &str) -> String {
     let text = text.replace(&*home.path().to_string_lossy(), "$HOME");
     let text = text.replace(env!("CARGO_PKG_VERSION"), "$VERSION");
-    let about_kernel = |line: &str| line.contains("\tnot enforced\t") || line.contains("\tisolation\t");
+    let about_kernel = |line: &str| line.contains("\tisolation\t");
     let mut text: String = text.split_inclusive('\n').filter(|line| !about_kernel(line)).collect();
     while let Some(id) = find_uuid(&text).filter(|id| *id != ID) {
         text = text.replace(&id.to_owned(), "$ID");
