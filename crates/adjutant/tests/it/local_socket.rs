@@ -17,7 +17,7 @@ const SOCKET: &str = "adjutant.sock";
 /// The user id of `nobody`.
 const NOBODY: u32 = 65534;
 
-/// Replaces the published address with one that nobody listens on.
+/// Replaces the published address with one on which no process listens.
 fn break_tcp_address(dir: &Path) {
     std::fs::write(dir.join("adjutant.lock"), "http://127.0.0.1:1").unwrap();
 }

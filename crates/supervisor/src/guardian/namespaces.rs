@@ -52,7 +52,7 @@ pub(super) enum Namespaces {
 
 /// Creates a user, mount and process namespace, starts the guardian in them as process 1, and waits for its end. Returns
 /// its exit code. Returns `None` if this process has to be the guardian itself: it is root, it is already process 1, it
-/// was told not to, or the system does not allow user namespaces. Fails if the namespaces exist but cannot be used. Must be
+/// runs without namespaces on request, or the system does not allow user namespaces. Fails if the namespaces exist but cannot be used. Must be
 /// called before the first thread is started. `groups` are the control groups of the guardian.
 pub(super) fn run_inside(groups: &RunGroups) -> io::Result<Option<ExitCode>> {
     if rustix::process::geteuid().is_root() || std::env::var_os(STAGE_VARIABLE).is_some() || !proc_can_be_mounted() {
