@@ -10,6 +10,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
+use crate::agent_caller::AgentCaller;
 use crate::local_peer::{LocalClient, UnixPeer};
 use crate::peer::warn_about_untrusted_proxy;
 use crate::{App, Problem, ServerSettings};
@@ -18,35 +19,41 @@ use crate::{App, Problem, ServerSettings};
 const CONTENT_SECURITY_POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
                                        object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// Rejects requests that [`check_local_client`] or [`check_origin`] does not allow. Adds the security headers to every
+/// Rejects requests that [`check_client`] or [`check_origin`] does not allow. Adds the security headers to every
 /// response. Warns about a proxy that is not trusted.
-pub(crate) async fn check(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(crate) async fn check(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let is_private = request.uri().path().starts_with("/api/");
     let config = app.active_config();
     warn_about_untrusted_proxy(request.headers(), &config.settings.trusted_proxies);
-    let is_allowed =
-        check_local_client(&request, config.requires_token()).and_then(|()| check_origin(&request, &config.settings));
-    let mut response = match is_allowed {
-        Ok(()) => next.run(request).await,
+    let checked = check_client(&app, &request, config.requires_token())
+        .and_then(|agent| check_origin(&request, &config.settings).map(|()| agent));
+    let mut response = match checked {
+        Ok(agent) => {
+            if let Some(agent) = agent {
+                request.extensions_mut().insert(agent);
+            }
+            next.run(request).await
+        }
         Err(problem) => problem.into_response(),
     };
     add_security_headers(response.headers_mut(), is_private);
     response
 }
 
-/// Fails if an agent uses the server, or if another user of this machine uses a server without authentication or the
-/// Unix socket. `/health/live` is open to all.
-fn check_local_client(request: &Request, has_authentication: bool) -> Result<(), Problem> {
+/// Returns the run, if an agent sends the request. Fails if the agent may not send it, or if another user of this machine
+/// uses a server without authentication or the Unix socket. `/health/live` is open to all.
+fn check_client(app: &App, request: &Request, has_authentication: bool) -> Result<Option<AgentCaller>, Problem> {
     let client = request.extensions().get::<LocalClient>().copied();
     if request.uri().path() == "/health/live" {
-        return Ok(());
-    }
-    if client == Some(LocalClient::Agent) {
-        return Err(Problem::forbidden("agents may not use the server that runs them"));
+        return Ok(None);
     }
     let is_unix = request.extensions().get::<UnixPeer>().is_some();
+    if let Some(LocalClient::Agent(run)) = client {
+        let run = run.filter(|_| !is_unix);
+        return AgentCaller::find(app, request, run).map(Some);
+    }
     if client.is_none_or(LocalClient::is_trusted) || (has_authentication && !is_unix) {
-        return Ok(());
+        return Ok(None);
     }
     if is_unix {
         return Err(Problem::forbidden("only the user who runs this server may use its socket"));

@@ -5,6 +5,7 @@
 //! handler in `handlers` answers it with one call of the store. Handlers contain no SQL and read no configuration file.
 
 mod a2a;
+mod agent_caller;
 pub mod app;
 mod audit;
 pub mod auth;

@@ -12,16 +12,18 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use rustix::fd::OwnedFd;
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
-use supervisor::guardian::{ProcessOrigin, SocketPeer, socket_origin};
+use supervisor::guardian::{ProcessOrigin, SocketPeer, group_origin, socket_origin};
 use tokio::net::UnixStream;
+use uuid::Uuid;
 
 /// The process at the other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LocalClient {
     /// The user id of the owner of the socket.
     User(u32),
-    /// A process of an agent that adjutant has started.
-    Agent,
+    /// A process of an agent that adjutant has started. The id of its execution or session is known if it belongs to this
+    /// node.
+    Agent(Option<Uuid>),
     /// The client has no socket on this machine any more.
     Gone,
     /// This system does not reveal the owner.
@@ -52,14 +54,17 @@ impl LocalClient {
             }
             found => found,
         };
-        match found {
-            Ok(Some(owner)) if owner.group.is_some_and(supervisor::guardian::is_agent_group) => Self::Agent,
+        let owner = match found {
+            Ok(Some(owner)) => owner,
+            Ok(None) => return Self::Gone,
+            Err(_) => return Self::Unknown,
+        };
+        let origin = match owner.group.map_or(ProcessOrigin::Other, group_origin) {
             // Agents have the user of this process. Those with `run_as` are other users.
-            Ok(Some(owner)) if owner.uid != rustix::process::geteuid().as_raw() => Self::User(owner.uid),
-            Ok(Some(owner)) => Self::of_process(owner.uid, socket_origin(owner.inode)),
-            Ok(None) => Self::Gone,
-            Err(_) => Self::Unknown,
-        }
+            ProcessOrigin::Other if owner.uid == rustix::process::geteuid().as_raw() => socket_origin(owner.inode),
+            origin => origin,
+        };
+        Self::of_process(owner.uid, origin)
     }
 
     /// Returns the client of a connection to the Unix socket. A client that cannot be identified is [`Self::Gone`].
@@ -70,7 +75,7 @@ impl LocalClient {
     /// Returns the client for a user and the origin of its process.
     fn of_process(uid: u32, origin: ProcessOrigin) -> Self {
         match origin {
-            ProcessOrigin::Agent(_) => Self::Agent,
+            ProcessOrigin::Agent(run) => Self::Agent(run),
             ProcessOrigin::Other => Self::User(uid),
             ProcessOrigin::Gone => Self::Gone,
         }
@@ -81,7 +86,7 @@ impl LocalClient {
     pub(crate) fn is_trusted(self) -> bool {
         match self {
             Self::User(uid) => uid == 0 || uid == rustix::process::geteuid().as_raw(),
-            Self::Agent | Self::Gone => false,
+            Self::Agent(_) | Self::Gone => false,
             Self::Unknown => true,
         }
     }
@@ -277,7 +282,7 @@ mod tests {
         let own = rustix::process::geteuid().as_raw();
         assert!(LocalClient::User(own).is_trusted() && LocalClient::User(0).is_trusted());
         assert!(!LocalClient::User(own + 1000).is_trusted() && !LocalClient::Gone.is_trusted());
-        assert!(!LocalClient::Agent.is_trusted());
+        assert!(!LocalClient::Agent(None).is_trusted());
     }
 
     #[test]

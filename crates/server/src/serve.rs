@@ -181,7 +181,7 @@ impl Peer {
     fn of_tcp(stream: &TcpStream, from: SocketAddr) -> Self {
         let address = from.ip().to_canonical();
         let client = stream.local_addr().ok().map(|server| LocalClient::find(from, server));
-        let is_local = address.is_loopback() || client == Some(LocalClient::Agent);
+        let is_local = address.is_loopback() || matches!(client, Some(LocalClient::Agent(_)));
         Self { address: PeerAddress(address), local_client: client.filter(|_| is_local), is_unix: false }
     }
 

@@ -5,6 +5,7 @@
 //! The database is the source of truth. The process can be killed at any moment and resumes from the database.
 
 mod admission;
+mod api_grants;
 mod attempts;
 mod capacity;
 pub mod check;
@@ -39,7 +40,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use model::agent::Agent;
 use model::execution::{Execution, ExecutionStatus};
 use model::stop_state::StopState;
-use model::{Clock, Invalid};
+use model::{Clock, Invalid, UserId};
 use store::executions::OwnerScope;
 use store::{Store, Transaction};
 use tokio_util::sync::CancellationToken;
@@ -47,6 +48,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 pub use admission::Admission;
+pub use api_grants::ServerAddress;
 pub use clip::{ClippedText, HeadTailBuffer};
 pub use failure::RunFailure;
 pub use follow::{ChangeNotifier, ExecutionFollower, FollowEvent};
@@ -218,6 +220,17 @@ impl Supervisor {
     /// data directory is always hidden.
     pub fn set_hidden_paths(&self, paths: Vec<PathBuf>) {
         self.0.processes.set_hidden(paths);
+    }
+
+    /// Sets the address of the server that agents with `api_access` may use.
+    pub fn set_server_address(&self, address: ServerAddress) {
+        self.0.processes.api_grants().set_server(address);
+    }
+
+    /// Returns the owner of a run of this node that may use the server with this token. `run` is the id of an execution or
+    /// of a session.
+    pub fn api_owner(&self, run: Uuid, token: &str) -> Option<UserId> {
+        self.0.processes.api_grants().owner(run, token)
     }
 
     /// Returns the protections of agents on this system. Starts the guardian if necessary. Fails if it cannot be started.

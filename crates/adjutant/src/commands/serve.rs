@@ -108,13 +108,16 @@ async fn serve(
         true => None,
         false => Some(bind(config).await?),
     };
-    let url = match &listener {
-        Some(listener) => Some(format!("http://{}", reachable(listener.local_addr()?))),
+    let address = match &listener {
+        Some(listener) => Some(reachable(listener.local_addr()?)),
         None => None,
     };
+    let url = address.map(|address| format!("http://{address}"));
     let local = if role == NodeRole::Work { None } else { bind_local(config) };
     if let Some(url) = url.as_ref().filter(|_| role != NodeRole::Work) {
         lock.publish_address(url)?;
+        let port = address.map_or(0, |address| address.port());
+        app.supervisor().set_server_address(supervisor::ServerAddress { url: url.clone(), port });
     }
     print_banner(config, role, url.as_deref())?;
     if let Some(stop) = store::stop_state::current(&mut app.store().reader().await?).await? {

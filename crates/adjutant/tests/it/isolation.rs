@@ -144,3 +144,87 @@ async fn agents_of_one_user_see_nothing_of_another() {
     assert_eq!(bob.send(Method::GET, "/api/executions", None).await.1["count"], u64::from(hides));
     alice.send(Method::POST, &format!("/api/executions/{run}/cancel"), Some(json!({}))).await;
 }
+
+#[tokio::test]
+async fn a_run_with_api_access_reaches_the_tasks_of_its_owner_and_nothing_else() {
+    // SEC-1: two runs of different users. Each writes its token to a file that both see.
+    let home = home_with_auth();
+    let shared = home.shared().to_owned();
+    let program = env!("CARGO_BIN_EXE_adjutant");
+    let dir = shared.display();
+    let agent = format!(
+        "[[agents]]\nid = \"caller\"\nexecutable_path = \"bash\"\napi_access = true\nallow = [\"*\"]\n\
+         write_paths = [\"{dir}\"]\nenvs = {{ PROGRAM = \"{program}\", SHARED = \"{dir}\" }}\n\
+         [[agents]]\nid = \"other\"\nexecutable_path = \"sh\"\nallow = [\"*\"]\n\
+         write_paths = [\"{dir}\"]\nenvs = {{ PROGRAM = \"{program}\", SHARED = \"{dir}\" }}\n"
+    );
+    let home = home.with_config(&agent);
+    let server = home.serve();
+    let alice = UserClient { server: &server, token: token(&home, ALICE, &[]) };
+    let bob = UserClient { server: &server, token: token(&home, BOB, &[]) };
+    let (_, task) = bob.send(Method::POST, "/api/tasks", Some(json!({"title": "bob's task"}))).await;
+    let of_bob = task["id"].as_str().unwrap();
+
+    let address = server.url.trim_start_matches("http://").replace(':', "/");
+    let script = format!(
+        r#"
+        a() {{ "$PROGRAM" --data-dir "$TMPDIR/data" "$@" 2>&1; echo "[$?]"; }}
+        get() {{
+          exec 3<>/dev/tcp/{address}
+          printf "GET $1 HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer $ADJUTANT_TOKEN\r\nconnection: close\r\n\r\n" >&3
+          read -r line <&3
+          echo "$line"
+        }}
+        echo "add: $(a tasks add 'written by the run' | tail -1)"
+        id=$("$PROGRAM" --data-dir "$TMPDIR/data" tasks list -q)
+        for command in "tasks edit $id --priority high" "tasks done $id" "tasks edit {of_bob} --priority high" \
+          "tasks rm --yes $id" "tasks undo" "agents list" "run caller x" "executions list" "schedules list" \
+          "chat hello" "reminders list" "export" "stop-all" "audit"
+        do
+          echo "${{command/$id/ID}}: $(a $command | tail -1)"
+        done
+        echo "own execution: $(get /api/executions/$ADJUTANT_EXECUTION_ID)"
+        echo "health: $(get /health)"
+        echo "MCP: $(get /mcp)"
+        echo "token: $ADJUTANT_TOKEN"
+        printf %s "$ADJUTANT_TOKEN" > "$SHARED/token"
+        echo ready > "$SHARED/ready"
+        until [ -e "$SHARED/end" ]; do sleep 0.05; done
+        "#
+    );
+    let (_, run) = alice.send(Method::POST, "/api/agents/caller/executions", Some(json!({ "input": script }))).await;
+    let run = run["id"].as_str().unwrap();
+    while !shared.join("ready").exists() {
+        let (_, record) = alice.send(Method::GET, &format!("/api/executions/{run}"), None).await;
+        assert!(record["ended_at"].is_null(), "{record}");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    // The token is valid in no other run, and for no client outside of the run.
+    let stolen = std::fs::read_to_string(shared.join("token")).unwrap();
+    let theft = format!(
+        "a() {{ \"$PROGRAM\" --data-dir \"$TMPDIR/data\" --server {} --token {stolen} \"$@\" 2>&1; echo \"[$?]\"; }}; \
+         a tasks list | tail -1",
+        server.url
+    );
+    for agent in ["caller", "other"] {
+        let path = format!("/api/agents/{agent}/executions");
+        let (_, record) = bob.send(Method::POST, &path, Some(json!({"input": theft, "wait": true}))).await;
+        assert_eq!(record["output"].as_str().unwrap().trim(), "[9]", "{agent}: {record}");
+    }
+    let outside = server.request(Method::GET, "/api/tasks").bearer_auth(&stolen).send().await.unwrap();
+    assert_eq!(outside.status(), StatusCode::UNAUTHORIZED);
+    std::fs::write(shared.join("end"), "").unwrap();
+    let result = loop {
+        let (status, result) = alice.send(Method::GET, &format!("/api/executions/{run}/result"), None).await;
+        if status == StatusCode::OK {
+            break result;
+        }
+        assert_eq!(status, StatusCode::CONFLICT, "{result}");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    };
+    let output = result["output"].as_str().unwrap_or_default();
+    insta::assert_snapshot!(output.replace('\r', "").replace(of_bob, "BOB"));
+    let (_, tasks) = alice.send(Method::GET, "/api/tasks?status=all", None).await;
+    assert_eq!(tasks["tasks"][0]["title"], "written by the run");
+    assert_eq!(tasks["tasks"][0]["status"], "completed");
+}

@@ -75,6 +75,7 @@ pub struct AgentDraft {
     pub ports: Option<Vec<u16>>,
     pub sandbox: Option<SandboxMode>,
     pub run_as: Option<String>,
+    pub api_access: Option<bool>,
     pub max_concurrent_executions: Option<u32>,
     pub timeout: Option<Seconds>,
     pub session_timeout: Option<Seconds>,
@@ -107,7 +108,7 @@ impl AgentDraft {
     pub fn with_preset(self, preset: Self) -> Self {
         or!(self, preset: id, name, description, preset, agent_type, executable_path, card_url, card_auth,
             working_directory, envs, args, cli_args, parameters, mode, input_pattern, output_pattern, input_file_template, output_file_template,
-            protocol, rpc_method, permissions, confirm, access_type, write_paths, network, ports, sandbox, run_as, max_concurrent_executions, timeout,
+            protocol, rpc_method, permissions, confirm, access_type, write_paths, network, ports, sandbox, run_as, api_access, max_concurrent_executions, timeout,
             session_timeout, keep_alive, session, enabled, grace, queue_depth, queue_timeout, max_retries, retry_delay,
             max_input_size, max_output_size, redact, limits, allow, overrides, exit_codes, error_patterns, a2a)
     }
@@ -202,6 +203,7 @@ impl AgentDraft {
             ports: self.ports.unwrap_or_default(),
             sandbox: self.sandbox.unwrap_or_default(),
             run_as: self.run_as,
+            api_access: self.api_access.unwrap_or_default(),
             max_concurrent_executions: self.max_concurrent_executions.unwrap_or(max_concurrency),
             timeout: self.timeout.unwrap_or(Seconds::new(1800)),
             session_timeout: self.session_timeout.unwrap_or(Seconds::new(1800)),

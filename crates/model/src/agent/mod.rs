@@ -83,6 +83,9 @@ pub struct Agent {
     /// The operating system user that the agent runs as. Needs a server that runs as root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_as: Option<String>,
+    /// Each run gets a token for the tasks of its owner. Without it, the server refuses every request of the agent.
+    #[serde(default)]
+    pub api_access: bool,
     pub max_concurrent_executions: u32,
     pub timeout: Seconds,
     pub session_timeout: Seconds,

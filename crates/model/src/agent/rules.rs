@@ -184,7 +184,8 @@ pub(super) fn text(checks: &mut Checks, field: &str, value: &str, min: usize, ma
     }
 }
 
-/// Checks that `ports` is given exactly if the network policy is `ports`, and that `run_as` is a name.
+/// Checks that `ports` is given exactly if the network policy is `ports`, that `run_as` is a name, and that an agent with
+/// `api_access` has a network.
 pub(super) fn isolation(checks: &mut Checks, agent: &Agent) {
     let has_ports = !agent.ports.is_empty();
     if agent.network == AgentNetwork::Ports && !has_ports {
@@ -199,6 +200,9 @@ pub(super) fn isolation(checks: &mut Checks, agent: &Agent) {
     let is_name = |name: &str| !name.is_empty() && name.len() <= 64 && !name.chars().any(char::is_control);
     if agent.run_as.as_deref().is_some_and(|name| !is_name(name)) {
         checks.fail("run_as", "name", "must be the name of a user of this machine");
+    }
+    if agent.api_access && agent.network == AgentNetwork::None {
+        checks.fail("api_access", "consistent", "needs a network; use network = 'ports' or 'all'");
     }
 }
 

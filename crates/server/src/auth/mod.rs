@@ -16,6 +16,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use model::User;
 
+use crate::agent_caller::AgentCaller;
 use crate::{App, Problem, audit, request};
 use verifier::Claims;
 
@@ -23,7 +24,8 @@ use verifier::Claims;
 /// missing, invalid or revoked, and with 429 beyond the rate limit of the user. Without configured authentication the
 /// user is the local user.
 pub(crate) async fn require_user(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    match authenticate(&app, request.headers()).await {
+    let agent = request.extensions().get::<AgentCaller>().cloned();
+    match authenticate(&app, request.headers(), agent).await {
         Ok((user, claims)) => {
             request::record_user(&user);
             let actor = audit::request_actor(&app, &request, &user, claims);
@@ -35,10 +37,17 @@ pub(crate) async fn require_user(State(app): State<App>, mut request: Request, n
     }
 }
 
-/// Returns the user of a request and the claims of their token, and counts the request. Fails with 401 if the token is missing or invalid, and with
-/// 429 beyond the rate limit of the user.
-async fn authenticate(app: &App, headers: &HeaderMap) -> Result<(User, Option<Claims>), Problem> {
-    let (user, claims) = identify_by_claims(app, bearer_token(headers)).await.ok_or_else(Problem::unauthorized)?;
+/// Returns the user of a request and the claims of their token, and counts the request. A request of an agent has the
+/// owner of its run. Fails with 401 if the token is missing or invalid, and with 429 beyond the rate limit of the user.
+async fn authenticate(
+    app: &App,
+    headers: &HeaderMap,
+    agent: Option<AgentCaller>,
+) -> Result<(User, Option<Claims>), Problem> {
+    let (user, claims) = match agent {
+        Some(agent) => (agent.owner, None),
+        None => identify_by_claims(app, bearer_token(headers)).await.ok_or_else(Problem::unauthorized)?,
+    };
     if let Some(limiter) = &app.active_config().limiter {
         limiter.check(&user.id).map_err(Problem::too_many_requests)?;
     }

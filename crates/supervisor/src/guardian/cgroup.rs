@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::launch::TreeLimits;
+use super::origin::ProcessOrigin;
 use super::proc;
 
 /// The beginning of the name of the group of a guardian. Its process id follows.
@@ -190,10 +191,11 @@ impl RunGroup {
         }
     }
 
-    /// Moves the calling thread into the version 1 groups, so that the program starts in them.
+    /// Moves the calling thread into the version 1 groups, so that the program starts in them. 0 is the calling thread.
+    /// For any other number the kernel locks all groups, which takes milliseconds.
     pub(super) fn enter_thread(&self) {
         for dir in &self.others {
-            let _ = fs::write(dir.join("tasks"), rustix::thread::gettid().as_raw_nonzero().to_string());
+            let _ = fs::write(dir.join("tasks"), "0");
         }
     }
 
@@ -240,24 +242,28 @@ impl RunGroup {
     }
 }
 
-/// Returns true if the version 2 group with this id belongs to a guardian that this process or another process in the
-/// same group has started. The sockets of all agents have such an id. Returns false if the system has no such groups.
-pub fn is_agent_group(id: u64) -> bool {
+/// Returns the origin of a socket by the id of its version 2 group. The sockets of all agents are in groups below that of
+/// a guardian, which this process or another process in the same group has started. Returns `Other` if the system has no
+/// such groups.
+pub fn group_origin(id: u64) -> ProcessOrigin {
     static OWN: LazyLock<Option<PathBuf>> = LazyLock::new(|| CgroupFiles::read()?.own_group(None));
-    let Some(own) = OWN.as_ref() else { return false };
+    let Some(own) = OWN.as_ref() else { return ProcessOrigin::Other };
     let mut pending: Vec<PathBuf> = guardian_groups(own).map(|(path, _)| path).collect();
     let mut compared = 0;
     while let Some(dir) = pending.pop() {
         for (path, inode) in subgroups(&dir) {
             compared += 1;
+            if inode == id {
+                return ProcessOrigin::Agent(run_below(own, &path).flatten());
+            }
             // An agent may create groups without end. It is not trusted because of them.
-            if inode == id || compared > MAX_COMPARED_GROUPS {
-                return true;
+            if compared > MAX_COMPARED_GROUPS {
+                return ProcessOrigin::Agent(None);
             }
             pending.push(path);
         }
     }
-    false
+    ProcessOrigin::Other
 }
 
 /// Returns the run of a process by the name of its version 2 group. The outer `None` means that the group belongs to no

@@ -18,10 +18,11 @@ use rustix::time::ClockId;
 use signal_hook::consts::{SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 use super::cgroup::RunGroups;
+use super::guarded_execution::EndMode;
 use super::launch::{Launch, LaunchError, LaunchErrorCause};
 use super::protections::Protections;
 use super::protocol::{self, FrameReader, GuardianReport, GuardianRequest};
-use super::tree::{EndMode, ProcessTree};
+use super::tree::ProcessTree;
 use super::{NICE, NODE_VARIABLE, ORPHAN_GRACE, namespaces, open_files, priority, spawn};
 
 /// Usage reports are dropped while more bytes than this are unsent. Reports of ends are never dropped.

@@ -14,7 +14,9 @@
 
 mod cgroup;
 mod client;
+mod connection;
 mod file_view;
+mod guarded_execution;
 mod launch;
 mod main;
 mod namespaces;
@@ -31,6 +33,7 @@ mod shim;
 mod spawn;
 mod stdio;
 mod sweep;
+mod task_watch;
 mod tree;
 mod usage;
 
@@ -38,7 +41,7 @@ use std::ffi::OsStr;
 use std::process::ExitCode;
 use std::time::Duration;
 
-pub use cgroup::{has_control_groups, is_agent_group};
+pub use cgroup::{group_origin, has_control_groups};
 pub use client::{Child, ChildControl, Guardian, GuardianOptions};
 pub use launch::{ExceededLimit, Isolation, Launch, LaunchError, LaunchErrorCause, ProcessLimits, Sandbox, TreeLimits};
 pub use network::NetworkPolicy;

@@ -9,7 +9,6 @@ use std::collections::{HashMap, HashSet};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use background::backoff::{Backoff, BackoffPolicy};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
@@ -19,19 +18,19 @@ use wait4::Wait4;
 
 use super::ExitReason;
 use super::cgroup::{RunGroup, RunGroups, THREADS_PER_PROCESS};
+use super::guarded_execution::{EndMode, EndPhase, GuardedExecution, KillRounds};
 use super::launch::{ExceededLimit, Launch, TreeLimits};
 use super::namespaces::Namespaces;
 use super::proc::{self, ProcessMarkers, ProcessSnapshot, Stat};
 use super::protocol::GuardianReport;
-use super::usage::{ProcessUsage, ResourceSum, UsageTotals};
+use super::task_watch::TaskWatch;
+use super::usage::{ResourceSum, UsageTotals};
 
 /// The time between the start of an execution and its first usage sample.
 const FIRST_SAMPLE: Duration = Duration::from_millis(200);
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// Samples that are due within this time are taken together.
 const SAMPLE_SLACK: Duration = Duration::from_millis(100);
-/// The delays between two rounds of KILL.
-const KILL_BACKOFF: BackoffPolicy = BackoffPolicy::new(Duration::from_millis(5), Duration::from_secs(1));
 
 /// The maximum number of processes that are reaped before samples and signals have their turn.
 const MAX_REAPED_PROCESSES: usize = 1000;
@@ -39,114 +38,6 @@ const MAX_REAPED_PROCESSES: usize = 1000;
 const MAX_REAP_PASSES: usize = 8;
 /// The maximum number of passes over all processes that stop an execution before it is killed.
 const MAX_FREEZE_PASSES: usize = 50;
-/// The time between two counts of all tasks of the machine, see [`TaskWatch`].
-const TASK_COUNT_INTERVAL: Duration = Duration::from_millis(100);
-/// So many new tasks of the machine cause a sample of all executions.
-const NEW_TASKS: u64 = 256;
-
-/// The processes of one execution.
-struct GuardedExecution {
-    /// The program itself, until it is reaped.
-    root: Option<Child>,
-    pid: i32,
-    grace: Duration,
-    phase: EndPhase,
-    /// The lease expired before the root ended.
-    lease_lost: bool,
-    limits: TreeLimits,
-    started: Instant,
-    /// The limit that was exceeded before the root ended.
-    exceeded: Option<ExceededLimit>,
-    group: RunGroup,
-    usage: UsageTotals,
-    sample_at: Instant,
-    /// The processes of the last sample, as pid and start time. They identify orphans.
-    sampled: HashSet<(i32, u64)>,
-    /// The sessions and process groups of the last sample. They identify orphans.
-    groups: HashSet<i32>,
-}
-
-impl GuardedExecution {
-    /// Returns the first limit that the execution exceeds at `now`, or has exceeded before: a fork bomb ends by itself when
-    /// the kernel refuses new processes. The kernel's own count of memory is more exact than a sum of samples, in which
-    /// shared pages count several times.
-    fn exceeds(
-        &self,
-        processes: u64,
-        usage: &ProcessUsage,
-        now: Instant,
-        kernel_limits_memory: bool,
-    ) -> Option<ExceededLimit> {
-        let memory = self.limits.memory.filter(|_| !kernel_limits_memory);
-        let limits = TreeLimits { memory, ..self.limits };
-        limits.exceeded(processes, usage, now.saturating_duration_since(self.started)).or_else(|| {
-            let limit = self.limits.processes.filter(|_| self.group.exceeded_processes())?;
-            Some(ExceededLimit::Processes(limit))
-        })
-    }
-
-    /// Returns the reason of an end by `signal` if the kernel has killed the program because of its memory limit.
-    fn killed_for_memory(&self, signal: i32) -> Option<ExitReason> {
-        let limit = self.limits.memory.filter(|_| signal == Signal::KILL.as_raw() && self.group.exceeded_memory())?;
-        Some(ExitReason::LimitExceeded(ExceededLimit::Memory(limit)))
-    }
-}
-
-/// The progress of ending an execution.
-#[derive(Clone, Copy)]
-enum EndPhase {
-    Running,
-    /// TERM was sent.
-    Terminating {
-        kill_at: Instant,
-    },
-    /// KILL is sent repeatedly until no process is left, because a process can be forked during a round.
-    Killing(KillRounds),
-}
-
-/// The schedule of KILL rounds.
-#[derive(Clone, Copy)]
-struct KillRounds {
-    next: Instant,
-    backoff: Backoff,
-    /// Stop all processes before the first round.
-    freeze: bool,
-}
-
-impl KillRounds {
-    fn start(now: Instant) -> Self {
-        Self { next: now, backoff: KILL_BACKOFF.start(), freeze: false }
-    }
-
-    /// Like [`KillRounds::start`], but all processes are stopped before the first round.
-    fn start_frozen(now: Instant) -> Self {
-        Self { freeze: true, ..Self::start(now) }
-    }
-
-    /// Schedules the next round. The delay doubles with each round.
-    fn advance(&mut self, now: Instant) {
-        self.next = now + self.backoff.next_delay();
-    }
-
-    /// Returns true if all processes have to be stopped first: in all rounds after the first, because processes are
-    /// then forked faster than they are killed, and after [`KillRounds::start_frozen`]. Call it after
-    /// [`KillRounds::advance`].
-    fn needs_freeze(&self) -> bool {
-        self.freeze || self.backoff.retries() > 1
-    }
-}
-
-/// The method that ends an execution.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EndMode {
-    /// TERM, then KILL after the grace period.
-    Graceful,
-    /// Like `Graceful`, with this upper limit for the grace period.
-    GraceLimit(Duration),
-    Kill,
-    /// KILL, because the lease was lost.
-    LeaseLost,
-}
 
 /// All processes below the guardian.
 pub(super) struct ProcessTree {
@@ -166,29 +57,6 @@ pub(super) struct ProcessTree {
     /// The node sees the same session ids. They differ in a process namespace.
     shares_sessions: bool,
     reports: Vec<GuardianReport>,
-}
-
-/// Detects a fast growth of the number of tasks between two samples. It is used where the kernel does not limit the
-/// processes of an execution.
-struct TaskWatch {
-    next: Instant,
-    /// The lowest number of tasks of the machine since the last sample.
-    baseline: u64,
-}
-
-impl TaskWatch {
-    /// Returns true if a count is due at `now` and [`NEW_TASKS`] more tasks exist than before. Schedules the next
-    /// count.
-    fn has_grown(&mut self, now: Instant) -> bool {
-        if self.next > now {
-            return false;
-        }
-        self.next = now + TASK_COUNT_INTERVAL;
-        let Some(tasks) = proc::task_count() else { return false };
-        let grown = tasks > self.baseline.saturating_add(NEW_TASKS);
-        self.baseline = if grown { tasks } else { self.baseline.min(tasks) };
-        grown
-    }
 }
 
 impl ProcessTree {

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::{Processes, exit_code_and_failure, record_output, resources, terminal};
 use crate::RunFailure;
+use crate::api_grants::ApiGrant;
 use crate::command::{self, CommandPlan};
 use crate::guardian::{Child, ChildEvent, ExitReason, Stdio};
 use crate::output_buffer::StreamName;
@@ -51,6 +52,7 @@ struct ConversationState {
 struct AgentProcess {
     child: Child,
     plan: CommandPlan,
+    _grant: Option<ApiGrant>,
     /// Output of the process. A JSON-RPC process has only its error output here.
     chunks: mpsc::Receiver<(StreamName, Vec<u8>)>,
     input: InputChannel,
@@ -121,7 +123,8 @@ impl AgentConversation {
             command::prepare_files(&plan)?;
             Ok(plan)
         });
-        let plan = plan.await?;
+        let mut plan = plan.await?;
+        let grant = self.processes.grant_api(self.id, self.owner, &self.agent, &mut plan);
         let (sender, chunks) = mpsc::channel(QUEUE_CAPACITY);
         let no_pipes = |error: std::io::Error| RunFailure::transient(format!("failed to create pipes: {error}"));
         if self.agent.input_pattern == InputPattern::JsonRpc {
@@ -133,6 +136,7 @@ impl AgentConversation {
             return Ok(AgentProcess {
                 child,
                 plan,
+                _grant: grant,
                 chunks,
                 input: InputChannel::Rpc(Box::new(conversation)),
                 exit: None,
@@ -151,7 +155,8 @@ impl AgentConversation {
             read(pipes.stderr, StreamName::Stderr, sender);
             (child, pipes.stdin)
         };
-        let mut process = AgentProcess { child, plan, chunks, input: InputChannel::Lines(writer), exit: None };
+        let mut process =
+            AgentProcess { child, plan, _grant: grant, chunks, input: InputChannel::Lines(writer), exit: None };
         if self.agent.session.marker.is_none() {
             process.skip_greeting(self.agent.session.quiet.duration()).await;
         }

@@ -1,5 +1,6 @@
 //! The runner of command-line agents: the guardian starts a process for each run, and its output is recorded.
 
+mod confinement;
 pub(crate) mod conversation;
 mod exit;
 mod flood;
@@ -9,21 +10,19 @@ mod scratch;
 mod terminal;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use model::agent::{AccessType, Agent, AgentLimits, AgentNetwork, OutputPattern, SandboxMode};
+use model::agent::{Agent, OutputPattern};
 use model::execution::{ErrorCategory, ResourceUsage};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
+use crate::api_grants::{ApiGrant, ApiGrants};
 use crate::command::{self, CommandPlan, FilesBefore, InputDelivery};
-use crate::guardian::{
-    self, AgentPipes, Child, ChildEvent, Guardian, Isolation, Launch, NetworkPolicy, ProcessLimits, Sandbox, Stdio,
-    TreeLimits,
-};
+use crate::guardian::{self, AgentPipes, Child, ChildEvent, Guardian, Launch, Stdio};
 use crate::lease::ProcessGuard;
 use crate::output_buffer::StreamName;
 use crate::recorder::RunRecorder;
@@ -32,6 +31,7 @@ use crate::runner::{AgentRun, RunResult, Runner};
 use crate::{HeadTailBuffer, RunFailure, VariableLookup, rpc};
 use scratch::Scratch;
 
+pub use confinement::network_policy;
 pub(crate) use exit::exit_code_and_failure;
 pub(crate) use pump::pump;
 
@@ -53,6 +53,7 @@ struct ProcessesShared {
     hidden: std::sync::RwLock<Vec<PathBuf>>,
     scratch: Scratch,
     variables: VariableLookup,
+    api_grants: ApiGrants,
 }
 
 impl Processes {
@@ -63,7 +64,24 @@ impl Processes {
         // The guardian has another working directory.
         let data_dir = std::path::absolute(&data_dir).unwrap_or(data_dir);
         let scratch = Scratch::new(data_dir.join("runs"));
-        Self(Arc::new(ProcessesShared { options, guardian, lease, data_dir, hidden, scratch, variables }))
+        let api_grants = ApiGrants::default();
+        Self(Arc::new(ProcessesShared { options, guardian, lease, data_dir, hidden, scratch, variables, api_grants }))
+    }
+
+    /// Returns the tokens of runs that may use the server.
+    pub(crate) fn api_grants(&self) -> &ApiGrants {
+        &self.0.api_grants
+    }
+
+    /// Gives a run access to the server, if its agent has `api_access` and this process has a server.
+    fn grant_api(
+        &self,
+        id: uuid::Uuid,
+        owner: model::UserId,
+        agent: &Agent,
+        plan: &mut CommandPlan,
+    ) -> Option<ApiGrant> {
+        if agent.api_access { self.0.api_grants.grant(id, owner, plan) } else { None }
     }
 
     /// Replaces the files and directories that agents do not see. The data directory is always hidden.
@@ -139,14 +157,8 @@ impl Processes {
         let _ = std::fs::remove_dir_all(self.artifacts_dir(id));
     }
 
-    /// Makes the plan of a run, writes its files, and adds its secrets to the recorder. Also returns the state of the
-    /// output file before the run. Fails like [`CommandPlan::make`] and [`command::prepare_files`].
-    async fn plan(
-        &self,
-        run: &AgentRun,
-        recorder: &RunRecorder,
-        scratch: &Path,
-    ) -> Result<(CommandPlan, FilesBefore), RunFailure> {
+    /// Makes the plan of a run and writes its files. Also returns the state of the output file before the run. Fails like [`CommandPlan::make`] and [`command::prepare_files`].
+    async fn plan(&self, run: &AgentRun, scratch: &Path) -> Result<(CommandPlan, FilesBefore), RunFailure> {
         let request = command::CommandRequest {
             execution_id: run.id,
             input: run.request.input.clone(),
@@ -167,9 +179,7 @@ impl Processes {
             }
             Ok((plan, before))
         });
-        let (plan, before): (CommandPlan, FilesBefore) = planned.await?;
-        recorder.add_secrets(plan.secrets.clone());
-        Ok((plan, before))
+        planned.await
     }
 
     /// Starts the program of a plan with the grace period, the limits and the sandbox of the agent. `terminal` means
@@ -189,9 +199,9 @@ impl Processes {
         launch.env = plan.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
         launch.terminal = terminal;
         launch.grace = agent.grace.duration();
-        launch.limits = process_limits(agent);
-        launch.tree_limits = tree_limits(agent);
-        launch.sandbox = sandbox(agent, plan);
+        launch.limits = confinement::process_limits(agent);
+        launch.tree_limits = confinement::tree_limits(agent);
+        launch.sandbox = confinement::sandbox(agent, plan);
         launch.isolation = self.isolation(agent, plan)?;
         let child = self.guardian().await?.spawn(launch, stdio).await;
         child.map_err(|error| match error {
@@ -210,7 +220,9 @@ impl Processes {
     /// or of the files. Only the first one is reported. A stop that was already requested gives a stopped result, and
     /// nothing is started.
     async fn run_in(&self, run: &AgentRun, recorder: &RunRecorder, scratch: &Path) -> Result<RunResult, RunFailure> {
-        let (plan, before) = self.plan(run, recorder, scratch).await?;
+        let (mut plan, before) = self.plan(run, scratch).await?;
+        let _grant = self.grant_api(run.id, run.owner, &run.agent, &mut plan);
+        recorder.add_secrets(plan.secrets.clone());
         if recorder.stop_reason().is_some() {
             return Ok(RunResult { stopped: true, ..RunResult::default() });
         }
@@ -506,92 +518,6 @@ fn with_cpu_percent(usage: ResourceUsage, elapsed: Duration) -> ResourceUsage {
     let millis = elapsed.as_secs_f64() * 1000.0;
     let cpu_percent = if millis > 0.0 { (usage.cpu_ms as f64 / millis * 1000.0).round() / 10.0 } else { 0.0 };
     ResourceUsage { cpu_percent, ..usage }
-}
-
-/// Returns the limits of each process of the agent.
-fn process_limits(agent: &Agent) -> ProcessLimits {
-    let file_size = agent.limits.file_size_mb.map(bytes_of_mb);
-    ProcessLimits { open_files: agent.limits.open_files, file_size, ..ProcessLimits::default() }
-}
-
-/// Returns the limits of all processes of a run together (SEC-3). Without a setting, a run has at most
-/// [`AgentLimits::DEFAULT_PROCESSES`] processes and half of the memory of the machine.
-fn tree_limits(agent: &Agent) -> TreeLimits {
-    let limits = &agent.limits;
-    TreeLimits {
-        processes: Some(limits.processes.unwrap_or(AgentLimits::DEFAULT_PROCESSES)),
-        memory: limits.memory_mb.map(bytes_of_mb).or_else(default_memory),
-        cpu_seconds: limits.cpu_seconds,
-        lifetime: limits.lifetime_seconds.map(Duration::from_secs),
-    }
-}
-
-fn bytes_of_mb(megabytes: u64) -> u64 {
-    megabytes.saturating_mul(1 << 20)
-}
-
-/// Returns half of the memory of the machine in bytes, or `None` if it is unknown.
-fn default_memory() -> Option<u64> {
-    static HALF: LazyLock<Option<u64>> = LazyLock::new(|| {
-        let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-        let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-        let kilobytes: u64 = total.trim().strip_suffix("kB")?.trim().parse().ok()?;
-        Some(kilobytes.saturating_mul(512))
-    });
-    *HALF
-}
-
-/// Returns the sandbox of a read-only agent: it may write only to its scratch directory and to its `write_paths` that
-/// exist (SUP-4). `~/` stands for the `HOME` of the plan. Returns `None` for an agent with read-write access.
-fn sandbox(agent: &Agent, plan: &CommandPlan) -> Option<Sandbox> {
-    if agent.access_type == AccessType::ReadWrite {
-        return None;
-    }
-    let home = plan.env.get("HOME").map(String::as_str).unwrap_or_default();
-    let granted = agent.write_paths.iter().map(|path| match path.strip_prefix("~/") {
-        Some(rest) => Path::new(home).join(rest),
-        None => PathBuf::from(path),
-    });
-    // A path that does not exist cannot be granted.
-    let granted = granted.filter(|path| path.exists());
-    Some(Sandbox { write: std::iter::once(plan.scratch.clone()).chain(granted).collect() })
-}
-
-impl Processes {
-    /// Returns the parts of the system that a run of the agent does not get (SEC-2): the data directory without the
-    /// scratch directory of the run, the hidden paths, the secrets of the agent, and the network that its policy excludes.
-    /// Fails if the user of `run_as` does not exist, or if the working directory is hidden.
-    fn isolation(&self, agent: &Agent, plan: &CommandPlan) -> Result<Isolation, RunFailure> {
-        if plan.cwd.starts_with(&self.0.data_dir) && !plan.cwd.starts_with(&plan.scratch) {
-            let message = "the working directory is in the data directory of adjutant, which agents cannot see";
-            return Err(RunFailure::permanent(message));
-        }
-        let mut hidden = vec![self.0.data_dir.clone()];
-        hidden.extend(self.0.hidden.read().unwrap_or_else(std::sync::PoisonError::into_inner).iter().cloned());
-        hidden.extend(secret_files(agent));
-        Ok(Isolation {
-            hidden,
-            visible: vec![plan.scratch.clone()],
-            network: network_policy(agent),
-            run_as: agent.run_as.as_deref().map(os_user::find).transpose()?,
-            enforce: agent.sandbox == SandboxMode::Enforce,
-        })
-    }
-}
-
-/// Returns the network policy of an agent.
-pub fn network_policy(agent: &Agent) -> NetworkPolicy {
-    match agent.network {
-        AgentNetwork::All => NetworkPolicy::All,
-        AgentNetwork::None => NetworkPolicy::None,
-        AgentNetwork::Ports => NetworkPolicy::Ports(agent.ports.clone()),
-    }
-}
-
-/// Returns the files that the variables of an agent refer to.
-fn secret_files(agent: &Agent) -> impl Iterator<Item = PathBuf> {
-    let paths = agent.envs.values().filter_map(|value| value.strip_prefix("file:")).map(str::trim);
-    paths.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.into()))
 }
 
 /// Returns the ids that are names of entries of a directory. Other entries are ignored. Returns none if the directory
