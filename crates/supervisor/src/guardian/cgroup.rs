@@ -145,7 +145,7 @@ impl RunGroups {
             if let Some(parent) = group.parent() {
                 let _ = fs::write(parent.join("cgroup.procs"), std::process::id().to_string());
             }
-            remove_tree(group);
+            let _ = remove_tree(group);
         }
     }
 }
@@ -235,8 +235,7 @@ impl RunGroup {
     pub(super) fn remove(&self) -> bool {
         let mut removed = true;
         for dir in self.all() {
-            remove_tree(dir);
-            removed &= !dir.exists();
+            removed &= remove_tree(dir);
         }
         removed
     }
@@ -427,12 +426,19 @@ fn enable_controllers(own: &Path, group: &Path) -> Vec<String> {
     read(group.join("cgroup.subtree_control")).split_whitespace().map(str::to_owned).collect()
 }
 
-/// Removes a group and its subgroups. Groups with processes stay.
-fn remove_tree(dir: &Path) {
-    for (path, _) in subgroups(dir) {
-        remove_tree(&path);
+/// Removes a group and its subgroups. Groups with processes stay. Returns true if the group does not exist any more.
+fn remove_tree(dir: &Path) -> bool {
+    let removed = || match fs::remove_dir(dir) {
+        Ok(()) => true,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    // Most groups have no subgroups.
+    removed() || {
+        for (path, _) in subgroups(dir) {
+            remove_tree(&path);
+        }
+        removed()
     }
-    let _ = fs::remove_dir(dir);
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use super::launch::{Launch, LaunchError, LaunchErrorCause};
 use super::protections::Protections;
 use super::protocol::{self, FrameReader, GuardianReport, GuardianRequest};
 use super::tree::ProcessTree;
-use super::{NICE, NODE_VARIABLE, ORPHAN_GRACE, namespaces, open_files, priority, spawn};
+use super::{NICE, NODE_VARIABLE, ORPHAN_GRACE, namespaces, open_files, priority, privileges, spawn};
 
 /// Usage reports are dropped while more bytes than this are unsent. Reports of ends are never dropped.
 const MAX_UNSENT_BYTES: usize = 256 << 10;
@@ -137,6 +137,7 @@ impl GuardianProcess {
         // After the write above, which a protected process may not do.
         super::protect_memory()?;
         rustix::thread::set_no_new_privs(true)?;
+        privileges::limit_bounding_set();
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
         open_files::restore_limit()?;

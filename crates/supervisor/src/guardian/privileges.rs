@@ -43,30 +43,36 @@ pub(super) fn become_user(user: &RunAs) -> io::Result<()> {
     Ok(thread::set_thread_res_uid(uid, uid, uid)?)
 }
 
-/// Removes the capabilities of the calling thread that agents do not get. The programs that it starts cannot regain them.
-/// Root keeps [`ROOT_CAPABILITIES`], every other user keeps none. Fails if the system rejects it.
+/// Removes the capabilities that agents do not get from the bounding set of this process, which all agents inherit. So a
+/// program cannot gain them when it is started. `no_new_privs` has the same effect, so a system that rejects this is no
+/// failure.
+pub(super) fn limit_bounding_set() {
+    let kept = kept_capabilities();
+    for number in 0..=LAST_CAPABILITY {
+        let capability = CapabilitySet::from_bits_retain(1 << number);
+        // The first error is that of a capability that the kernel does not have, or of a process that may not do this.
+        if !kept.contains(capability) && thread::remove_capability_from_bounding_set(capability).is_err() {
+            return;
+        }
+    }
+}
+
+/// Removes the capabilities of the calling thread that agents do not get. Fails if the system rejects it.
 pub(super) fn drop_capabilities() -> io::Result<()> {
     let current = thread::capabilities(None)?;
     if current.permitted.is_empty() {
         return Ok(());
     }
-    let kept = if rustix::process::geteuid().is_root() { ROOT_CAPABILITIES } else { CapabilitySet::empty() };
-    for number in 0..=LAST_CAPABILITY {
-        let capability = CapabilitySet::from_bits_retain(1 << number);
-        if kept.contains(capability) {
-            continue;
-        }
-        match thread::remove_capability_from_bounding_set(capability) {
-            Ok(()) => {}
-            // The kernel does not have this capability and no later one.
-            Err(rustix::io::Errno::INVAL) => break,
-            Err(error) => return Err(error.into()),
-        }
-    }
+    let kept = kept_capabilities();
     let kept = CapabilitySets {
         effective: current.effective & kept,
         permitted: current.permitted & kept,
         inheritable: CapabilitySet::empty(),
     };
     Ok(thread::set_capabilities(None, kept)?)
+}
+
+/// Returns the capabilities that agents of the current user keep: [`ROOT_CAPABILITIES`] for root, else none.
+fn kept_capabilities() -> CapabilitySet {
+    if rustix::process::geteuid().is_root() { ROOT_CAPABILITIES } else { CapabilitySet::empty() }
 }
