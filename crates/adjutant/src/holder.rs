@@ -49,6 +49,15 @@ struct HolderParts {
     serving: Option<JoinHandle<()>>,
 }
 
+impl Drop for HolderShared {
+    /// Closes the database before the lock is released, so that the next process finds a complete file.
+    fn drop(&mut self) {
+        if let Err(error) = self.app.store().close(wire::CLOSE_TIMEOUT) {
+            tracing::error!(event = "database_not_closed", error = %error);
+        }
+    }
+}
+
 impl Holder {
     /// Opens the database and builds the application. `has_models` means that `backends` are the configured ones. Fails
     /// if the database cannot be opened or read.

@@ -23,6 +23,9 @@ use crate::exit::ExitStatus;
 /// The time to wait for another short command.
 pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The time in which the database must close at the end of a process.
+pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
+
 /// Returns a runtime for short commands. On Ctrl-C it ends the process with [`ExitStatus::Interrupted`], also while the
 /// command waits for a confirmation at the keyboard. Fails if the runtime cannot start.
 pub(crate) fn command_runtime() -> anyhow::Result<Runtime> {

@@ -50,6 +50,9 @@ pub struct DatabaseHealth {
     /// `sqlite` or `postgres`.
     pub kind: Cow<'static, str>,
     pub latency_ms: f64,
+    /// Why the database cannot be used, if it cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// The state of a notification channel. If it fails, the other channels and the product still notify users.

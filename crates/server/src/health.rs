@@ -1,5 +1,6 @@
 //! The health endpoints: the state of the process, its readiness and its dependencies. `/health` and `/health/ready`
-//! respond with 503 if the database does not answer within two seconds or the server is stopping. Other dependencies
+//! respond with 503 if the database does not answer within two seconds, cannot be written or has another schema, or if the
+//! server is stopping. Other dependencies
 //! never change the status. `/health/live` always responds with 200. With authentication, `/health` shows dependencies
 //! only to requests with a valid token.
 
@@ -40,13 +41,14 @@ pub(crate) async fn health(State(app): State<App>, headers: HeaderMap) -> Respon
         return ready(State(app)).await.into_response();
     }
     let started = Instant::now();
-    let database_status = ping_database(&app).await;
+    let pinged = ping_database(&app).await;
+    let status = overall_status(&app, &pinged);
     let database = DatabaseHealth {
-        status: database_status,
+        status: database_status(&pinged),
         kind: app.store().kind().into(),
         latency_ms: started.elapsed().as_secs_f64() * 1000.0,
+        error: pinged.err(),
     };
-    let status = overall_status(&app, database_status);
     let health = Health {
         status,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -176,21 +178,26 @@ pub(crate) async fn live() -> Json<HealthBrief> {
     )
 )]
 pub(crate) async fn ready(State(app): State<App>) -> (StatusCode, Json<HealthBrief>) {
-    let status = overall_status(&app, ping_database(&app).await);
+    let status = overall_status(&app, &ping_database(&app).await);
     (status_code(status), Json(HealthBrief { status }))
 }
 
-/// Returns `Ok` if the database answers within two seconds, otherwise `Unavailable`.
-async fn ping_database(app: &App) -> HealthStatus {
+/// Checks the database. Fails with the reason if it cannot be used, or does not answer within two seconds.
+async fn ping_database(app: &App) -> Result<(), String> {
     match tokio::time::timeout(DATABASE_TIMEOUT, app.store().ping()).await {
-        Ok(Ok(())) => HealthStatus::Ok,
-        _ => HealthStatus::Unavailable,
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(redact::redact(&error.to_string()).into_owned()),
+        Err(_) => Err("the database did not answer in time".to_owned()),
     }
 }
 
+fn database_status(pinged: &Result<(), String>) -> HealthStatus {
+    if pinged.is_ok() { HealthStatus::Ok } else { HealthStatus::Unavailable }
+}
+
 /// Returns `Stopping` if the server is stopping, otherwise the status of the database.
-fn overall_status(app: &App, database: HealthStatus) -> HealthStatus {
-    if app.stopping().is_cancelled() { HealthStatus::Stopping } else { database }
+fn overall_status(app: &App, pinged: &Result<(), String>) -> HealthStatus {
+    if app.stopping().is_cancelled() { HealthStatus::Stopping } else { database_status(pinged) }
 }
 
 fn status_code(status: HealthStatus) -> StatusCode {

@@ -1,19 +1,48 @@
-//! Removes rows after their retention period and idle state of the rate limits, once an hour.
+//! Removes rows after their retention period and idle state of the rate limits, once an hour. Tests once a minute that the
+//! database accepts writes, so that health checks notice a fault before a user does (OPS-2).
 
 use std::time::Duration;
 
+use store::Store;
 use store::housekeeping::{RemovedRows, sweep};
 
 use crate::App;
 use crate::auth::revocations;
 
 const INTERVAL: Duration = Duration::from_secs(3600);
+/// The time between two test writes of a server without other writes.
+const TEST_WRITE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Runs housekeeping and the refresh of revocations until the server stops.
+/// Runs housekeeping, test writes and the refresh of revocations until the server stops.
 pub async fn run(app: App) {
     let revocations = tokio::spawn(revocations::refresh_loop(app.clone()));
+    let test_writes = tokio::spawn({
+        let app = app.clone();
+        async move { app.stopping().run_until_cancelled(test_writes(app.store())).await }
+    });
     while app.stopping().run_until_cancelled(round(&app)).await.is_some() {}
     let _ = revocations.await;
+    let _ = test_writes.await;
+}
+
+/// Makes a test write in each interval in which no other write was committed. Logs the first failure and the recovery.
+async fn test_writes(store: &Store) {
+    let mut commits = store.commits();
+    let mut has_failed = false;
+    loop {
+        commits.mark_unchanged();
+        tokio::time::sleep(TEST_WRITE_INTERVAL).await;
+        if commits.has_changed().unwrap_or(true) {
+            continue;
+        }
+        let written = store.test_write().await;
+        match &written {
+            Ok(()) if has_failed => tracing::info!(event = "storage_recovered"),
+            Err(error) if !has_failed => tracing::error!(event = "storage_failed", error = %error),
+            Ok(()) | Err(_) => {}
+        }
+        has_failed = written.is_err();
+    }
 }
 
 /// Removes expired rows, full buckets of the rate limits and expired blocks of addresses. Then sleeps for an hour.

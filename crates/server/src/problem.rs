@@ -152,6 +152,8 @@ const STOPPED: &str = "stopped";
 
 /// The value of `Retry-After` while no slot is free.
 const BUSY_RETRY_SECONDS: u64 = 5;
+/// The time after which a client may repeat a request that failed because of a storage fault.
+const STORAGE_RETRY_SECONDS: u64 = 30;
 
 impl From<store::Error> for Problem {
     /// Converts an error of the store. A missing object is 404. A used idempotency key, an unusable backup and one of a
@@ -188,6 +190,10 @@ impl From<store::Error> for Problem {
             // Without `Retry-After`: only an administrator ends the stop.
             store::Error::Stopped { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, STOPPED, error.to_string()),
             store::Error::Unavailable(cause) => Self::unavailable(cause),
+            store::Error::Storage(_) => {
+                let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", error.to_string());
+                Self { retry_after: Some(STORAGE_RETRY_SECONDS), ..problem }
+            }
             other => Self::internal(other.to_string()),
         }
     }

@@ -13,10 +13,12 @@ use model::clock::from_micros;
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgQueryResult, PgRow};
 use sqlx::{AssertSqlSafe, Postgres, Row as _, SqlSafeStr, Transaction};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use uuid::Uuid;
 
+use crate::fault::StorageHealth;
 use crate::hints::{Hint, HintSet};
 use crate::quotas::QuotaLedger;
 use crate::sqlite::PooledReader;
@@ -24,7 +26,12 @@ use crate::{Error, Result};
 
 /// A connection inside a transaction, or a connection for reads.
 #[derive(Debug)]
-pub struct Conn(pub(crate) DriverConnection, pub(crate) HintSet, pub(crate) QuotaChecks);
+pub struct Conn {
+    pub(crate) driver: DriverConnection,
+    pub(crate) hints: HintSet,
+    quotas: QuotaChecks,
+    health: StorageHealth,
+}
 
 /// The quotas of users, and the counts of one transaction.
 #[derive(Debug)]
@@ -43,38 +50,39 @@ pub(crate) enum DriverConnection {
 }
 
 impl Conn {
-    pub(crate) fn new(inner: DriverConnection, quotas: QuotaLedger) -> Self {
-        Self(inner, HintSet::default(), QuotaChecks { ledger: quotas, counted: Vec::new() })
+    pub(crate) fn new(driver: DriverConnection, quotas: QuotaLedger, health: StorageHealth) -> Self {
+        let quotas = QuotaChecks { ledger: quotas, counted: Vec::new() };
+        Self { driver, hints: HintSet::default(), quotas, health }
     }
 
     /// Returns the quotas of users.
     pub(crate) fn quotas(&self) -> &QuotaLedger {
-        &self.2.ledger
+        &self.quotas.ledger
     }
 
     /// Remembers that this transaction has counted rows of the owner.
     pub(crate) fn mark_counted(&mut self, owner: UserId) {
-        self.2.counted.push(owner);
+        self.quotas.counted.push(owner);
     }
 
     /// Removes and returns the owners whose rows this transaction has counted. After a rollback the counts are wrong.
     pub(crate) fn take_counted(&mut self) -> Vec<UserId> {
-        std::mem::take(&mut self.2.counted)
+        std::mem::take(&mut self.quotas.counted)
     }
 
     /// Queues a hint that is sent to all nodes after the commit. Does nothing outside of a PostgreSQL transaction.
     pub(crate) fn add_hint(&mut self, hint: Hint) {
         if self.is_postgres_transaction() {
-            self.1.add(hint);
+            self.hints.add(hint);
         }
     }
 
     pub(crate) fn is_sqlite(&self) -> bool {
-        matches!(self.0, DriverConnection::Sqlite(_) | DriverConnection::SqliteReader(_))
+        matches!(self.driver, DriverConnection::Sqlite(_) | DriverConnection::SqliteReader(_))
     }
 
     pub(crate) fn is_postgres_transaction(&self) -> bool {
-        matches!(self.0, DriverConnection::PostgresTx(_))
+        matches!(self.driver, DriverConnection::PostgresTx(_))
     }
 
     /// Runs a statement and returns all its rows, in their order. On a multi-threaded runtime, a SQLite reader lets the
@@ -82,23 +90,30 @@ impl Conn {
     /// arguments do not match the statement.
     pub(crate) async fn all(&mut self, statement: impl Into<Statement<'_>>) -> Result<Vec<DbRow>> {
         let statement = statement.into();
-        let rows = match &mut self.0 {
-            DriverConnection::Sqlite(connection) => return statement.all_on_sqlite(connection),
+        let rows = match &mut self.driver {
+            DriverConnection::Sqlite(connection) => statement.all_on_sqlite(connection),
             DriverConnection::SqliteReader(reader) => {
                 let connection = reader.connection()?;
-                return run_blocking(|| statement.all_on_sqlite(connection));
+                run_blocking(|| statement.all_on_sqlite(connection))
             }
-            DriverConnection::PostgresTx(connection) => statement.for_postgres().fetch_all(&mut **connection).await,
-            DriverConnection::PostgresReader(connection) => statement.for_postgres().fetch_all(&mut **connection).await,
+            DriverConnection::PostgresTx(connection) => {
+                rows_of_postgres(statement.for_postgres().fetch_all(&mut **connection).await)
+            }
+            DriverConnection::PostgresReader(connection) => {
+                rows_of_postgres(statement.for_postgres().fetch_all(&mut **connection).await)
+            }
         };
-        Ok(rows?.into_iter().map(DbRow::Postgres).collect())
+        self.note_fault(rows)
     }
 
     /// Like [`Conn::all`], for small results: a SQLite reader runs the query inline, which costs less than
     /// [`tokio::task::block_in_place`].
     pub(crate) async fn all_inline(&mut self, statement: impl Into<Statement<'_>>) -> Result<Vec<DbRow>> {
-        match &mut self.0 {
-            DriverConnection::SqliteReader(reader) => statement.into().all_on_sqlite(reader.connection()?),
+        match &mut self.driver {
+            DriverConnection::SqliteReader(reader) => {
+                let rows = statement.into().all_on_sqlite(reader.connection()?);
+                self.note_fault(rows)
+            }
             _ => self.all(statement).await,
         }
     }
@@ -107,59 +122,83 @@ impl Conn {
     /// further rows. Fails if the arguments do not match the statement.
     pub(crate) async fn first(&mut self, statement: impl Into<Statement<'_>>) -> Result<Option<DbRow>> {
         let statement = statement.into();
-        let row = match &mut self.0 {
-            DriverConnection::Sqlite(connection) => return statement.first_on_sqlite(connection),
-            DriverConnection::SqliteReader(reader) => return statement.first_on_sqlite(reader.connection()?),
+        let row = match &mut self.driver {
+            DriverConnection::Sqlite(connection) => statement.first_on_sqlite(connection),
+            DriverConnection::SqliteReader(reader) => statement.first_on_sqlite(reader.connection()?),
             DriverConnection::PostgresTx(connection) => {
-                statement.for_postgres().fetch_optional(&mut **connection).await
+                row_of_postgres(statement.for_postgres().fetch_optional(&mut **connection).await)
             }
             DriverConnection::PostgresReader(connection) => {
-                statement.for_postgres().fetch_optional(&mut **connection).await
+                row_of_postgres(statement.for_postgres().fetch_optional(&mut **connection).await)
             }
         };
-        Ok(row?.map(DbRow::Postgres))
+        self.note_fault(row)
     }
 
     /// Runs a statement without a result, such as an UPDATE, and returns the number of affected rows. Fails if the
     /// arguments do not match the statement, and on SQLite if the statement returns rows.
     pub(crate) async fn run(&mut self, statement: impl Into<Statement<'_>>) -> Result<u64> {
         let statement = statement.into();
-        let done = match &mut self.0 {
-            DriverConnection::Sqlite(connection) => return statement.run_on_sqlite(connection),
-            DriverConnection::SqliteReader(reader) => return statement.run_on_sqlite(reader.connection()?),
-            DriverConnection::PostgresTx(connection) => statement.for_postgres().execute(&mut **connection).await,
-            DriverConnection::PostgresReader(connection) => statement.for_postgres().execute(&mut **connection).await,
+        let done = match &mut self.driver {
+            DriverConnection::Sqlite(connection) => statement.run_on_sqlite(connection),
+            DriverConnection::SqliteReader(reader) => statement.run_on_sqlite(reader.connection()?),
+            DriverConnection::PostgresTx(connection) => {
+                affected_rows(statement.for_postgres().execute(&mut **connection).await)
+            }
+            DriverConnection::PostgresReader(connection) => {
+                affected_rows(statement.for_postgres().execute(&mut **connection).await)
+            }
         };
-        Ok(done?.rows_affected())
+        self.note_fault(done)
     }
 
     /// Runs several statements, separated by semicolons, without arguments. Rows are discarded. Stops at the first
     /// failure. Does not open a transaction.
     pub(crate) async fn batch(&mut self, sql: impl Into<Cow<'static, str>>) -> Result<()> {
         let sql = sql.into();
-        let done = match &mut self.0 {
-            DriverConnection::Sqlite(connection) => return Ok(connection.execute_batch(&sql)?),
-            DriverConnection::SqliteReader(reader) => return Ok(reader.connection()?.execute_batch(&sql)?),
+        let done = match &mut self.driver {
+            DriverConnection::Sqlite(connection) => connection.execute_batch(&sql).map_err(Error::from),
+            DriverConnection::SqliteReader(reader) => reader.connection()?.execute_batch(&sql).map_err(Error::from),
             DriverConnection::PostgresTx(connection) => {
-                sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **connection).await
+                affected_rows(sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **connection).await).map(drop)
             }
             DriverConnection::PostgresReader(connection) => {
-                sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **connection).await
+                affected_rows(sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **connection).await).map(drop)
             }
         };
-        Ok(done.map(drop)?)
+        self.note_fault(done)
     }
+
+    /// Records the storage fault of a failed statement for health checks. Its caller may return another error.
+    fn note_fault<T>(&self, result: Result<T>) -> Result<T> {
+        if let Err(error @ Error::Storage(_)) = &result {
+            self.health.fail(error);
+        }
+        result
+    }
+}
+
+fn rows_of_postgres(rows: sqlx::Result<Vec<PgRow>>) -> Result<Vec<DbRow>> {
+    Ok(rows?.into_iter().map(DbRow::Postgres).collect())
+}
+
+fn row_of_postgres(row: sqlx::Result<Option<PgRow>>) -> Result<Option<DbRow>> {
+    Ok(row?.map(DbRow::Postgres))
+}
+
+fn affected_rows(done: sqlx::Result<PgQueryResult>) -> Result<u64> {
+    Ok(done?.rows_affected())
 }
 
 impl Conn {
     /// Returns the number of rows that the SQLite writer has changed since it was opened, or 0 for other connections.
     pub(crate) fn total_changes(&self) -> u64 {
-        if let DriverConnection::Sqlite(connection) = &self.0 { connection.total_changes() } else { 0 }
+        if let DriverConnection::Sqlite(connection) = &self.driver { connection.total_changes() } else { 0 }
     }
 
     /// Sets how long SQLite waits for a lock. Has no effect on PostgreSQL. Fails if SQLite rejects the value.
     pub(crate) fn set_busy_timeout(&mut self, timeout: Duration) -> Result<()> {
-        match &mut self.0 {
+        match &mut self.driver {
             DriverConnection::Sqlite(connection) => Ok(connection.busy_timeout(timeout)?),
             _ => Ok(()),
         }
@@ -168,7 +207,7 @@ impl Conn {
     /// Runs transaction statements of SQLite, such as `BEGIN`. Each is prepared once, because they are frequent. Stops
     /// at the first failure. Does nothing on PostgreSQL.
     pub(crate) fn run_cached(&mut self, statements: &[&'static str]) -> Result<()> {
-        let connection = match &mut self.0 {
+        let connection = match &mut self.driver {
             DriverConnection::Sqlite(connection) => connection,
             DriverConnection::SqliteReader(reader) => reader.connection()?,
             DriverConnection::PostgresTx(_) | DriverConnection::PostgresReader(_) => return Ok(()),
@@ -380,7 +419,7 @@ impl From<Option<Timestamp>> for Arg<'_> {
 #[derive(Debug)]
 pub(crate) enum DbRow {
     Sqlite(Vec<Value>),
-    Postgres(sqlx::postgres::PgRow),
+    Postgres(PgRow),
 }
 
 impl DbRow {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use model::quota::QuotaReached;
 
+use crate::fault::StorageFault;
+
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -57,6 +59,9 @@ pub enum Error {
     InUse { path: PathBuf, address: Option<String> },
     #[error("the database URL is invalid: {0}")]
     InvalidUrl(String),
+    /// The database cannot be used until an operator removes the cause.
+    #[error("the database cannot be used: {0}")]
+    Storage(StorageFault),
     /// The database cannot be used at the moment. A retry may succeed.
     #[error("the database is unavailable: {0}")]
     Unavailable(String),
@@ -90,7 +95,7 @@ impl From<model::execution::ImpossibleRecord> for Error {
 
 impl From<sqlx::Error> for Error {
     /// Returns [`Error::Unavailable`] for failures of the connection (I/O, TLS, protocol, pool) and for errors of
-    /// PostgreSQL that a retry may overcome. Returns [`Error::InvalidUrl`] for an invalid configuration, and
+    /// PostgreSQL that a retry may overcome, and [`Error::Storage`] for its storage faults. Returns [`Error::InvalidUrl`] for an invalid configuration, and
     /// [`Error::Database`] for everything else.
     fn from(error: sqlx::Error) -> Self {
         match error {
@@ -102,8 +107,16 @@ impl From<sqlx::Error> for Error {
             // The connection was lost in the middle of a message.
             | sqlx::Error::Protocol(_) => Self::Unavailable(error.to_string()),
             sqlx::Error::Configuration(error) => Self::InvalidUrl(error.to_string()),
-            sqlx::Error::Database(ref inner) if inner.code().is_some_and(|code| is_transient(&code)) => {
-                Self::Unavailable(inner.to_string())
+            sqlx::Error::Database(inner) => {
+                let code = inner.code().unwrap_or_default();
+                match StorageFault::of_postgres(&code) {
+                    Some(fault) => {
+                        tracing::error!(error = %inner, "a storage fault of the database");
+                        Self::Storage(fault)
+                    }
+                    None if is_transient(&code) => Self::Unavailable(inner.to_string()),
+                    None => Self::Database(inner.to_string()),
+                }
             }
             other => Self::Database(other.to_string()),
         }
@@ -111,21 +124,24 @@ impl From<sqlx::Error> for Error {
 }
 
 impl From<rusqlite::Error> for Error {
-    /// Returns [`Error::Unavailable`] if the file cannot be opened, read or written, is busy or locked, or the disk is
-    /// full. Returns [`Error::Database`] for everything else.
+    /// Returns [`Error::Storage`] for a storage fault, which is also logged, and [`Error::Unavailable`] if the file is
+    /// busy or locked. Returns [`Error::Database`] for everything else.
     fn from(error: rusqlite::Error) -> Self {
-        use rusqlite::ErrorCode::{CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, SystemIoFailure};
+        use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
+        if let Some(fault) = StorageFault::of_sqlite(&error) {
+            tracing::error!(%error, "a storage fault of the database");
+            return Self::Storage(fault);
+        }
         match error.sqlite_error_code() {
-            Some(CannotOpen | DatabaseBusy | DatabaseLocked | DiskFull | SystemIoFailure) => {
-                Self::Unavailable(error.to_string())
-            }
+            Some(DatabaseBusy | DatabaseLocked) => Self::Unavailable(error.to_string()),
             _ => Self::Database(error.to_string()),
         }
     }
 }
 
 /// Returns true for PostgreSQL error codes that a retry may overcome: 57P0x (the server stops or starts), 53xxx (out of
-/// connections, memory or disk), and 40001, 40P01 and 55P03 (conflicts with other transactions).
+/// connections or memory), 57014 (a timeout of the statement), and 40001, 40P01 and 55P03 (conflicts with other
+/// transactions).
 fn is_transient(code: &str) -> bool {
-    code.starts_with("57P0") || code.starts_with("53") || matches!(code, "40001" | "40P01" | "55P03")
+    code.starts_with("57P0") || code.starts_with("53") || matches!(code, "57014" | "40001" | "40P01" | "55P03")
 }

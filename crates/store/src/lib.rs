@@ -23,6 +23,7 @@ pub mod data;
 pub mod due;
 mod error;
 pub mod executions;
+mod fault;
 pub mod hints;
 pub mod housekeeping;
 pub mod idempotency;
@@ -56,8 +57,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 pub use conn::Conn;
 pub use error::{Error, Result};
+pub use fault::StorageFault;
 pub use transaction::{Job, Transaction};
 
+use fault::StorageHealth;
 use postgres::Postgres;
 use quotas::QuotaLedger;
 use sqlite::Sqlite;
@@ -99,6 +102,7 @@ pub struct Store {
     snapshots: Arc<Semaphore>,
     commits: Commits,
     quotas: QuotaLedger,
+    health: StorageHealth,
 }
 
 /// Counts the transactions that this process has committed.
@@ -139,11 +143,14 @@ impl Store {
     /// Connects and migrates the schema. Fails with [`Error::NewerSchema`] if a newer version has written the database.
     pub async fn open(location: &Location, durability: Durability) -> Result<Self> {
         let quotas = QuotaLedger::default();
+        let health = StorageHealth::default();
         let db = match location {
-            Location::Sqlite(path) => Db::Sqlite(Sqlite::open(path, durability, quotas.clone()).await?),
-            Location::Postgres(url) => Db::Postgres(Box::new(Postgres::open(url, quotas.clone()).await?)),
+            Location::Sqlite(path) => Db::Sqlite(Sqlite::open(path, durability, quotas.clone(), health.clone()).await?),
+            Location::Postgres(url) => {
+                Db::Postgres(Box::new(Postgres::open(url, quotas.clone(), health.clone()).await?))
+            }
         };
-        Ok(Self { db, snapshots: Arc::new(Semaphore::new(MAX_SNAPSHOTS)), commits: Arc::default(), quotas })
+        Ok(Self { db, snapshots: Arc::new(Semaphore::new(MAX_SNAPSHOTS)), commits: Arc::default(), quotas, health })
     }
 
     /// Sets the quotas of users for all later transactions of this process. Without a call there are no limits.
@@ -213,18 +220,54 @@ impl Store {
         Ok(StoreSnapshot { conn, _permit: permit })
     }
 
-    /// Checks that the database can be read, and fails if it cannot. If the last group of writes to SQLite failed,
-    /// first commits a test row. Fails with [`Error::Unavailable`] if that write takes more than two seconds, or with
-    /// its error.
+    /// Checks that the database can be used, and fails with the reason if it cannot: its files must be those that were
+    /// opened, its schema must have the version of this program, and it must not be known to be damaged. If the last write
+    /// has failed, first makes a test write.
     pub async fn ping(&self) -> Result<()> {
-        if let Db::Sqlite(sqlite) = &self.db
-            && sqlite.is_failing()
-        {
-            let probe = self.transaction(async |tx| tokens::write_probe(tx).await);
-            let probed = tokio::time::timeout(PROBE_TIMEOUT, probe).await;
-            probed.map_err(|_| Error::Unavailable("a test write did not finish in time".to_owned()))??;
+        if let Db::Sqlite(sqlite) = &self.db {
+            sqlite.check_files()?;
         }
-        self.reader().await?.first(("SELECT 1", [])).await.map(drop)
+        if self.health.is_damaged() {
+            return Err(Error::Storage(StorageFault::Damaged));
+        }
+        if self.health.has_failed() {
+            self.test_write().await?;
+        }
+        let version = migrations::applied_version(&mut self.reader().await?).await?;
+        if version == migrations::VERSION { Ok(()) } else { Err(Error::Storage(StorageFault::WrongSchema)) }
+    }
+
+    /// Writes a test row and records the outcome for [`Store::ping`]. Fails with [`Error::Unavailable`] if that takes more
+    /// than two seconds, or with the error of the write.
+    pub async fn test_write(&self) -> Result<()> {
+        let write = self.transaction(async |tx| tokens::write_probe(tx).await);
+        let written = match tokio::time::timeout(PROBE_TIMEOUT, write).await {
+            Ok(written) => written,
+            Err(_) => Err(Error::Unavailable("a test write did not finish in time".to_owned())),
+        };
+        match &written {
+            Ok(()) => self.health.succeed(),
+            Err(error) => self.health.fail(error),
+        }
+        written
+    }
+
+    /// Lets writes fail that cannot be written to disk now. Call it when the program is asked to stop. Without it, SQLite
+    /// repeats them until the disk works again.
+    pub fn stop_retrying(&self) {
+        if let Db::Sqlite(sqlite) = &self.db {
+            sqlite.stop_retrying();
+        }
+    }
+
+    /// Closes a SQLite database: runs the queued writes, then writes the WAL into the database file, so that this file alone
+    /// is complete. Later writes fail. Blocks the thread. Fails if that takes longer than `timeout`. Does nothing with
+    /// PostgreSQL.
+    pub fn close(&self, timeout: Duration) -> Result<()> {
+        match &self.db {
+            Db::Sqlite(sqlite) => sqlite.close(timeout),
+            Db::Postgres(_) => Ok(()),
+        }
     }
 
     /// Returns `sqlite` or `postgres`.

@@ -9,7 +9,7 @@ use model::text::hex;
 use sha2::{Digest, Sha256};
 
 use crate::conn::{Conn, args};
-use crate::{Error, Result};
+use crate::{Error, Result, StorageFault};
 
 /// All migrations. A released migration is never edited; a new one is added instead.
 const MIGRATIONS: &[(i64, &str)] = &[
@@ -26,6 +26,17 @@ const MIGRATIONS: &[(i64, &str)] = &[
 
 /// The version of the schema of this program.
 pub(crate) const VERSION: i64 = MIGRATIONS[MIGRATIONS.len() - 1].0;
+
+/// Returns the version of the schema of the database. Fails with [`StorageFault::WrongSchema`] if it has no schema.
+pub(crate) async fn applied_version(conn: &mut Conn) -> Result<i64> {
+    let row = conn.first(("SELECT max(version) FROM schema_steps", [])).await;
+    let version = row.map(|row| row.and_then(|row| row.int(0).ok()));
+    match version {
+        Ok(Some(version)) => Ok(version),
+        Ok(None) | Err(Error::Database(_)) => Err(Error::Storage(StorageFault::WrongSchema)),
+        Err(error) => Err(error),
+    }
+}
 
 /// Migrates a SQLite database in a new transaction that excludes other writers. On failure, rolls the transaction back
 /// and fails like [`apply`].

@@ -9,6 +9,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection};
 
 use crate::conn::{Conn, DriverConnection};
+use crate::fault::StorageHealth;
 use crate::hints::HintSender;
 use crate::quotas::QuotaLedger;
 use crate::{Commits, Error, Job, Result, Transaction, migrations};
@@ -26,13 +27,14 @@ pub(crate) struct Postgres {
     /// The number of writes in progress.
     pending: Arc<AtomicUsize>,
     quotas: QuotaLedger,
+    health: StorageHealth,
 }
 
 impl Postgres {
     /// Connects, migrates the schema and starts the background task that sends hints. All connections abort
     /// transactions that are idle for 60 seconds, and statements that wait 20 seconds for a lock. Fails if the URL is
     /// invalid, the server cannot be reached, the schema is newer, or an applied migration was edited.
-    pub(crate) async fn open(url: &str, quotas: QuotaLedger) -> Result<Self> {
+    pub(crate) async fn open(url: &str, quotas: QuotaLedger, health: StorageHealth) -> Result<Self> {
         let options = PgConnectOptions::from_str(url)?
             .application_name("adjutant")
             // A client that hangs inside a transaction must not hold its locks forever.
@@ -45,13 +47,13 @@ impl Postgres {
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_with(options.clone())
             .await?;
-        let mut conn = Conn::new(DriverConnection::PostgresTx(pool.begin().await?), quotas.clone());
+        let mut conn = Conn::new(DriverConnection::PostgresTx(pool.begin().await?), quotas.clone(), health.clone());
         migrations::postgres(&mut conn).await?;
-        if let DriverConnection::PostgresTx(transaction) = conn.0 {
+        if let DriverConnection::PostgresTx(transaction) = conn.driver {
             transaction.commit().await?;
         }
         let hints = HintSender::start(&pool);
-        Ok(Self { pool, options, hints, pending: Arc::default(), quotas })
+        Ok(Self { pool, options, hints, pending: Arc::default(), quotas, health })
     }
 
     /// Runs the job in a separate task, so that dropping the returned future does not interrupt the transaction. After
@@ -69,13 +71,14 @@ impl Postgres {
         let hints = self.hints.clone();
         let quotas = self.quotas.clone();
         let pending = PendingWrite::new(self.pending.clone());
+        let health = self.health.clone();
         let result = tokio::spawn(async move {
             let _pending = pending;
             let transaction = pool.begin().await.map_err(Error::from)?;
-            let mut tx = Transaction::new(Conn::new(DriverConnection::PostgresTx(transaction), quotas));
+            let mut tx = Transaction::new(Conn::new(DriverConnection::PostgresTx(transaction), quotas, health));
             let value = job(&mut tx).await?;
-            let (Conn(connection, new_hints, _), effects) = tx.into_parts();
-            if let DriverConnection::PostgresTx(transaction) = connection
+            let (Conn { driver, hints: new_hints, .. }, effects) = tx.into_parts();
+            if let DriverConnection::PostgresTx(transaction) = driver
                 && let Err(error) = transaction.commit().await
             {
                 match error {
@@ -96,13 +99,21 @@ impl Postgres {
 
     /// Returns a connection for reads. Fails if none becomes available in time.
     pub(crate) async fn reader(&self) -> Result<Conn> {
-        Ok(Conn::new(DriverConnection::PostgresReader(self.pool.acquire().await?), self.quotas.clone()))
+        Ok(Conn::new(
+            DriverConnection::PostgresReader(self.pool.acquire().await?),
+            self.quotas.clone(),
+            self.health.clone(),
+        ))
     }
 
-    /// Returns a connection in a read-only transaction that sees no later writes.
+    /// Returns a connection in a read-only transaction that sees no later health.
     pub(crate) async fn snapshot(&self) -> Result<Conn> {
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-        Ok(Conn::new(DriverConnection::PostgresTx(self.pool.begin_with(begin).await?), self.quotas.clone()))
+        Ok(Conn::new(
+            DriverConnection::PostgresTx(self.pool.begin_with(begin).await?),
+            self.quotas.clone(),
+            self.health.clone(),
+        ))
     }
 
     pub(crate) fn options(&self) -> &PgConnectOptions {

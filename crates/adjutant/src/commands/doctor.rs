@@ -185,6 +185,10 @@ async fn check_server(url: &str) -> Vec<DoctorFinding> {
             return vec![bad("server", format!("uses the data directory but does not respond at {url}: {error}"))];
         }
     };
+    let database_error = Health::deserialize(&body).ok().and_then(|health| health.dependencies.database.error);
+    if let Some(error) = database_error {
+        return vec![bad("server", format!("running at {url}, but {error}"))];
+    }
     // The URL may belong to another program.
     let brief = HealthBrief::deserialize(&body).ok().filter(|brief| brief.status == HealthStatus::Ok);
     if brief.is_none() {

@@ -169,6 +169,8 @@ async fn serve(
     }
     tracing::info!(event = "server_stopping");
     app.stopping().cancel();
+    // A disk that fails must not delay the stop.
+    app.store().stop_retrying();
     let stopped = tokio::select! {
         done = server => done.context("the server failed"),
         // A second signal stops without waiting.
@@ -180,6 +182,12 @@ async fn serve(
     app.supervisor().stop().await;
     let _ = notifying.await;
     services.stop().await;
+    let store = app.store().clone();
+    match tokio::task::spawn_blocking(move || store.close(wire::CLOSE_TIMEOUT)).await {
+        Ok(Ok(())) => tracing::info!(event = "database_closed"),
+        Ok(Err(error)) => tracing::error!(event = "database_not_closed", error = %error),
+        Err(error) => tracing::error!(event = "database_not_closed", error = %error),
+    }
     stopped
 }
 

@@ -33,6 +33,7 @@ mod remote_agents;
 mod roles;
 mod schedules;
 mod stop_all;
+mod storage;
 mod supervisor;
 mod tasks;
 mod turn;

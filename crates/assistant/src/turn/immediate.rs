@@ -39,11 +39,11 @@ pub(super) async fn start(run: TurnRun) -> store::Result<TurnStream> {
             events.push(TurnEvent::Done(Arc::new(run.outcome(*result))));
             return Ok(run.finished(events));
         }
-        Ok(Err(store::Error::Unavailable(cause))) => {
+        Ok(Err(error @ (store::Error::Unavailable(_) | store::Error::Storage(_)))) => {
             tracing::error!(
                 event = "error_occurred",
                 error_type = "unavailable",
-                error_message = cause,
+                error_message = %error,
                 recoverable = true
             );
             AgentResult::failed(ErrorType::McpUnavailable, system_error())

@@ -23,6 +23,10 @@ pub(crate) fn from_store(error: store::Error, task: &str) -> Error {
             Error::new(ErrorKind::Busy, error.to_string())
         }
         store::Error::Stopped { .. } => Error::new(ErrorKind::UnsupportedOperation, error.to_string()),
+        store::Error::Storage(_) => {
+            tracing::error!(event = "error_occurred", error_type = "unavailable", error_message = %error);
+            Error::new(ErrorKind::Busy, error.to_string())
+        }
         store::Error::Unavailable(cause) => {
             tracing::error!(event = "error_occurred", error_type = "unavailable", error_message = cause);
             Error::new(ErrorKind::Busy, "the database is unavailable; try again later")

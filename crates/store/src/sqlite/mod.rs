@@ -2,13 +2,12 @@
 //!
 //! All writes go through one [`writer`]. A commit is visible to readers shortly before it is synced and acknowledged.
 
+mod files;
 mod writer;
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,8 +17,10 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use self::writer::{FlushFn, JobOutcome, QueuedJob, Writer};
+use self::files::DatabaseFiles;
+use self::writer::{FlushFn, JobOutcome, QueuedJob, Writer, WriterChecks, WriterStop};
 use crate::conn::{Conn, DriverConnection};
+use crate::fault::StorageHealth;
 use crate::quotas::QuotaLedger;
 use crate::{Acknowledge, Commits, Durability, Error, Job, Result, Transaction, migrations};
 
@@ -36,17 +37,22 @@ const QUEUE_CAPACITY: usize = 4096;
 #[derive(Clone, Debug)]
 pub(crate) struct Sqlite {
     jobs: mpsc::Sender<QueuedJob>,
-    /// True if the last group of writes failed.
-    failing: Arc<AtomicBool>,
     readers: Arc<ReaderPool>,
     quotas: QuotaLedger,
+    health: StorageHealth,
+    stop: Arc<WriterStop>,
 }
 
 impl Sqlite {
     /// Opens or creates the file in WAL mode, migrates its schema and starts the writer thread. With
     /// [`Durability::Full`] also starts the sync thread. Must be called inside a tokio runtime. Fails if the file
     /// cannot be used, a thread cannot be started, the schema is newer, or an applied migration was edited.
-    pub(crate) async fn open(path: &Path, durability: Durability, quotas: QuotaLedger) -> Result<Self> {
+    pub(crate) async fn open(
+        path: &Path,
+        durability: Durability,
+        quotas: QuotaLedger,
+        health: StorageHealth,
+    ) -> Result<Self> {
         let connection = connect(path, OpenFlags::default())?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         // SQLite syncs the WAL before a checkpoint. The writer syncs it after each commit.
@@ -54,26 +60,30 @@ impl Sqlite {
         connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         // Deleted data is overwritten with zeros.
         connection.pragma_update(None, "secure_delete", true)?;
-        let mut conn = Conn::new(DriverConnection::Sqlite(connection), quotas.clone());
+        let mut conn = Conn::new(DriverConnection::Sqlite(connection), quotas.clone(), health.clone());
         migrations::sqlite(&mut conn).await?;
         let flush = match durability {
             Durability::Full => Some(wal_flush(path)?),
             Durability::Normal => None,
         };
         let permits = Arc::new(Semaphore::new(MAX_READERS));
-        let readers = ReaderPool { path: path.to_owned(), idle: Mutex::default(), permits };
+        let files = Arc::new(DatabaseFiles::find(path)?);
+        let readers = ReaderPool { path: path.to_owned(), files: files.clone(), idle: Mutex::default(), permits };
         let (jobs, queue) = mpsc::channel(QUEUE_CAPACITY);
-        let failing = Arc::new(AtomicBool::new(false));
-        let writer = Writer::new(Transaction::new(conn), queue, failing.clone(), flush).map_err(file_error(path))?;
+        let stop = Arc::new(WriterStop::default());
+        let checks = WriterChecks { files, health: health.clone(), stop: stop.clone() };
+        let writer = Writer::new(Transaction::new(conn), queue, checks, flush).map_err(file_error(path))?;
         let thread = std::thread::Builder::new().name("sqlite-writer".to_owned());
         let runtime = Handle::current();
+        let ended = stop.clone();
         let started = thread.spawn(move || {
             // Jobs may read files, and effects may spawn tasks.
             let _runtime = runtime.enter();
             writer.run();
+            ended.set_ended();
         });
         started.map_err(file_error(path))?;
-        Ok(Self { jobs, failing, readers: Arc::new(readers), quotas })
+        Ok(Self { jobs, readers: Arc::new(readers), quotas, health, stop })
     }
 
     /// Queues the job for the writer and returns its value once it is committed or synced, according to `when`. Waits
@@ -126,7 +136,7 @@ impl Sqlite {
             })
         });
         self.jobs.send(queued).await.map_err(|_| Error::Unavailable("the writer has stopped".to_owned()))?;
-        answered.await.map_err(|_| Error::Unavailable("the write was not executed".to_owned()))?
+        answered.await.map_err(|_| self.health.not_executed())?
     }
 
     /// Returns a connection for reads. Reuses an idle one, or opens a new one and fails if that is not possible. Waits
@@ -141,19 +151,35 @@ impl Sqlite {
             None => self.readers.connect()?,
         };
         let reader = PooledReader { connection: Some(connection), pool: self.readers.clone(), _permit: permit };
-        Ok(Conn::new(DriverConnection::SqliteReader(reader), self.quotas.clone()))
+        Ok(Conn::new(DriverConnection::SqliteReader(reader), self.quotas.clone(), self.health.clone()))
     }
 
     /// Returns a separate connection in a read transaction. Dropping the connection ends the transaction.
     pub(crate) async fn snapshot(&self) -> Result<Conn> {
-        let mut conn = Conn::new(DriverConnection::Sqlite(self.readers.connect()?), self.quotas.clone());
+        let mut conn =
+            Conn::new(DriverConnection::Sqlite(self.readers.connect()?), self.quotas.clone(), self.health.clone());
         conn.batch("BEGIN").await?;
         Ok(conn)
     }
 
-    /// Returns true if the last group of writes failed.
-    pub(crate) fn is_failing(&self) -> bool {
-        self.failing.load(Ordering::Relaxed)
+    /// Fails if the files of the database are not those that were opened.
+    pub(crate) fn check_files(&self) -> Result<()> {
+        self.readers.files.check()
+    }
+
+    /// Lets writes fail that cannot be written to disk now. Without it they are repeated until the disk works again.
+    pub(crate) fn stop_retrying(&self) {
+        self.stop.give_up();
+    }
+
+    /// Ends the writer after the queued jobs. It writes the WAL into the database file before it ends. Blocks until then.
+    /// Fails if that takes longer than `timeout`.
+    pub(crate) fn close(&self, timeout: Duration) -> Result<()> {
+        self.readers.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        match self.stop.end(timeout) {
+            true => Ok(()),
+            false => Err(Error::Unavailable("the database could not be closed in time".to_owned())),
+        }
     }
 
     /// Returns the number of queued jobs.
@@ -165,9 +191,8 @@ impl Sqlite {
 /// Returns a function that syncs the WAL to disk. The WAL exists while a connection is open. It lies beside the
 /// database file, also if `path` is a symbolic link.
 fn wal_flush(path: &Path) -> Result<FlushFn> {
-    let mut log = OsString::from(path.canonicalize().map_err(file_error(path))?);
-    log.push("-wal");
-    let log = File::open(Path::new(&log)).map_err(file_error(path))?;
+    let log = files::wal_path(&path.canonicalize().map_err(file_error(path))?);
+    let log = File::open(log).map_err(file_error(path))?;
     Ok(Arc::new(move || log.sync_data()))
 }
 
@@ -180,12 +205,15 @@ fn file_error(path: &Path) -> impl FnOnce(std::io::Error) -> Error + use<> {
 #[derive(Debug)]
 struct ReaderPool {
     path: PathBuf,
+    files: Arc<DatabaseFiles>,
     idle: Mutex<Vec<Connection>>,
     permits: Arc<Semaphore>,
 }
 
 impl ReaderPool {
     fn connect(&self) -> Result<Connection> {
+        // The path may lead to another file by now.
+        self.files.check()?;
         connect(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
     }
 }

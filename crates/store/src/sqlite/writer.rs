@@ -13,8 +13,8 @@ mod tests;
 
 use std::io;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
@@ -22,14 +22,20 @@ use futures::executor::block_on;
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 
 use super::BUSY_TIMEOUT;
+use super::files::DatabaseFiles;
+use crate::fault::{StorageFault, StorageHealth};
 use crate::{Acknowledge, Error, Result, Transaction};
 
 /// The largest number of jobs in a group.
 const MAX_GROUP_SIZE: usize = 256;
 /// The delay before a failed checkpoint is repeated.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// The longest wait for readers before the last checkpoint.
+const FINAL_CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A job that runs inside the transaction of a group.
 pub(super) type QueuedJob = Box<dyn for<'t> FnOnce(&'t mut Transaction) -> BoxFuture<'t, JobOutcome> + Send>;
@@ -46,12 +52,54 @@ pub(super) struct JobOutcome {
 /// Syncs all commits to disk. Fails if the disk fails.
 pub(super) type FlushFn = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
 
+/// The conditions of writes, shared with other parts of the store.
+pub(super) struct WriterChecks {
+    pub(super) files: Arc<DatabaseFiles>,
+    pub(super) health: StorageHealth,
+    pub(super) stop: Arc<WriterStop>,
+}
+
+/// The stop of the writer thread.
+#[derive(Debug, Default)]
+pub(super) struct WriterStop {
+    requested: CancellationToken,
+    /// Writes that cannot be synced fail.
+    gives_up: AtomicBool,
+    has_ended: Mutex<bool>,
+    ended: Condvar,
+}
+
+impl WriterStop {
+    /// Lets writes fail that cannot be synced.
+    pub(super) fn give_up(&self) {
+        self.gives_up.store(true, Ordering::Relaxed);
+    }
+
+    fn gives_up(&self) -> bool {
+        self.gives_up.load(Ordering::Relaxed)
+    }
+
+    /// Requests the end of the writer and waits for it. Returns false if it does not end in time.
+    pub(super) fn end(&self, timeout: Duration) -> bool {
+        self.give_up();
+        self.requested.cancel();
+        let has_ended = self.has_ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.ended.wait_timeout_while(has_ended, timeout, |has_ended| !*has_ended);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Records that the writer has closed the database.
+    pub(super) fn set_ended(&self) {
+        *self.has_ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.ended.notify_all();
+    }
+}
+
 /// The state of the writer thread.
 pub(super) struct Writer {
     tx: Transaction,
     queue: mpsc::Receiver<QueuedJob>,
-    /// True if the last group could not be written.
-    failing: Arc<AtomicBool>,
+    checks: WriterChecks,
     /// `None` if commits are not synced.
     syncer: Option<Syncer>,
     /// Set if the WAL contains data that was erased: the time from which on it is truncated.
@@ -63,14 +111,15 @@ impl Writer {
     pub(super) fn new(
         tx: Transaction,
         queue: mpsc::Receiver<QueuedJob>,
-        failing: Arc<AtomicBool>,
+        checks: WriterChecks,
         flush: Option<FlushFn>,
     ) -> io::Result<Self> {
-        let syncer = flush.map(|flush| Syncer::new(flush, failing.clone())).transpose()?;
-        Ok(Self { tx, queue, failing, syncer, truncate_at: None })
+        let syncer = flush.map(|flush| Syncer::new(flush, checks.health.clone())).transpose()?;
+        Ok(Self { tx, queue, checks, syncer, truncate_at: None })
     }
 
-    /// Runs jobs until all handles to the store are dropped and the queue is empty.
+    /// Runs jobs until a stop is requested or all handles to the store are dropped, and the queue is empty. Then writes
+    /// the WAL into the database file.
     pub(super) fn run(mut self) {
         block_on(async {
             while let Some(first) = self.first_job().await {
@@ -78,12 +127,34 @@ impl Writer {
                 self.recover_unsynced().await;
                 self.truncate_if_erased().await;
             }
+            self.finish().await;
         });
     }
 
+    /// Waits for the last sync, then writes the WAL into the database file, so that this file alone is complete. A failure
+    /// is logged: the data is in the WAL then, unless the files were replaced.
+    async fn finish(&mut self) {
+        if let Some(syncer) = &mut self.syncer
+            && syncer.finish_group().await.is_err()
+        {
+            self.recover_unsynced().await;
+        }
+        let finished = match self.checks.files.check() {
+            Ok(()) => self.tx.set_busy_timeout(FINAL_CHECKPOINT_TIMEOUT),
+            Err(error) => Err(error),
+        };
+        let finished = match finished {
+            Ok(()) => self.checkpoint().await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = finished {
+            tracing::error!(%error, "cannot write the WAL into the database file before the end");
+        }
+    }
+
     /// Waits for the first job of a group and returns it. If the sync of the previous group ends before a job arrives
-    /// and has failed, first recovers that group. Returns `None` if all handles to the store are dropped and the queue
-    /// is empty.
+    /// and has failed, first recovers that group. Returns `None` if a stop is requested or all handles to the store are
+    /// dropped, and the queue is empty.
     async fn first_job(&mut self) -> Option<QueuedJob> {
         if let Some(syncer) = self.syncer.as_mut().filter(|syncer| syncer.in_progress.is_some()) {
             tokio::select! {
@@ -92,24 +163,36 @@ impl Writer {
             }
         }
         self.recover_unsynced().await;
+        tokio::select! {
+            biased;
+            job = self.queue.recv() => return job,
+            () = self.checks.stop.requested.cancelled() => {}
+        }
+        // Later jobs are refused. The queued ones still run.
+        self.queue.close();
         self.queue.recv().await
     }
 
     /// Runs and commits one group of jobs, beginning with `first`. The group ends at [`MAX_GROUP_SIZE`] outcomes.
     /// Commits only after the previous group is synced. If the group changes no rows, answers it without a sync. The
-    /// group fails if the BEGIN, a savepoint, the previous sync or the COMMIT fails. Then logs the error, rolls back,
-    /// sets `failing`, and answers the jobs with [`Error::Unavailable`]. A job that has failed itself keeps its own
+    /// group fails if the database files were replaced, or if the BEGIN, a savepoint, the previous sync or the COMMIT fails. Then logs the error, rolls back,
+    /// records the failure, and answers the jobs with the storage fault or [`Error::Unavailable`]. A job that has failed itself keeps its own
     /// error. After a failed BEGIN or savepoint, drops the jobs that are still queued; their callers get
     /// [`Error::Unavailable`], too.
     async fn write_group(&mut self, first: QueuedJob) {
         let mut outcomes = Vec::new();
         let changes_before = self.tx.total_changes();
-        let mut failed = self.tx.run_cached(&["BEGIN IMMEDIATE"]).err();
+        let began = self.checks.files.check().and_then(|()| self.tx.run_cached(&["BEGIN IMMEDIATE"]));
+        let mut failed = began.err();
         // True while the transaction has no changes to keep.
         let mut is_empty = true;
         let mut next = Some(first);
         let mut remaining = None;
         while let Some(job) = next {
+            if let Some(error) = &failed {
+                // Before a job is dropped, so that its caller gets the cause.
+                self.checks.health.fail(error);
+            }
             match failed {
                 None => failed = self.run_job(job, &mut is_empty, &mut outcomes).await.err(),
                 // Dropping the job reports to its caller that the store is unavailable.
@@ -121,28 +204,32 @@ impl Writer {
             failed = syncer.finish_group().await.err();
         }
         match failed.or_else(|| self.tx.run_cached(&["COMMIT"]).err()) {
-            None if self.tx.total_changes() == changes_before => self.answer_committed(outcomes),
+            None if self.tx.total_changes() == changes_before => answer(outcomes, None),
             None => self.sync_and_answer(outcomes),
             Some(error) => {
                 tracing::error!(error = %error, "cannot commit a group of writes");
                 // Fails without harm if the failure has already ended the transaction.
                 let _ = self.tx.run_cached(&["ROLLBACK"]);
-                self.failing.store(true, Ordering::Relaxed);
-                answer(outcomes, Some(&error.to_string()));
+                self.checks.health.fail(&error);
+                answer(outcomes, Some(&error));
             }
         }
     }
 
     /// Writes a group to disk after its sync failed, and answers it then. The group is committed and cannot be rolled
     /// back. A second sync would prove nothing: after a failed sync the kernel may mark the pages as clean. A
-    /// checkpoint writes the pages into the database file instead and truncates the WAL.
+    /// checkpoint writes the pages into the database file instead and truncates the WAL. Repeats a failed checkpoint, until
+    /// the store is about to close: then the jobs fail, although their changes may be found after the next start.
     async fn recover_unsynced(&mut self) {
         let Some(unsynced) = self.syncer.as_mut().and_then(|syncer| syncer.unsynced.take()) else { return };
         while let Err(error) = self.checkpoint().await {
-            tracing::error!(error = %error, "cannot write committed data to disk; retrying");
+            tracing::error!(error = %error, "cannot write committed data to disk");
+            if self.checks.stop.gives_up() {
+                return answer(unsynced, Some(&error));
+            }
             std::thread::sleep(RETRY_DELAY);
         }
-        self.answer_committed(unsynced);
+        self.answer_written(unsynced);
     }
 
     /// Truncates the WAL after a group that erased data. If a reader uses the WAL, tries again after a later group, at
@@ -221,9 +308,9 @@ impl Writer {
         self.queue.try_recv().ok()
     }
 
-    /// Answers a committed group that needs no sync.
-    fn answer_committed(&self, outcomes: Vec<JobOutcome>) {
-        self.failing.store(false, Ordering::Relaxed);
+    /// Answers a group whose changes are written.
+    fn answer_written(&self, outcomes: Vec<JobOutcome>) {
+        self.checks.health.succeed();
         answer(outcomes, None);
     }
 
@@ -232,7 +319,7 @@ impl Writer {
     /// is empty, otherwise on the sync thread. A failed sync leaves its jobs unanswered for
     /// [`Writer::recover_unsynced`].
     fn sync_and_answer(&mut self, outcomes: Vec<JobOutcome>) {
-        let Some(syncer) = &mut self.syncer else { return self.answer_committed(outcomes) };
+        let Some(syncer) = &mut self.syncer else { return self.answer_written(outcomes) };
         let (committed, synced): (Vec<_>, Vec<_>) =
             outcomes.into_iter().partition(|outcome| outcome.when == Acknowledge::Committed);
         answer(committed, None);
@@ -247,7 +334,7 @@ impl Writer {
 /// Syncs committed groups to disk and answers their jobs.
 struct Syncer {
     flush: FlushFn,
-    failing: Arc<AtomicBool>,
+    health: StorageHealth,
     groups: std::sync::mpsc::Sender<CommitGroup>,
     /// Receives the result of the sync that is in progress.
     in_progress: Option<oneshot::Receiver<Unsynced>>,
@@ -266,18 +353,18 @@ type Unsynced = Option<Vec<JobOutcome>>;
 
 impl Syncer {
     /// Starts the sync thread, which syncs one group after the other. After a successful sync it informs the writer and
-    /// then answers the jobs. After a failed one it returns the jobs to the writer unanswered. `failing` gets the
+    /// then answers the jobs. After a failed one it returns the jobs to the writer unanswered. `health` gets the
     /// outcome of each sync. Fails if the thread cannot be started.
-    fn new(flush: FlushFn, failing: Arc<AtomicBool>) -> io::Result<Self> {
+    fn new(flush: FlushFn, health: StorageHealth) -> io::Result<Self> {
         let (groups, received) = std::sync::mpsc::channel::<CommitGroup>();
         let thread_flush = flush.clone();
-        let thread_failing = failing.clone();
+        let thread_health = health.clone();
         let runtime = Handle::try_current().ok();
         std::thread::Builder::new().name("sqlite-disk".to_owned()).spawn(move || {
             // Effects may spawn tasks.
             let _runtime = runtime.as_ref().map(Handle::enter);
             for CommitGroup { outcomes, done } in received {
-                match try_flush(&thread_flush, &thread_failing) {
+                match try_flush(&thread_flush, &thread_health) {
                     true => {
                         // Inform the writer first, because the next group waits for it.
                         let _ = done.send(None);
@@ -287,7 +374,7 @@ impl Syncer {
                 }
             }
         })?;
-        Ok(Self { flush, failing, groups, in_progress: None, unsynced: None })
+        Ok(Self { flush, health, groups, in_progress: None, unsynced: None })
     }
 
     /// Passes a group to the sync thread.
@@ -300,7 +387,7 @@ impl Syncer {
 
     /// Syncs a group on this thread and answers it. Keeps it as unsynced if the sync fails.
     fn sync_inline(&mut self, outcomes: Vec<JobOutcome>) {
-        match try_flush(&self.flush, &self.failing) {
+        match try_flush(&self.flush, &self.health) {
             true => answer(outcomes, None),
             false => self.unsynced = Some(outcomes),
         }
@@ -322,21 +409,27 @@ impl Syncer {
 }
 
 /// Syncs to disk and records failures. Returns true on success.
-fn try_flush(flush: &FlushFn, failing: &AtomicBool) -> bool {
-    let flushed = flush();
-    failing.store(flushed.is_err(), Ordering::Relaxed);
-    if let Err(error) = &flushed {
-        tracing::error!(error = %error, "cannot sync a group of writes to disk");
+fn try_flush(flush: &FlushFn, health: &StorageHealth) -> bool {
+    match flush() {
+        Ok(()) => {
+            health.succeed();
+            true
+        }
+        Err(error) => {
+            tracing::error!(error = %error, "cannot sync a group of writes to disk");
+            health.fail(&Error::Storage(StorageFault::DiskError));
+            false
+        }
     }
-    flushed.is_ok()
 }
 
 /// Answers all jobs of a group, with an error if `failure` is set.
-fn answer(outcomes: Vec<JobOutcome>, failure: Option<&str>) {
+fn answer(outcomes: Vec<JobOutcome>, failure: Option<&Error>) {
     for outcome in outcomes {
         (outcome.answer)(match failure {
             None => Ok(()),
-            Some(reason) => Err(Error::Unavailable(reason.to_owned())),
+            Some(Error::Storage(fault)) => Err(Error::Storage(*fault)),
+            Some(error) => Err(Error::Unavailable(error.to_string())),
         });
     }
 }

@@ -27,6 +27,7 @@ mod reminders;
 mod schedules;
 mod sessions;
 mod stop_state;
+mod storage_faults;
 mod tasks;
 mod tokens;
 mod transactions;

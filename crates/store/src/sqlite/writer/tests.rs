@@ -17,7 +17,8 @@ struct WriterBench {
     jobs: mpsc::Sender<QueuedJob>,
     /// `None` once it is started.
     writer: Option<Writer>,
-    failing: Arc<AtomicBool>,
+    health: StorageHealth,
+    stop: Arc<WriterStop>,
     /// Receives a message when a sync starts.
     sync_started: Receiver<()>,
     sync_result: Sender<io::Result<()>>,
@@ -29,6 +30,7 @@ impl WriterBench {
         let connection = Connection::open(dir.path().join("db")).unwrap();
         connection.pragma_update(None, "journal_mode", "wal").unwrap();
         connection.execute_batch("CREATE TABLE entries (text TEXT)").unwrap();
+        connection.busy_timeout(Duration::from_millis(50)).unwrap();
         let (jobs, queue) = mpsc::channel(8);
         let (sync_start, sync_started) = channel();
         let (sync_result, sync_results) = channel();
@@ -37,10 +39,14 @@ impl WriterBench {
             sync_start.send(()).unwrap();
             sync_results.lock().unwrap().recv().unwrap()
         });
-        let failing = Arc::new(AtomicBool::new(false));
-        let tx = Transaction::new(Conn::new(DriverConnection::Sqlite(connection), QuotaLedger::default()));
-        let writer = Writer::new(tx, queue, failing.clone(), Some(flush)).unwrap();
-        Self { dir, jobs, writer: Some(writer), failing, sync_started, sync_result }
+        let health = StorageHealth::default();
+        let stop = Arc::new(WriterStop::default());
+        let files = Arc::new(DatabaseFiles::find(&dir.path().join("db")).unwrap());
+        let checks = WriterChecks { files, health: health.clone(), stop: stop.clone() };
+        let tx =
+            Transaction::new(Conn::new(DriverConnection::Sqlite(connection), QuotaLedger::default(), health.clone()));
+        let writer = Writer::new(tx, queue, checks, Some(flush)).unwrap();
+        Self { dir, jobs, writer: Some(writer), health, stop, sync_started, sync_result }
     }
 
     /// Starts the writer. All jobs that are queued before are one group.
@@ -124,7 +130,7 @@ fn a_group_is_checkpointed_after_a_failed_sync() {
     assert!(one.blocking_recv().unwrap().is_ok() && two.blocking_recv().unwrap().is_ok());
     assert_eq!(bench.rows(), ["one", "two"]);
     assert_eq!((before > 0, std::fs::metadata(bench.wal_path()).unwrap().len()), (true, 0), "the WAL is truncated");
-    assert!(!bench.failing.load(Ordering::Relaxed));
+    assert!(!bench.health.has_failed());
     let (_, four) = bench.insert("four", Acknowledge::Synced);
     bench.sync_started.recv().unwrap();
     bench.sync_result.send(Ok(())).unwrap();
@@ -144,11 +150,11 @@ fn a_group_is_not_answered_until_the_checkpoint_succeeds() {
     reader.execute_batch("BEGIN; SELECT * FROM entries").unwrap();
     bench.sync_result.send(broken()).unwrap();
     std::thread::sleep(Duration::from_millis(100));
-    assert!(bench.failing.load(Ordering::Relaxed));
+    assert!(bench.health.has_failed());
     assert!(matches!(two.try_recv(), Err(TryRecvError::Empty)));
     reader.execute_batch("COMMIT").unwrap();
     assert!(one.blocking_recv().unwrap().is_ok() && two.blocking_recv().unwrap().is_ok());
-    assert!(!bench.failing.load(Ordering::Relaxed));
+    assert!(!bench.health.has_failed());
 }
 
 #[test]
@@ -177,4 +183,39 @@ fn only_synced_jobs_wait_for_the_sync() {
     let (_, nothing) = bench.queue_job("DELETE FROM entries WHERE text = $1", "missing", Acknowledge::Synced);
     assert!(nothing.blocking_recv().unwrap().is_ok());
     assert!(bench.sync_started.try_recv().is_err());
+}
+
+#[test]
+fn jobs_fail_at_a_stop_if_the_disk_does_not_accept_them() {
+    // OPS-4
+    let mut bench = WriterBench::new();
+    let (_, one) = bench.insert("one", Acknowledge::Synced);
+    let (_, mut two) = bench.insert("two", Acknowledge::Synced);
+    let reader = Connection::open(bench.dir.path().join("db")).unwrap();
+    bench.start();
+    bench.sync_started.recv().unwrap();
+    reader.execute_batch("BEGIN; SELECT * FROM entries").unwrap();
+    bench.sync_result.send(broken()).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(matches!(two.try_recv(), Err(TryRecvError::Empty)), "repeated");
+    bench.stop.give_up();
+    assert!(one.blocking_recv().unwrap().is_err() && two.blocking_recv().unwrap().is_err());
+}
+
+#[test]
+fn groups_fail_if_the_file_was_replaced() {
+    // TASK-5
+    let mut bench = WriterBench::new();
+    bench.start();
+    std::fs::rename(bench.dir.path().join("db"), bench.dir.path().join("old")).unwrap();
+    std::fs::copy(bench.dir.path().join("old"), bench.dir.path().join("db")).unwrap();
+    let (_, one) = bench.insert("one", Acknowledge::Synced);
+    assert!(one.blocking_recv().is_err(), "the job does not run");
+    assert!(bench.health.has_failed());
+    std::fs::rename(bench.dir.path().join("old"), bench.dir.path().join("db")).unwrap();
+    let (_, two) = bench.insert("two", Acknowledge::Synced);
+    bench.sync_started.recv().unwrap();
+    bench.sync_result.send(Ok(())).unwrap();
+    assert!(two.blocking_recv().unwrap().is_ok());
+    assert!(!bench.health.has_failed());
 }
