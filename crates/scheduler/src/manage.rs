@@ -234,7 +234,7 @@ impl Scheduler {
     }
 
     /// Records a `Paused` decision for each occurrence from the stored next one to `now`, with the reason of the pause.
-    /// The ones after the first thousand share a decision, except for the last. Occurrences that have a decision are
+    /// The ones before the newest thousand share a decision. Occurrences that have a decision are
     /// skipped. Decisions are counted after the commit. Does nothing if the stored next occurrence is missing or after
     /// `now`. Fails if the settings are invalid.
     async fn record_paused_occurrences(

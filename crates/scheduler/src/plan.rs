@@ -1,6 +1,8 @@
 //! Plans the firing of a due schedule: which occurrences are due, which of them run, and which one is next. Pure. The
 //! overlap policy and the limits of the queue are applied later, in [`crate::firing`].
 
+use std::collections::VecDeque;
+
 use jiff::{SignedDuration, Timestamp};
 use model::schedule::{DecisionKind, MissedPolicy, TimeSpan};
 use model::stop_state::StopState;
@@ -10,7 +12,7 @@ use crate::occurrences::{OccurrenceRule, apply_jitter};
 
 /// The newest due occurrence is on time, not missed, if it is at most this late.
 pub(crate) const MAX_DELAY_ON_TIME: SignedDuration = SignedDuration::from_secs(60);
-/// The number of occurrences that get their own decisions. The ones after them share a decision.
+/// The number of occurrences that get their own decisions. The ones before them share a decision.
 const MAX_SINGLE_DECISIONS: usize = 1000;
 /// The resolution of occurrences.
 const TICK: SignedDuration = SignedDuration::from_micros(1);
@@ -35,34 +37,58 @@ pub(crate) struct PlannedOccurrence {
 }
 
 /// Returns the occurrences from `first` to `until`, both included. `first` is always returned. The second value is the
-/// end of a series, `None` for a single occurrence. The first thousand occurrences and the last one are single. The
-/// ones between them are combined into one series, or into a single occurrence if there is only one.
+/// end of a series, `None` for a single occurrence. The newest thousand occurrences are single. The ones before them are
+/// combined into one series, or into a single occurrence if there is only one.
 pub(crate) fn due_occurrences(
     rule: &OccurrenceRule,
     first: Timestamp,
     until: Timestamp,
 ) -> Vec<(Timestamp, Option<Timestamp>)> {
-    let mut times: Vec<_> =
+    let oldest: Vec<_> =
         std::iter::successors(Some(first), |last| rule.next_after(*last).filter(|next| *next <= until))
-            .take(MAX_SINGLE_DECISIONS)
-            .map(|time| (time, None))
+            .take(MAX_SINGLE_DECISIONS + 1)
             .collect();
-    let beyond = times.last().and_then(|(last, _)| rule.next_after(*last)).filter(|next| *next <= until);
-    if let Some(from) = beyond
-        && let Some(last) = rule.last_within(from - TICK, until)
-    {
-        if let Some(to) = rule.last_within(from - TICK, last - TICK) {
-            times.push((from, Some(to).filter(|to| *to > from)));
+    let newest = match oldest.get(MAX_SINGLE_DECISIONS) {
+        Some(beyond) => newest_occurrences(rule, first, until, beyond.duration_since(first)),
+        None => return oldest.into_iter().map(|time| (time, None)).collect(),
+    };
+    let before = newest.first().and_then(|oldest| rule.last_within(first - TICK, *oldest - TICK));
+    let series = before.map(|last| (first, Some(last).filter(|last| *last > first)));
+    series.into_iter().chain(newest.into_iter().map(|time| (time, None))).collect()
+}
+
+/// Returns the last thousand occurrences from `first` to `until`, in order. There must be as many. `span` is an estimate of
+/// the time that they take.
+fn newest_occurrences(
+    rule: &OccurrenceRule,
+    first: Timestamp,
+    until: Timestamp,
+    span: SignedDuration,
+) -> Vec<Timestamp> {
+    let mut span = span;
+    loop {
+        let from = until.checked_sub(span).unwrap_or(first).max(first);
+        let mut newest = VecDeque::with_capacity(MAX_SINGLE_DECISIONS);
+        let mut next = rule.next_after(from - TICK).filter(|next| *next <= until);
+        while let Some(time) = next {
+            if newest.len() == MAX_SINGLE_DECISIONS {
+                newest.pop_front();
+            }
+            newest.push_back(time);
+            next = rule.next_after(time).filter(|next| *next <= until);
         }
-        times.push((last, None));
+        if newest.len() == MAX_SINGLE_DECISIONS || from == first {
+            return newest.into();
+        }
+        // The occurrences are rarer here.
+        span = span.saturating_mul(2);
     }
-    times
 }
 
 /// Plans the firing of a schedule. `due` is its first due occurrence and always part of the plan, even if it is after
 /// `now`. Later occurrences are part of it if their time with jitter has passed. The first one that jitter delays
-/// beyond `now` becomes the next one. If more than a thousand were missed, the ones after the first thousand form a
-/// series, which never runs. Only the newest ones stay single. At most 2000 entries are planned; the occurrence after
+/// beyond `now` becomes the next one. If more than a thousand were missed, the ones before the newest thousand form a
+/// series, which never runs. At most 2000 entries are planned; the occurrence after
 /// them is the next one. All other verdicts come from [`verdict`], with the delay since the time with jitter.
 pub(crate) fn plan(row: &ScheduleRow, rule: &OccurrenceRule, due: Timestamp, now: Timestamp) -> FiringPlan {
     let id = row.schedule.id;

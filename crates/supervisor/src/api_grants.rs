@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use model::UserId;
+use model::text::hex;
+use ring::rand::{SecureRandom, SystemRandom};
 use uuid::Uuid;
 
 use crate::command::CommandPlan;
@@ -15,6 +17,9 @@ use crate::command::CommandPlan;
 const SERVER_VARIABLE: &str = "ADJUTANT_SERVER";
 /// The variable with the token. The command line of adjutant reads it too.
 const TOKEN_VARIABLE: &str = "ADJUTANT_TOKEN";
+
+/// The number of random bytes of a token.
+const TOKEN_BYTES: usize = 32;
 
 /// The tokens of all runs. Cloning is cheap.
 #[derive(Clone, Default)]
@@ -59,10 +64,12 @@ impl ApiGrants {
     }
 
     /// Creates a token for a run and adds it to the variables and the secrets of its plan. Returns `None` without a
-    /// server.
+    /// server, or without random numbers of the system.
     pub(crate) fn grant(&self, id: Uuid, owner: UserId, plan: &mut CommandPlan) -> Option<ApiGrant> {
         let url = self.0.server.read().unwrap_or_else(PoisonError::into_inner).as_ref()?.url.clone();
-        let token = format!("run_{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
+        let mut random = [0; TOKEN_BYTES];
+        SystemRandom::new().fill(&mut random).ok()?;
+        let token = format!("run_{}", hex(&random));
         plan.env.insert(SERVER_VARIABLE.to_owned(), url);
         plan.env.insert(TOKEN_VARIABLE.to_owned(), token.clone());
         plan.secrets.push(token.clone());
@@ -115,17 +122,17 @@ mod tests {
     fn a_token_is_valid_for_its_run_until_the_run_ends() {
         // SEC-1
         let grants = ApiGrants::default();
-        let id = Uuid::new_v4();
+        let id = Uuid::from_u128(1);
         assert!(grants.grant(id, UserId::LOCAL, &mut plan()).is_none(), "there is no server");
         grants.set_server(ServerAddress { url: "http://127.0.0.1:7717".to_owned(), port: 7717 });
         let mut planned = plan();
         let grant = grants.grant(id, UserId::LOCAL, &mut planned).unwrap();
         let token = planned.env["ADJUTANT_TOKEN"].clone();
         assert_eq!(planned.env["ADJUTANT_SERVER"], "http://127.0.0.1:7717");
-        assert_eq!(planned.secrets, [token.clone()]);
+        assert_eq!(planned.secrets, std::slice::from_ref(&token));
         assert_eq!(grants.owner(id, &token), Some(UserId::LOCAL));
         assert_eq!(grants.owner(id, "run_"), None);
-        assert_eq!(grants.owner(Uuid::new_v4(), &token), None, "another run");
+        assert_eq!(grants.owner(Uuid::from_u128(2), &token), None, "another run");
         let mut next = plan();
         let next_grant = grants.grant(id, UserId::LOCAL, &mut next).unwrap();
         drop(grant);

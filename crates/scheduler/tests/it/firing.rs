@@ -14,6 +14,7 @@ on_both!(
     missed_runs_are_caught_up_within_the_window,
     missed_runs_are_caught_up_in_order,
     many_missed_occurrences_share_a_decision,
+    the_newest_missed_runs_are_caught_up,
     refused_runs_are_recorded_with_a_reason,
     a_schedule_without_future_occurrences_is_finished,
     concurrent_schedulers_fire_each_occurrence_once,
@@ -134,16 +135,29 @@ async fn many_missed_occurrences_share_a_decision(bench: Bench) {
         let id = bench.create(json!({"every": "1s", "missed": missed})).await.id;
         bench.advance_and_fire(86_400).await;
         let history = bench.history(id).await;
-        assert_eq!(history.len(), 1002, "{missed}");
-        let summary = &history[1000];
+        assert_eq!(history.len(), 1001, "{missed}");
+        let summary = &history[0];
         let first = summary.due_at;
         let last = summary.until.unwrap();
-        assert_eq!(last.duration_since(first).as_secs(), 86_400 - 1000 - 2);
-        assert_eq!(history[1001].kind, DecisionKind::Fired);
+        assert_eq!(last.duration_since(first).as_secs(), 86_400 - 1000 - 1);
+        assert_eq!(history[1000].kind, DecisionKind::Fired);
         assert_eq!(bench.executions(id).await.len(), 1);
         assert_eq!(bench.get(id).await.next_execution.unwrap(), bench.now() + jiff::SignedDuration::from_secs(1));
         bench.pause(id, "enough").await;
     }
+}
+
+async fn the_newest_missed_runs_are_caught_up(bench: Bench) {
+    // SCHED-3: 1,440 occurrences were missed
+    let id =
+        bench.create(json!({"every": "1m", "missed": "all", "missed_window": "2d", "overlap": "queue_all"})).await.id;
+    bench.advance_and_fire(86_400 + 120).await;
+    let history = bench.history(id).await;
+    assert_eq!(history.len(), 1001);
+    assert_eq!((history[0].kind, history[0].until.is_some()), (DecisionKind::Missed, true));
+    assert!(history[1..].iter().all(|decision| decision.kind != DecisionKind::Missed), "{:?}", history[1]);
+    assert_eq!(history[1].due_at.duration_since(history[0].until.unwrap()).as_secs(), 60);
+    assert_eq!(history[1000].due_at, bench.now());
 }
 
 async fn refused_runs_are_recorded_with_a_reason(bench: Bench) {
