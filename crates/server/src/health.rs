@@ -1,8 +1,7 @@
 //! The health endpoints: the state of the process, its readiness and its dependencies. `/health` and `/health/ready`
-//! respond with 503 if the database does not answer within two seconds, cannot be written or has another schema, or if the
-//! server is stopping. Other dependencies
-//! never change the status. `/health/live` always responds with 200. With authentication, `/health` shows dependencies
-//! only to requests with a valid token.
+//! respond with 503 if the database does not answer within two seconds, cannot be written or has another schema, or if
+//! the server is stopping. Other dependencies never change the status. `/health/live` always responds with 200. With
+//! authentication, `/health` shows dependencies only to requests with a valid token.
 
 use std::time::{Duration, Instant};
 

@@ -95,8 +95,8 @@ impl From<model::execution::ImpossibleRecord> for Error {
 
 impl From<sqlx::Error> for Error {
     /// Returns [`Error::Unavailable`] for failures of the connection (I/O, TLS, protocol, pool) and for errors of
-    /// PostgreSQL that a retry may overcome, and [`Error::Storage`] for its storage faults. Returns [`Error::InvalidUrl`] for an invalid configuration, and
-    /// [`Error::Database`] for everything else.
+    /// PostgreSQL that a retry may overcome. Returns [`Error::Storage`] for storage faults, which are also logged,
+    /// [`Error::InvalidUrl`] for an invalid configuration, and [`Error::Database`] for everything else.
     fn from(error: sqlx::Error) -> Self {
         match error {
             sqlx::Error::Io(_)
@@ -124,16 +124,16 @@ impl From<sqlx::Error> for Error {
 }
 
 impl From<rusqlite::Error> for Error {
-    /// Returns [`Error::Storage`] for a storage fault, which is also logged, and [`Error::Unavailable`] if the file is
-    /// busy or locked. Returns [`Error::Database`] for everything else.
+    /// Returns [`Error::Storage`] for a storage fault, which is also logged, and [`Error::Unavailable`] if the file cannot
+    /// be opened, is busy or locked. Returns [`Error::Database`] for everything else.
     fn from(error: rusqlite::Error) -> Self {
-        use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
+        use rusqlite::ErrorCode::{CannotOpen, DatabaseBusy, DatabaseLocked};
         if let Some(fault) = StorageFault::of_sqlite(&error) {
             tracing::error!(%error, "a storage fault of the database");
             return Self::Storage(fault);
         }
         match error.sqlite_error_code() {
-            Some(DatabaseBusy | DatabaseLocked) => Self::Unavailable(error.to_string()),
+            Some(CannotOpen | DatabaseBusy | DatabaseLocked) => Self::Unavailable(error.to_string()),
             _ => Self::Database(error.to_string()),
         }
     }

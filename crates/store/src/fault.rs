@@ -24,11 +24,11 @@ pub enum StorageFault {
 impl StorageFault {
     /// Returns the fault of an error of SQLite, if it is one.
     pub(crate) fn of_sqlite(error: &rusqlite::Error) -> Option<Self> {
-        use rusqlite::ErrorCode::{CannotOpen, DatabaseCorrupt, DiskFull, NotADatabase, ReadOnly, SystemIoFailure};
+        use rusqlite::ErrorCode::{DatabaseCorrupt, DiskFull, NotADatabase, ReadOnly, SystemIoFailure};
         match error.sqlite_error_code()? {
             DiskFull => Some(Self::DiskFull),
             ReadOnly => Some(Self::ReadOnly),
-            CannotOpen | SystemIoFailure => Some(Self::DiskError),
+            SystemIoFailure => Some(Self::DiskError),
             DatabaseCorrupt | NotADatabase => Some(Self::Damaged),
             _ => None,
         }
