@@ -71,7 +71,8 @@ async fn processes_of_a_dead_node_and_guardian_are_swept() {
     eventually("the guardian is dead", || !alive(guardian));
     assert!(alive(agent) && alive(runaway), "no process is left to end them");
     assert!(sweep().await >= 2);
-    assert!(!alive(agent) && !alive(runaway));
+    // A process that has released its memory is not found any more, but it may not be a zombie yet.
+    eventually("the processes are dead", || !alive(agent) && !alive(runaway));
     let guardian = i32::try_from(living.pid().await.unwrap()).unwrap();
     assert!(alive(i32::try_from(bystander.pid).unwrap()) && alive(guardian), "a living node keeps its processes");
     assert_eq!(sweep().await, 0, "no process is left");

@@ -238,9 +238,10 @@ fn wait_for(file: &str) {
     }
 }
 
-/// Uses this much CPU time, even on a busy machine.
+/// Uses this much CPU time, even on a busy machine. Gives up after a minute, or twenty times that time if it is longer.
 fn burn(ms: &str) {
     let target = Duration::from_millis(ms.parse().unwrap());
+    let limit = (20 * target).max(Duration::from_secs(60));
     let start = Instant::now();
     let mut x = 0_u64;
     loop {
@@ -248,7 +249,7 @@ fn burn(ms: &str) {
             x = std::hint::black_box(x.wrapping_mul(31).wrapping_add(i));
         }
         let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-        if Duration::new(used.tv_sec as u64, used.tv_nsec as u32) > target || start.elapsed() > 20 * target {
+        if Duration::new(used.tv_sec as u64, used.tv_nsec as u32) > target || start.elapsed() > limit {
             return;
         }
     }
