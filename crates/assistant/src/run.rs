@@ -335,7 +335,8 @@ impl TurnLoop<'_, '_> {
                 }
             }
         };
-        let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let duration = started.elapsed() + self.toolbox.take_prefetch_time();
+        let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let answer = match &outcome {
             ToolOutcome::Done(answer) => answer,
             ToolOutcome::Held(held) => {
@@ -352,7 +353,7 @@ impl TurnLoop<'_, '_> {
         truncate_tasks(&mut result);
         redact_json(&mut result);
         let failed = answer.error().map(|(code, message)| (code.to_owned(), message.to_owned()));
-        log_entry.finish();
+        log_entry.finish(duration);
         call_log::log_result(&name, failed.is_none(), &result.to_string());
         (self.on_event)(event(if failed.is_none() { ToolCallStatus::Completed } else { ToolCallStatus::Failed }));
         let error = failed.as_ref().map(|(code, message)| format!("{code}: {message}"));

@@ -1,21 +1,29 @@
 //! Removes rows after their retention period and idle state of the rate limits, once an hour. Tests once a minute that the
-//! database accepts writes, so that health checks notice a fault before a user does (OPS-2).
+//! database accepts writes, so that health checks notice a fault before a user does (OPS-2). Updates the index of task
+//! texts.
 
 use std::time::Duration;
 
+use background::reconcile;
 use store::Store;
 use store::housekeeping::{RemovedRows, sweep};
 
 use crate::App;
 use crate::auth::revocations;
 
+/// The time between two updates of the index of task texts. A search also checks the tasks that wait for an update.
+const INDEX_INTERVAL: Duration = Duration::from_secs(10);
 const INTERVAL: Duration = Duration::from_secs(3600);
 /// The time between two test writes of a server without other writes.
 const TEST_WRITE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Runs housekeeping, test writes and the refresh of revocations until the server stops.
+/// Runs housekeeping, test writes, updates of the index and the refresh of revocations until the server stops.
 pub async fn run(app: App) {
     let revocations = tokio::spawn(revocations::refresh_loop(app.clone()));
+    let index_updates = tokio::spawn({
+        let app = app.clone();
+        async move { update_index(&app).await }
+    });
     let test_writes = tokio::spawn({
         let app = app.clone();
         async move { app.stopping().run_until_cancelled(test_writes(app.store())).await }
@@ -23,6 +31,16 @@ pub async fn run(app: App) {
     while app.stopping().run_until_cancelled(round(&app)).await.is_some() {}
     let _ = revocations.await;
     let _ = test_writes.await;
+    let _ = index_updates.await;
+}
+
+/// Indexes the queued tasks in each interval, until the server stops.
+async fn update_index(app: &App) {
+    let work = async || -> store::Result<_> {
+        let more = store::task_index::update(app.store()).await?;
+        Ok(more.then_some(Duration::ZERO))
+    };
+    reconcile::run("task_index_failed", INDEX_INTERVAL, app.stopping(), std::future::pending, work).await;
 }
 
 /// Makes a test write in each interval in which no other write was committed. Logs the first failure and the recovery.

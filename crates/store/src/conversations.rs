@@ -80,21 +80,54 @@ pub async fn open(conn: &mut Conn, owner: UserId, id: &ConversationId, limit: i6
     Ok(Vec::new())
 }
 
+/// Like [`open`], for a turn that has read the conversation before. `last` is the id of the last message that it read,
+/// `None` if there was none. Returns `None` if that is still the last message.
+pub async fn open_if_changed(
+    conn: &mut Conn,
+    owner: UserId,
+    id: &ConversationId,
+    limit: i64,
+    last: Option<Uuid>,
+) -> Result<Option<Vec<Message>>> {
+    if !lock_existing(conn, owner, id).await? {
+        quotas::check_new(conn, owner, RowQuota::Conversations).await?;
+        return Ok(last.is_some().then(Vec::new));
+    }
+    let sql = "SELECT id FROM messages WHERE owner = $1 AND conversation_id = $2 ORDER BY seq DESC LIMIT 1";
+    let row = conn.first((sql, args![owner, id])).await?;
+    let newest = row.map(|row| row.parsed(0, Uuid::try_parse)).transpose()?;
+    if newest == last { Ok(None) } else { last_messages(conn, owner, id, limit).await.map(Some) }
+}
+
 /// Like [`read_history`], but returns `None` if the conversation does not exist.
 async fn find_history(conn: &mut Conn, owner: UserId, id: &ConversationId, limit: i64) -> Result<Option<Vec<Message>>> {
+    if !lock_existing(conn, owner, id).await? {
+        return Ok(None);
+    }
+    last_messages(conn, owner, id, limit).await.map(Some)
+}
+
+/// Returns false if the conversation does not exist. Inside a PostgreSQL transaction, locks it until the transaction
+/// ends, also if it does not exist. Fails with [`Error::NotFound`] if the id belongs to another user.
+async fn lock_existing(conn: &mut Conn, owner: UserId, id: &ConversationId) -> Result<bool> {
     if conn.is_postgres_transaction() {
         let lock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 1))";
         conn.first((lock, args![id])).await?;
     }
     let sql = "SELECT owner FROM conversations WHERE id = $1";
-    let Some(row) = conn.first((sql, args![id])).await? else { return Ok(None) };
-    if row.text(0)? != owner.to_string() {
-        return Err(Error::NotFound);
+    match conn.first((sql, args![id])).await? {
+        None => Ok(false),
+        Some(row) if row.text(0)? == owner.to_string() => Ok(true),
+        Some(_) => Err(Error::NotFound),
     }
+}
+
+/// Returns the last `limit` messages of a conversation, oldest first.
+async fn last_messages(conn: &mut Conn, owner: UserId, id: &ConversationId, limit: i64) -> Result<Vec<Message>> {
     let sql = "SELECT seq, id, role, content, created_at, tool_calls, pending FROM messages \
                WHERE owner = $1 AND conversation_id = $2 ORDER BY seq DESC LIMIT $3";
     let rows = conn.all((sql, args![owner, id, limit])).await?;
-    rows.iter().rev().map(|row| read_message(row).map(|(_, message)| message)).collect::<Result<_>>().map(Some)
+    rows.iter().rev().map(|row| read_message(row).map(|(_, message)| message)).collect()
 }
 
 /// Returns one page of conversations, the most recently used first. With `text`, only those that contain it in the

@@ -17,7 +17,7 @@ use crate::executions::OwnerScope;
 use crate::page::{Cursor, Page};
 use crate::quotas::{self, RowQuota};
 use crate::undo::UndoStep;
-use crate::{Result, Transaction, a2a, conversations, due, executions, reminders, tasks};
+use crate::{Result, Transaction, a2a, conversations, due, executions, reminders, task_index, tasks};
 
 /// A conversation with all its messages.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,6 +112,7 @@ pub async fn erase(tx: &mut Transaction, owner: UserId) -> Result<()> {
     ] {
         tx.run((sql, args![owner])).await?;
     }
+    task_index::rebuild(tx).await?;
     let deleted = tx.all(("DELETE FROM executions WHERE owner = $1 RETURNING id, task_id", args![owner])).await?;
     executions::remove_dependents(tx, &deleted).await
 }

@@ -42,6 +42,7 @@ pub mod sessions;
 mod slots;
 mod sqlite;
 pub mod stop_state;
+pub mod task_index;
 pub mod tasks;
 pub mod tokens;
 mod transaction;

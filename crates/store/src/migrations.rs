@@ -1,9 +1,8 @@
-//! Migrates the schema in one transaction when the store is opened. Both databases use the same SQL text.
+//! Migrates the schema in one transaction when the store is opened. Both databases use the same SQL text, except for
+//! parts between `-- only: sqlite` or `-- only: postgres` and `-- end`.
 //!
 //! Several nodes may start at the same time. One of them migrates, and the rest wait. A schema that is newer than this
 //! program, or that was created by edited migrations, is rejected and stays unchanged.
-
-use std::borrow::Cow;
 
 use model::text::hex;
 use sha2::{Digest, Sha256};
@@ -22,6 +21,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (7, include_str!("migrations/0007_a2a.sql")),
     (8, include_str!("migrations/0008_audit_and_stop.sql")),
     (9, include_str!("migrations/0009_quotas.sql")),
+    (10, include_str!("migrations/0010_task_index.sql")),
 ];
 
 /// The version of the schema of this program.
@@ -59,8 +59,7 @@ pub(crate) async fn postgres(conn: &mut Conn) -> Result<()> {
 }
 
 /// Applies the missing migrations in order and records their digests, in the transaction of the caller. Creates the
-/// table of digests if it does not exist. For PostgreSQL, removes `WITHOUT ROWID` from the SQL. Fails with
-/// [`Error::NewerSchema`] if the schema is newer, and with [`Error::ChangedMigration`] if the text of an applied
+/// table of digests if it does not exist. Fails with [`Error::NewerSchema`] if the schema is newer, and with [`Error::ChangedMigration`] if the text of an applied
 /// migration has changed since.
 async fn apply(conn: &mut Conn) -> Result<()> {
     let table = "CREATE TABLE IF NOT EXISTS schema_steps (version BIGINT NOT NULL PRIMARY KEY, digest TEXT NOT NULL)";
@@ -76,13 +75,44 @@ async fn apply(conn: &mut Conn) -> Result<()> {
             Some((_, known)) if *known == digest => {}
             Some(_) => return Err(Error::ChangedMigration { version: *version }),
             None => {
-                // Only SQLite knows WITHOUT ROWID. It stores the rows in the index of the primary key.
-                let sql = if conn.is_sqlite() { Cow::Borrowed(*sql) } else { sql.replace(" WITHOUT ROWID", "").into() };
-                conn.batch(sql).await?;
+                conn.batch(for_database(sql, conn.is_sqlite())).await?;
                 let insert = "INSERT INTO schema_steps (version, digest) VALUES ($1, $2)";
                 conn.run((insert, args![*version, digest])).await?;
             }
         }
     }
     Ok(())
+}
+
+/// Returns the SQL of a migration for one database, without the parts for the other one. For PostgreSQL, removes
+/// `WITHOUT ROWID`: only SQLite can store the rows in the index of the primary key.
+fn for_database(sql: &str, is_sqlite: bool) -> String {
+    let excluded = if is_sqlite { "-- only: postgres" } else { "-- only: sqlite" };
+    let mut is_excluded = false;
+    let mut kept = String::with_capacity(sql.len());
+    for line in sql.lines() {
+        is_excluded = (is_excluded && line != "-- end") || line == excluded;
+        if !is_excluded {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    if is_sqlite { kept } else { kept.replace(" WITHOUT ROWID", "") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::for_database;
+
+    // TASK-5
+    #[test]
+    fn parts_for_the_other_database_are_removed() {
+        let sql = "a WITHOUT ROWID;\n-- only: sqlite\nb;\n-- end\n-- only: postgres\nc;\n-- end\nd;\n";
+        let sqlite = for_database(sql, true);
+        let postgres = for_database(sql, false);
+        assert!(sqlite.contains("a WITHOUT ROWID;") && sqlite.contains("b;") && sqlite.contains("d;"), "{sqlite}");
+        assert!(!sqlite.contains("c;"), "{sqlite}");
+        assert!(postgres.contains("a;") && postgres.contains("c;") && postgres.contains("d;"), "{postgres}");
+        assert!(!postgres.contains("b;"), "{postgres}");
+    }
 }

@@ -10,7 +10,7 @@ use crate::conn::{Arg, Conn, DbRow, Statement, args};
 use crate::page::{Cursor, Page};
 use crate::quotas::{self, RowQuota};
 use crate::undo::UndoStep;
-use crate::{Error, Result, reminders};
+use crate::{Error, Result, reminders, task_index};
 
 const COLUMNS: &str = "id, title, description, status, priority, due_date, recurrence, tags, created_at, updated_at, \
      completed_at";
@@ -42,9 +42,10 @@ pub async fn list(
     after: Option<&Cursor>,
     limit: i64,
 ) -> Result<Page<Task>> {
+    let candidates = find_candidates(conn, filter).await?;
     let mut select = Statement::default();
-    select.push("SELECT ").push(COLUMNS).push(" FROM tasks WHERE owner = ").bind(owner);
-    push_filter(&mut select, filter);
+    select.push("SELECT ").push(COLUMNS).push(" FROM tasks WHERE ");
+    push_filter(&mut select, owner, filter, candidates);
     if let Some(cursor) = after {
         select.push(" AND (created_at, id) > (").bind(cursor.sort).push(", ").bind(cursor.id.as_str()).push(")");
     }
@@ -56,9 +57,10 @@ pub async fn list(
 
 /// Returns the total number of tasks that the filter selects.
 pub async fn count(conn: &mut Conn, owner: UserId, filter: &TaskFilter) -> Result<i64> {
+    let candidates = find_candidates(conn, filter).await?;
     let mut select = Statement::default();
-    select.push("SELECT COUNT(*) FROM tasks WHERE owner = ").bind(owner);
-    push_filter(&mut select, filter);
+    select.push("SELECT COUNT(*) FROM tasks WHERE ");
+    push_filter(&mut select, owner, filter, candidates);
     conn.all(select).await?.first().map_or(Ok(0), |row| row.int(0))
 }
 
@@ -170,11 +172,34 @@ pub(crate) async fn select(conn: &mut Conn, owner: UserId, id: Uuid, lock: bool)
     conn.first(select).await?.as_ref().map(read).transpose()
 }
 
-/// Adds the conditions of the filter. All of them must match, also all tags. Text is compared ignoring case. `text`
-/// matches a part of the title or the description. A reference matches a prefix or a suffix of the id, or a part of the
-/// title. `due` never matches a task without a due date. It compares due times with `from_at` and `to_at`, and due days
-/// with `from_day` and `to_day`. The start is included and the end is not.
-fn push_filter(select: &mut Statement<'_>, filter: &TaskFilter) {
+/// Returns the tasks that may match the text or the reference of the filter, by [`task_index::candidates`]. Returns
+/// `None` if there is neither, and for a reference that may be a part of an id.
+async fn find_candidates(conn: &mut Conn, filter: &TaskFilter) -> Result<Option<String>> {
+    let name = filter.reference.as_ref().filter(|reference| !may_be_id(reference));
+    match filter.text.as_ref().or(name) {
+        Some(text) => task_index::candidates(conn, &text.to_lowercase()).await,
+        None => Ok(None),
+    }
+}
+
+/// Returns true if the text consists of characters of ids only.
+fn may_be_id(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_hexdigit() || c == '-')
+}
+
+/// Adds the conditions that the owner has the task and that the filter matches. With `candidates`, only these tasks are
+/// read. All conditions of the filter must match, also all tags. Text is compared ignoring case. `text` matches a part
+/// of the title or the description. A reference matches a prefix or a suffix of the id, or a part of the title. `due`
+/// never matches a task without a due date. It compares due times with `from_at` and `to_at`, and due days with
+/// `from_day` and `to_day`. The start is included and the end is not.
+fn push_filter<'a>(select: &mut Statement<'a>, owner: UserId, filter: &'a TaskFilter, candidates: Option<String>) {
+    match candidates {
+        // The plus prevents SQLite from reading all tasks of the owner by an index.
+        Some(rows) => {
+            select.push("rowid IN (SELECT value FROM json_each(").bind(rows).push(")) AND +owner = ").bind(owner)
+        }
+        None => select.push("owner = ").bind(owner),
+    };
     if let Some(status) = filter.status {
         select.push(" AND status = ").bind(status.as_str());
     }
@@ -191,10 +216,17 @@ fn push_filter(select: &mut Statement<'_>, filter: &TaskFilter) {
         select.push(" AND search LIKE ").bind(contains_pattern(&text.to_lowercase())).push(" ESCAPE '\\'");
     }
     if let Some(reference) = &filter.reference {
-        let name = escape_like(&reference.to_lowercase());
-        select.push(" AND (id LIKE ").bind(format!("{name}%")).push(" ESCAPE '\\'");
-        select.push(" OR id LIKE ").bind(format!("%{name}")).push(" ESCAPE '\\'");
-        select.push(" OR title_key LIKE ").bind(format!("%{name}%")).push(" ESCAPE '\\')");
+        let reference = reference.to_lowercase();
+        let name = escape_like(&reference);
+        if may_be_id(&reference) {
+            select.push(" AND (id LIKE ").bind(format!("{name}%")).push(" ESCAPE '\\'");
+            select.push(" OR id LIKE ").bind(format!("%{name}")).push(" ESCAPE '\\'");
+            select.push(" OR title_key LIKE ").bind(format!("%{name}%")).push(" ESCAPE '\\')");
+        } else {
+            // PostgreSQL has an index of `search`.
+            select.push(" AND search LIKE ").bind(format!("%{name}%")).push(" ESCAPE '\\'");
+            select.push(" AND title_key LIKE ").bind(format!("%{name}%")).push(" ESCAPE '\\'");
+        }
     }
     if let Some(period) = &filter.due {
         select.push(" AND due_date IS NOT NULL AND ((due_at IS NULL");

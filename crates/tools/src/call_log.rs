@@ -1,7 +1,7 @@
 //! Log events of tool calls and circuit breakers (S0). Secrets are redacted here, because traces do not pass the
 //! redactor of the log.
 
-use std::time::Instant;
+use std::time::Duration;
 
 use model::breaker::{BreakerChange, BreakerState};
 use redact::redact;
@@ -16,16 +16,14 @@ const MAX_ARGUMENTS_CHARS: usize = 4000;
 /// found.
 const REDACTION_WINDOW_CHARS: usize = 10 * PREVIEW_CHARS;
 
-/// The log entry of a running call.
+/// The log entry of a call.
 pub struct CallLogEntry<'a> {
     tool: &'a str,
     arguments: String,
-    began: Instant,
 }
 
-/// Starts the log entry of a call and the measurement of its duration. Redacts the arguments, and formats them only if
-/// the level INFO is enabled. If they have more than 4000 bytes, they are truncated and logged as one JSON string.
-/// Nothing is logged unless [`CallLogEntry::finish`] is called.
+/// Starts the log entry of a call. Redacts the arguments, and formats them only if the level INFO is enabled. If they
+/// have more than 4000 bytes, they are truncated and logged as one JSON string. Nothing is logged unless [`CallLogEntry::finish`] is called.
 pub fn start<'a>(tool: &'a str, arguments: &ToolArguments) -> CallLogEntry<'a> {
     let shown = tracing::enabled!(tracing::Level::INFO).then(|| {
         let text = redact(&serde_json::to_string(arguments).unwrap_or_default()).into_owned();
@@ -35,13 +33,13 @@ pub fn start<'a>(tool: &'a str, arguments: &ToolArguments) -> CallLogEntry<'a> {
             Value::from(truncate(&text, MAX_ARGUMENTS_CHARS)).to_string()
         }
     });
-    CallLogEntry { tool, arguments: shown.unwrap_or_default(), began: Instant::now() }
+    CallLogEntry { tool, arguments: shown.unwrap_or_default() }
 }
 
 impl CallLogEntry<'_> {
     /// Writes the entry with the duration of the call.
-    pub fn finish(self) {
-        let duration_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    pub fn finish(self, duration: Duration) {
+        let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let arguments = self.arguments;
         tracing::info!(event = "mcp_tool_called", tool_name = self.tool, arguments.json = arguments, duration_ms);
     }

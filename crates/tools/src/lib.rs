@@ -11,9 +11,12 @@ pub mod catalog;
 pub mod held;
 pub mod mcp;
 pub mod mcp_client;
+mod prefetch;
 mod reminders;
 mod schedules;
 mod tasks;
+
+use std::time::Duration;
 
 use model::conversation::ConversationId;
 use model::{Clock, User, task};
@@ -26,6 +29,7 @@ use tokio::time::Instant;
 pub use answer::ToolAnswer;
 pub use catalog::{ToolKind, ToolNames, ToolSet, ToolSpec, ToolSpecs};
 pub use held::{CallTarget, HeldCall, HeldCalls};
+pub use prefetch::PrefetchedCalls;
 
 use answer::ToolFailure;
 use mcp_client::{ExternalCaller, McpServers};
@@ -90,28 +94,57 @@ pub struct Toolbox<'a> {
     deadline: Option<Instant>,
     conversation: Option<ConversationId>,
     access: DataAccess<'a>,
+    prefetched: PrefetchedCalls,
+    /// The time that the prefetched answers took which were used since [`Toolbox::take_prefetch_time`].
+    prefetch_time: Duration,
 }
 
 /// The database access of a toolbox.
 enum DataAccess<'a> {
     /// Every call uses its own transaction.
     Store(&'a Store),
-    /// All calls use one transaction, which the caller commits.
+    /// All calls use one transaction, which the caller commits. Prefetched answers are used.
     Transaction(&'a mut Transaction),
+    /// Only calls that change nothing are possible. Their answers are prefetched for a transaction.
+    Reader(&'a mut Conn),
 }
 
 impl Tools {
     /// Returns the toolbox of a user. Every call uses its own transaction.
     pub fn for_user<'a>(&'a self, user: &'a User, store: &'a Store) -> Toolbox<'a> {
-        let specs = self.specs(user);
-        Toolbox { tools: self, user, specs, deadline: None, conversation: None, access: DataAccess::Store(store) }
+        self.toolbox(user, self.specs(user), DataAccess::Store(store))
     }
 
     /// Returns the built-in tools of a user in one transaction. Their effects are visible after the commit. External
-    /// tools are not included, because a transaction must not wait for another program.
-    pub fn for_user_in<'a>(&'a self, user: &'a User, tx: &'a mut Transaction) -> Toolbox<'a> {
+    /// tools are not included, because a transaction must not wait for another program. The first read-only calls get
+    /// the prefetched answers.
+    pub fn for_user_in<'a>(
+        &'a self,
+        user: &'a User,
+        tx: &'a mut Transaction,
+        prefetched: PrefetchedCalls,
+    ) -> Toolbox<'a> {
         let specs = ToolSpecs::BuiltIn(self.built_in(user));
-        Toolbox { tools: self, user, specs, deadline: None, conversation: None, access: DataAccess::Transaction(tx) }
+        Toolbox { prefetched, ..self.toolbox(user, specs, DataAccess::Transaction(tx)) }
+    }
+
+    /// Returns the built-in tools of a user to prefetch answers for [`Tools::for_user_in`]. Calls of tools that change
+    /// data fail.
+    pub fn for_user_reading<'a>(&'a self, user: &'a User, reader: &'a mut Conn) -> Toolbox<'a> {
+        self.toolbox(user, ToolSpecs::BuiltIn(self.built_in(user)), DataAccess::Reader(reader))
+    }
+
+    fn toolbox<'a>(&'a self, user: &'a User, specs: ToolSpecs, access: DataAccess<'a>) -> Toolbox<'a> {
+        Toolbox {
+            tools: self,
+            user,
+            specs,
+            deadline: None,
+            conversation: None,
+            access,
+            prefetched: PrefetchedCalls::default(),
+            prefetch_time: Duration::ZERO,
+        }
     }
 
     /// Returns true if no external tools are configured, so that no call waits for another program.
@@ -160,6 +193,16 @@ impl Toolbox<'_> {
         self.deadline = deadline;
     }
 
+    /// Returns the answers that the calls got, for a transaction.
+    pub fn into_prefetched(self) -> PrefetchedCalls {
+        self.prefetched
+    }
+
+    /// Returns how long the prefetched answers took that were used since the last call of this function.
+    pub fn take_prefetch_time(&mut self) -> Duration {
+        std::mem::take(&mut self.prefetch_time)
+    }
+
     /// Returns the names of the MCP servers that cannot be used at the moment.
     pub fn unavailable_servers(&self) -> Vec<String> {
         self.tools.servers.as_ref().map(McpServers::unavailable).unwrap_or_default()
@@ -167,9 +210,9 @@ impl Toolbox<'_> {
 
     /// Carries out one call, or holds it until the user confirms it. With [`Consent::AfterForeignText`] every call that
     /// can change something is held. The arguments `user_id` and `confirmation` of a built-in tool are ignored. A
-    /// built-in tool uses the transaction of the toolbox, else its own. A read-only one then needs none. Mistakes of
-    /// the caller, unknown tools, and all failures of external tools are reported in the [`ToolAnswer`]. Fails if the
-    /// database fails.
+    /// built-in tool uses the transaction of the toolbox, else its own. A read-only one then needs none, and may get a
+    /// prefetched answer. Mistakes of the caller, unknown tools, and all failures of external tools are reported in the
+    /// [`ToolAnswer`]. Fails if the database fails, or if a toolbox that only reads is to change data.
     pub async fn call(
         &mut self,
         name: &str,
@@ -206,7 +249,21 @@ impl Toolbox<'_> {
         let call = BuiltInCall { tools: self.tools, user, kind, arguments, consent, conversation };
         // The futures are boxed because they are large.
         match &mut self.access {
+            DataAccess::Transaction(tx) if spec.read_only => {
+                if let Some((outcome, duration)) = self.prefetched.take(kind, &call.arguments) {
+                    self.prefetch_time += duration;
+                    return Ok(outcome);
+                }
+                Box::pin(call.read_only(tx)).await
+            }
             DataAccess::Transaction(tx) => Box::pin(call.write(tx)).await,
+            DataAccess::Reader(reader) => {
+                let arguments = call.arguments.clone();
+                let started = std::time::Instant::now();
+                let outcome = Box::pin(call.read_only(reader)).await?;
+                self.prefetched.add(kind, arguments, outcome.clone(), started.elapsed());
+                Ok(outcome)
+            }
             DataAccess::Store(store) if spec.read_only => Box::pin(call.read_only(&mut store.reader().await?)).await,
             DataAccess::Store(store) => {
                 let tools = self.tools.clone();

@@ -15,6 +15,7 @@ on_both!(
     conversations_of_other_users_are_not_found,
     deleting_a_conversation_deletes_its_messages,
     append_to_existing_requires_a_conversation,
+    an_unchanged_conversation_is_not_read_again,
 );
 
 fn message(bench: &Bench, role: MessageRole, content: &str) -> Message {
@@ -137,4 +138,24 @@ async fn append_to_existing_requires_a_conversation(bench: Bench) {
     assert_eq!(stored, [messages, vec![notice.clone()]].concat());
     let all = conversations::list(&mut reader, bench.alice, None, None, 50).await.unwrap();
     assert_eq!(all.rows.len(), 1);
+}
+
+async fn an_unchanged_conversation_is_not_read_again(bench: Bench) {
+    // CHAT-7
+    let id: ConversationId = "conv_1".parse().unwrap();
+    let (alice, bob) = (bench.alice, bench.bob);
+    let open = async |owner, last| {
+        let id = id.clone();
+        write!(bench, tx => conversations::open_if_changed(tx, owner, &id, 50, last))
+    };
+    assert_eq!(open(alice, None).await.unwrap(), None);
+    assert_eq!(open(alice, Some(bench.clock.id())).await.unwrap(), Some(Vec::new()));
+
+    let first = add_exchange(&bench, alice, "conv_1", "Add milk").await.unwrap();
+    assert_eq!(open(alice, None).await.unwrap().map(|messages| messages.len()), Some(2));
+    assert_eq!(open(alice, Some(first[1].id)).await.unwrap(), None);
+
+    add_exchange(&bench, alice, "conv_1", "and bread").await.unwrap();
+    assert_eq!(open(alice, Some(first[1].id)).await.unwrap().map(|messages| messages.len()), Some(4));
+    assert!(matches!(open(bob, None).await, Err(Error::NotFound)));
 }

@@ -10,6 +10,8 @@ use crate::{Bench, on_both};
 on_both!(
     tasks_are_read_as_written,
     filters_select_tasks,
+    searches_find_tasks_before_and_after_they_are_indexed,
+    references_are_parts_of_titles_or_ids,
     tasks_are_paged,
     tasks_are_changed_and_deleted,
     tasks_of_other_users_are_not_found,
@@ -88,6 +90,63 @@ async fn filters_select_tasks(bench: Bench) {
         [""; 0],
         "a reference does not match the description"
     );
+}
+
+async fn searches_find_tasks_before_and_after_they_are_indexed(bench: Bench) {
+    // TASK-1
+    let found = async |text| titles(&bench, bench.alice, TaskFilterDraft { q: Some(text), ..Default::default() }).await;
+    let index = async || while store::task_index::update(&bench.store).await.unwrap() {};
+    let milk = bench.add(bench.alice, bench.titled("Buy oat milk")).await;
+    bench.add(bench.alice, bench.titled("100% \"quoted\" c_d")).await;
+    bench.add(bench.bob, bench.titled("Buy oat milk, too")).await;
+    for round in ["queued", "indexed"] {
+        assert_eq!(found("OAT MI").await, ["Buy oat milk"], "{round}");
+        assert_eq!(found("k").await, ["Buy oat milk"], "{round}");
+        assert_eq!(found("0% \"q").await, ["100% \"quoted\" c_d"], "{round}");
+        assert_eq!(found("c_d").await, ["100% \"quoted\" c_d"], "{round}");
+        assert!(found("c%d").await.is_empty() && found("oat-milk").await.is_empty(), "{round}");
+        index().await;
+    }
+    rename(&bench, &milk, "Buy rice").await;
+    for round in ["queued", "indexed"] {
+        assert!(found("oat milk").await.is_empty(), "{round}");
+        assert_eq!(found("rice").await, ["Buy rice"], "{round}");
+        index().await;
+    }
+    bench.delete(bench.alice, milk.id).await.unwrap();
+    assert!(found("rice").await.is_empty());
+    // A new row may get the number of the deleted one.
+    bench.add(bench.alice, bench.titled("Buy beans")).await;
+    for round in ["queued", "indexed"] {
+        assert!(found("rice").await.is_empty(), "{round}");
+        assert_eq!(found("beans").await, ["Buy beans"], "{round}");
+        index().await;
+    }
+}
+
+async fn rename(bench: &Bench, task: &Task, title: &str) {
+    let user = User::local(jiff::tz::TimeZone::UTC);
+    let patch = TaskPatch { title: Some(title.to_owned()), ..TaskPatch::default() };
+    let change = patch.check(model::task::TaskLimits::default(), &user).unwrap();
+    let id = task.id;
+    let now = bench.now();
+    let renamed = bench
+        .change(bench.alice, move |tx, step| Box::pin(async move { tasks::change(tx, step, id, &change, now).await }));
+    renamed.await.unwrap();
+}
+
+async fn references_are_parts_of_titles_or_ids(bench: Bench) {
+    // TASK-1
+    let face = bench.add(bench.alice, bench.titled("Call Ada-Face")).await;
+    let other = TaskDraft { title: "other".into(), description: Some("call ada-face".into()), ..TaskDraft::default() };
+    bench.add(bench.alice, bench.draft(other)).await;
+    while store::task_index::update(&bench.store).await.unwrap() {}
+    let id = face.id.to_string();
+    for reference in ["call ada", "ADA-FACE", "-face", &id, &id[..20], &id[id.len() - 8..]] {
+        let filter = TaskFilter { reference: Some(reference.to_owned()), ..TaskFilter::default() };
+        let page = tasks::list(&mut bench.store.reader().await.unwrap(), bench.alice, &filter, None, 50).await.unwrap();
+        assert_eq!(page.rows.iter().map(|task| task.id).collect::<Vec<_>>(), [face.id], "{reference}");
+    }
 }
 
 async fn tasks_are_paged(bench: Bench) {

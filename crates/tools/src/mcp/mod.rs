@@ -10,6 +10,7 @@ mod sessions;
 pub mod stdio;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use ::http::request::Parts;
 use model::User;
@@ -150,9 +151,10 @@ impl McpHandler {
     ) -> ToolOutcome {
         let _running = self.running_calls.token();
         let log_entry = call_log::start(&spec.name, &arguments);
+        let started = Instant::now();
         let mut toolbox = caller.tools.for_user(&caller.user, &self.store);
         let outcome = toolbox.call(&spec.name, arguments, consent).await;
-        log_entry.finish();
+        log_entry.finish(started.elapsed());
         outcome.unwrap_or_else(|error| {
             let error_message = &*redact::redact(&error.to_string()).into_owned();
             tracing::error!(event = "error_occurred", error_type = "unavailable", error_message, recoverable = true);
