@@ -207,15 +207,19 @@ impl Toolbox<'_> {
         // The futures are boxed because they are large.
         match &mut self.access {
             DataAccess::Transaction(tx) => Box::pin(call.write(tx)).await,
-            DataAccess::Store(store) if spec.read_only => Box::pin(call.read_only(&mut store.reader().await?)).await,
+            DataAccess::Store(store) if spec.read_only => {
+                let mut reader = store.owner_reader(call.user.id).await?;
+                Box::pin(call.read_only(&mut reader)).await
+            }
             DataAccess::Store(store) => {
                 let tools = self.tools.clone();
                 let BuiltInCall { user, kind, arguments, conversation, .. } = call;
+                let owner = user.id;
                 let job = async move |tx: &mut Transaction| {
                     let call = BuiltInCall { tools: &tools, user, kind, arguments, consent, conversation };
                     call.write(tx).await
                 };
-                store.transaction(job).await
+                store.owner_transaction(owner, job).await
             }
         }
     }

@@ -32,7 +32,8 @@ pub(super) async fn start(run: TurnRun) -> store::Result<TurnStream> {
     let in_job = run.clone();
     let span = tracing::Span::current();
     let job = async move |tx: &mut Transaction| in_job.in_transaction(tx).instrument(span).await;
-    let result = match tokio::time::timeout(limit, run.store().transaction(job)).await {
+    let turn = run.store().owner_transaction(run.turn.user.id, job);
+    let result = match tokio::time::timeout(limit, turn).await {
         Ok(Ok(TransactionResult::Replayed(events))) => return Ok(TurnStream::replayed(events)),
         Ok(Ok(TransactionResult::Recorded(events))) => return Ok(run.finished(events)),
         Ok(Ok(TransactionResult::Finished(result, mut events))) => {
