@@ -198,7 +198,7 @@ async fn write(store: &Store) {
     let exchange = [message(MessageRole::User, "add buy milk"), message(MessageRole::Assistant, answer)];
     let id: ConversationId = clock.id().into();
     let now = clock.now();
-    let job = store.transaction(async move |tx| {
+    let job = store.owner_transaction(UserId::LOCAL, async move |tx| {
         let mut step = store::undo::UndoStep::begin(tx, UserId::LOCAL).await?;
         store::tasks::create(tx, &mut step, &task).await?;
         store::conversations::append(tx, UserId::LOCAL, &id, &exchange, now).await.map(drop)

@@ -169,7 +169,7 @@ impl DirectStore {
         };
         let task = draft.check(TaskLimits::default(), &self.clock, &User::local(TimeZone::UTC)).unwrap();
         let stored = task.clone();
-        let write = self.store.transaction(async move |tx| {
+        let write = self.store.owner_transaction(UserId::LOCAL, async move |tx| {
             let mut step = store::undo::UndoStep::begin(tx, UserId::LOCAL).await?;
             store::tasks::create(tx, &mut step, &stored).await
         });

@@ -83,7 +83,7 @@ impl Scheduler {
         let submissions = self.prepare_all(&row, &plan);
         self.reach(CrashPoint::Prepared);
         let scheduler = self.clone();
-        let fired = self.store().transaction(async move |tx| -> store::Result<bool> {
+        let fired = self.store().owner_transaction(row.owner, async move |tx| -> store::Result<bool> {
             if !schedules::lock_due(tx, &row).await? || !schedules::advance(tx, &row, plan.next).await? {
                 return Ok(false);
             }

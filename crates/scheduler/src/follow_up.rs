@@ -117,7 +117,7 @@ impl Scheduler {
     ) -> store::Result<()> {
         let scheduler = self.clone();
         let now = self.clock().now();
-        let done = self.store().transaction(async move |tx| {
+        let done = self.store().owner_transaction(seen.owner, async move |tx| {
             let row = schedules::lock_row(tx, OwnerScope::AllUsers, seen.schedule.id, now).await?;
             // A changed schedule may no longer need the prepared execution. The next round prepares it again.
             let submissions = if row.version == seen.version { submissions } else { Submissions::new() };

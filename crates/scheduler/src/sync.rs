@@ -31,7 +31,7 @@ impl Scheduler {
     /// file. Returns the changes. Fails if the database fails.
     pub async fn sync(&self, file: Vec<CheckedSchedule>) -> store::Result<SyncReport> {
         let scheduler = self.clone();
-        self.store().transaction(async move |tx| scheduler.sync_in(tx, &file).await).await
+        self.store().owner_transaction(UserId::LOCAL, async move |tx| scheduler.sync_in(tx, &file).await).await
     }
 
     /// Synchronizes in a transaction. Schedules of the file are matched by name, ignoring case. New ones are added for

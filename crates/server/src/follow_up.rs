@@ -120,7 +120,7 @@ async fn report(app: &App, row: ExecutionRow, crash_hook: &FollowUpCrashHook) ->
         notifier,
         crash_hook: crash_hook.clone(),
     };
-    let is_written = app.store().transaction(async move |tx| end.write(tx).await).await?;
+    let is_written = app.store().owner_transaction(owner, async move |tx| end.write(tx).await).await?;
     if is_written {
         crash_hook(FollowUpCrashPoint::Committed);
     }

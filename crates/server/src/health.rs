@@ -67,7 +67,7 @@ pub(crate) async fn health(State(app): State<App>, headers: HeaderMap) -> Respon
 /// Returns the state while everything is stopped. Uses the state that the node has read last if the database does not
 /// answer in time.
 async fn read_stop_state(app: &App) -> Option<StopState> {
-    let read = async { store::stop_state::current(&mut app.store().reader().await?).await };
+    let read = async { store::stop_state::current(&mut app.store().health_reader().await?).await };
     match tokio::time::timeout(DATABASE_TIMEOUT, read).await {
         Ok(Ok(state)) => state,
         _ => app.supervisor().stop_state(),

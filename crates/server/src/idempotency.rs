@@ -166,7 +166,7 @@ impl<T> IdempotentRequest<T> {
         let owner = self.user.id;
         let key = self.key;
         let now = self.app.clock().now();
-        let written = self.app.store().transaction(async move |tx| {
+        let written = self.app.store().owner_transaction(owner, async move |tx| {
             run_once(tx, owner, key.as_ref(), now, async move |tx| Ok(encode_reply(work(tx).await?)?)).await
         });
         let (reply, is_replay) = written.await.map_err(problem)?;

@@ -14,12 +14,14 @@ use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgQueryResult, PgRow};
-use sqlx::{AssertSqlSafe, Postgres, Row as _, SqlSafeStr, Transaction};
+use sqlx::{AssertSqlSafe, Postgres, Row as _, SqlSafeStr};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use uuid::Uuid;
 
 use crate::fault::StorageHealth;
 use crate::hints::{Hint, HintSet};
+use crate::owner_limits::OwnerSlot;
+use crate::postgres::PgTransaction;
 use crate::quotas::QuotaLedger;
 use crate::sqlite::PooledReader;
 use crate::{Error, Result};
@@ -31,6 +33,11 @@ pub struct Conn {
     pub(crate) hints: HintSet,
     quotas: QuotaChecks,
     health: StorageHealth,
+    /// The user whose data the transaction changes, and whose lock it holds.
+    owner: Option<UserId>,
+    has_failed: bool,
+    /// The slot of the user who reads.
+    _slot: Option<OwnerSlot>,
 }
 
 /// The quotas of users, and the counts of one transaction.
@@ -45,14 +52,29 @@ pub(crate) struct QuotaChecks {
 pub(crate) enum DriverConnection {
     Sqlite(rusqlite::Connection),
     SqliteReader(PooledReader),
-    PostgresTx(Transaction<'static, Postgres>),
+    PostgresTx(PgTransaction),
     PostgresReader(PoolConnection<Postgres>),
 }
 
 impl Conn {
     pub(crate) fn new(driver: DriverConnection, quotas: QuotaLedger, health: StorageHealth) -> Self {
         let quotas = QuotaChecks { ledger: quotas, counted: Vec::new() };
-        Self { driver, hints: HintSet::default(), quotas, health }
+        Self { driver, hints: HintSet::default(), quotas, health, owner: None, has_failed: false, _slot: None }
+    }
+
+    /// Holds the slot until the connection is dropped.
+    pub(crate) fn with_slot(self, slot: OwnerSlot) -> Self {
+        Self { _slot: Some(slot), ..self }
+    }
+
+    /// Returns the user for whom the transaction was begun.
+    pub(crate) fn owner(&self) -> Option<UserId> {
+        self.owner
+    }
+
+    /// Sets the user for whom the transaction was begun.
+    pub(crate) fn set_owner(&mut self, owner: Option<UserId>) {
+        self.owner = owner;
     }
 
     /// Returns the quotas of users.
@@ -96,8 +118,8 @@ impl Conn {
                 let connection = reader.connection()?;
                 run_blocking(|| statement.all_on_sqlite(connection))
             }
-            DriverConnection::PostgresTx(connection) => {
-                rows_of_postgres(statement.for_postgres().fetch_all(&mut **connection).await)
+            DriverConnection::PostgresTx(transaction) => {
+                rows_of_postgres(statement.for_postgres().fetch_all(transaction.connection()?).await)
             }
             DriverConnection::PostgresReader(connection) => {
                 rows_of_postgres(statement.for_postgres().fetch_all(&mut **connection).await)
@@ -125,8 +147,8 @@ impl Conn {
         let row = match &mut self.driver {
             DriverConnection::Sqlite(connection) => statement.first_on_sqlite(connection),
             DriverConnection::SqliteReader(reader) => statement.first_on_sqlite(reader.connection()?),
-            DriverConnection::PostgresTx(connection) => {
-                row_of_postgres(statement.for_postgres().fetch_optional(&mut **connection).await)
+            DriverConnection::PostgresTx(transaction) => {
+                row_of_postgres(statement.for_postgres().fetch_optional(transaction.connection()?).await)
             }
             DriverConnection::PostgresReader(connection) => {
                 row_of_postgres(statement.for_postgres().fetch_optional(&mut **connection).await)
@@ -142,8 +164,8 @@ impl Conn {
         let done = match &mut self.driver {
             DriverConnection::Sqlite(connection) => statement.run_on_sqlite(connection),
             DriverConnection::SqliteReader(reader) => statement.run_on_sqlite(reader.connection()?),
-            DriverConnection::PostgresTx(connection) => {
-                affected_rows(statement.for_postgres().execute(&mut **connection).await)
+            DriverConnection::PostgresTx(transaction) => {
+                affected_rows(statement.for_postgres().execute(transaction.connection()?).await)
             }
             DriverConnection::PostgresReader(connection) => {
                 affected_rows(statement.for_postgres().execute(&mut **connection).await)
@@ -159,8 +181,8 @@ impl Conn {
         let done = match &mut self.driver {
             DriverConnection::Sqlite(connection) => connection.execute_batch(&sql).map_err(Error::from),
             DriverConnection::SqliteReader(reader) => reader.connection()?.execute_batch(&sql).map_err(Error::from),
-            DriverConnection::PostgresTx(connection) => {
-                affected_rows(sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **connection).await).map(drop)
+            DriverConnection::PostgresTx(transaction) => {
+                affected_rows(sqlx::raw_sql(AssertSqlSafe(sql)).execute(transaction.connection()?).await).map(drop)
             }
             DriverConnection::PostgresReader(connection) => {
                 affected_rows(sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **connection).await).map(drop)
@@ -169,12 +191,20 @@ impl Conn {
         self.note_fault(done)
     }
 
-    /// Records the storage fault of a failed statement for health checks. Its caller may return another error.
-    fn note_fault<T>(&self, result: Result<T>) -> Result<T> {
-        if let Err(error @ Error::Storage(_)) = &result {
-            self.health.fail(error);
+    /// Records that a statement has failed, and its storage fault for health checks. Its caller may return another error.
+    fn note_fault<T>(&mut self, result: Result<T>) -> Result<T> {
+        if let Err(error) = &result {
+            self.has_failed = true;
+            if matches!(error, Error::Storage(_)) {
+                self.health.fail(error);
+            }
         }
         result
+    }
+
+    /// Returns true if a statement has failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed
     }
 }
 

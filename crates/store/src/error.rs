@@ -139,6 +139,16 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
+/// Returns true if a statement without effects may be repeated at once: the connection was lost, or the database has
+/// resolved a conflict with another transaction.
+pub(crate) fn is_repeatable(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => true,
+        sqlx::Error::Database(error) => matches!(error.code().as_deref(), Some("40001" | "40P01" | "57P01")),
+        _ => false,
+    }
+}
+
 /// Returns true for PostgreSQL error codes that a retry may overcome: 57P0x (the server stops or starts), 53xxx (out of
 /// connections or memory), 57014 (a timeout of the statement), and 40001, 40P01 and 55P03 (conflicts with other
 /// transactions).

@@ -32,6 +32,7 @@ mod migrations;
 pub mod nodes;
 pub mod notifications;
 pub mod outbox;
+mod owner_limits;
 pub mod page;
 mod postgres;
 mod quotas;
@@ -53,6 +54,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use model::UserId;
 use model::quota::Quotas;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -62,6 +64,7 @@ pub use fault::StorageFault;
 pub use transaction::{Job, Transaction};
 
 use fault::StorageHealth;
+use owner_limits::OwnerLimits;
 use postgres::Postgres;
 use quotas::QuotaLedger;
 use sqlite::Sqlite;
@@ -85,7 +88,7 @@ pub enum Durability {
     Normal,
 }
 
-/// When [`Store::transaction_acknowledged`] returns.
+/// When [`Store::owner_transaction_acknowledged`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acknowledge {
     /// When the transaction is on disk. It survives a power failure.
@@ -104,6 +107,8 @@ pub struct Store {
     commits: Commits,
     quotas: QuotaLedger,
     health: StorageHealth,
+    /// Limits the connections with which each user reads.
+    reads: OwnerLimits,
 }
 
 /// Counts the transactions that this process has committed.
@@ -151,7 +156,18 @@ impl Store {
                 Db::Postgres(Box::new(Postgres::open(url, quotas.clone(), health.clone()).await?))
             }
         };
-        Ok(Self { db, snapshots: Arc::new(Semaphore::new(MAX_SNAPSHOTS)), commits: Arc::default(), quotas, health })
+        let reads = match &db {
+            Db::Sqlite(_) => sqlite::MAX_READERS - 1,
+            Db::Postgres(postgres) => postgres.reads_per_owner(),
+        };
+        Ok(Self {
+            db,
+            snapshots: Arc::new(Semaphore::new(MAX_SNAPSHOTS)),
+            commits: Arc::default(),
+            quotas,
+            health,
+            reads: OwnerLimits::new(reads),
+        })
     }
 
     /// Sets the quotas of users for all later transactions of this process. Without a call there are no limits.
@@ -165,7 +181,8 @@ impl Store {
     }
 
     /// Runs `job` in a transaction and returns its value once the transaction is on disk. With [`Durability::Normal`],
-    /// SQLite returns it after the commit.
+    /// SQLite returns it after the commit. Use it for work of the program. A job that changes data of one user belongs into
+    /// [`Store::owner_transaction`].
     ///
     /// An error of the job rolls the transaction back and is returned unchanged. Dropping the returned future does not
     /// stop the job. The effects that the job has registered run before this function returns.
@@ -175,19 +192,45 @@ impl Store {
         E: From<Error> + Send + 'static,
         F: AsyncFnOnce(&mut Transaction) -> Result<T, E> + for<'t> Job<'t, T, E> + 'static,
     {
-        self.transaction_acknowledged(Acknowledge::Synced, job).await
+        self.run_job(None, Acknowledge::Synced, job).await
     }
 
-    /// Like [`Store::transaction`], but returns at the time that `when` names. PostgreSQL always waits for the disk.
-    pub async fn transaction_acknowledged<T, E, F>(&self, when: Acknowledge, job: F) -> Result<T, E>
+    /// Like [`Store::transaction`], for a job that changes data of this user. Transactions of one user wait for each other
+    /// without a connection. On PostgreSQL the transaction holds the lock of the owner from its start. Also fails with
+    /// [`Error::Unavailable`] if the turn of the transaction does not come in time.
+    pub async fn owner_transaction<T, E, F>(&self, owner: UserId, job: F) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<Error> + Send + 'static,
         F: AsyncFnOnce(&mut Transaction) -> Result<T, E> + for<'t> Job<'t, T, E> + 'static,
     {
+        self.run_job(Some(owner), Acknowledge::Synced, job).await
+    }
+
+    /// Like [`Store::owner_transaction`], but returns at the time that `when` names. PostgreSQL always waits for the disk.
+    pub async fn owner_transaction_acknowledged<T, E, F>(
+        &self,
+        owner: UserId,
+        when: Acknowledge,
+        job: F,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+        F: AsyncFnOnce(&mut Transaction) -> Result<T, E> + for<'t> Job<'t, T, E> + 'static,
+    {
+        self.run_job(Some(owner), when, job).await
+    }
+
+    async fn run_job<T, E, F>(&self, owner: Option<UserId>, when: Acknowledge, job: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+        F: for<'t> Job<'t, T, E> + 'static,
+    {
         match &self.db {
-            Db::Postgres(postgres) => postgres.transaction(job, self.commits.clone()).await,
-            Db::Sqlite(sqlite) => sqlite.transaction(when, job, self.commits.clone()).await,
+            Db::Postgres(postgres) => postgres.transaction(owner, job, self.commits.clone()).await,
+            Db::Sqlite(sqlite) => sqlite.transaction(owner, when, job, self.commits.clone()).await,
         }
     }
 
@@ -197,8 +240,14 @@ impl Store {
         self.commits.subscribe()
     }
 
-    /// Returns a connection for reads. SQLite waits until one is free. PostgreSQL fails if none becomes available in
-    /// time.
+    /// Returns a connection for reads of one user. Waits while this user reads with too many connections.
+    pub async fn owner_reader(&self, owner: UserId) -> Result<Conn> {
+        let slot = self.reads.acquire(owner).await;
+        Ok(self.reader().await?.with_slot(slot))
+    }
+
+    /// Returns a connection for reads of the program. SQLite waits until one is free. PostgreSQL fails if none becomes
+    /// available in time.
     pub async fn reader(&self) -> Result<Conn> {
         match &self.db {
             Db::Sqlite(sqlite) => sqlite.reader().await,
@@ -234,14 +283,29 @@ impl Store {
         if self.health.has_failed() {
             self.test_write().await?;
         }
-        let version = migrations::applied_version(&mut self.reader().await?).await?;
+        let version = migrations::applied_version(&mut self.health_reader().await?).await?;
         if version == migrations::VERSION { Ok(()) } else { Err(Error::Storage(StorageFault::WrongSchema)) }
+    }
+
+    /// Returns a connection for health checks. On PostgreSQL it is outside of the pool, so that it is available while all
+    /// other connections are in use.
+    pub async fn health_reader(&self) -> Result<Conn> {
+        match &self.db {
+            Db::Sqlite(sqlite) => sqlite.reader().await,
+            Db::Postgres(postgres) => postgres.health_reader().await,
+        }
     }
 
     /// Writes a test row and records the outcome for [`Store::ping`]. Fails with [`Error::Unavailable`] if that takes more
     /// than two seconds, or with the error of the write.
     pub async fn test_write(&self) -> Result<()> {
-        let write = self.transaction(async |tx| tokens::write_probe(tx).await);
+        let write = async {
+            match &self.db {
+                Db::Sqlite(_) => self.transaction(async |tx| tokens::write_probe(tx).await).await,
+                // Outside of the pool, which may be in use.
+                Db::Postgres(_) => tokens::write_probe(&mut self.health_reader().await?).await,
+            }
+        };
         let written = match tokio::time::timeout(PROBE_TIMEOUT, write).await {
             Ok(written) => written,
             Err(_) => Err(Error::Unavailable("a test write did not finish in time".to_owned())),

@@ -174,9 +174,18 @@ impl QuotaLedger {
     }
 }
 
-/// Locks the owner until the transaction ends. The lock also serializes changes of tasks. SQLite has only one writer and
-/// needs no lock, and readers take none.
+/// Makes sure that the transaction holds the lock of the owner, which serializes changes of tasks and counts. A transaction
+/// that was begun for this owner holds it from the start, see [`crate::Store::owner_transaction`]. Takes the lock if an
+/// operator acts for another user. Debug builds reject a transaction that was begun for no owner, because it would wait for
+/// the lock with a connection. SQLite has only one writer and needs no lock.
 pub(crate) async fn lock_owner(conn: &mut Conn, owner: UserId) -> Result<()> {
+    if conn.owner() == Some(owner) {
+        return Ok(());
+    }
+    debug_assert!(
+        conn.owner().is_some(),
+        "a transaction that changes data of a user must use Store::owner_transaction"
+    );
     if conn.is_postgres_transaction() {
         let lock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
         conn.first((lock, args![owner])).await?;

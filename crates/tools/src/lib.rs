@@ -264,15 +264,19 @@ impl Toolbox<'_> {
                 self.prefetched.add(kind, arguments, outcome.clone(), started.elapsed());
                 Ok(outcome)
             }
-            DataAccess::Store(store) if spec.read_only => Box::pin(call.read_only(&mut store.reader().await?)).await,
+            DataAccess::Store(store) if spec.read_only => {
+                let mut reader = store.owner_reader(call.user.id).await?;
+                Box::pin(call.read_only(&mut reader)).await
+            }
             DataAccess::Store(store) => {
                 let tools = self.tools.clone();
                 let BuiltInCall { user, kind, arguments, conversation, .. } = call;
+                let owner = user.id;
                 let job = async move |tx: &mut Transaction| {
                     let call = BuiltInCall { tools: &tools, user, kind, arguments, consent, conversation };
                     call.write(tx).await
                 };
-                store.transaction(job).await
+                store.owner_transaction(owner, job).await
             }
         }
     }

@@ -53,7 +53,7 @@ pub(super) async fn start(run: TurnRun) -> store::Result<TurnStream> {
         Err(error) => {
             if let Some(key) = run.turn.key.clone() {
                 active.remove(owner, &key);
-                run.store().transaction(async move |tx| release(tx, owner, &key).await).await?;
+                run.store().owner_transaction(owner, async move |tx| release(tx, owner, &key).await).await?;
             }
             Err(error)
         }
@@ -86,7 +86,7 @@ impl TurnRun {
         let owner = self.turn.user.id;
         let now = self.clock().now();
         let claimed = key.clone();
-        match self.store().transaction(async move |tx| claim(tx, owner, &claimed, now).await).await {
+        match self.store().owner_transaction(owner, async move |tx| claim(tx, owner, &claimed, now).await).await {
             Ok(None) => Ok(None),
             Ok(Some(reply)) => Ok(Some(TurnStream::replayed(from_reply(&reply)?))),
             Err(store::Error::KeyBusy) => {
@@ -124,7 +124,7 @@ impl TurnRun {
     }
 
     async fn read_history(&self, id: &ConversationId) -> store::Result<Vec<Message>> {
-        let mut reader = self.store().reader().await?;
+        let mut reader = self.store().owner_reader(self.turn.user.id).await?;
         store::conversations::open(&mut reader, self.turn.user.id, id, MAX_HISTORY_MESSAGES).await
     }
 
@@ -141,8 +141,9 @@ impl TurnRun {
         loop {
             let id = id.clone();
             let now = self.clock().now();
-            let acquire =
-                self.store().transaction(async move |tx| turns::acquire(tx, &id, holder, now, now + lease).await);
+            let acquire = self.store().owner_transaction(self.turn.user.id, async move |tx| {
+                turns::acquire(tx, &id, holder, now, now + lease).await
+            });
             if acquire.await? {
                 return Ok(Some(holder));
             }
@@ -154,7 +155,7 @@ impl TurnRun {
     async fn release_lease(&self, id: &ConversationId, holder: Option<Uuid>) -> store::Result<()> {
         let Some(holder) = holder else { return Ok(()) };
         let id = id.clone();
-        self.store().transaction(async move |tx| turns::release(tx, &id, holder).await).await
+        self.store().owner_transaction(self.turn.user.id, async move |tx| turns::release(tx, &id, holder).await).await
     }
 
     /// Runs the turn to its end, stores the exchange, calls the hook, and sends [`TurnEvent::Done`] last. A panic, a
@@ -211,7 +212,7 @@ impl TurnRun {
                 Some((key.clone(), to_reply(&events)?))
             }
         };
-        let write = self.store().transaction(async move |tx| {
+        let write = self.store().owner_transaction(owner, async move |tx| {
             if let Some(id) = &id {
                 store::conversations::append(tx, owner, id, &exchange, now).await?;
                 if let Some(holder) = holder {

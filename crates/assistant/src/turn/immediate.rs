@@ -47,7 +47,7 @@ pub(super) async fn start(run: TurnRun) -> store::Result<TurnStream> {
     let turn = async {
         let prefetch = run.prefetch().await;
         let job = async move |tx: &mut Transaction| in_job.in_transaction(tx, prefetch).instrument(span).await;
-        run.store().transaction(job).await
+        run.store().owner_transaction(run.turn.user.id, job).await
     };
     let result = match tokio::time::timeout(limit, turn).await {
         Ok(Ok(TransactionResult::Replayed(events))) => return Ok(TurnStream::replayed(events)),
@@ -90,7 +90,7 @@ impl TurnRun {
 
     async fn read_ahead(&self) -> store::Result<Prefetch> {
         let turn = &self.turn;
-        let mut reader = self.store().reader().await?;
+        let mut reader = self.store().owner_reader(turn.user.id).await?;
         let context = match &turn.history {
             History::FromCaller(context) => Cow::Borrowed(&**context),
             History::Stored(id) => {

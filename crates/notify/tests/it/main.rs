@@ -92,7 +92,7 @@ impl Bench {
         let task = draft.check(TaskLimits::default(), &self.clock, &user()).unwrap();
         let stored = task.clone();
         let owner = self.alice;
-        let added = self.store.transaction(async move |tx| {
+        let added = self.store.owner_transaction(owner, async move |tx| {
             let mut step = UndoStep::begin(tx, owner).await?;
             store::tasks::create(tx, &mut step, &stored).await
         });
@@ -115,7 +115,7 @@ impl Bench {
         let id = reminder.id;
         let now = self.clock.now();
         let owner = self.alice;
-        let added = self.store.transaction(async move |tx| {
+        let added = self.store.owner_transaction(owner, async move |tx| {
             let mut step = UndoStep::begin(tx, owner).await?;
             store::reminders::create(tx, &mut step, &reminder, now).await
         });

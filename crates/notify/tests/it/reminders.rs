@@ -14,7 +14,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 async fn change(bench: &Bench, id: Uuid, change: TaskChange) {
     let owner = bench.alice;
     let now = bench.clock.now();
-    let changed = bench.store.transaction(async move |tx| {
+    let changed = bench.store.owner_transaction(owner, async move |tx| {
         let mut step = UndoStep::begin(tx, owner).await?;
         store::tasks::change(tx, &mut step, id, &change, now).await
     });
@@ -23,7 +23,7 @@ async fn change(bench: &Bench, id: Uuid, change: TaskChange) {
 
 async fn undo(bench: &Bench) {
     let owner = bench.alice;
-    bench.store.transaction(async move |tx| store::undo::undo(tx, owner).await).await.unwrap();
+    bench.store.owner_transaction(owner, async move |tx| store::undo::undo(tx, owner).await).await.unwrap();
 }
 
 #[tokio::test]
@@ -128,7 +128,7 @@ async fn a_due_task_causes_one_notification() {
     // Delete and undo cause no second notification.
     let owner = bench.alice;
     let id = task.id;
-    let deleted = bench.store.transaction(async move |tx| {
+    let deleted = bench.store.owner_transaction(owner, async move |tx| {
         let mut step = UndoStep::begin(tx, owner).await?;
         store::tasks::delete(tx, &mut step, id).await
     });

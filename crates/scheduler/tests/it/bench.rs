@@ -141,7 +141,7 @@ impl Bench {
         T: Send + 'static,
         F: AsyncFnOnce(&mut Transaction) -> store::Result<T> + for<'t> Job<'t, T, store::Error> + 'static,
     {
-        self.store().transaction(job).await
+        self.store().owner_transaction(self.user.id, job).await
     }
 
     pub(crate) fn draft(&self, fields: Value) -> ScheduleDraft {

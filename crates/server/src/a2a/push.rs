@@ -83,8 +83,9 @@ pub(crate) async fn set(
     let agent = caller.entry.agent.id.clone();
     let now = app.clock().now();
     let stored_config = new.clone();
-    let stored =
-        app.store().transaction(async move |tx| store_with_task(tx, owner, &agent, task, &stored_config, now).await);
+    let stored = app
+        .store()
+        .owner_transaction(owner, async move |tx| store_with_task(tx, owner, &agent, task, &stored_config, now).await);
     stored.await.map_err(|error| error_from_store(error, &config.task_id))?;
     let authentication = new.scheme.map(|scheme| AuthenticationInfo { scheme, credentials: None });
     Ok(TaskPushNotificationConfig { id: Some(new.id), authentication, tenant: None, ..config })
@@ -108,7 +109,7 @@ pub(crate) async fn get(
     let owner = caller.user.id;
     let agent = caller.entry.agent.id.as_str();
     let to_error = |error| error_from_store(error, &request.task_id);
-    let mut reader = app.store().reader().await.map_err(to_error)?;
+    let mut reader = app.store().owner_reader(owner).await.map_err(to_error)?;
     a2a::current_run(&mut reader, owner, agent, task).await.map_err(to_error)?;
     let accepts_any = caller.version == Version::V03 && matches!(request.id.as_str(), "" | DEFAULT_CONFIG_ID);
     let found = match pushes::get(&mut reader, owner, agent, task, &request.id).await {
@@ -152,7 +153,7 @@ pub(crate) async fn list(
     let owner = caller.user.id;
     let agent = caller.entry.agent.id.as_str();
     let to_error = |error| error_from_store(error, &request.task_id);
-    let mut reader = app.store().reader().await.map_err(to_error)?;
+    let mut reader = app.store().owner_reader(owner).await.map_err(to_error)?;
     a2a::current_run(&mut reader, owner, agent, task).await.map_err(to_error)?;
     let page = pushes::list(&mut reader, owner, agent, task, after.as_ref(), limit).await.map_err(to_error)?;
     let sealer = sealer(app);
@@ -172,7 +173,7 @@ pub(crate) async fn delete(
     let owner = caller.user.id;
     let agent = caller.entry.agent.id.clone();
     let id = request.id;
-    let removed = app.store().transaction(async move |tx| {
+    let removed = app.store().owner_transaction(owner, async move |tx| {
         a2a::current_run(tx, owner, &agent, task).await?;
         pushes::remove(tx, owner, &agent, task, &id).await
     });

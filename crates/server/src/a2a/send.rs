@@ -142,7 +142,7 @@ async fn resolve_target(app: &App, caller: &A2aCaller, message: &Message) -> Res
     };
     let task = errors::parse_task_id(id)?;
     let to_error = |error| errors::from_store(error, id);
-    let mut reader = app.store().reader().await.map_err(to_error)?;
+    let mut reader = app.store().owner_reader(caller.user.id).await.map_err(to_error)?;
     let run =
         store::a2a::current_run(&mut reader, caller.user.id, &caller.entry.agent.id, task).await.map_err(to_error)?;
     if requested_context.is_some_and(|context| context != run.task.context_id) {
@@ -241,7 +241,7 @@ async fn enqueue(
         }
         Ok(())
     };
-    app.store().transaction_acknowledged(acknowledge, job).await.map_err(|error| match error {
+    app.store().owner_transaction_acknowledged(caller.user.id, acknowledge, job).await.map_err(|error| match error {
         EnqueueError::Submit(error) => errors::from_submit_error(error),
         // Another message has answered the question in the meantime.
         EnqueueError::Store(store::Error::AlreadyEnded) => not_awaiting_input(caller.version, PublicStatus::Completed),

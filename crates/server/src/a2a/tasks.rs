@@ -74,8 +74,8 @@ pub(crate) async fn list(
     }
     let filter = A2aTaskFilter { context_id, statuses, changed_since };
     let to_error = |error| errors::from_store(error, "");
-    let mut reader = app.store().reader().await.map_err(to_error)?;
     let owner = caller.user.id;
+    let mut reader = app.store().owner_reader(owner).await.map_err(to_error)?;
     let agent_id = &caller.entry.agent.id;
     let listed = store::a2a::list_tasks(&mut reader, owner, agent_id, &filter, cursor.as_ref(), page_size.into());
     let (page, total) = listed.await.map_err(to_error)?;
@@ -228,7 +228,7 @@ async fn request_cancel(app: &App, caller: &A2aCaller, task: Uuid) -> store::Res
     let agent_id = caller.entry.agent.id.clone();
     let now = app.clock().now();
     let supervisor = app.supervisor().clone();
-    let cancelled = app.store().transaction(async move |tx| {
+    let cancelled = app.store().owner_transaction(owner, async move |tx| {
         let run = store::a2a::current_run(tx, owner, &agent_id, task).await?;
         match run.public_status() {
             PublicStatus::InputRequired | PublicStatus::AuthRequired => {

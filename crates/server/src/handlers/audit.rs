@@ -37,7 +37,7 @@ pub(super) async fn list(
     let (limit, cursor) = input::page_params(&params)?;
     let since = params.since.as_deref().map(|text| parse_since(text, &user, app.clock().now())).transpose()?;
     let filter = AuditFilter { since, action: params.action };
-    let mut reader = app.store().reader().await?;
+    let mut reader = app.store().owner_reader(user.id).await?;
     let found = store::audit::list(&mut reader, filter, cursor.as_ref(), limit).await?;
     Ok(page(found, AuditRecords::new))
 }

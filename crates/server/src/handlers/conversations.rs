@@ -32,7 +32,7 @@ pub(super) async fn list(
 ) -> Result<Json<Conversations>, Problem> {
     let (limit, cursor) = input::page_params(&params)?;
     let words = params.q.map(|q| text::required_line("q", &q, MAX_SEARCH_CHARS)).transpose()?;
-    let mut reader = app.store().reader().await?;
+    let mut reader = app.store().owner_reader(user.id).await?;
     let found = store::conversations::list(&mut reader, user.id, words.as_deref(), cursor.as_ref(), limit).await?;
     Ok(page(found, Conversations::new))
 }
@@ -58,7 +58,7 @@ pub(super) async fn get(
     QueryParams(params): QueryParams<ListMessages>,
 ) -> Result<Json<Transcript>, Problem> {
     let (limit, cursor) = input::page_params(&params)?;
-    let mut reader = app.store().reader().await?;
+    let mut reader = app.store().owner_reader(user.id).await?;
     let conversation = store::conversations::get(&mut reader, user.id, &id).await;
     let conversation = conversation.map_err(Problem::from_store("conversation"))?;
     let found = store::conversations::messages(&mut reader, user.id, &id, cursor.as_ref(), limit).await?;

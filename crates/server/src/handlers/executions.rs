@@ -150,7 +150,7 @@ where
         };
         run_once(tx, user, key.as_ref(), now, work).await
     };
-    let (reply, is_replay) = app.store().transaction(job).await?;
+    let (reply, is_replay) = app.store().owner_transaction(user, job).await?;
     Ok(Enqueued { reply, is_replay, scope })
 }
 
@@ -217,7 +217,7 @@ pub(super) async fn list(
         states,
         reference: params.reference,
     };
-    let mut reader = app.store().reader().await?;
+    let mut reader = app.store().owner_reader(user.id).await?;
     let found = store::executions::list(&mut reader, visible_scope(&user), &filter, cursor.as_ref(), limit).await?;
     Ok(page(found, Executions::new))
 }
@@ -238,7 +238,7 @@ pub(super) async fn get(
     CurrentUser(user): CurrentUser,
     IdParam(id): IdParam<Uuid>,
 ) -> Result<Json<Execution>, Problem> {
-    let mut reader = app.store().reader().await?;
+    let mut reader = app.store().owner_reader(user.id).await?;
     let execution = store::executions::get(&mut reader, visible_scope(&user), id).await;
     Ok(Json(execution.map_err(Problem::from_store("execution"))?.into()))
 }
@@ -309,7 +309,7 @@ pub(super) async fn retry(
     request: IdempotentRequest<EmptyBody>,
 ) -> Result<Response, Problem> {
     let (caller, EmptyBody) = request.into_caller();
-    let mut reader = caller.app.store().reader().await?;
+    let mut reader = caller.app.store().owner_reader(caller.user.id).await?;
     let row = store::executions::get_for_rerun(&mut reader, visible_scope(&caller.user), id).await;
     let row = row.map_err(Problem::from_store("execution"))?;
     drop(reader);
@@ -359,7 +359,7 @@ pub(super) async fn events(
     let existing_only = params.follow == Some(false);
     let after = event_stream::last_event_id(&headers)?.unwrap_or(0);
     let scope = visible_scope(&user);
-    let mut reader = app.store().reader().await?;
+    let mut reader = app.store().owner_reader(user.id).await?;
     store::executions::get(&mut reader, scope, id).await.map_err(Problem::from_store("execution"))?;
     drop(reader);
     let open_stream = app.open_stream(StreamOwner::User(user.id))?;

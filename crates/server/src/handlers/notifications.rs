@@ -36,7 +36,7 @@ pub(super) async fn list(
 ) -> Result<Json<Notifications>, Problem> {
     let (limit, cursor) = input::page_params(&params)?;
     let unread = params.unread.unwrap_or(false);
-    let mut reader = app.store().reader().await?;
+    let mut reader = app.store().owner_reader(user.id).await?;
     let found = store::notifications::list(&mut reader, user.id, unread, cursor.as_ref(), limit).await?;
     let rows: Vec<_> = found.rows.into_iter().map(|row| row.notification).collect();
     Ok(page(Page { rows, next: found.next }, Notifications::new))
@@ -61,7 +61,7 @@ pub(super) async fn stream(
     let open_stream = app.open_stream(StreamOwner::User(user.id))?;
     let after = match event_stream::last_event_id(&headers)? {
         Some(after) => after,
-        None => store::notifications::last_seq(&mut app.store().reader().await?, user.id).await?,
+        None => store::notifications::last_seq(&mut app.store().owner_reader(user.id).await?, user.id).await?,
     };
     let follower = app.notifier().follow(user.id, after);
     let stopping = app.stopping().clone();

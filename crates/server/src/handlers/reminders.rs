@@ -37,7 +37,7 @@ pub(super) async fn list(
         Some("all") => None,
         Some(word) => Some(ReminderStatus::parse("status", word)?),
     };
-    let mut reader = app.store().reader().await?;
+    let mut reader = app.store().owner_reader(user.id).await?;
     let filter = ReminderFilter { status, task_id: params.task_id };
     let found = store::reminders::list(&mut reader, user.id, &filter, cursor.as_ref(), limit).await?;
     Ok(page(found, Reminders::new))
@@ -89,7 +89,7 @@ pub(super) async fn get(
     CurrentUser(user): CurrentUser,
     IdParam(id): IdParam<Uuid>,
 ) -> Result<Json<Reminder>, Problem> {
-    let mut reader = app.store().reader().await?;
+    let mut reader = app.store().owner_reader(user.id).await?;
     let reminder = store::reminders::get(&mut reader, user.id, id).await;
     Ok(Json(reminder.map_err(Problem::from_store("reminder"))?))
 }

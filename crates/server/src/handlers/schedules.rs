@@ -56,7 +56,7 @@ pub(super) async fn list(
     let (limit, cursor) = input::page_params(&params)?;
     let ListSchedules { agent_id, enabled, source, reference, .. } = params;
     let filter = ScheduleFilter { agent_id, source, enabled, reference };
-    let mut reader = app.store().reader().await?;
+    let mut reader = app.store().owner_reader(user.id).await?;
     let now = app.clock().now();
     let found = store::schedules::list(&mut reader, visible_scope(&user), &filter, cursor.as_ref(), limit, now).await?;
     Ok(page(found, Schedules::new))
@@ -112,7 +112,7 @@ pub(super) async fn get(
 
 /// Returns a schedule that the user may see. Fails with 404 if there is none with this id.
 async fn find(app: &App, user: &User, id: Uuid) -> Result<Schedule, Problem> {
-    let mut reader = app.store().reader().await?;
+    let mut reader = app.store().owner_reader(user.id).await?;
     let now = app.clock().now();
     store::schedules::get(&mut reader, visible_scope(user), id, now).await.map_err(schedule_problem)
 }
@@ -301,7 +301,7 @@ pub(super) async fn run(
     let (app, user, OptionalJson(ScheduleRun { wait }), key) = request.into_parts();
     let scope = visible_scope(&user);
     let now = app.clock().now();
-    let mut reader = app.store().reader().await?;
+    let mut reader = app.store().owner_reader(user.id).await?;
     let row = store::schedules::get_row(&mut reader, scope, id, now).await.map_err(schedule_problem)?;
     drop(reader);
     let scheduler = app.scheduler().clone();
@@ -333,7 +333,7 @@ pub(super) async fn executions(
 ) -> Result<Json<Executions>, Problem> {
     let (limit, cursor) = input::page_params(&params)?;
     find(&app, &user, id).await?;
-    let mut reader = app.store().reader().await?;
+    let mut reader = app.store().owner_reader(user.id).await?;
     let filter = ExecutionFilter { schedule_id: Some(id), ..Default::default() };
     let found = store::executions::list(&mut reader, visible_scope(&user), &filter, cursor.as_ref(), limit).await?;
     Ok(page(found, Executions::new))
@@ -360,7 +360,7 @@ pub(super) async fn history(
     QueryParams(params): QueryParams<ListDecisions>,
 ) -> Result<Json<Decisions>, Problem> {
     let (limit, cursor) = input::page_params(&params)?;
-    let mut reader = app.store().reader().await?;
+    let mut reader = app.store().owner_reader(user.id).await?;
     let found = store::schedules::history(&mut reader, visible_scope(&user), id, cursor.as_ref(), limit).await;
     Ok(page(found.map_err(schedule_problem)?, Decisions::new))
 }
@@ -419,6 +419,6 @@ pub(super) async fn explain(
             Invalid::one("at", "date_time", "must include a time of day, for example 2026-01-31T15:00:00+01:00")
         })?,
     };
-    let mut reader = app.store().reader().await?;
+    let mut reader = app.store().owner_reader(user.id).await?;
     app.scheduler().explain(&mut reader, visible_scope(&user), id, at).await.map(Json).map_err(schedule_problem)
 }

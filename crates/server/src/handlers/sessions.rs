@@ -59,7 +59,7 @@ pub(super) async fn list(
 ) -> Result<Json<Sessions>, Problem> {
     let (limit, cursor) = input::page_params(&params)?;
     let ended = params.ended.unwrap_or(false);
-    let mut reader = app.store().reader().await?;
+    let mut reader = app.store().owner_reader(user.id).await?;
     let found = store::sessions::list(&mut reader, visible_scope(&user), ended, cursor.as_ref(), limit).await?;
     Ok(page(found, Sessions::new))
 }
@@ -80,7 +80,7 @@ pub(super) async fn get(
     CurrentUser(user): CurrentUser,
     IdParam(id): IdParam<Uuid>,
 ) -> Result<Json<Session>, Problem> {
-    let mut reader = app.store().reader().await?;
+    let mut reader = app.store().owner_reader(user.id).await?;
     let session = store::sessions::get(&mut reader, visible_scope(&user), id).await;
     Ok(Json(session.map_err(Problem::from_store("session"))?))
 }
@@ -131,7 +131,7 @@ pub(super) async fn send_message(
 ) -> Result<Response, Problem> {
     let (caller, JsonBody(body)) = request.into_caller();
     let wait = body.wait.unwrap_or(true);
-    let mut reader = caller.app.store().reader().await?;
+    let mut reader = caller.app.store().owner_reader(caller.user.id).await?;
     // Only the owner may send messages, not an administrator.
     let session = store::sessions::get(&mut reader, OwnerScope::User(caller.user.id), id).await;
     let session = session.map_err(Problem::from_store("session"))?;

@@ -46,7 +46,7 @@ pub(super) async fn list(
         tag.into_iter().for_each(|violation| violation.field = "tag".to_owned());
         invalid
     })?;
-    let mut reader = app.store().reader().await?;
+    let mut reader = app.store().owner_reader(user.id).await?;
     let found = store::tasks::list(&mut reader, user.id, &filter, cursor.as_ref(), limit).await?;
     Ok(page(found, Tasks::new))
 }
@@ -90,7 +90,7 @@ pub(super) async fn get(
     CurrentUser(user): CurrentUser,
     IdParam(id): IdParam<Uuid>,
 ) -> Result<Json<Task>, Problem> {
-    let mut reader = app.store().reader().await?;
+    let mut reader = app.store().owner_reader(user.id).await?;
     let task = store::tasks::get(&mut reader, user.id, id).await.map_err(Problem::from_store("task"))?;
     Ok(Json(task))
 }

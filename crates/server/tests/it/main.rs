@@ -199,7 +199,7 @@ impl TestServer {
         let user = User::local(jiff::tz::TimeZone::UTC);
         let task = draft.check(TaskLimits::default(), &self.clock, &user).unwrap();
         let stored = task.clone();
-        let write = self.store.transaction(async move |tx| {
+        let write = self.store.owner_transaction(owner, async move |tx| {
             let mut step = UndoStep::begin(tx, owner).await?;
             store::tasks::create(tx, &mut step, &stored).await
         });

@@ -3,6 +3,7 @@
 //! All writes go through one [`writer`]. A commit is visible to readers shortly before it is synced and acknowledged.
 
 mod files;
+mod queue;
 mod writer;
 
 use std::fs::File;
@@ -12,19 +13,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
+use model::UserId;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use self::files::DatabaseFiles;
+use self::queue::{JobSender, job_queue};
 use self::writer::{FlushFn, JobOutcome, QueuedJob, Writer, WriterChecks, WriterStop};
 use crate::conn::{Conn, DriverConnection};
 use crate::fault::StorageHealth;
 use crate::quotas::QuotaLedger;
 use crate::{Acknowledge, Commits, Durability, Error, Job, Result, Transaction, migrations};
 
-const MAX_READERS: usize = 4;
+pub(crate) const MAX_READERS: usize = 4;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The number of cached statements. The store has fewer.
 const STATEMENT_CACHE_SIZE: usize = 128;
@@ -36,7 +39,7 @@ const QUEUE_CAPACITY: usize = 4096;
 /// A handle to a SQLite database.
 #[derive(Clone, Debug)]
 pub(crate) struct Sqlite {
-    jobs: mpsc::Sender<QueuedJob>,
+    jobs: JobSender,
     readers: Arc<ReaderPool>,
     quotas: QuotaLedger,
     health: StorageHealth,
@@ -69,7 +72,7 @@ impl Sqlite {
         let permits = Arc::new(Semaphore::new(MAX_READERS));
         let files = Arc::new(DatabaseFiles::find(path)?);
         let readers = ReaderPool { path: path.to_owned(), files: files.clone(), idle: Mutex::default(), permits };
-        let (jobs, queue) = mpsc::channel(QUEUE_CAPACITY);
+        let (jobs, queue) = job_queue(QUEUE_CAPACITY);
         let stop = Arc::new(WriterStop::default());
         let checks = WriterChecks { files, health: health.clone(), stop: stop.clone() };
         let writer = Writer::new(Transaction::new(conn), queue, checks, flush).map_err(file_error(path))?;
@@ -87,11 +90,17 @@ impl Sqlite {
     }
 
     /// Queues the job for the writer and returns its value once it is committed or synced, according to `when`. Waits
-    /// while the queue is full. A queued job runs even if the returned future is dropped. On success, increments
+    /// while the queue is full. Owners take turns in the queue. A queued job runs even if the returned future is dropped. On success, increments
     /// `commits` and runs the effects of the commit. On failure, rolls the job back and runs the effects of the
     /// rollback. Fails with the error of the job, and with [`Error::Unavailable`] if the commit fails, the job panics
     /// or the writer has stopped.
-    pub(crate) async fn transaction<T, E, F>(&self, when: Acknowledge, job: F, commits: Commits) -> Result<T, E>
+    pub(crate) async fn transaction<T, E, F>(
+        &self,
+        owner: Option<UserId>,
+        when: Acknowledge,
+        job: F,
+        commits: Commits,
+    ) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<Error> + Send + 'static,
@@ -135,7 +144,7 @@ impl Sqlite {
                 JobOutcome { is_kept, when, answer: Box::new(answer) }
             })
         });
-        self.jobs.send(queued).await.map_err(|_| Error::Unavailable("the writer has stopped".to_owned()))?;
+        self.jobs.send(owner, queued).await?;
         answered.await.map_err(|_| self.health.not_executed())?
     }
 
@@ -184,7 +193,7 @@ impl Sqlite {
 
     /// Returns the number of queued jobs.
     pub(crate) fn pending_writes(&self) -> usize {
-        self.jobs.max_capacity() - self.jobs.capacity()
+        self.jobs.len()
     }
 }
 

@@ -20,12 +20,14 @@ use std::time::{Duration, Instant};
 use futures::FutureExt;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
+use model::UserId;
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::BUSY_TIMEOUT;
 use super::files::DatabaseFiles;
+use super::queue::JobQueue;
 use crate::fault::{StorageFault, StorageHealth};
 use crate::{Acknowledge, Error, Result, Transaction};
 
@@ -39,6 +41,9 @@ const FINAL_CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A job that runs inside the transaction of a group.
 pub(super) type QueuedJob = Box<dyn for<'t> FnOnce(&'t mut Transaction) -> BoxFuture<'t, JobOutcome> + Send>;
+
+/// A job, and the user whose data it changes.
+type OwnedJob = (Option<UserId>, QueuedJob);
 
 /// The outcome of a job inside the transaction.
 pub(super) struct JobOutcome {
@@ -98,7 +103,7 @@ impl WriterStop {
 /// The state of the writer thread.
 pub(super) struct Writer {
     tx: Transaction,
-    queue: mpsc::Receiver<QueuedJob>,
+    queue: JobQueue,
     checks: WriterChecks,
     /// `None` if commits are not synced.
     syncer: Option<Syncer>,
@@ -110,7 +115,7 @@ impl Writer {
     /// Creates a writer. Fails if the sync thread cannot be started.
     pub(super) fn new(
         tx: Transaction,
-        queue: mpsc::Receiver<QueuedJob>,
+        queue: JobQueue,
         checks: WriterChecks,
         flush: Option<FlushFn>,
     ) -> io::Result<Self> {
@@ -155,7 +160,7 @@ impl Writer {
     /// Waits for the first job of a group and returns it. If the sync of the previous group ends before a job arrives
     /// and has failed, first recovers that group. Returns `None` if a stop is requested or all handles to the store are
     /// dropped, and the queue is empty.
-    async fn first_job(&mut self) -> Option<QueuedJob> {
+    async fn first_job(&mut self) -> Option<OwnedJob> {
         if let Some(syncer) = self.syncer.as_mut().filter(|syncer| syncer.in_progress.is_some()) {
             tokio::select! {
                 job = self.queue.recv() => return job,
@@ -179,7 +184,7 @@ impl Writer {
     /// records the failure, and answers the jobs with the storage fault or [`Error::Unavailable`]. A job that has failed itself keeps its own
     /// error. After a failed BEGIN or savepoint, drops the jobs that are still queued; their callers get
     /// [`Error::Unavailable`], too.
-    async fn write_group(&mut self, first: QueuedJob) {
+    async fn write_group(&mut self, first: OwnedJob) {
         let mut outcomes = Vec::new();
         let changes_before = self.tx.total_changes();
         let began = self.checks.files.check().and_then(|()| self.tx.run_cached(&["BEGIN IMMEDIATE"]));
@@ -270,10 +275,16 @@ impl Writer {
     /// nothing, drops its effects as for a rollback, and rolls it back. `is_empty` is true while no job of the
     /// transaction was kept, and is updated. Then a rollback restarts the transaction, otherwise it uses a savepoint.
     /// Fails only if SQLite rejects one of these statements, which fails the whole group.
-    async fn run_job(&mut self, job: QueuedJob, is_empty: &mut bool, outcomes: &mut Vec<JobOutcome>) -> Result<()> {
+    async fn run_job(
+        &mut self,
+        (owner, job): OwnedJob,
+        is_empty: &mut bool,
+        outcomes: &mut Vec<JobOutcome>,
+    ) -> Result<()> {
         if !*is_empty {
             self.tx.run_cached(&["SAVEPOINT job"])?;
         }
+        self.tx.set_owner(owner);
         // A panic in one job must not end the writer thread.
         let outcome = AssertUnwindSafe(job(&mut self.tx)).catch_unwind().await;
         let is_kept = outcome.as_ref().is_ok_and(|outcome| outcome.is_kept);
@@ -294,7 +305,7 @@ impl Writer {
     /// Returns the next job of the group, or `None` at its end. While the previous group is syncing and `remaining` is
     /// `None`, waits for a new job or the end of the sync. After the sync, `remaining` is set to the number of queued
     /// jobs, and each call takes one of them without waiting.
-    async fn next_job(&mut self, remaining: &mut Option<usize>) -> Option<QueuedJob> {
+    async fn next_job(&mut self, remaining: &mut Option<usize>) -> Option<OwnedJob> {
         if let Some(syncer) = self.syncer.as_mut().filter(|syncer| remaining.is_none() && syncer.in_progress.is_some())
         {
             tokio::select! {
@@ -305,7 +316,7 @@ impl Writer {
         }
         let remaining = remaining.get_or_insert_with(|| self.queue.len());
         *remaining = remaining.checked_sub(1)?;
-        self.queue.try_recv().ok()
+        self.queue.try_recv()
     }
 
     /// Answers a group whose changes are written.

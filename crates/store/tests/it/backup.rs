@@ -49,7 +49,7 @@ async fn a_restore_returns_all_rows(bench: Bench) {
     let before = fill(&bench).await;
     let text = backup(&bench).await;
     let alice = bench.alice;
-    write!(bench, tx => store::data::erase(tx, alice)).unwrap();
+    write!(bench, alice, tx => store::data::erase(tx, alice)).unwrap();
     let late = bench.add(alice, bench.titled("written after the backup")).await;
     assert_eq!(restored(&bench, &text).await.unwrap(), 1001 + 50, "tasks and undo steps");
     assert_eq!(titles(&bench).await, before);
@@ -153,7 +153,7 @@ async fn a_backup_without_notifications_can_be_restored(bench: Bench) {
         fired_count: 0,
         status: model::reminder::ReminderStatus::Scheduled,
     };
-    write!(bench, tx => store::data::import_reminders(tx, alice, &[reminder], now)).unwrap();
+    write!(bench, alice, tx => store::data::import_reminders(tx, alice, &[reminder], now)).unwrap();
     let text = backup(&bench).await;
     let mut is_shortened = false;
     let mut old = String::new();
@@ -299,7 +299,7 @@ async fn restored_executions_have_no_holder(bench: Bench) {
         error_message: None,
     };
     let open = session.clone();
-    write!(bench, tx => sessions::open(tx, alice, &open, node, 1)).unwrap();
+    write!(bench, alice, tx => sessions::open(tx, alice, &open, node, 1)).unwrap();
     for _ in 0..4 {
         bench.enqueue(bench.new_execution(alice, "a")).await.unwrap();
     }

@@ -33,7 +33,7 @@ impl Bench {
 
     pub async fn enqueue(&self, new: NewExecution) -> store::Result<Uuid> {
         let id = new.execution.id;
-        self.transaction(async move |tx| store::executions::enqueue(tx, &new).await).await?;
+        self.store.owner_transaction(new.owner, async move |tx| store::executions::enqueue(tx, &new).await).await?;
         Ok(id)
     }
 

@@ -51,7 +51,7 @@ async fn repeated_imports_skip_existing_items(bench: Bench) {
     }
     for (owner, added) in [(alice, 1), (alice, 0), (bob, 0)] {
         let conversations_to_import = conversations_to_import.clone();
-        let imported = write!(bench, tx => import_conversations(tx, owner, &conversations_to_import)).unwrap();
+        let imported = write!(bench, owner, tx => import_conversations(tx, owner, &conversations_to_import)).unwrap();
         assert_eq!(imported, ImportCounts { added, skipped: 1 - added });
     }
     let mut reader = bench.store.reader().await.unwrap();
@@ -69,15 +69,15 @@ async fn erased_data_cannot_be_restored_by_undo(bench: Bench) {
     bench.add(alice, bench.titled("a")).await;
     bench.add(bob, bench.titled("b")).await;
     let conversations_to_import = vec![full_conversation(&bench, "conv_1")];
-    write!(bench, tx => import_conversations(tx, alice, &conversations_to_import)).unwrap();
-    write!(bench, tx => erase(tx, alice)).unwrap();
+    write!(bench, alice, tx => import_conversations(tx, alice, &conversations_to_import)).unwrap();
+    write!(bench, alice, tx => erase(tx, alice)).unwrap();
     let mut reader = bench.store.reader().await.unwrap();
     for (owner, left) in [(alice, 0), (bob, 1)] {
         let rows = tasks::list(&mut reader, owner, &TaskFilter::default(), None, 50).await.unwrap().rows;
         assert_eq!(rows.len(), left);
     }
     assert!(conversations::list(&mut reader, alice, None, None, 50).await.unwrap().rows.is_empty());
-    assert!(write!(bench, tx => store::undo::undo(tx, alice)).is_err(), "undo does not restore the data");
+    assert!(write!(bench, alice, tx => store::undo::undo(tx, alice)).is_err(), "undo does not restore the data");
 }
 
 async fn erasing_a_user_removes_executions_and_sessions(bench: Bench) {
@@ -106,9 +106,9 @@ async fn erasing_a_user_removes_executions_and_sessions(bench: Bench) {
     };
     let open = session.clone();
     let session_id = session.id;
-    write!(bench, tx => sessions::open(tx, alice, &open, node, 1)).unwrap();
+    write!(bench, alice, tx => sessions::open(tx, alice, &open, node, 1)).unwrap();
 
-    write!(bench, tx => erase(tx, alice)).unwrap();
+    write!(bench, alice, tx => erase(tx, alice)).unwrap();
     assert_eq!(bench.count("SELECT COUNT(*) FROM executions").await, 1);
     assert_eq!(bench.count("SELECT COUNT(*) FROM execution_events").await, 2, "only Bob's");
     assert_eq!(bench.count("SELECT COUNT(*) FROM sessions").await, 0);

@@ -65,7 +65,7 @@ async fn a_due_time_is_claimed_once(bench: Bench) {
     // After delete and undo it may be due again, but with the same notification id.
     bench.delete(bench.alice, task.id).await.unwrap();
     let alice = bench.alice;
-    write!(bench, tx => undo(tx, alice)).unwrap();
+    write!(bench, alice, tx => undo(tx, alice)).unwrap();
     for again in current_due(&bench).await {
         assert_eq!(again.notification_id(), due.notification_id());
     }
@@ -95,7 +95,7 @@ async fn a_moved_due_time_is_claimed_again(bench: Bench) {
     assert_eq!(current_due(&bench).await, [], "the task is completed");
     assert_eq!(next_due_at(&mut bench.store.reader().await.unwrap()).await.unwrap(), None);
     let alice = bench.alice;
-    write!(bench, tx => undo(tx, alice)).unwrap();
+    write!(bench, alice, tx => undo(tx, alice)).unwrap();
     assert_eq!(current_due(&bench).await.len(), 1);
 }
 

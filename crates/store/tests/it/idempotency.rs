@@ -26,7 +26,8 @@ async fn create(bench: &Bench, owner: UserId, key: IdempotencyKey, title: &str) 
     let task = bench.titled(title);
     let now = bench.now();
     let (reply, earlier) = bench
-        .transaction(async move |tx| {
+        .store
+        .owner_transaction::<_, Error, _>(owner, async move |tx| {
             run_once(tx, owner, Some(&key), now, async move |tx| {
                 let mut step = UndoStep::begin(tx, owner).await?;
                 tasks::create(tx, &mut step, &task).await?;

@@ -12,6 +12,7 @@ mod conversations;
 mod data;
 mod due;
 mod executions;
+mod fairness;
 mod hints;
 mod housekeeping;
 mod idempotency;
@@ -107,7 +108,7 @@ impl Bench {
         F: for<'c> FnOnce(&'c mut store::Conn, &'c mut UndoStep) -> BoxFuture<'c, store::Result<T>> + Send + 'static,
     {
         self.store
-            .transaction(async move |tx| {
+            .owner_transaction(owner, async move |tx| {
                 let mut step = UndoStep::begin(tx, owner).await?;
                 work(tx, &mut step).await
             })
@@ -146,6 +147,7 @@ impl Bench {
         }
     }
 
+    /// Runs a job of the program, or of a user if it does not lock the data of the user.
     pub async fn transaction<T, F>(&self, job: F) -> store::Result<T>
     where
         T: Send + 'static,
@@ -155,9 +157,13 @@ impl Bench {
     }
 }
 
-/// `write!(bench, tx => expression)` runs one expression in a transaction.
+/// `write!(bench, tx => expression)` runs one expression in a transaction. `write!(bench, owner, tx => expression)` runs
+/// it in a transaction of this user.
 #[macro_export]
 macro_rules! write {
+    ($bench:expr, $owner:expr, $tx:ident => $work:expr) => {
+        $bench.store.owner_transaction($owner, async move |$tx| $work.await).await
+    };
     ($bench:expr, $tx:ident => $work:expr) => {
         $bench.transaction(async move |$tx| $work.await).await
     };

@@ -62,7 +62,7 @@ fn refusal<T: std::fmt::Debug>(result: store::Result<T>) -> QuotaReached {
 
 async fn add_to(store: &Store, owner: UserId, task: Task) -> store::Result<()> {
     store
-        .transaction(async move |tx| {
+        .owner_transaction(owner, async move |tx| {
             let mut step = UndoStep::begin(tx, owner).await?;
             store::tasks::create(tx, &mut step, &task).await
         })
@@ -89,7 +89,7 @@ async fn the_number_of_tasks_is_limited(bench: Bench) {
     try_add(&bench, bench.alice).await.unwrap();
     refusal(try_add(&bench, bench.alice).await);
     let alice = bench.alice;
-    write!(bench, tx => store::data::erase(tx, alice)).unwrap();
+    write!(bench, alice, tx => store::data::erase(tx, alice)).unwrap();
     try_add(&bench, bench.alice).await.unwrap();
     bench.store.set_quotas(Quotas::UNLIMITED);
     for _ in 0..5 {
@@ -147,7 +147,7 @@ async fn completing_and_undoing_may_exceed_the_limit(bench: Bench) {
     bench.delete(bench.alice, other.id).await.unwrap();
     refusal(try_add(&bench, bench.alice).await);
     let alice = bench.alice;
-    write!(bench, tx => store::undo::undo(tx, alice)).unwrap();
+    write!(bench, alice, tx => store::undo::undo(tx, alice)).unwrap();
     assert_eq!(bench.titles(bench.alice).await.len(), 3, "the deletion is undone");
     refusal(try_add(&bench, bench.alice).await);
 }
@@ -231,10 +231,10 @@ async fn reminders_are_limited_per_user_and_per_task(bench: Bench) {
     bench.complete(alice, tasks[1]).await.unwrap();
     let imported = [reminder(&bench, tasks[0]), reminder(&bench, tasks[0])];
     let now = bench.now();
-    let import = write!(bench, tx => import_reminders(tx, alice, &imported, now));
+    let import = write!(bench, alice, tx => import_reminders(tx, alice, &imported, now));
     assert_eq!(refusal(import), per_task);
     let imported = [reminder(&bench, tasks[0])];
-    assert_eq!(write!(bench, tx => import_reminders(tx, alice, &imported, now)).unwrap().added, 1);
+    assert_eq!(write!(bench, alice, tx => import_reminders(tx, alice, &imported, now)).unwrap().added, 1);
 }
 
 async fn schedules_are_limited_except_those_of_the_file(bench: Bench) {
@@ -250,7 +250,7 @@ async fn schedules_are_limited_except_those_of_the_file(bench: Bench) {
         let settings = draft.check(&jiff::tz::TimeZone::UTC).unwrap();
         let new = NewSchedule { id: bench.clock.id(), settings, source, paused_reason: None, next: None };
         let now = bench.now();
-        write!(bench, tx => store::schedules::create(tx, owner, &new, now)).map(|schedule| schedule.id)
+        write!(bench, owner, tx => store::schedules::create(tx, owner, &new, now)).map(|schedule| schedule.id)
     };
     create(bench.alice, "file", ScheduleSource::File).await.unwrap();
     let first = create(bench.alice, "one", ScheduleSource::Api).await.unwrap();
@@ -272,7 +272,8 @@ async fn conversations_are_limited(bench: Bench) {
         let now = bench.now();
         let message = message(&bench);
         bench
-            .transaction(async move |tx| {
+            .store
+            .owner_transaction(owner, async move |tx| {
                 store::conversations::open(tx, owner, &id, 10).await?;
                 store::conversations::append(tx, owner, &id, &[message], now).await
             })
@@ -295,10 +296,10 @@ async fn conversations_are_limited(bench: Bench) {
         },
         messages: vec![message(&bench)],
     };
-    let import = write!(bench, tx => import_conversations(tx, alice, &[full]));
+    let import = write!(bench, alice, tx => import_conversations(tx, alice, &[full]));
     assert_eq!(refusal(import), reached);
     let two = "conv_two".parse().unwrap();
-    write!(bench, tx => store::conversations::delete(tx, alice, &two)).unwrap();
+    write!(bench, alice, tx => store::conversations::delete(tx, alice, &two)).unwrap();
     turn(bench.alice, "conv_three").await.unwrap();
 }
 
@@ -344,7 +345,7 @@ async fn a_user_has_a_share_of_the_queue(bench: Bench) {
         let mut new = bench.new_execution(owner, "a");
         new.slots = 1;
         new.queue_depth = 10;
-        write!(bench, tx => enqueue_or_claim(tx, &new, Some(node)))
+        write!(bench, owner, tx => enqueue_or_claim(tx, &new, Some(node)))
     };
     let running = run(bench.alice).await.unwrap().unwrap();
     for _ in 0..5 {
@@ -385,7 +386,7 @@ async fn sessions_are_limited_per_user_and_per_agent(bench: Bench) {
             error_message: None,
         };
         let opened = session.clone();
-        write!(bench, tx => store::sessions::open(tx, owner, &opened, node, 9)).map(|()| session)
+        write!(bench, owner, tx => store::sessions::open(tx, owner, &opened, node, 9)).map(|()| session)
     };
     let mut first = open(bench.alice, "a").await.unwrap();
     for _ in 0..4 {

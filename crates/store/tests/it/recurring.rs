@@ -94,9 +94,9 @@ async fn undo_removes_the_next_task(bench: Bench) {
     complete(&bench, &next).await;
     assert_eq!(all(&bench).await.len(), 3);
     let alice = bench.alice;
-    let undone = write!(bench, tx => store::undo::undo(tx, alice)).unwrap();
+    let undone = write!(bench, alice, tx => store::undo::undo(tx, alice)).unwrap();
     assert_eq!((undone.undone, undone.tasks), (model::task::TaskChangeKind::Completed, vec![next]));
-    let undone = write!(bench, tx => store::undo::undo(tx, alice)).unwrap();
+    let undone = write!(bench, alice, tx => store::undo::undo(tx, alice)).unwrap();
     assert_eq!((undone.undone, undone.count), (model::task::TaskChangeKind::Completed, 1));
     assert_eq!(all(&bench).await, [task], "the original task is restored");
 }
@@ -150,7 +150,7 @@ async fn reminders_are_carried_over(bench: Bench) {
     let [carried] = of_next.as_slice() else { panic!("{of_next:?}") };
     assert_eq!(carried.remind_at.to_string(), "2026-01-19T08:00:00Z");
     assert_eq!((carried.repeat_interval_minutes, carried.repeat_count), (Some(5), Some(2)));
-    write!(bench, tx => store::undo::undo(tx, alice)).unwrap();
+    write!(bench, alice, tx => store::undo::undo(tx, alice)).unwrap();
     assert_eq!(reminded(&bench).await, before, "AGENT-13");
 }
 
@@ -164,7 +164,7 @@ async fn several_tasks_are_completed_in_one_step(bench: Bench) {
     let next: Vec<_> = done.iter().map(|done| done.next_task.as_ref().map(|next| next.as_ref().map(due))).collect();
     assert_eq!(next, [Some(Some("2026-01-11".to_owned())), Some(None), None]);
     let alice = bench.alice;
-    let undone = write!(bench, tx => store::undo::undo(tx, alice)).unwrap();
+    let undone = write!(bench, alice, tx => store::undo::undo(tx, alice)).unwrap();
     assert_eq!((undone.undone, undone.count), (model::task::TaskChangeKind::Completed, 3));
     assert_eq!(all(&bench).await, [one, two, three]);
 }

@@ -54,12 +54,12 @@ async fn a_reminder_needs_a_task_of_its_owner(bench: Bench) {
     assert_eq!(set(alice).await.unwrap().title, "dentist");
     assert_eq!(listed(&bench, alice).await, std::slice::from_ref(&expected));
     assert_eq!(listed(&bench, bob).await, []);
-    let undone = write!(bench, tx => undo(tx, alice)).unwrap();
+    let undone = write!(bench, alice, tx => undo(tx, alice)).unwrap();
     assert_eq!((undone.undone, undone.tasks.len()), (model::task::TaskChangeKind::Reminded, 1));
     assert_eq!(listed(&bench, alice).await, [], "AGENT-13: undo removes the reminder and keeps the task");
     assert_eq!(bench.titles(alice).await, ["dentist"]);
     set(alice).await.unwrap();
-    write!(bench, tx => data::erase(tx, alice)).unwrap();
+    write!(bench, alice, tx => data::erase(tx, alice)).unwrap();
     assert_eq!(listed(&bench, alice).await, []);
 }
 
@@ -150,7 +150,7 @@ async fn reminders_are_dropped_and_restored_with_their_task(bench: Bench) {
     assert_eq!(listed(&bench, alice).await, std::slice::from_ref(&dropped));
     advance_to_due(&bench);
     assert_eq!(due(&bench).await, []);
-    write!(bench, tx => undo(tx, alice)).unwrap();
+    write!(bench, alice, tx => undo(tx, alice)).unwrap();
     assert_eq!(listed(&bench, alice).await, std::slice::from_ref(&expected));
     let found = due(&bench).await;
     assert_eq!(found.len(), 1, "late, but not lost");
@@ -158,15 +158,15 @@ async fn reminders_are_dropped_and_restored_with_their_task(bench: Bench) {
     bench.delete(alice, task.id).await.unwrap();
     assert_eq!(listed(&bench, alice).await, std::slice::from_ref(&dropped));
     assert_eq!(fire(&bench, &found[0]).await, None, "it was dropped meanwhile");
-    write!(bench, tx => undo(tx, alice)).unwrap();
+    write!(bench, alice, tx => undo(tx, alice)).unwrap();
     assert!(fire(&bench, &found[0]).await.is_some());
     // A reminder that was dropped before the deletion stays dropped.
     let id = task.id;
     bench.complete(alice, id).await.unwrap();
     bench.delete(alice, id).await.unwrap();
-    write!(bench, tx => undo(tx, alice)).unwrap();
+    write!(bench, alice, tx => undo(tx, alice)).unwrap();
     assert_eq!(listed(&bench, alice).await[0].status, ReminderStatus::Dropped, "the task is completed");
-    write!(bench, tx => undo(tx, alice)).unwrap();
+    write!(bench, alice, tx => undo(tx, alice)).unwrap();
     assert_eq!(listed(&bench, alice).await[0].status, ReminderStatus::Scheduled);
     // Undoing the reopening completes the task again.
     bench.complete(alice, id).await.unwrap();
@@ -184,7 +184,7 @@ async fn reminders_are_dropped_and_restored_with_their_task(bench: Bench) {
     set.await.unwrap();
     assert_eq!(due(&bench).await.len(), 1);
     for _ in 0..2 {
-        write!(bench, tx => undo(tx, alice)).unwrap();
+        write!(bench, alice, tx => undo(tx, alice)).unwrap();
     }
     assert_eq!(due(&bench).await, []);
 }
@@ -251,7 +251,7 @@ async fn imported_reminders_without_a_task_are_dropped(bench: Bench) {
         ..reminder_in(&bench, task.id)
     };
     let list = vec![fired, reminder_in(&bench, bench.clock.id())];
-    write!(bench, tx => data::import_reminders(tx, alice, &list, now)).unwrap();
+    write!(bench, alice, tx => data::import_reminders(tx, alice, &list, now)).unwrap();
     let states: Vec<_> = listed(&bench, alice).await.into_iter().map(|reminder| reminder.status).collect();
     assert_eq!(states, [ReminderStatus::Scheduled, ReminderStatus::Dropped]);
     assert_eq!(next(&bench).await.as_deref(), Some("2026-01-10T13:00:00Z"), "it continues from the current time");

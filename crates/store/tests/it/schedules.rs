@@ -104,7 +104,7 @@ async fn schedules_are_read_as_written(bench: Bench) {
         created_at: now,
         updated_at: now,
     };
-    assert_eq!(write!(bench, tx => create(tx, alice, &new, now)).unwrap(), wanted);
+    assert_eq!(write!(bench, alice, tx => create(tx, alice, &new, now)).unwrap(), wanted);
     let row = bench.row(id).await;
     assert_eq!((&row.schedule, row.owner, row.version), (&wanted, alice, 1));
     assert_eq!(row.due_at, Some(bench.minutes(60) - SignedDuration::from_secs(1)));
@@ -191,7 +191,7 @@ async fn names_are_unique(bench: Bench) {
     bench.scheduled(alice, "Émile", 1).await;
     let other = bench.scheduled(bob, "other", 1).await.id;
     let same = bench.schedule("éMILE", 1);
-    assert!(matches!(write!(bench, tx => create(tx, bob, &same, now)), Err(Error::AlreadyExists("name"))));
+    assert!(matches!(write!(bench, bob, tx => create(tx, bob, &same, now)), Err(Error::AlreadyExists("name"))));
     let renamed = write!(bench, tx => async {
         let row = lock_row(tx, OwnerScope::User(bob), other, now).await?;
         update(tx, &row, &settings("émile"), None, now).await
@@ -218,7 +218,7 @@ async fn schedules_are_filtered_and_paged(bench: Bench) {
         new.paused_reason = (n == 3).then(|| "off".to_owned());
         new.settings.agent_id = if n < 2 { "x".into() } else { "y".into() };
         ids.push(new.id);
-        write!(bench, tx => create(tx, alice, &new, now)).unwrap();
+        write!(bench, alice, tx => create(tx, alice, &new, now)).unwrap();
     }
     let mut reader = bench.store.reader().await.unwrap();
     let mut found = async |filter: ScheduleFilter| {
@@ -259,7 +259,7 @@ async fn due_schedules_are_returned_in_order(bench: Bench) {
     let soon = bench.scheduled(alice, "soon", 1).await;
     let mut new = bench.schedule("never", 1);
     new.next = None;
-    write!(bench, tx => create(tx, alice, &new, now)).unwrap();
+    write!(bench, alice, tx => create(tx, alice, &new, now)).unwrap();
     let mut reader = bench.store.reader().await.unwrap();
     assert_eq!(next_due_at(&mut reader).await.unwrap(), Some(bench.minutes(1)));
     let mut ids = async |at: Timestamp, limit: i64| {
@@ -401,8 +401,8 @@ async fn erasing_a_user_removes_schedules(bench: Bench) {
     let mut file = bench.schedule("from the file", 1);
     let now = bench.now();
     file.source = ScheduleSource::File;
-    write!(bench, tx => create(tx, alice, &file, now)).unwrap();
-    write!(bench, tx => data::erase(tx, alice)).unwrap();
+    write!(bench, alice, tx => create(tx, alice, &file, now)).unwrap();
+    write!(bench, alice, tx => data::erase(tx, alice)).unwrap();
     let mut reader = bench.store.reader().await.unwrap();
     let left =
         list(&mut reader, OwnerScope::AllUsers, &ScheduleFilter::default(), None, 9, bench.now()).await.unwrap().rows;

@@ -27,7 +27,7 @@ fn wal_of(database: &Path) -> PathBuf {
 async fn add(bench: &Bench, store: &Store) -> store::Result<()> {
     let task = bench.titled("a task");
     let owner = bench.alice;
-    let added = store.transaction(async move |tx| {
+    let added = store.owner_transaction(owner, async move |tx| {
         let mut step = UndoStep::begin(tx, owner).await?;
         tasks::create(tx, &mut step, &task).await.map(drop)
     });

@@ -79,7 +79,7 @@ async fn a_job_fails_with_its_own_error(bench: Bench) {
     let task = bench.titled("rolled back");
     let owner = bench.alice;
     let id = task.id;
-    let refused = bench.store.transaction(async move |tx| {
+    let refused = bench.store.owner_transaction(owner, async move |tx| {
         let mut step = store::undo::UndoStep::begin(tx, owner).await?;
         tasks::create(tx, &mut step, &task).await?;
         Err::<(), _>(OwnError::Refused)

@@ -16,7 +16,7 @@ on_both!(
 );
 
 async fn undo_last(bench: &Bench, owner: UserId) -> store::Result<UndoneChange> {
-    write!(bench, tx => undo(tx, owner))
+    write!(bench, owner, tx => undo(tx, owner))
 }
 
 async fn all(bench: &Bench, owner: UserId) -> Vec<Task> {

@@ -134,7 +134,9 @@ impl Bench {
     pub(crate) async fn submit(&self, agent: &str, draft: RunDraft) -> store::Result<Uuid> {
         let submission = self.prepare(agent, draft).unwrap();
         let supervisor = self.supervisor.clone();
-        self.store().transaction(async move |tx| supervisor.enqueue(tx, submission).await).await
+        self.store()
+            .owner_transaction(submission.new_execution.owner, async move |tx| supervisor.enqueue(tx, submission).await)
+            .await
     }
 
     pub(crate) async fn enqueue(&self, agent: &str, input: &str) -> Uuid {

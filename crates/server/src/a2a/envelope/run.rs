@@ -63,7 +63,8 @@ pub(super) async fn enqueue(
     let supervisor = app.supervisor();
     let submission = supervisor.prepare_with(&caller.entry, &caller.user, draft, origin).map_err(from_submit_error)?;
     let supervisor = supervisor.clone();
-    let queued = app.store().transaction(async move |tx| supervisor.enqueue(tx, submission).await);
+    let owner = submission.new_execution.owner;
+    let queued = app.store().owner_transaction(owner, async move |tx| supervisor.enqueue(tx, submission).await);
     queued.await.map_err(from_store)
 }
 

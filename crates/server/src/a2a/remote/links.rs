@@ -66,7 +66,7 @@ pub(super) async fn save(
     }
     let agent = agent.to_owned();
     let now = app.clock().now();
-    let job = app.store().transaction(async move |tx| {
+    let job = app.store().owner_transaction(owner, async move |tx| {
         let mut context_link = contexts::get_or_create(tx, owner, &agent, &task_ref.context_id, now).await?.link;
         let mut stored = parse(&context_link);
         stored.context = context.clone().or(stored.context);

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use rusqlite::Connection;
 use tokio::sync::oneshot::error::TryRecvError;
 
+use super::super::queue::{JobSender, job_queue};
 use super::*;
 use crate::conn::{Conn, DriverConnection, args};
 use crate::quotas::QuotaLedger;
@@ -14,7 +15,7 @@ use crate::quotas::QuotaLedger;
 /// A writer with a simulated disk. The test decides the result of each sync.
 struct WriterBench {
     dir: tempfile::TempDir,
-    jobs: mpsc::Sender<QueuedJob>,
+    jobs: JobSender,
     /// `None` once it is started.
     writer: Option<Writer>,
     health: StorageHealth,
@@ -31,7 +32,7 @@ impl WriterBench {
         connection.pragma_update(None, "journal_mode", "wal").unwrap();
         connection.execute_batch("CREATE TABLE entries (text TEXT)").unwrap();
         connection.busy_timeout(Duration::from_millis(50)).unwrap();
-        let (jobs, queue) = mpsc::channel(8);
+        let (jobs, queue) = job_queue(8);
         let (sync_start, sync_started) = channel();
         let (sync_result, sync_results) = channel();
         let sync_results = Mutex::new(sync_results);
@@ -75,7 +76,7 @@ impl WriterBench {
                 JobOutcome { is_kept, when, answer: Box::new(|committed| answer.send(committed).unwrap()) }
             })
         });
-        self.jobs.blocking_send(job).unwrap_or_else(|_| panic!("the writer has stopped"));
+        block_on(self.jobs.send(None, job)).unwrap();
         (has_run, answered)
     }
 
