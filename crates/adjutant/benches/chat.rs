@@ -54,7 +54,7 @@ async fn main() {
     all_at_once(&address, server.child.id()).await;
     let dir = tempfile::tempdir().unwrap();
     let location = match postgres {
-        Some(url) => Location::Postgres(url),
+        Some(url) => Location::postgres(url),
         None => Location::Sqlite(dir.path().join("raw.db")),
     };
     let raw = Store::open(&location, Durability::Full).await.unwrap();

@@ -35,7 +35,7 @@ async fn main() {
 
     let dir = tempfile::tempdir().unwrap();
     let location = match postgres {
-        Some(url) => Location::Postgres(url),
+        Some(url) => Location::postgres(url),
         None => Location::Sqlite(dir.path().join("raw.db")),
     };
     let raw = DirectStore { store: Store::open(&location, Durability::Full).await.unwrap(), clock: Clock::system() };

@@ -46,7 +46,7 @@ async fn main() {
     let ahead = arguments.next().unwrap_or(5 + count / 4000);
     let folder = tempfile::tempdir_in(std::env::var("BENCH_DIR").unwrap_or_else(|_| ".".to_owned())).unwrap();
     let location = match std::env::var("BENCH_POSTGRES") {
-        Ok(url) => Location::Postgres(url),
+        Ok(url) => Location::postgres(url),
         Err(_) => Location::Sqlite(folder.path().join("db.sqlite")),
     };
     let clock = Clock::system();

@@ -12,8 +12,7 @@ use model::UserId;
 use model::clock::from_micros;
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
-use sqlx::pool::PoolConnection;
-use sqlx::postgres::{PgQueryResult, PgRow};
+use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Postgres, Row as _, SqlSafeStr};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use uuid::Uuid;
@@ -21,7 +20,7 @@ use uuid::Uuid;
 use crate::fault::StorageHealth;
 use crate::hints::{Hint, HintSet};
 use crate::owner_limits::OwnerSlot;
-use crate::postgres::PgTransaction;
+use crate::postgres::PgSession;
 use crate::quotas::QuotaLedger;
 use crate::sqlite::PooledReader;
 use crate::{Error, Result};
@@ -52,8 +51,7 @@ pub(crate) struct QuotaChecks {
 pub(crate) enum DriverConnection {
     Sqlite(rusqlite::Connection),
     SqliteReader(PooledReader),
-    PostgresTx(PgTransaction),
-    PostgresReader(PoolConnection<Postgres>),
+    Postgres(PgSession),
 }
 
 impl Conn {
@@ -104,7 +102,7 @@ impl Conn {
     }
 
     pub(crate) fn is_postgres_transaction(&self) -> bool {
-        matches!(self.driver, DriverConnection::PostgresTx(_))
+        matches!(&self.driver, DriverConnection::Postgres(session) if session.is_transaction())
     }
 
     /// Runs a statement and returns all its rows, in their order. On a multi-threaded runtime, a SQLite reader lets the
@@ -118,12 +116,7 @@ impl Conn {
                 let connection = reader.connection()?;
                 run_blocking(|| statement.all_on_sqlite(connection))
             }
-            DriverConnection::PostgresTx(transaction) => {
-                rows_of_postgres(statement.for_postgres().fetch_all(transaction.connection()?).await)
-            }
-            DriverConnection::PostgresReader(connection) => {
-                rows_of_postgres(statement.for_postgres().fetch_all(&mut **connection).await)
-            }
+            DriverConnection::Postgres(session) => session.run(statement).await.map(|done| rows_of_postgres(done.rows)),
         };
         self.note_fault(rows)
     }
@@ -147,11 +140,8 @@ impl Conn {
         let row = match &mut self.driver {
             DriverConnection::Sqlite(connection) => statement.first_on_sqlite(connection),
             DriverConnection::SqliteReader(reader) => statement.first_on_sqlite(reader.connection()?),
-            DriverConnection::PostgresTx(transaction) => {
-                row_of_postgres(statement.for_postgres().fetch_optional(transaction.connection()?).await)
-            }
-            DriverConnection::PostgresReader(connection) => {
-                row_of_postgres(statement.for_postgres().fetch_optional(&mut **connection).await)
+            DriverConnection::Postgres(session) => {
+                session.run(statement).await.map(|done| done.rows.into_iter().next().map(DbRow::Postgres))
             }
         };
         self.note_fault(row)
@@ -164,14 +154,21 @@ impl Conn {
         let done = match &mut self.driver {
             DriverConnection::Sqlite(connection) => statement.run_on_sqlite(connection),
             DriverConnection::SqliteReader(reader) => statement.run_on_sqlite(reader.connection()?),
-            DriverConnection::PostgresTx(transaction) => {
-                affected_rows(statement.for_postgres().execute(transaction.connection()?).await)
-            }
-            DriverConnection::PostgresReader(connection) => {
-                affected_rows(statement.for_postgres().execute(&mut **connection).await)
-            }
+            DriverConnection::Postgres(session) => session.run(statement).await.map(|done| done.affected),
         };
         self.note_fault(done)
+    }
+
+    /// Like [`Conn::run`], for a statement whose result is not needed. In a transaction of PostgreSQL it costs no round
+    /// trip: it is sent together with the next statement or the commit, which fails if it fails.
+    pub(crate) async fn run_later(&mut self, statement: impl Into<Statement<'_>>) -> Result<()> {
+        match &mut self.driver {
+            DriverConnection::Postgres(session) => {
+                let done = session.run_later(statement.into()).await;
+                self.note_fault(done)
+            }
+            _ => self.run(statement).await.map(drop),
+        }
     }
 
     /// Runs several statements, separated by semicolons, without arguments. Rows are discarded. Stops at the first
@@ -181,12 +178,7 @@ impl Conn {
         let done = match &mut self.driver {
             DriverConnection::Sqlite(connection) => connection.execute_batch(&sql).map_err(Error::from),
             DriverConnection::SqliteReader(reader) => reader.connection()?.execute_batch(&sql).map_err(Error::from),
-            DriverConnection::PostgresTx(transaction) => {
-                affected_rows(sqlx::raw_sql(AssertSqlSafe(sql)).execute(transaction.connection()?).await).map(drop)
-            }
-            DriverConnection::PostgresReader(connection) => {
-                affected_rows(sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **connection).await).map(drop)
-            }
+            DriverConnection::Postgres(session) => session.run_text(&sql).await.map(drop),
         };
         self.note_fault(done)
     }
@@ -208,16 +200,8 @@ impl Conn {
     }
 }
 
-fn rows_of_postgres(rows: sqlx::Result<Vec<PgRow>>) -> Result<Vec<DbRow>> {
-    Ok(rows?.into_iter().map(DbRow::Postgres).collect())
-}
-
-fn row_of_postgres(row: sqlx::Result<Option<PgRow>>) -> Result<Option<DbRow>> {
-    Ok(row?.map(DbRow::Postgres))
-}
-
-fn affected_rows(done: sqlx::Result<PgQueryResult>) -> Result<u64> {
-    Ok(done?.rows_affected())
+fn rows_of_postgres(rows: Vec<PgRow>) -> Vec<DbRow> {
+    rows.into_iter().map(DbRow::Postgres).collect()
 }
 
 impl Conn {
@@ -240,7 +224,7 @@ impl Conn {
         let connection = match &mut self.driver {
             DriverConnection::Sqlite(connection) => connection,
             DriverConnection::SqliteReader(reader) => reader.connection()?,
-            DriverConnection::PostgresTx(_) | DriverConnection::PostgresReader(_) => return Ok(()),
+            DriverConnection::Postgres(_) => return Ok(()),
         };
         for statement in statements {
             connection.prepare_cached(statement)?.raw_execute()?;
@@ -268,6 +252,14 @@ pub(crate) struct Statement<'a> {
 impl<'a> Statement<'a> {
     pub(crate) fn new(sql: &'static str, args: impl Into<Vec<Arg<'a>>>) -> Self {
         Self { sql: Cow::Borrowed(sql), args: args.into() }
+    }
+
+    pub(crate) fn sql(&self) -> &str {
+        &self.sql
+    }
+
+    pub(crate) fn args(&self) -> &[Arg<'a>] {
+        &self.args
     }
 
     /// Appends SQL text.
@@ -330,7 +322,7 @@ impl<'a> Statement<'a> {
     }
 
     /// Returns the statement as a query of sqlx, with the arguments bound in order.
-    fn for_postgres<'q>(self) -> sqlx::query::Query<'q, Postgres, <Postgres as sqlx::Database>::Arguments> {
+    pub(crate) fn for_postgres<'q>(self) -> sqlx::query::Query<'q, Postgres, <Postgres as sqlx::Database>::Arguments> {
         let query = sqlx::query(AssertSqlSafe(self.sql).into_sql_str());
         self.args.iter().fold(query, |query, arg| match arg {
             Arg::Text(text) => query.bind(text.as_deref()),

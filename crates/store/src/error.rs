@@ -57,6 +57,11 @@ pub enum Error {
         address.as_deref().map(|address| format!(" at {address}")).unwrap_or_default()
     )]
     InUse { path: PathBuf, address: Option<String> },
+    #[error(
+        "the database URL leads to a connection pooler that does not keep settings and prepared statements; set \
+         database.pooler = \"transaction\", or use the URL of PostgreSQL itself"
+    )]
+    Pooler,
     #[error("the database URL is invalid: {0}")]
     InvalidUrl(String),
     /// The database cannot be used until an operator removes the cause.
@@ -96,7 +101,7 @@ impl From<model::execution::ImpossibleRecord> for Error {
 impl From<sqlx::Error> for Error {
     /// Returns [`Error::Unavailable`] for failures of the connection (I/O, TLS, protocol, pool) and for errors of
     /// PostgreSQL that a retry may overcome. Returns [`Error::Storage`] for storage faults, which are also logged,
-    /// [`Error::InvalidUrl`] for an invalid configuration, and [`Error::Database`] for everything else.
+    /// [`Error::InvalidUrl`] for an invalid configuration, [`Error::Pooler`] for errors of a pooler, and [`Error::Database`] for everything else.
     fn from(error: sqlx::Error) -> Self {
         match error {
             sqlx::Error::Io(_)
@@ -115,6 +120,7 @@ impl From<sqlx::Error> for Error {
                         Self::Storage(fault)
                     }
                     None if is_transient(&code) => Self::Unavailable(inner.to_string()),
+                    None if is_of_pooler(&code, inner.message()) => Self::Pooler,
                     None => Self::Database(inner.to_string()),
                 }
             }
@@ -137,6 +143,12 @@ impl From<rusqlite::Error> for Error {
             _ => Self::Database(error.to_string()),
         }
     }
+}
+
+/// Returns true for errors that only a pooler causes: it rejects a setting, or a prepared statement exists already or no
+/// longer.
+fn is_of_pooler(code: &str, message: &str) -> bool {
+    matches!(code, "42P05" | "26000") || (code == "08P01" && message.contains("startup parameter"))
 }
 
 /// Returns true if a statement without effects may be repeated at once: the connection was lost, or the database has

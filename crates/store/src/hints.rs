@@ -13,7 +13,8 @@ use sqlx::postgres::{PgConnectOptions, PgListener, PgPool, PgPoolOptions};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use crate::conn::Conn;
+use crate::conn::{Conn, args};
+use crate::postgres::send_text;
 use crate::{Result, Store};
 
 const CHANNEL: &str = "adjutant";
@@ -154,8 +155,7 @@ impl HintSender {
 /// Sends one NOTIFY. It does not wait for the disk, because a hint may be lost.
 async fn send(pool: &PgPool, hints: &HintSet) -> Result<()> {
     let sql = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)";
-    sqlx::query(sql).bind(CHANNEL).bind(payload(&hints.0)).execute(pool).await?;
-    Ok(())
+    send_text(pool, sql, &args![CHANNEL, payload(&hints.0)]).await
 }
 
 /// Returns the payload of a NOTIFY. If the hints do not fit, it contains only [`Hint::Everything`].
@@ -172,9 +172,9 @@ pub struct HintListener {
 }
 
 impl Store {
-    /// Returns a listener for hints, or `None` with SQLite.
+    /// Returns a listener for hints, or `None` with SQLite and behind a pooler without a direct URL.
     pub fn hint_listener(&self) -> Option<HintListener> {
-        let options = self.postgres()?.options().clone();
+        let options = self.postgres()?.listen_options()?.clone();
         Some(HintListener { options, listening: None, has_warned: false })
     }
 }

@@ -95,5 +95,5 @@ pub async fn save_reply(
     let fingerprint = key.fingerprint.as_str();
     let key = key.key.as_str();
     let values = args![owner, key, fingerprint, i64::from(reply.status), reply.body.as_str(), now];
-    conn.run((sql, values)).await.map(drop)
+    conn.run_later((sql, values)).await
 }

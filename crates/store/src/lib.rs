@@ -61,6 +61,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 pub use conn::Conn;
 pub use error::{Error, Result};
 pub use fault::StorageFault;
+pub use postgres::{Pooler, PostgresSettings};
 pub use transaction::{Job, Transaction};
 
 use fault::StorageHealth;
@@ -70,12 +71,18 @@ use quotas::QuotaLedger;
 use sqlite::Sqlite;
 
 /// The location of the database.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
     /// A file. It is created if it does not exist.
     Sqlite(PathBuf),
-    /// A `postgres://` URL.
-    Postgres(String),
+    Postgres(PostgresSettings),
+}
+
+impl Location {
+    /// Returns the PostgreSQL database of this URL with default settings.
+    pub fn postgres(url: impl Into<String>) -> Self {
+        Self::Postgres(PostgresSettings::new(url))
+    }
 }
 
 /// The durability of writes to SQLite.
@@ -152,8 +159,8 @@ impl Store {
         let health = StorageHealth::default();
         let db = match location {
             Location::Sqlite(path) => Db::Sqlite(Sqlite::open(path, durability, quotas.clone(), health.clone()).await?),
-            Location::Postgres(url) => {
-                Db::Postgres(Box::new(Postgres::open(url, quotas.clone(), health.clone()).await?))
+            Location::Postgres(settings) => {
+                Db::Postgres(Box::new(Postgres::open(settings, quotas.clone(), health.clone()).await?))
             }
         };
         let reads = match &db {

@@ -54,7 +54,7 @@ pub(crate) async fn sqlite(conn: &mut Conn) -> Result<()> {
 /// Migrates a PostgreSQL database in the transaction of the caller. Fails if the schema is newer or was edited.
 pub(crate) async fn postgres(conn: &mut Conn) -> Result<()> {
     // An arbitrary number that no other lock of this database uses.
-    conn.batch("SELECT pg_advisory_xact_lock(7717000001)").await?;
+    conn.batch("SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock(7717000001)").await?;
     apply(conn).await
 }
 

@@ -100,7 +100,7 @@ pub async fn delete(conn: &mut Conn, step: &mut UndoStep, id: Uuid) -> Result<Ta
 
 /// Adds a task. Returns false if the owner already has one with this id.
 pub(crate) async fn add_if_new(conn: &mut Conn, step: &mut UndoStep, task: &Task) -> Result<bool> {
-    let added = insert(conn, step.owner(), task, " ON CONFLICT (owner, id) DO NOTHING").await? == 1;
+    let added = conn.run(insert(step.owner(), task, " ON CONFLICT (owner, id) DO NOTHING")?).await? == 1;
     if added {
         step.record(conn, TaskChangeKind::Created, task.id, None, &[]).await?;
     }
@@ -118,13 +118,12 @@ pub(crate) async fn put(conn: &mut Conn, owner: UserId, task: &Task) -> Result<(
                    created_at = excluded.created_at, updated_at = excluded.updated_at, \
                    completed_at = excluded.completed_at, due_told = CASE WHEN excluded.due_at = tasks.due_at \
                    THEN tasks.due_told ELSE excluded.due_told END";
-    insert(conn, owner, task, replace).await.map(drop)
+    conn.run_later(insert(owner, task, replace)?).await
 }
 
-/// Inserts a task. `on_conflict` is the SQL clause for an existing id. Returns the number of affected rows. A due time
-/// that is not after the last change of the task counts as notified. Fails with [`Error::Corrupt`] if the tags cannot
-/// be encoded.
-async fn insert(conn: &mut Conn, owner: UserId, task: &Task, on_conflict: &'static str) -> Result<u64> {
+/// Returns the statement that inserts a task. `on_conflict` is the SQL clause for an existing id. A due time that is not
+/// after the last change of the task counts as notified. Fails with [`Error::Corrupt`] if the tags cannot be encoded.
+fn insert<'a>(owner: UserId, task: &'a Task, on_conflict: &'static str) -> Result<Statement<'a>> {
     let tags = serde_json::to_string(&task.tags).map_err(|error| Error::Corrupt(error.to_string()))?;
     let due_at = task.due_date.as_ref().and_then(DueDate::timestamp);
     let values = args![
@@ -153,7 +152,7 @@ async fn insert(conn: &mut Conn, owner: UserId, task: &Task, on_conflict: &'stat
         values,
     );
     statement.push(on_conflict);
-    conn.run(statement).await
+    Ok(statement)
 }
 
 /// Deletes the row of a task.

@@ -15,8 +15,8 @@ pub const MAX_STEPS: i64 = 50;
 #[derive(Debug)]
 pub struct UndoStep {
     owner: UserId,
-    /// `None` until a change is recorded.
-    number: Option<i64>,
+    /// True once a change is recorded. The step is the last one of the owner then.
+    has_number: bool,
 }
 
 impl UndoStep {
@@ -24,7 +24,7 @@ impl UndoStep {
     /// follow the order of commits, so the caller must call this first. SQLite has only one writer and needs no lock.
     pub async fn begin(conn: &mut Conn, owner: UserId) -> Result<Self> {
         quotas::lock_owner(conn, owner).await?;
-        Ok(Self { owner, number: None })
+        Ok(Self { owner, has_number: false })
     }
 
     /// Returns the owner of the tasks.
@@ -54,10 +54,10 @@ impl UndoStep {
         self.insert(conn, TaskChangeKind::Reminded, reminder.task_id, Some(reminder.id.to_string()), None).await
     }
 
-    /// Inserts a row and gives the step its number, if it has none: one more than the last step of the owner. `before`
-    /// is the previous task as JSON, or the id of a reminder. A second row for the task in this step changes only the
-    /// kind, and the dropped reminders if there were none. The first row of a step removes the steps beyond
-    /// [`MAX_STEPS`].
+    /// Inserts a row. The first row of a step gives it its number, one more than the last step of the owner, and removes the
+    /// steps beyond [`MAX_STEPS`]. `before` is the previous task as JSON, or the id of a reminder. A second row for the
+    /// task in this step changes only the kind, and the dropped reminders if there were none. The lock of the owner keeps
+    /// the number of the last step unchanged.
     async fn insert(
         &mut self,
         conn: &mut Conn,
@@ -66,15 +66,16 @@ impl UndoStep {
         before: Option<String>,
         dropped: Option<String>,
     ) -> Result<()> {
+        let is_first = !std::mem::replace(&mut self.has_number, true);
         let insert = "INSERT INTO task_changes (owner, step, task_id, kind, before, reminders) VALUES ($1, \
-                      COALESCE($2, (SELECT MAX(step) + 1 FROM task_changes WHERE owner = $1), 1), $3, $4, $5, $6) \
+                      COALESCE((SELECT MAX(step) FROM task_changes WHERE owner = $1), 0) + $2, $3, $4, $5, $6) \
                       ON CONFLICT (owner, step, task_id) DO UPDATE SET kind = excluded.kind, \
-                      reminders = COALESCE(task_changes.reminders, excluded.reminders) RETURNING step";
-        let values = args![self.owner, self.number, task, kind.as_str(), before, dropped];
-        let step = conn.first((insert, values)).await?.ok_or(Error::NotFound)?.int(0)?;
-        if self.number.replace(step).is_none() {
-            let forget = "DELETE FROM task_changes WHERE owner = $1 AND step <= $2";
-            conn.run((forget, args![self.owner, step - MAX_STEPS])).await?;
+                      reminders = COALESCE(task_changes.reminders, excluded.reminders)";
+        conn.run_later((insert, args![self.owner, i64::from(is_first), task, kind.as_str(), before, dropped])).await?;
+        if is_first {
+            let forget = "DELETE FROM task_changes WHERE owner = $1 AND step <= \
+                          (SELECT MAX(step) FROM task_changes WHERE owner = $1) - $2";
+            conn.run_later((forget, args![self.owner, MAX_STEPS])).await?;
         }
         Ok(())
     }

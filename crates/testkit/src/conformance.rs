@@ -78,7 +78,7 @@ impl ConformanceServer {
             }
         };
         let location = match options.database_url {
-            Some(url) => Location::Postgres(url),
+            Some(url) => Location::postgres(url),
             None => Location::Sqlite(path.join("adjutant.db")),
         };
         let store = Store::open(&location, Durability::Full).await.unwrap();

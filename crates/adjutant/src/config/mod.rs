@@ -27,8 +27,8 @@ use model::agent::AgentSource;
 use model::quota::Quotas;
 use secrecy::{ExposeSecret, SecretString};
 use server::settings::{A2aSettings, AuthSettings, EndpointRateLimit};
-use store::Location;
 use store::housekeeping::Retention;
+use store::{Location, PostgresSettings};
 use supervisor::Supervisor;
 use tools::mcp_client;
 
@@ -38,7 +38,7 @@ use models::ConfiguredModels;
 use secrets::EnvVariables;
 use section::ConfigReader;
 use settings::{ConfigSettings, QuotasSection};
-use values::{Number, SecretReference, WebOrigin};
+use values::{Number, RedactedText, SecretReference, WebOrigin};
 
 use crate::cli::GlobalOptions;
 
@@ -49,6 +49,7 @@ pub(crate) struct Config {
     pub(crate) data_dir: PathBuf,
     /// None uses SQLite in the data directory.
     pub(crate) database_url: Option<SecretString>,
+    direct_url: Option<SecretString>,
     pub(crate) server: server::ServerSettings,
     /// The models in the order in which they are tried.
     pub(crate) models: ConfiguredModels,
@@ -121,7 +122,8 @@ impl Config {
         let server = server(reader, &settings, auth);
         let (schedules, external_agents) = drafts::schedules(reader, &server.time_zone, ids);
         Some(Self {
-            database_url: database_url(reader, &settings),
+            database_url: postgres_url(reader, "url", settings.database.url.as_ref()),
+            direct_url: postgres_url(reader, "direct_url", settings.database.direct_url.as_ref()),
             models: models::read(reader, &settings.model),
             mcp_servers: mcp_servers::read(reader),
             agents,
@@ -139,9 +141,8 @@ impl Config {
     /// Returns true if the address, the database, the data directory or the traces differ from `other`. A running
     /// server cannot change them.
     pub(crate) fn needs_restart(&self, other: &Self) -> bool {
-        let url = |config: &Self| config.database_url.as_ref().map(|url| url.expose_secret().to_owned());
         self.settings.server.listen != other.settings.server.listen
-            || url(self) != url(other)
+            || self.location() != other.location()
             || self.data_dir != other.data_dir
             || self.settings.telemetry.otlp_endpoint != other.settings.telemetry.otlp_endpoint
     }
@@ -149,10 +150,17 @@ impl Config {
     /// Returns the location of the database: PostgreSQL if a URL is configured, else the SQLite file in the data
     /// directory.
     pub(crate) fn location(&self) -> Location {
-        match &self.database_url {
-            Some(url) => Location::Postgres(url.expose_secret().to_owned()),
-            None => Location::Sqlite(self.data_dir.join("adjutant.db")),
-        }
+        let Some(url) = &self.database_url else { return Location::Sqlite(self.data_dir.join("adjutant.db")) };
+        let settings = &self.settings.database;
+        Location::Postgres(PostgresSettings {
+            url: url.expose_secret().to_owned(),
+            pooler: settings.pooler,
+            direct_url: self.direct_url.as_ref().map(|url| url.expose_secret().to_owned()),
+            max_connections: u32::try_from(settings.max_connections.0).unwrap_or(u32::MAX),
+            acquire_timeout: Duration::from_secs(settings.acquire_timeout_seconds.0),
+            lock_timeout: Duration::from_secs(settings.lock_timeout_seconds.0),
+            statement_timeout: settings.statement_timeout_seconds.limit().map(Duration::from_secs),
+        })
     }
 
     /// Returns true if a schedule refers to an agent that is not in the file.
@@ -325,19 +333,20 @@ fn admission(settings: &ConfigSettings, disk: PathBuf) -> supervisor::Admission 
     }
 }
 
-/// Returns the URL of the database, with a reference resolved. None if it is not configured or cannot be resolved,
+/// Returns a URL of the section `database`, with a reference resolved. None if it is not configured or cannot be resolved,
 /// which is reported. Reports a URL that is not PostgreSQL, and a plain URL with a password in the file; returns them
 /// nevertheless. In a variable or a flag, a password is allowed.
-fn database_url(reader: &ConfigReader<'_>, settings: &ConfigSettings) -> Option<SecretString> {
+fn postgres_url(reader: &ConfigReader<'_>, key: &str, value: Option<&RedactedText>) -> Option<SecretString> {
     let table = reader.document.section("database");
-    let text = settings.database.url.as_ref()?.0.expose_secret();
+    let text = value?.0.expose_secret();
     let is_reference = secrets::is_reference(text);
-    let url = if is_reference { reader.resolve(table, "url", text)? } else { text.into() };
+    let url = if is_reference { reader.resolve(table, key, text)? } else { text.into() };
     let plain = url.expose_secret();
     if !plain.starts_with("postgres://") && !plain.starts_with("postgresql://") {
-        reader.mistake(table, "url", "must begin with postgres://");
-    } else if !is_reference && matches!(table.origin_of("url"), ValueOrigin::File { .. }) && has_password(plain) {
-        reader.mistake(table, "url", "contains a password: write url = \"env:DATABASE_URL\" or \"file:PATH\" instead");
+        reader.mistake(table, key, "must begin with postgres://");
+    } else if !is_reference && matches!(table.origin_of(key), ValueOrigin::File { .. }) && has_password(plain) {
+        let message = format!("contains a password: write {key} = \"env:NAME\" or \"file:PATH\" instead");
+        reader.mistake(table, key, message);
     }
     Some(url)
 }

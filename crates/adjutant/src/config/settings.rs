@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use assistant::models::ModelProvider;
 use ipnet::IpNet;
 use jiff::tz::TimeZone;
-use store::Durability;
+use store::{Durability, Pooler};
 use tools::{ConfirmationPolicy, ToolNames};
 use tracing::level_filters::LevelFilter;
 use understand::DateOrder;
@@ -74,6 +74,19 @@ settings! {
     database: DatabaseSection {
         /// PostgreSQL URL; by default SQLite in the data directory. A URL with a password must be a reference.
         url: Option<RedactedText> => "env:DATABASE_URL";
+        /// Connections of this node to PostgreSQL. It opens two more: for health checks and for notifications of other nodes.
+        max_connections: Number<2, 10_000> = 16;
+        /// Maximum time to wait for a free connection to PostgreSQL. Later requests fail with 503.
+        acquire_timeout_seconds: Number<1, 3600> = 5;
+        /// Maximum time to wait for a lock of PostgreSQL, and for earlier writes of the same user.
+        lock_timeout_seconds: Number<1, 3600> = 20;
+        /// Maximum time of a statement of PostgreSQL; 0 is no limit.
+        statement_timeout_seconds: Number<0, 86400> = 60;
+        /// Connection pooler before PostgreSQL: none, also for one that pools sessions, or transaction.
+        pooler: Pooler = "none" => "transaction";
+        /// URL of PostgreSQL itself for notifications between nodes, if database.url is a pooler of transactions. Without it, nodes
+        /// poll each second. A URL with a password must be a reference.
+        direct_url: Option<RedactedText> => "env:DIRECT_DATABASE_URL";
         /// Durability of SQLite: full survives a power failure, normal a crash of the program.
         durability: Durability = "full";
         /// Key for secrets in the database, at least 32 characters; the same on all nodes. By default, a file in the data

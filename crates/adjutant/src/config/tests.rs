@@ -80,7 +80,7 @@ level = \"loud\"
         "adjutant.toml:4: server.max_body_bytes must be between 1024 and 1073741824, not 0",
         "adjutant.toml:7: unknown setting auht.jwt_secret; did you mean auth.jwt_secret?",
         "adjutant.toml:10: auth.jwt_secret must be a reference, not the secret: write \"env:NAME\" or \"file:PATH\"",
-        "adjutant.toml:13: database.url contains a password: write url = \"env:DATABASE_URL\" or \"file:PATH\" instead",
+        "adjutant.toml:13: database.url contains a password: write url = \"env:NAME\" or \"file:PATH\" instead",
         "adjutant.toml:14: database.durability must be one of full, normal, not 'maybe'",
         "adjutant.toml:16: log.level must be one of info, off, error, warning, debug, trace, not 'loud'",
         "ADJUTANT_TASKS__MAX_TITEL_CHARS: unknown setting tasks.max_titel_chars; did you mean tasks.max_title_chars?",

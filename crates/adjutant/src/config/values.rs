@@ -10,7 +10,7 @@ use model::UserId;
 use model::notification::NotificationKind;
 use secrecy::SecretString;
 use serde_json::Value;
-use store::Durability;
+use store::{Durability, Pooler};
 use tools::mcp_client::ProtocolEra;
 use tools::{ConfirmationPolicy, ToolNames};
 use tracing::level_filters::LevelFilter;
@@ -332,6 +332,7 @@ words! {
         "debug" => Self::DEBUG, "trace" => Self::TRACE,
     }
     Durability { "full" => Self::Full, "normal" => Self::Normal }
+    Pooler { "none" => Self::None, "transaction" => Self::Transaction }
     DateOrder { "month_first" => Self::MonthFirst, "day_first" => Self::DayFirst }
     ConfirmationPolicy { "destructive" => Self::Destructive, "bulk" => Self::Bulk, "never" => Self::Never }
     ToolNames { "task" => Self::Task, "todo" => Self::Todo, "none" => Self::None }

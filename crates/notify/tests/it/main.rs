@@ -46,7 +46,7 @@ impl Bench {
 
     pub(crate) async fn postgres() -> Self {
         let url = testkit::postgres::create_database().await.unwrap();
-        Self::open(Location::Postgres(url), tempfile::tempdir().unwrap()).await
+        Self::open(Location::postgres(url), tempfile::tempdir().unwrap()).await
     }
 
     async fn open(location: Location, dir: tempfile::TempDir) -> Self {

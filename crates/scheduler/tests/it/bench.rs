@@ -92,7 +92,7 @@ impl Bench {
 
     pub(crate) async fn postgres() -> Self {
         let url = testkit::postgres::create_database().await.unwrap();
-        Self::open(Location::Postgres(url), tempfile::tempdir().unwrap(), None).await
+        Self::open(Location::postgres(url), tempfile::tempdir().unwrap(), None).await
     }
 
     pub(crate) async fn open(location: Location, dir: tempfile::TempDir, crash_hook: Option<CrashHook>) -> Self {

@@ -21,7 +21,7 @@ on_both!(a_kill_at_any_point_loses_no_run, a_rolled_back_firing_is_repeated);
 pub(crate) fn location_argument(location: &Location) -> String {
     match location {
         Location::Sqlite(path) => format!("sqlite:{}", path.to_str().unwrap()),
-        Location::Postgres(url) => url.clone(),
+        Location::Postgres(settings) => settings.url.clone(),
     }
 }
 

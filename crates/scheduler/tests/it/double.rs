@@ -57,7 +57,7 @@ fn kill_self() {
 async fn node(location: &str, dir: &str, clock: Clock, crash_hook: Option<CrashHook>) -> (Supervisor, Scheduler) {
     let location = match location.strip_prefix("sqlite:") {
         Some(path) => Location::Sqlite(path.into()),
-        None => Location::Postgres(location.to_owned()),
+        None => Location::postgres(location.to_owned()),
     };
     let store = Store::open(&location, Durability::Full).await.unwrap();
     let runner: Arc<dyn Runner> = Arc::new(QuickRunner);

@@ -30,7 +30,7 @@ async fn ends_are_reported_once_on_postgres() {
     // TASK-6
     let url = testkit::postgres::create_database().await.unwrap();
     let dir = tempfile::tempdir().unwrap();
-    crash_at_every_point(Location::Postgres(url), dir.path()).await;
+    crash_at_every_point(Location::postgres(url), dir.path()).await;
 }
 
 async fn crash_at_every_point(location: Location, dir: &Path) {
@@ -74,7 +74,7 @@ impl CrashServer {
     fn start(location: &Location, dir: &Path, point: &str) -> Self {
         let location = match location {
             Location::Sqlite(path) => format!("sqlite:{}", path.to_str().unwrap()),
-            Location::Postgres(url) => url.clone(),
+            Location::Postgres(settings) => settings.url.clone(),
         };
         let mut command = Command::new(env!("CARGO_BIN_EXE_server-crash-test"));
         command.arg(location).arg(dir).arg(point).stdin(Stdio::piped()).stdout(Stdio::piped());

@@ -32,7 +32,7 @@ async fn main() {
     });
     let location = match location.strip_prefix("sqlite:") {
         Some(path) => Location::Sqlite(path.into()),
-        None => Location::Postgres(location.to_owned()),
+        None => Location::postgres(location.to_owned()),
     };
     let store = Store::open(&location, Durability::Full).await.unwrap();
     let draft = AgentDraft { id: Some("tidy".into()), name: Some("Tidy".into()), ..AgentDraft::default() };

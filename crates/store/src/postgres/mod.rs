@@ -1,19 +1,20 @@
 //! The PostgreSQL backend: a connection pool, and one transaction for each write.
 
-mod transaction;
+mod literals;
+mod session;
+mod settings;
 
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use model::UserId;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
-use sqlx::{ConnectOptions, Connection};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 
-pub(crate) use self::transaction::PgTransaction;
-use self::transaction::begin_statements;
-use crate::conn::{Conn, DriverConnection};
+pub(crate) use self::session::PgSession;
+pub use self::settings::{Pooler, PostgresSettings};
+use crate::conn::{Arg, Conn, DriverConnection, args};
 use crate::fault::StorageHealth;
 use crate::hints::HintSender;
 use crate::owner_limits::{OwnerLimits, OwnerSlot};
@@ -21,11 +22,8 @@ use crate::quotas::QuotaLedger;
 use crate::transaction::Effects;
 use crate::{Commits, Error, Job, Result, Transaction, migrations};
 
-const MAX_CONNECTIONS: u32 = 16;
-/// The longest wait for a connection before the database counts as unavailable.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest wait for the turn of an owner, and for a lock.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
+/// The idle time after which a connection is tested before it is used.
+const TEST_AFTER: Duration = Duration::from_secs(1);
 /// The writes of one user that hold a connection: one runs, and the next one waits for its lock in the database. So it
 /// starts without a delay when the first one is committed.
 const WRITES_PER_OWNER: usize = 2;
@@ -36,7 +34,9 @@ pub(crate) struct Postgres {
     pool: PgPool,
     /// One connection for health checks, which is never used for requests.
     health_pool: PgPool,
-    options: PgConnectOptions,
+    settings: Arc<PostgresSettings>,
+    /// `None` if no connection can listen.
+    listen_options: Option<PgConnectOptions>,
     hints: HintSender,
     /// The number of writes in progress.
     pending: Arc<AtomicUsize>,
@@ -46,29 +46,53 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    /// Connects, migrates the schema and starts the background task that sends hints. All connections abort
-    /// transactions that are idle for 60 seconds, and statements that wait 20 seconds for a lock. Fails if the URL is
-    /// invalid, the server cannot be reached, the schema is newer, or an applied migration was edited.
-    pub(crate) async fn open(url: &str, quotas: QuotaLedger, health: StorageHealth) -> Result<Self> {
-        let options = PgConnectOptions::from_str(url)?
-            .application_name("adjutant")
-            // A client that hangs inside a transaction must not hold its locks forever.
-            .options([("idle_in_transaction_session_timeout", "60s"), ("lock_timeout", "20s")])
-            .disable_statement_logging();
+    /// Connects, migrates the schema and starts the background task that sends hints. Fails if a URL is invalid, the server
+    /// cannot be reached, the schema is newer, or an applied migration was edited. Fails with [`Error::Pooler`] if the
+    /// settings do not fit the pooler.
+    pub(crate) async fn open(settings: &PostgresSettings, quotas: QuotaLedger, health: StorageHealth) -> Result<Self> {
+        let options = settings.connect_options()?;
+        let listen_options = settings.listen_options()?;
         // A pool retries and then reports only a timeout. A single connection reports the reason.
         options.connect().await?.close().await?;
-        let pool_options = PgPoolOptions::new().acquire_timeout(ACQUIRE_TIMEOUT);
-        let pool = pool_options.clone().max_connections(MAX_CONNECTIONS).connect_with(options.clone()).await?;
-        let health_pool = pool_options.max_connections(1).connect_lazy_with(options.clone());
-        let transaction = PgTransaction::begin(&pool, &begin_statements(None)).await?;
-        let mut conn = Conn::new(DriverConnection::PostgresTx(transaction), quotas.clone(), health.clone());
-        migrations::postgres(&mut conn).await?;
-        if let DriverConnection::PostgresTx(transaction) = conn.driver {
-            transaction.commit().await?;
+        let pool = pool_options(settings, settings.max_connections).connect_with(options.clone()).await?;
+        let postgres = Self {
+            health_pool: pool_options(settings, 1).connect_lazy_with(options),
+            hints: HintSender::start(&pool),
+            pool,
+            settings: Arc::new(settings.clone()),
+            listen_options,
+            pending: Arc::default(),
+            writes: OwnerLimits::new(WRITES_PER_OWNER.min(settings.max_connections as usize / 4)),
+            quotas,
+            health,
+        };
+        if postgres.listen_options.is_none() {
+            tracing::warn!(event = "hints_not_heard", error = "database.direct_url is not set");
         }
-        let hints = HintSender::start(&pool);
-        let writes = OwnerLimits::new(WRITES_PER_OWNER);
-        Ok(Self { pool, health_pool, options, hints, pending: Arc::default(), writes, quotas, health })
+        let mut conn = postgres.begin(None).await?;
+        postgres.check_settings(&mut conn).await?;
+        migrations::postgres(&mut conn).await?;
+        postgres.commit(conn, Effects::default()).await?;
+        Ok(postgres)
+    }
+
+    /// Fails with [`Error::Pooler`] if a connection does not have the settings that were sent when it was opened.
+    async fn check_settings(&self, conn: &mut Conn) -> Result<()> {
+        for (name, value) in self.settings.session_settings() {
+            let found = conn.first(("SELECT setting FROM pg_settings WHERE name = $1", args![name])).await?;
+            if found.map(|row| row.text(0)).transpose()? != Some(value.to_string()) {
+                return Err(Error::Pooler);
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a transaction for this owner.
+    async fn begin(&self, owner: Option<UserId>) -> Result<Conn> {
+        let begin = self.settings.begin_statements(owner);
+        let mut conn = self.conn(PgSession::begin(&self.pool, self.settings.pooler, &begin).await?);
+        conn.set_owner(owner);
+        Ok(conn)
     }
 
     /// Runs the job in a separate task, so that dropping the returned future does not interrupt the transaction. After
@@ -89,10 +113,7 @@ impl Postgres {
         let result = tokio::spawn(async move {
             let _pending = pending;
             let _slot = postgres.wait_for_turn(owner).await?;
-            let transaction = PgTransaction::begin(&postgres.pool, &begin_statements(owner)).await?;
-            let mut conn = postgres.conn(DriverConnection::PostgresTx(transaction));
-            conn.set_owner(owner);
-            let mut tx = Transaction::new(conn);
+            let mut tx = Transaction::new(postgres.begin(owner).await?);
             let value = job(&mut tx).await?;
             let (conn, effects) = tx.into_parts();
             let effects = postgres.commit(conn, effects).await?;
@@ -107,7 +128,7 @@ impl Postgres {
     /// Waits until the owner may use another connection for a write. Fails if that takes too long.
     async fn wait_for_turn(&self, owner: Option<UserId>) -> Result<Option<OwnerSlot>> {
         let Some(owner) = owner else { return Ok(None) };
-        match tokio::time::timeout(LOCK_TIMEOUT, self.writes.acquire(owner)).await {
+        match tokio::time::timeout(self.settings.lock_timeout, self.writes.acquire(owner)).await {
             Ok(slot) => Ok(Some(slot)),
             Err(_) => Err(Error::Unavailable("too many writes of this user are waiting".to_owned())),
         }
@@ -121,15 +142,19 @@ impl Postgres {
             return Err(Error::Unavailable("a statement of the transaction has failed".to_owned()));
         }
         let Conn { driver, hints, .. } = conn;
-        if let DriverConnection::PostgresTx(transaction) = driver
-            && let Err(error) = transaction.commit().await
+        if let DriverConnection::Postgres(session) = driver
+            && let Err(error) = session.commit().await
         {
             match error {
                 // The database has answered, so it has rolled the transaction back.
                 sqlx::Error::Database(_) => drop(effects),
                 _ => effects.outcome_unknown(),
             }
-            return Err(error.into());
+            let error = Error::from(error);
+            if matches!(error, Error::Storage(_)) {
+                self.health.fail(&error);
+            }
+            return Err(error);
         }
         self.hints.send(hints);
         Ok(effects)
@@ -137,37 +162,59 @@ impl Postgres {
 
     /// Returns a connection for reads. Fails if none becomes available in time.
     pub(crate) async fn reader(&self) -> Result<Conn> {
-        Ok(self.conn(DriverConnection::PostgresReader(self.pool.acquire().await?)))
+        Ok(self.conn(PgSession::reader(&self.pool, self.settings.pooler).await?))
     }
 
     /// Returns the connection for health checks. It accepts writes, too. Fails if it is not available in time.
     pub(crate) async fn health_reader(&self) -> Result<Conn> {
-        Ok(self.conn(DriverConnection::PostgresReader(self.health_pool.acquire().await?)))
+        Ok(self.conn(PgSession::reader(&self.health_pool, self.settings.pooler).await?))
     }
 
     /// Returns a connection in a read-only transaction that sees no later writes.
     pub(crate) async fn snapshot(&self) -> Result<Conn> {
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-        Ok(self.conn(DriverConnection::PostgresTx(PgTransaction::begin(&self.pool, begin).await?)))
+        Ok(self.conn(PgSession::begin(&self.pool, self.settings.pooler, begin).await?))
     }
 
-    fn conn(&self, driver: DriverConnection) -> Conn {
-        Conn::new(driver, self.quotas.clone(), self.health.clone())
+    fn conn(&self, session: PgSession) -> Conn {
+        Conn::new(DriverConnection::Postgres(session), self.quotas.clone(), self.health.clone())
     }
 
-    pub(crate) fn options(&self) -> &PgConnectOptions {
-        &self.options
+    /// Returns the options of a connection that listens for hints, or `None` behind a pooler without a direct URL.
+    pub(crate) fn listen_options(&self) -> Option<&PgConnectOptions> {
+        self.listen_options.as_ref()
     }
 
     /// Returns the number of connections with which one user may read at once: a quarter of all.
     pub(crate) fn reads_per_owner(&self) -> usize {
-        MAX_CONNECTIONS as usize / 4
+        self.settings.max_connections as usize / 4
     }
 
     /// Returns the number of writes in progress.
     pub(crate) fn pending_writes(&self) -> usize {
         self.pending.load(Ordering::Relaxed)
     }
+}
+
+/// Returns the options of a pool. A connection that was idle for long is tested first, so that a read does not fail after a
+/// restart of the server. The others are not tested, because that costs a round trip.
+fn pool_options(settings: &PostgresSettings, max_connections: u32) -> PgPoolOptions {
+    let options = PgPoolOptions::new().max_connections(max_connections).acquire_timeout(settings.acquire_timeout);
+    options.test_before_acquire(false).before_acquire(|connection, state| {
+        Box::pin(async move {
+            if state.idle_for >= TEST_AFTER {
+                connection.ping().await?;
+            }
+            Ok(true)
+        })
+    })
+}
+
+/// Sends a statement as text through the pool, without a transaction. Fails if the database fails.
+pub(crate) async fn send_text(pool: &PgPool, sql: &str, args: &[Arg<'_>]) -> Result<()> {
+    let text = literals::with_literals(sql, args)?;
+    sqlx::raw_sql(AssertSqlSafe(text)).execute(pool).await?;
+    Ok(())
 }
 
 /// Counts one write until it is dropped.

@@ -224,10 +224,10 @@ async fn a_backup_contains_every_table(bench: Bench) {
             let rows = listing.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
             rows.collect::<Result<Vec<(String, String)>, _>>().unwrap()
         }
-        Location::Postgres(url) => {
+        Location::Postgres(settings) => {
             let sql = "SELECT table_name::text, column_name::text FROM information_schema.columns \
                        WHERE table_schema = 'public'";
-            let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(url).await.unwrap();
+            let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(&settings.url).await.unwrap();
             sqlx::query_as::<_, (String, String)>(sql).fetch_all(&mut conn).await.unwrap()
         }
     };

@@ -8,6 +8,7 @@ mod audit;
 mod backup;
 mod bench_executions;
 mod concurrency;
+mod conflicts;
 mod conversations;
 mod data;
 mod due;
@@ -20,11 +21,13 @@ mod migrations;
 mod nodes;
 mod notifications;
 mod outbox;
+mod pooler;
 mod pushes;
 mod queue;
 mod quotas;
 mod recurring;
 mod reminders;
+mod round_trips;
 mod schedules;
 mod sessions;
 mod stop_state;
@@ -63,7 +66,7 @@ impl Bench {
 
     pub async fn postgres() -> Self {
         let url = testkit::postgres::create_database().await.unwrap();
-        Self::open(Location::Postgres(url), tempfile::tempdir().unwrap()).await
+        Self::open(Location::postgres(url), tempfile::tempdir().unwrap()).await
     }
 
     async fn open(location: Location, dir: tempfile::TempDir) -> Self {
@@ -140,8 +143,8 @@ impl Bench {
             Location::Sqlite(path) => {
                 rusqlite::Connection::open(path).unwrap().query_row(sql, [], |row| row.get(0)).unwrap()
             }
-            Location::Postgres(url) => {
-                let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(url).await.unwrap();
+            Location::Postgres(settings) => {
+                let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(&settings.url).await.unwrap();
                 sqlx::query_scalar(sql).fetch_one(&mut conn).await.unwrap()
             }
         }

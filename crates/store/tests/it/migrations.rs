@@ -21,8 +21,8 @@ async fn a_newer_schema_is_rejected(bench: Bench) {
         Location::Sqlite(path) => {
             rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
         }
-        Location::Postgres(url) => {
-            let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(url).await.unwrap();
+        Location::Postgres(settings) => {
+            let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(&settings.url).await.unwrap();
             sqlx::raw_sql(sql).execute(&mut conn).await.unwrap();
         }
     }
@@ -57,7 +57,7 @@ async fn the_database_file_may_be_a_symlink() {
 async fn postgres_nodes_may_start_together() {
     // OPS-5
     let url = testkit::postgres::create_database().await.unwrap();
-    let location = Location::Postgres(url);
+    let location = Location::postgres(url);
     let nodes = (0..8).map(|_| Store::open(&location, Durability::Full));
     for node in futures::future::join_all(nodes).await {
         node.unwrap().ping().await.unwrap();
@@ -67,7 +67,7 @@ async fn postgres_nodes_may_start_together() {
 #[tokio::test]
 async fn an_unreachable_server_is_reported() {
     for url in ["postgres://adjutant@127.0.0.1:1/none", "not a url"] {
-        let error = Store::open(&Location::Postgres(url.into()), Durability::Full).await.unwrap_err();
+        let error = Store::open(&Location::postgres(url), Durability::Full).await.unwrap_err();
         assert!(matches!(error, Error::Unavailable(_) | Error::InvalidUrl(_)), "{error:?}");
     }
 }

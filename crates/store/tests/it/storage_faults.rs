@@ -52,8 +52,8 @@ async fn fault_of_ping(store: &Store) -> Option<StorageFault> {
 async fn execute(location: &Location, sql: &'static str) {
     match location {
         Location::Sqlite(path) => rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap(),
-        Location::Postgres(url) => {
-            let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(url).await.unwrap();
+        Location::Postgres(settings) => {
+            let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(&settings.url).await.unwrap();
             sqlx::raw_sql(sql).execute(&mut conn).await.unwrap();
         }
     }

@@ -46,7 +46,7 @@ async fn two_nodes_deliver_each_update_once() {
     // A2A-1
     let secret = "correct-horse-battery-staple-0123456789";
     let url = testkit::postgres::create_database().await.unwrap();
-    let location = Location::Postgres(url);
+    let location = Location::postgres(url);
     let receiver = Receiver::start().await;
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let auth = AuthSettings { secret: Some(secret.into()), ..AuthSettings::default() };
@@ -93,7 +93,7 @@ async fn two_nodes_deliver_each_update_once() {
 async fn a_node_without_the_key_leaves_the_delivery_to_its_owner() {
     // A2A-1: without a shared secret each node has its own key
     let url = testkit::postgres::create_database().await.unwrap();
-    let location = Location::Postgres(url);
+    let location = Location::postgres(url);
     let receiver = Receiver::start().await;
     let here = tempfile::tempdir().unwrap();
     let there = tempfile::tempdir().unwrap();
