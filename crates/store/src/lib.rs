@@ -17,6 +17,7 @@ pub mod a2a;
 pub mod agents;
 pub mod audit;
 pub mod backup;
+pub mod clock_steps;
 mod conn;
 pub mod conversations;
 pub mod data;

@@ -158,7 +158,13 @@ impl Supervisor {
                     }
                 }
                 NextMessage::None => {
-                    let left = session.expires_at.as_microsecond() - self.clock().now().as_microsecond();
+                    let now = self.clock().now();
+                    if session.last_activity > now {
+                        // The clock was set back.
+                        session.last_activity = now;
+                        session.expires_at = later(now, entry.agent.session_timeout.duration());
+                    }
+                    let left = session.expires_at.as_microsecond() - now.as_microsecond();
                     if left <= 0 {
                         end = Some((
                             SessionState::Expired,
