@@ -152,6 +152,12 @@ pub(crate) enum Command {
         /// Backup to read
         file: PathBuf,
     },
+    /// Save the readable data of a damaged database as a backup, without a running server
+    Recover {
+        /// File to write [default: adjutant-recovered-TIME.jsonl]
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
     /// Write all your data to a file
     Export {
         /// File to write [default: standard output]

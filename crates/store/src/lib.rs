@@ -59,6 +59,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 pub use conn::Conn;
 pub use error::{Error, Result};
 pub use fault::StorageFault;
+pub use sqlite::check_file;
 pub use transaction::{Job, Transaction};
 
 use fault::StorageHealth;

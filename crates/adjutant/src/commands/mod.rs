@@ -13,6 +13,7 @@ mod listing;
 pub(crate) mod manual;
 pub(crate) mod mcp;
 mod notifications;
+pub(crate) mod recover;
 mod reload_record;
 mod reminders;
 pub(crate) mod run;
