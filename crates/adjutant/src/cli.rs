@@ -96,6 +96,15 @@ pub(crate) enum Command {
     /// Manage schedules, which run agents at certain times
     #[command(subcommand)]
     Schedules(SchedulesCommand),
+    /// Stop the running server
+    Stop {
+        /// Let running executions finish before
+        #[arg(long)]
+        drain: bool,
+        /// Seconds after which running executions are ended all the same [default: 600]
+        #[arg(long, value_name = "SECONDS", requires = "drain", value_parser = clap::value_parser!(u32).range(0..=86400))]
+        timeout: Option<u32>,
+    },
     /// Stop all agents, schedules and queues, on all nodes
     StopAll {
         /// Reason, shown to everyone who wants to run an agent
@@ -151,6 +160,12 @@ pub(crate) enum Command {
     Restore {
         /// Backup to read
         file: PathBuf,
+    },
+    /// Save the readable data of a damaged database as a backup, without a running server
+    Recover {
+        /// File to write [default: adjutant-recovered-TIME.jsonl]
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
     },
     /// Write all your data to a file
     Export {

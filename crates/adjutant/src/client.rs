@@ -352,18 +352,33 @@ impl Client {
     }
 
     /// Writes the response to a `GET`, of any size, to `out` and returns its length in bytes. Fails if the response is
-    /// not a success or is cut off, or if `out` cannot be written; `out` may then contain a part of it.
+    /// not a success or is cut off, or if `out` cannot be written; `out` may then contain a part of it. The error names the
+    /// fault of the database if the server reports one.
     pub(crate) async fn download(&self, path: &str, out: &mut (impl AsyncWrite + Unpin)) -> anyhow::Result<u64> {
         let mut answer = self.exchange(Method::GET, path, ClientBody::Empty).await?;
         let mut written = 0;
         while let Some(frame) = answer.frame().await {
-            if let Ok(bytes) = frame.context("the response of the server was cut off")?.into_data() {
+            let frame = match frame.context("the response of the server was cut off") {
+                Ok(frame) => frame,
+                Err(error) => return Err(self.database_fault().await.unwrap_or(error)),
+            };
+            if let Ok(bytes) = frame.into_data() {
                 out.write_all(&bytes).await?;
                 written += bytes.len() as u64;
             }
         }
         out.flush().await?;
         Ok(written)
+    }
+
+    /// Returns the fault of the database that the server reports, or `None` if it reports none or does not answer.
+    async fn database_fault(&self) -> Option<anyhow::Error> {
+        let transport = self.transport();
+        let answer = self.exchange_once(&transport, &Method::GET, "/health", None, None).await.ok()?;
+        let bytes = answer.1.collect().await.ok()?.to_bytes();
+        let health: api::health::Health = serde_json::from_slice(&bytes).ok()?;
+        let fault = health.dependencies.database.error?;
+        Some(ExitError::new(ExitStatus::Failed, fault).into())
     }
 
     /// Returns the body of the response. Fails with an [`ExitError`] if it is not a success; `--json` prints its body

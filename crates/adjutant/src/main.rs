@@ -72,6 +72,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Completions { shell } => commands::manual::completions(shell),
         Command::Man { dir } => commands::manual::man(dir.as_deref()),
         Command::A2a(command) => wire::command_runtime()?.block_on(commands::a2a::run(&global, command)),
+        Command::Recover { output } => wire::command_runtime()?.block_on(commands::recover::run(&global, output)),
         Command::Doctor => wire::command_runtime()?.block_on(commands::doctor::run(&global)),
         command => wire::command_runtime()?.block_on(commands::run_with_client(&global, command)),
     }

@@ -20,6 +20,7 @@ mod problem;
 pub mod reminders;
 pub mod schedules;
 pub mod sessions;
+pub mod stop;
 pub mod stop_all;
 pub mod tasks;
 #[cfg(test)]

@@ -31,6 +31,7 @@ schema_enum! {
         /// An execution was started with another working directory or with additional variables.
         RunOverridden = "run.overridden",
         StoppedAll = "stopped_all",
+        ServerStopped = "server_stopped",
         ResumedAll = "resumed_all",
         ConfigurationReloaded = "configuration.reloaded",
     }

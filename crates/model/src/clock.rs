@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use uuid::{ContextV7, Uuid};
 
 /// The system clock, or a manual clock for tests.
@@ -61,6 +61,35 @@ impl Clock {
     }
 }
 
+/// Tells a loop when to compare stored times with the clock: in its first round, after the clock was set back, and at
+/// intervals. The clock of another node may have been wrong.
+#[derive(Debug, Default)]
+pub struct StepDetector {
+    /// The time of the last round.
+    seen: Option<Timestamp>,
+    /// The time of the last check. `None` if a check is due.
+    checked: Option<Timestamp>,
+}
+
+/// The time between two checks if the clock is not set back.
+const CHECK_INTERVAL: SignedDuration = SignedDuration::from_mins(10);
+
+impl StepDetector {
+    /// Returns true if a check is due at `now`. It stays due until [`StepDetector::set_checked`].
+    pub fn is_due(&mut self, now: Timestamp) -> bool {
+        if self.seen.is_some_and(|seen| now < seen) {
+            self.checked = None;
+        }
+        self.seen = Some(now);
+        self.checked.is_none_or(|checked| now.duration_since(checked) >= CHECK_INTERVAL)
+    }
+
+    /// Records a successful check at `now`.
+    pub fn set_checked(&mut self, now: Timestamp) {
+        self.checked = Some(now);
+    }
+}
+
 /// Returns the time of a number of microseconds, the inverse of [`Timestamp::as_microsecond`]. A number outside of
 /// jiff's range becomes the nearest time.
 pub fn from_micros(micros: i64) -> Timestamp {
@@ -90,6 +119,21 @@ mod tests {
         assert_eq!(clock.now(), clock.now());
         clock.advance(std::time::Duration::from_secs(5));
         assert_eq!(clock.now().as_second(), 5);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_makes_a_check_due() {
+        // SCHED-3
+        let start: Timestamp = "2026-01-10T12:00:00Z".parse().unwrap();
+        let mut detector = StepDetector::default();
+        assert!(detector.is_due(start), "the first round");
+        assert!(detector.is_due(start), "the check has failed");
+        detector.set_checked(start);
+        assert!(!detector.is_due(start + SignedDuration::from_mins(1)));
+        assert!(detector.is_due(start + SignedDuration::from_secs(59)), "set back by a second");
+        detector.set_checked(start);
+        assert!(!detector.is_due(start + SignedDuration::from_mins(9)));
+        assert!(detector.is_due(start + SignedDuration::from_mins(10)));
     }
 
     #[test]

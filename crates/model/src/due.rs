@@ -13,6 +13,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Invalid;
 
+/// The rule of a violation: the date is well-formed, but cannot be stored.
+pub(crate) const OUT_OF_RANGE: &str = "range";
+/// The last moment: one at which every offset is still in the year 9999.
+const LATEST_TIME: &str = "9999-12-30T22:00:00Z";
+
 /// A due date: a day, or a moment with an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DueDate {
@@ -26,8 +31,8 @@ impl DueDate {
     /// repeated time the first is used. A numeric offset has priority over an annotation. Moments are truncated to the
     /// second. Outer spaces are ignored.
     ///
-    /// Fails if the text is none of these, or if the year is not between 1 and 9999. Also fails if the zone is unknown,
-    /// or if a date without time has an offset or a zone.
+    /// Fails if the text is none of these, or if the zone is unknown, or if a date without time has an offset or a zone.
+    /// Fails with the rule `range` if the year is not between 1 and 9999, or if a moment is out of [`LATEST_TIME`].
     pub fn parse(field: &str, text: &str, zone: &TimeZone) -> Result<Self, Invalid> {
         let invalid = || {
             Invalid::one(field, "date", "must be a date such as 2026-01-31 or a time such as 2026-01-31T15:00:00+01:00")
@@ -35,7 +40,7 @@ impl DueDate {
         let pieces = Pieces::parse(text.trim()).map_err(|_| invalid())?;
         let date = pieces.date();
         if !(1..=9999).contains(&date.year()) {
-            return Err(invalid());
+            return Err(Invalid::one(field, OUT_OF_RANGE, "must have a year between 1 and 9999"));
         }
         let Some(time) = pieces.time() else {
             // A day has no time zone, so an offset or a zone after it is an error.
@@ -47,9 +52,13 @@ impl DueDate {
             (Some(offset), _) => offset.to_timestamp(local).map(|at| at.to_zoned(offset.to_time_zone())),
             (None, Ok(Some(named))) => local.to_zoned(named),
             (None, Ok(None)) => local.to_zoned(zone.clone()),
-            (None, Err(error)) => Err(error),
+            (None, Err(_)) => return Err(invalid()),
         };
-        zoned.map(|zoned| Self::from_zoned(&zoned)).map_err(|_| invalid())
+        let out_of_range = || {
+            let message = format!("must not be after {LATEST_TIME}, the last time that can be stored");
+            Invalid::one(field, OUT_OF_RANGE, message)
+        };
+        zoned.map(|zoned| Self::from_zoned(&zoned)).map_err(|_| out_of_range())
     }
 
     /// Returns the moment, truncated to the second.
@@ -199,6 +208,22 @@ mod tests {
         {
             assert_eq!(parsed(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn times_at_the_end_of_the_calendar_are_refused_with_the_reason() {
+        // TASK-1
+        let message = |text| DueDate::parse("due_date", text, &berlin()).unwrap_err().violations.remove(0).message;
+        for late in ["9999-12-31T23:59:59Z", "9999-12-31T00:00", "9999-12-30T22:00:01Z", "9999-12-31T00:00[UTC]"] {
+            assert_eq!(
+                message(late),
+                "must not be after 9999-12-30T22:00:00Z, the last time that can be stored",
+                "{late}"
+            );
+        }
+        assert_eq!(message("-000001-01-01"), "must have a year between 1 and 9999");
+        assert_eq!(parsed(LATEST_TIME).as_deref(), Some("9999-12-30T22:00:00+00:00"));
+        assert_eq!(parsed("9999-12-31").as_deref(), Some("9999-12-31"), "a day needs no moment");
     }
 
     #[test]

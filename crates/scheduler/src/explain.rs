@@ -37,15 +37,23 @@ impl Scheduler {
         let (before, after) = schedules::decisions_around(conn, scope, id, at).await?;
         if let Some(due) = due_at {
             let (at_due, _) = schedules::decisions_around(conn, scope, id, due).await?;
-            let covers_due =
-                |found: &Decision| found.kind != DecisionKind::Run && found.until.unwrap_or(found.due_at) >= due;
+            let covers_due = |found: &Decision| {
+                !matches!(found.kind, DecisionKind::Run | DecisionKind::Recomputed)
+                    && found.until.unwrap_or(found.due_at) >= due
+            };
             decision = at_due.filter(covers_due);
         }
         // A manual run counts if it was made between this occurrence and the next one.
         let since = due_at.unwrap_or(schedule.created_at);
         let next = rule.next_after(at).unwrap_or(Timestamp::MAX);
-        for found in [before, after].into_iter().flatten().filter(|found| found.kind == DecisionKind::Run) {
-            by_hand = by_hand.or(Some(found).filter(|found| found.due_at >= since && found.due_at < next));
+        let mut recomputed = None;
+        let is_near = |found: &Decision| found.due_at >= since && found.due_at < next;
+        for found in [before, after].into_iter().flatten().filter(is_near) {
+            match found.kind {
+                DecisionKind::Run => by_hand = by_hand.or(Some(found)),
+                DecisionKind::Recomputed => recomputed = recomputed.or(Some(found)),
+                _ => {}
+            }
         }
         let zone = TimeZone::get(&schedule.settings.time_zone).unwrap_or(TimeZone::UTC);
         let stop = store::stop_state::current(conn).await?;
@@ -60,6 +68,10 @@ impl Scheduler {
         }];
         if let Some(run) = &by_hand {
             sentences.push(format!("It was run manually at {}.", writer.time(run.decided_at)));
+        }
+        if let Some(found) = recomputed {
+            let reason = found.reason.unwrap_or_default();
+            sentences.push(format!("It was computed again at {}: {reason}.", writer.time(found.decided_at)));
         }
         sentences.push(writer.outlook(&rule, now));
         Ok(ScheduleExplanation { schedule_id: id, at, due_at, decision, by_hand, text: sentences.join(" ") })
@@ -100,6 +112,7 @@ impl ExplanationWriter<'_> {
             DecisionKind::Missed => format!("It was due at {due} and was missed{reason}."),
             DecisionKind::Paused => format!("It was due at {due}, but the schedule was paused{reason}."),
             DecisionKind::Refused => format!("It was due at {due} but could not start{reason}."),
+            DecisionKind::Recomputed => format!("The next run was computed again at {due}{reason}."),
             DecisionKind::Queued => format!("It was due at {due} and is waiting for the previous run to end."),
         }
     }

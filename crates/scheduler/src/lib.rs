@@ -5,6 +5,7 @@
 //! transaction enqueues the execution and writes the decision. The table is the only state: a node can be killed at any
 //! time, and any node continues from the table. A schedule that is not due uses no memory.
 
+mod clock_steps;
 mod explain;
 mod fire;
 mod firing;
@@ -16,9 +17,10 @@ mod plan;
 mod run;
 mod sync;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
+use model::clock::StepDetector;
 use model::schedule::DecisionKind;
 use model::{Clock, User, UserId};
 use store::{Store, Transaction};
@@ -68,6 +70,8 @@ struct SchedulerShared {
     crash_hook: Option<CrashHook>,
     /// Wakes the firing loop: a schedule may be due earlier than before.
     wake: Notify,
+    /// Determines when the next occurrences are compared with the clock.
+    steps: Mutex<StepDetector>,
     /// The decisions of this node, indexed by [`DecisionKind`].
     decision_counts: [AtomicU64; DecisionKind::ALL.len()],
 }
@@ -87,6 +91,7 @@ impl Scheduler {
             notices,
             crash_hook,
             wake: Notify::new(),
+            steps: Mutex::default(),
             decision_counts: Default::default(),
         }))
     }

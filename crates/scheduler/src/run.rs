@@ -31,10 +31,11 @@ impl Scheduler {
         reconcile::run("schedules_not_fired", poll_interval, shutdown, wake, || self.fire_once()).await;
     }
 
-    /// Fires the due schedules. Returns the time until the next one is due, zero if it is due already, or `None` if no
+    /// Corrects schedules after the clock was ahead, and fires the due ones. Returns the time until the next one is due, zero if it is due already, or `None` if no
     /// schedule has a next occurrence. If schedules are still due and none was fired, returns [`CONTENDED_DELAY`].
     /// Fails if a transaction or a read fails.
     async fn fire_once(&self) -> store::Result<Option<Duration>> {
+        self.correct_if_due().await?;
         let report = self.fire_due().await?;
         let first = store::schedules::next_due_at(&mut self.store().reader().await?).await?;
         let wait = first.map(|first| until(first, self.clock().now()));

@@ -1,7 +1,8 @@
 //! The state that all handlers share: the store, the clock, the active configuration, the keys and the counters.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use assistant::ModelChain;
 use assistant::turn::TurnEngine;
@@ -13,6 +14,7 @@ use scheduler::{Scheduler, SchedulerOptions};
 use secrecy::ExposeSecret;
 use store::Store;
 use supervisor::Supervisor;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tools::Tools;
@@ -48,8 +50,19 @@ struct AppShared {
     streams: StreamCounter,
     active_config: RwLock<Arc<ActiveConfig>>,
     started: Instant,
+    /// True while running executions may finish before the stop.
+    draining: AtomicBool,
+    /// The last request to stop this process.
+    stop_requests: watch::Sender<Option<StopCommand>>,
     /// Cancelled when the server is asked to stop.
     stopping: CancellationToken,
+}
+
+/// A request to stop this process.
+#[derive(Clone, Copy, Debug)]
+pub struct StopCommand {
+    /// The time in which running executions may finish. `None` means the configured one.
+    pub drain: Option<Duration>,
 }
 
 /// A handle that does not keep the shared state alive.
@@ -145,6 +158,8 @@ impl App {
             streams: StreamCounter::default(),
             active_config: RwLock::new(Arc::new(active_config)),
             started: Instant::now(),
+            draining: AtomicBool::new(false),
+            stop_requests: watch::Sender::default(),
             stopping: CancellationToken::new(),
         }));
         app.notifier().register_callbacks(a2a::push::PUSH_CALLBACK, a2a::push::callback_resolver(&app));
@@ -219,6 +234,31 @@ impl App {
         &self.0.stopping
     }
 
+    /// Returns the requests to stop this process. Only a server listens to them.
+    pub fn stop_requests(&self) -> watch::Receiver<Option<StopCommand>> {
+        self.0.stop_requests.subscribe()
+    }
+
+    /// Returns true if the process can be stopped by a request.
+    pub(crate) fn can_stop(&self) -> bool {
+        self.0.stop_requests.receiver_count() > 0
+    }
+
+    /// Asks the process to stop.
+    pub(crate) fn request_stop(&self, drain: Option<Duration>) {
+        self.0.stop_requests.send_replace(Some(StopCommand { drain }));
+    }
+
+    /// Marks the server as one that stops soon. `/health/ready` fails from then on.
+    pub fn set_draining(&self) {
+        self.0.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if the server stops, or stops soon.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.0.draining.load(Ordering::Relaxed) || self.stopping().is_cancelled()
+    }
+
     /// Reads the revoked tokens. Must be called before the first request. Fails if the database fails.
     pub async fn refresh_revocations(&self) -> store::Result<()> {
         self.revocations().refresh(self).await
@@ -250,7 +290,7 @@ impl App {
         &self.0.revocations
     }
 
-    pub(crate) fn uptime(&self) -> std::time::Duration {
+    pub(crate) fn uptime(&self) -> Duration {
         self.0.started.elapsed()
     }
 }

@@ -196,7 +196,7 @@ fn database_status(pinged: &Result<(), String>) -> HealthStatus {
 
 /// Returns `Stopping` if the server is stopping, otherwise the status of the database.
 fn overall_status(app: &App, pinged: &Result<(), String>) -> HealthStatus {
-    if app.stopping().is_cancelled() { HealthStatus::Stopping } else { database_status(pinged) }
+    if app.is_stopping() { HealthStatus::Stopping } else { database_status(pinged) }
 }
 
 fn status_code(status: HealthStatus) -> StatusCode {

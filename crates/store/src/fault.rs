@@ -13,7 +13,9 @@ pub enum StorageFault {
     ReadOnly,
     #[error("the disk reports errors")]
     DiskError,
-    #[error("the database file is damaged; restore a backup")]
+    #[error(
+        "the database file is damaged: stop adjutant, save its data with `adjutant recover`, and restore that or a backup"
+    )]
     Damaged,
     #[error("the database file was removed or replaced while adjutant uses it; restart adjutant")]
     FileReplaced,

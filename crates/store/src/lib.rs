@@ -17,6 +17,7 @@ pub mod a2a;
 pub mod agents;
 pub mod audit;
 pub mod backup;
+pub mod clock_steps;
 mod conn;
 pub mod conversations;
 pub mod data;
@@ -62,6 +63,7 @@ pub use conn::Conn;
 pub use error::{Error, Result};
 pub use fault::StorageFault;
 pub use postgres::{Pooler, PostgresSettings};
+pub use sqlite::check_file;
 pub use transaction::{Job, Transaction};
 
 use fault::StorageHealth;

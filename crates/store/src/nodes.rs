@@ -36,6 +36,12 @@ pub async fn leave(conn: &mut Conn, node: Uuid) -> Result<()> {
     conn.run(("DELETE FROM nodes WHERE id = $1", args![node])).await.map(drop)
 }
 
+/// Sets leases that end after `too_late` to `lease_until`: the clock of the database was ahead. A node that is alive
+/// renews its lease before that. Returns the number of changed leases.
+pub async fn limit_leases(conn: &mut Conn, lease_until: Timestamp, too_late: Timestamp) -> Result<u64> {
+    conn.run(("UPDATE nodes SET lease_until = $1 WHERE lease_until > $2", args![lease_until, too_late])).await
+}
+
 /// Removes the nodes with an expired lease. Their executions become abandoned. Returns the number of removed nodes.
 pub async fn remove_expired(conn: &mut Conn, now: Timestamp) -> Result<u64> {
     conn.run(("DELETE FROM nodes WHERE lease_until < $1", args![now])).await

@@ -20,7 +20,7 @@ use crate::{RunFailure, Supervisor};
 /// The longest time between the end of the grace period and the end of the run.
 const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 /// The time for which a stopping node retries to write the end of an execution.
-const END_WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+const END_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The delay between two tries to write the end of an execution.
 const END_WRITE_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// The longest delay before a retry, unless a longer one is configured.

@@ -31,6 +31,8 @@ pub(crate) struct Dispatcher {
     only_agents: Mutex<Option<HashSet<String>>>,
     /// No further executions are claimed.
     draining: AtomicBool,
+    /// Sessions start no further messages.
+    holds_sessions: AtomicBool,
     /// This node runs no agents. Other nodes do.
     disabled: AtomicBool,
     pub(crate) capacity: Arc<Capacity>,
@@ -44,6 +46,7 @@ impl Dispatcher {
             wake: Notify::new(),
             only_agents: Mutex::default(),
             draining: AtomicBool::new(false),
+            holds_sessions: AtomicBool::new(false),
             disabled: AtomicBool::new(false),
             capacity: Arc::new(Capacity::new(admission)),
         }
@@ -64,6 +67,15 @@ impl Dispatcher {
     /// Stops claiming executions until another agent is added.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Stops sessions from starting further messages.
+    pub(crate) fn hold_sessions(&self) {
+        self.holds_sessions.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn holds_sessions(&self) -> bool {
+        self.holds_sessions.load(Ordering::Relaxed)
     }
 
     /// Marks this node as one that runs no agents.

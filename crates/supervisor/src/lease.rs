@@ -9,7 +9,7 @@ use crate::submit::later;
 use crate::{StopReason, Supervisor};
 
 /// The time for which a node counts as alive after a renewal.
-const LEASE: Duration = Duration::from_secs(20);
+pub(crate) const LEASE: Duration = Duration::from_secs(20);
 /// The time between two renewals.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(5);
 /// The time before the end of the lease at which the guardian ends the agents of this node.

@@ -61,6 +61,12 @@ impl Supervisor {
         }
     }
 
+    /// Like [`Supervisor::drain`], but open sessions start no further messages either. For a node that stops afterwards.
+    pub async fn drain_before_stop(&self) {
+        self.0.dispatcher.hold_sessions();
+        self.drain().await;
+    }
+
     /// Stops the running executions and sessions, puts executions with attempts left back into the queue, and waits
     /// until all have ended. Then ends the guardian and removes this node from the database. A failure to remove it is
     /// logged.

@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use background::reconcile;
 use jiff::{SignedDuration, Timestamp};
+use model::clock::StepDetector;
 use model::execution::Execution;
 use store::executions::{OwnerScope, expire_queued, has_expired, lock_abandoned, recover};
-use store::nodes;
+use store::{clock_steps, nodes};
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::Supervisor;
+use crate::lease::LEASE;
+use crate::submit::later;
 
 /// The time between two rounds of maintenance.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -37,7 +40,13 @@ impl Supervisor {
     pub(crate) async fn maintain(self) {
         let stopping = self.0.stopping.clone();
         let cleaned = std::sync::Mutex::new(Instant::now());
+        let steps = std::sync::Mutex::new(StepDetector::default());
         let work = || async {
+            let now = self.0.clock.now();
+            if crate::lock(&steps).is_due(now) {
+                self.correct_times().await?;
+                crate::lock(&steps).set_checked(now);
+            }
             let is_due = crate::lock(&cleaned).elapsed() >= CLEANUP_INTERVAL;
             if is_due {
                 *crate::lock(&cleaned) = Instant::now();
@@ -71,6 +80,33 @@ impl Supervisor {
             if dead.await? > 0 {
                 self.recover_abandoned().await?;
             }
+        }
+        Ok(())
+    }
+
+    /// Corrects times that were stored while the clock was ahead, and wakes the dispatcher. Fails if the database fails.
+    pub(crate) async fn correct_times(&self) -> store::Result<()> {
+        let now = self.0.clock.now();
+        let is_shared = self.0.store.is_shared();
+        let corrected = self.0.store.transaction(async move |tx| -> store::Result<_> {
+            if is_shared {
+                let now = nodes::lease_time(tx, now).await?;
+                nodes::limit_leases(tx, later(now, LEASE), later(now, LEASE * 10)).await?;
+            }
+            clock_steps::correct_times(tx, now).await
+        });
+        let corrected = corrected.await?;
+        if !corrected.is_empty() {
+            tracing::warn!(
+                event = "times_corrected",
+                executions = corrected.executions,
+                reminders = corrected.reminders,
+                deliveries = corrected.deliveries,
+                conversations = corrected.turns,
+            );
+        }
+        if corrected.executions > 0 {
+            self.registry().all().keys().for_each(|agent| self.wake(agent));
         }
         Ok(())
     }

@@ -158,7 +158,13 @@ impl Supervisor {
                     }
                 }
                 NextMessage::None => {
-                    let left = session.expires_at.as_microsecond() - self.clock().now().as_microsecond();
+                    let now = self.clock().now();
+                    if session.last_activity > now {
+                        // The clock was set back.
+                        session.last_activity = now;
+                        session.expires_at = later(now, entry.agent.session_timeout.duration());
+                    }
+                    let left = session.expires_at.as_microsecond() - now.as_microsecond();
                     if left <= 0 {
                         end = Some((
                             SessionState::Expired,
@@ -192,10 +198,14 @@ impl Supervisor {
         let id = session.id;
         let node = self.0.node;
         let now = self.clock().now();
+        let supervisor = self.clone();
         let claim = self.0.store.transaction(async move |tx| {
             let stored = store::sessions::get_for_claim(tx, id).await?;
             if stored.state == SessionState::Closing || stored.ended_at.is_some() {
                 return Ok(NextMessage::Close);
+            }
+            if supervisor.0.dispatcher.holds_sessions() {
+                return Ok(NextMessage::None);
             }
             let claimed = claim_in_session(tx, node, id, now).await?;
             Ok(claimed.map_or(NextMessage::None, |claimed| NextMessage::Message(Box::new(claimed))))

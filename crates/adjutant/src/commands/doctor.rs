@@ -11,8 +11,8 @@ use model::stop_state::StopState;
 use reqwest::redirect::Policy;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use store::Store;
 use store::lock::DataDirLock;
+use store::{Location, Store};
 use supervisor::guardian::{Guardian, GuardianOptions};
 use tools::mcp_client::{McpServerPhase, McpServerSettings, McpServers};
 
@@ -117,7 +117,11 @@ async fn examine(config: &Config, server: Option<&str>) -> Vec<DoctorFinding> {
 /// command that holds the data directory is a problem; does not wait for it.
 async fn check_data_dir(config: &Config) -> Vec<DoctorFinding> {
     match DataDirLock::acquire(&config.data_dir) {
-        Err(store::Error::InUse { address: Some(url), .. }) => check_server(&url).await,
+        Err(store::Error::InUse { address: Some(url), .. }) => {
+            let mut findings = check_server(&url).await;
+            findings.extend(check_database_file(config).await);
+            findings
+        }
         Err(store::Error::InUse { .. }) if matches!(socket_target(&config.data_dir, None).await, Ok(Some(_))) => {
             let detail = format!("{}, held by another command, which serves all others", config.data_dir.display());
             vec![good("data directory", detail)]
@@ -127,6 +131,7 @@ async fn check_data_dir(config: &Config) -> Vec<DoctorFinding> {
             let dir = good("data directory", config.data_dir.display().to_string());
             let server = good("server", "not running; commands use the data directory".to_owned());
             let mut findings = vec![dir, server];
+            findings.extend(check_database_file(config).await);
             match Store::open(&config.location(), config.settings.database.durability).await {
                 Ok(store) => {
                     findings.push(good("database", format!("{}, schema up to date", store.kind())));
@@ -139,6 +144,20 @@ async fn check_data_dir(config: &Config) -> Vec<DoctorFinding> {
             findings
         }
     }
+}
+
+/// Checks the structure of the SQLite file, also while a server uses it. Reads the whole file, without a time limit. Returns
+/// `None` for PostgreSQL and without a file.
+async fn check_database_file(config: &Config) -> Option<DoctorFinding> {
+    let Location::Sqlite(path) = config.location() else { return None };
+    if !path.exists() {
+        return None;
+    }
+    let checked = tokio::task::spawn_blocking(move || store::check_file(&path)).await.ok()?;
+    Some(match checked {
+        Ok(()) => good("database file", "its structure is sound".to_owned()),
+        Err(error) => bad("database file", error.to_string()),
+    })
 }
 
 /// Reports a stop of everything as a problem: no agent runs.

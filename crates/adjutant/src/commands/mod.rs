@@ -13,11 +13,13 @@ mod listing;
 pub(crate) mod manual;
 pub(crate) mod mcp;
 mod notifications;
+pub(crate) mod recover;
 mod reload_record;
 mod reminders;
 pub(crate) mod run;
 pub(crate) mod schedules;
 pub(crate) mod serve;
+mod stop;
 mod stop_all;
 mod tasks;
 mod token;
@@ -32,7 +34,7 @@ use crate::config::{Config, ConfigMistake};
 use crate::exit::{ExitError, ExitStatus};
 
 /// Runs one of the commands `agents`, `tasks`, `reminders`, `notifications`, `token`, `backup`, `restore`, `export`,
-/// `import`, `erase`, `stop-all`, `resume-all` and `audit`. They use the server, or the data directory if no server runs. Has no effect for the commands
+/// `import`, `erase`, `stop`, `stop-all`, `resume-all` and `audit`. They use the server, or the data directory if no server runs. Has no effect for the commands
 /// that `main` runs itself. Fails if the command fails.
 pub(crate) async fn run_with_client(global: &GlobalOptions, command: Command) -> anyhow::Result<()> {
     match command {
@@ -46,6 +48,7 @@ pub(crate) async fn run_with_client(global: &GlobalOptions, command: Command) ->
         Command::Export { file } => data::export(&Client::connect(global).await?, file).await,
         Command::Import { file } => data::import(global, &file).await,
         Command::Erase => data::erase(global).await,
+        Command::Stop { drain, timeout } => stop::run(global, drain, timeout).await,
         Command::StopAll { reason } => stop_all::stop(global, reason).await,
         Command::ResumeAll => stop_all::resume(global).await,
         Command::Audit { since, action, quiet, limit, cursor } => {

@@ -1,6 +1,7 @@
 //! `adjutant serve` and `adjutant work`: run until a signal stops them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
 
 use anyhow::Context;
 use model::stop_state::StopState;
@@ -22,6 +23,9 @@ use crate::exit::{ExitError, ExitStatus};
 use crate::telemetry::TraceExporter;
 use crate::wire::{self, ExternalServices};
 use crate::{logging, output};
+
+/// The time in which blocking threads may finish at the end.
+const THREADS_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The role of this node.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,14 +74,16 @@ pub(crate) fn run(global: &GlobalOptions, listen: Option<&str>, role: NodeRole) 
     let log = logging::start(&config, traces.as_ref());
     logging::log_panics();
     let served = runtime.block_on(serve(global, listen, &config, role, &mut lock, &log));
+    // A thread that waits for a disk must not delay the end.
+    runtime.shutdown_timeout(THREADS_TIMEOUT);
     if let Some(traces) = traces {
         traces.finish();
     }
     served
 }
 
-/// Starts the parts of this role, prints the banner, and serves until SIGTERM or SIGINT. SIGHUP reloads the
-/// configuration.
+/// Starts the parts of this role, prints the banner, and serves until SIGTERM, SIGINT or a request to stop. Running
+/// executions may finish before that, if that is configured or asked for. SIGHUP reloads the configuration.
 ///
 /// - `Both` and `Work` run agents and schedules, and write the schedules of the file to the database. `Serve` does
 ///   neither. Every role fires reminders and delivers notifications.
@@ -96,6 +102,7 @@ async fn serve(
 ) -> anyhow::Result<()> {
     // Registered before the banner, so that no early signal is lost.
     let mut signals = Signals::listen()?;
+    let mut drain_limit = Duration::from_secs(config.settings.server.drain_seconds.0);
     let services = ExternalServices::start(config);
     let app = wire::build_app(config, config.server.clone(), services.backends(config)?).await?;
     let unknown = config.unknown_agents(app.supervisor()).await?;
@@ -157,38 +164,54 @@ async fn serve(
             }
         }
     });
+    let mut stop_requests = app.stop_requests();
     loop {
         tokio::select! {
             action = signals.next() => match action {
                 SignalAction::Reload => reload(global, listen, config, &app, &services, log).await,
                 SignalAction::Stop => break,
             },
+            // The sender lives as long as `app`.
+            Ok(()) = stop_requests.changed() => {
+                let command = *stop_requests.borrow_and_update();
+                drain_limit = command.and_then(|command| command.drain).unwrap_or(drain_limit);
+                break;
+            }
             // The server ends without a signal only if it panics.
             ended = &mut server => return ended.context("the server failed"),
         }
     }
+    super::stop::drain(&app, drain_limit, signals.stop()).await;
     tracing::info!(event = "server_stopping");
     app.stopping().cancel();
     // A disk that fails must not delay the stop.
     app.store().stop_retrying();
-    let stopped = tokio::select! {
-        done = server => done.context("the server failed"),
-        // A second signal stops without waiting.
-        () = signals.stop() => Err(ExitError::new(ExitStatus::Interrupted, "stopped without waiting").into()),
+    let end = async {
+        let stopped = server.await.context("the server failed");
+        if let Some(schedules) = schedules {
+            schedules.await.context("the scheduler failed")?;
+        }
+        app.supervisor().stop().await;
+        let _ = notifying.await;
+        services.stop().await;
+        close_database(&app).await;
+        stopped
     };
-    if let Some(schedules) = schedules {
-        schedules.await.context("the scheduler failed")?;
+    tokio::select! {
+        stopped = end => stopped,
+        // A second signal ends the process at once. The guardian ends the agents.
+        () = signals.stop() => Err(ExitError::new(ExitStatus::Interrupted, "stopped without waiting").into()),
     }
-    app.supervisor().stop().await;
-    let _ = notifying.await;
-    services.stop().await;
+}
+
+/// Closes the database and logs the outcome.
+async fn close_database(app: &App) {
     let store = app.store().clone();
     match tokio::task::spawn_blocking(move || store.close(wire::CLOSE_TIMEOUT)).await {
         Ok(Ok(())) => tracing::info!(event = "database_closed"),
         Ok(Err(error)) => tracing::error!(event = "database_not_closed", error = %error),
         Err(error) => tracing::error!(event = "database_not_closed", error = %error),
     }
-    stopped
 }
 
 /// Logs a warning that names the protections of agents which this system does not enforce. Starts the guardian.

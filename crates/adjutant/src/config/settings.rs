@@ -58,6 +58,8 @@ settings! {
         rate_limit_per_minute: Number<0, 10_000_000> = 1200;
         /// Requests that a user may send in a burst.
         rate_limit_burst: Number<1, 1_000_000> = 200;
+        /// Time in which running executions may finish when the server stops; 0 ends them at once.
+        drain_seconds: Number<0, 86400> = 0;
     }
     auth: AuthSection {
         /// Secret for HS256 tokens, at least 32 characters.

@@ -26,6 +26,8 @@ schema_enum! {
         Queued = "queued",
         /// Started by a user, outside of the occurrences.
         Run = "run",
+        /// The next occurrence was further ahead than the schedule allows, and was computed again.
+        Recomputed = "recomputed",
     }
 }
 

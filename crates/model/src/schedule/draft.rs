@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::{DEFAULT_MISSED_WINDOW, INPUT_KEY, MissedPolicy, OverlapPolicy, ScheduleSettings, TimeSpan};
-use crate::due::DueDate;
+use crate::due::{DueDate, OUT_OF_RANGE};
 use crate::invalid::Checks;
 use crate::json::present;
 use crate::{Invalid, text};
@@ -261,9 +261,16 @@ fn parse_zone(name: &str) -> Result<TimeZone, Invalid> {
     if zone.iana_name().is_some() { Ok(zone) } else { Err(invalid()) }
 }
 
-/// Parses a time, truncated to the second. A time without offset is in `zone`. Fails if the text has no time of day.
+/// Parses a time, truncated to the second. A time without offset is in `zone`. Fails if the text has no time of day, or
+/// if the time cannot be stored.
 fn parse_time(field: &str, text: &str, zone: &TimeZone) -> Result<Timestamp, Invalid> {
-    let time = DueDate::parse(field, text, zone).ok().and_then(|due| due.timestamp());
+    let time = match DueDate::parse(field, text, zone) {
+        Ok(due) => due.timestamp(),
+        Err(invalid) if invalid.violations.iter().any(|violation| violation.rule == OUT_OF_RANGE) => {
+            return Err(invalid);
+        }
+        Err(_) => None,
+    };
     let message =
         "must be a time such as 2026-01-31T15:00:00+01:00; without an offset it is in the time zone of the schedule";
     time.ok_or_else(|| Invalid::one(field, "date_time", message))

@@ -8,11 +8,14 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::bench::{Bench, until};
+use crate::explain::explanation;
 use crate::on_both;
 
 on_both!(
     an_occurrence_fires_once_if_the_clock_is_set_back,
     a_clock_jump_ahead_counts_as_missed,
+    a_schedule_goes_on_after_the_clock_was_ahead,
+    a_finished_schedule_runs_if_the_clock_was_ahead,
     the_loop_sleeps_until_a_schedule_is_due
 );
 
@@ -53,6 +56,56 @@ async fn a_clock_jump_ahead_counts_as_missed(bench: Bench) {
     assert_eq!(history.last().unwrap().kind, DecisionKind::Fired);
     assert_eq!(bench.executions(id).await.len(), 2);
     assert_eq!(bench.get(id).await.next_execution.unwrap(), bench.now() + SignedDuration::from_mins(10));
+}
+
+async fn a_schedule_goes_on_after_the_clock_was_ahead(bench: Bench) {
+    // SCHED-3, SCHED-4
+    let id = bench.create(json!({"every": "5s", "overlap": "allow"})).await.id;
+    let once_a_day = bench.create(json!({"cron_expression": "0 0 * * *", "jitter": "1h"})).await.id;
+    bench.advance_and_fire(5).await;
+    let before = bench.now();
+    bench.clock.set(before + SignedDuration::from_hours(10 * 365 * 24));
+    bench.advance_and_fire(5).await;
+    bench.advance_and_fire(5).await;
+    let ran = bench.executions(id).await.len();
+    assert_eq!(bench.scheduler.correct_schedules().await.unwrap(), 0, "the clock is still ahead");
+    bench.clock.set(before + SignedDuration::from_secs(1));
+    let nothing_due = bench.scheduler.fire_due().await.unwrap();
+    assert_eq!(nothing_due.due, 0);
+    assert_eq!(bench.scheduler.correct_schedules().await.unwrap(), 2);
+    assert_eq!(bench.scheduler.correct_schedules().await.unwrap(), 0);
+    let schedule = bench.get(id).await;
+    assert!(schedule.next_execution.unwrap().duration_since(bench.now()) <= SignedDuration::from_secs(5));
+    assert!(schedule.last_execution.unwrap() <= bench.now());
+    assert!(bench.get(once_a_day).await.next_execution.unwrap().duration_since(bench.now()).as_hours() < 25);
+    let correction = bench.history(id).await.into_iter().find(|decision| decision.kind == DecisionKind::Recomputed);
+    let correction = correction.unwrap();
+    assert_eq!(correction.due_at, bench.now());
+    assert!(correction.reason.unwrap().contains("because the clock was ahead"));
+    let text = explanation(&bench, id, &bench.now().to_string()).await;
+    assert!(text.contains("later than the schedule allows, because the clock was ahead"), "{text}");
+    for round in 1..=3 {
+        bench.advance_and_fire(5).await;
+        assert_eq!(bench.executions(id).await.len(), ran + round);
+    }
+}
+
+async fn a_finished_schedule_runs_if_the_clock_was_ahead(bench: Bench) {
+    // SCHED-3
+    let start = bench.now();
+    let at = (start + SignedDuration::from_hours(48)).to_string();
+    let missed = bench.create(json!({"at": at, "missed": "none"})).await.id;
+    let caught_up = bench.create(json!({"at": at, "missed_window": "3660d"})).await.id;
+    let paused = bench.create(json!({"at": at, "enabled": false})).await.id;
+    bench.advance_and_fire(3600 * 24 * 365).await;
+    assert_eq!((bench.executions(missed).await.len(), bench.executions(caught_up).await.len()), (0, 1));
+    bench.clock.set(start);
+    assert_eq!(bench.scheduler.correct_schedules().await.unwrap(), 1);
+    assert_eq!(bench.get(caught_up).await.next_execution, None, "it has run");
+    assert!(!bench.get(paused).await.enabled);
+    bench.advance_and_fire(3600 * 48).await;
+    assert_eq!((bench.executions(missed).await.len(), bench.executions(caught_up).await.len()), (1, 1));
+    assert_eq!(bench.decision_kinds(missed).await, [DecisionKind::Recomputed, DecisionKind::Fired]);
 }
 
 async fn the_loop_sleeps_until_a_schedule_is_due(bench: Bench) {

@@ -11,7 +11,7 @@ use crate::on_both;
 
 on_both!(every_decision_is_explained);
 
-async fn explanation(bench: &Bench, id: Uuid, at: &str) -> String {
+pub(crate) async fn explanation(bench: &Bench, id: Uuid, at: &str) -> String {
     let at: Timestamp = at.parse().unwrap();
     let mut reader = bench.store().reader().await.unwrap();
     bench.scheduler.explain(&mut reader, OwnerScope::AllUsers, id, at).await.unwrap().text

@@ -12,6 +12,7 @@ mod notifications;
 mod reminders;
 mod schedules;
 mod sessions;
+mod stop;
 mod stop_all;
 mod stream;
 mod tasks;
@@ -82,6 +83,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(backup::restore))
         .routes(routes!(tokens::revoke))
         .routes(routes!(audit::list))
+        .routes(routes!(stop::stop))
         .routes(routes!(stop_all::stop_all))
         .routes(routes!(stop_all::resume_all))
 }

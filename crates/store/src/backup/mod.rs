@@ -5,6 +5,7 @@
 //! a row. The last line contains the number of rows and a digest, so that an incomplete backup is detected. A restore
 //! is one transaction.
 
+mod recover;
 mod tables;
 
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ use crate::{Error, Result, Store, StoreSnapshot, audit, due, executions, reminde
 use self::tables::BackupColumn::{self, Int, Text};
 use self::tables::{BackupTable, TABLES};
 
+pub use self::recover::{RecoveredTable, recover};
 pub use self::tables::table_columns;
 
 const FORMAT: u64 = 1;

@@ -37,6 +37,15 @@ pub async fn is_decided(conn: &mut Conn, schedule_id: Uuid, due_at: Timestamp) -
     Ok(last.is_some_and(|last| last >= due_at))
 }
 
+/// Removes the decisions about occurrences after `now` that did not run: the clock was ahead when they were made.
+/// Shortens a series that ends after `now`. Decisions about started or queued occurrences stay.
+pub async fn forget_missed_after(conn: &mut Conn, schedule_id: Uuid, now: Timestamp) -> Result<()> {
+    let sql = "DELETE FROM decisions WHERE schedule_id = $1 AND due_at > $2 AND kind IN ('missed', 'paused')";
+    conn.run((sql, args![schedule_id, now])).await?;
+    let sql = "UPDATE decisions SET until_at = $2 WHERE schedule_id = $1 AND due_at <= $2 AND until_at > $2";
+    conn.run((sql, args![schedule_id, now])).await.map(drop)
+}
+
 /// Replaces the kind, time, reason and execution of a queued decision by its outcome. Its `until` stays. Returns false,
 /// without a change, if it is no longer queued or does not exist.
 pub async fn resolve_queued(conn: &mut Conn, decision: &Decision) -> Result<bool> {

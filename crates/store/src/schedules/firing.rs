@@ -32,6 +32,31 @@ pub async fn due_schedules(conn: &mut Conn, now: Timestamp, limit: i64) -> Resul
     rows.iter().map(|row| Ok((row.parsed(0, Uuid::try_parse)?, read(row, now)))).collect()
 }
 
+/// Returns up to `limit` schedules whose next occurrence is after `now`, and those paused with `finished_reason`, in order
+/// of their ids, from `after` on. An unreadable row does not affect the rest.
+pub async fn schedules_ahead(
+    conn: &mut Conn,
+    finished_reason: &str,
+    now: Timestamp,
+    after: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<DueSchedule>> {
+    let mut select = Statement::default();
+    select.push("SELECT ").push(COLUMNS).push(" FROM schedules s WHERE (s.next_at > ").bind(now);
+    select.push(" OR (s.enabled = 0 AND s.paused_reason = ").bind(finished_reason).push("))");
+    if let Some(after) = after {
+        select.push(" AND s.id > ").bind(after);
+    }
+    select.push(" ORDER BY s.id LIMIT ").bind(limit);
+    let rows = conn.all(select).await?;
+    rows.iter().map(|row| Ok((row.parsed(0, Uuid::try_parse)?, read(row, now)))).collect()
+}
+
+/// Replaces a last start that is after `now` by `now`: the clock was ahead.
+pub async fn limit_last_start(conn: &mut Conn, id: Uuid, now: Timestamp) -> Result<()> {
+    conn.run(("UPDATE schedules SET last_at = $2 WHERE id = $1 AND last_at > $2", args![id, now])).await.map(drop)
+}
+
 /// Locks a due schedule until the transaction ends. Returns false, without waiting, if another transaction has locked
 /// it, or if it was changed, advanced, paused or removed since `row` was read. On SQLite, only checks the latter.
 pub async fn lock_due(conn: &mut Conn, row: &ScheduleRow) -> Result<bool> {

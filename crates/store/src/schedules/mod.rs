@@ -17,11 +17,12 @@ use crate::quotas::{self, RowQuota};
 use crate::{Error, Result};
 
 pub use decisions::{
-    decisions_around, discard_queued, history, is_decided, queued_decisions, record_decision, resolve_queued,
+    decisions_around, discard_queued, forget_missed_after, history, is_decided, queued_decisions, record_decision,
+    resolve_queued,
 };
 pub use firing::{
-    DueSchedule, advance, due_schedules, lock_due, next_due_at, pause_unreadable, ready_with_queued, record_run_end,
-    record_start, running_executions,
+    DueSchedule, advance, due_schedules, limit_last_start, lock_due, next_due_at, pause_unreadable, ready_with_queued,
+    record_run_end, record_start, running_executions, schedules_ahead,
 };
 pub use row::ScheduleRow;
 

@@ -3,7 +3,9 @@
 //! All writes go through one [`writer`]. A commit is visible to readers shortly before it is synced and acknowledged.
 
 mod files;
+mod integrity;
 mod queue;
+mod salvage;
 mod writer;
 
 use std::fs::File;
@@ -19,7 +21,11 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
+pub use self::integrity::check_file;
+pub(crate) use self::salvage::{SalvageSource, SalvageTable, SalvagedRow, TableDamage};
+
 use self::files::DatabaseFiles;
+use self::integrity::{CheckInterrupt, StartCheck};
 use self::queue::{JobSender, job_queue};
 use self::writer::{FlushFn, JobOutcome, QueuedJob, Writer, WriterChecks, WriterStop};
 use crate::conn::{Conn, DriverConnection};
@@ -44,11 +50,12 @@ pub(crate) struct Sqlite {
     quotas: QuotaLedger,
     health: StorageHealth,
     stop: Arc<WriterStop>,
+    check: CheckInterrupt,
 }
 
 impl Sqlite {
     /// Opens or creates the file in WAL mode, migrates its schema and starts the writer thread. With
-    /// [`Durability::Full`] also starts the sync thread. Must be called inside a tokio runtime. Fails if the file
+    /// [`Durability::Full`] also starts the sync thread. If the last stop was not clean, checks the file on its own thread. Must be called inside a tokio runtime. Fails if the file
     /// cannot be used, a thread cannot be started, the schema is newer, or an applied migration was edited.
     pub(crate) async fn open(
         path: &Path,
@@ -56,6 +63,7 @@ impl Sqlite {
         quotas: QuotaLedger,
         health: StorageHealth,
     ) -> Result<Self> {
+        let start_check = StartCheck::if_due(path);
         let connection = connect(path, OpenFlags::default())?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         // SQLite syncs the WAL before a checkpoint. The writer syncs it after each commit.
@@ -86,7 +94,11 @@ impl Sqlite {
             ended.set_ended();
         });
         started.map_err(file_error(path))?;
-        Ok(Self { jobs, readers: Arc::new(readers), quotas, health, stop })
+        let check = CheckInterrupt::default();
+        if let Some(start_check) = start_check {
+            start_check.start(health.clone(), check.clone())?;
+        }
+        Ok(Self { jobs, readers: Arc::new(readers), quotas, health, stop, check })
     }
 
     /// Queues the job for the writer and returns its value once it is committed or synced, according to `when`. Waits
@@ -184,6 +196,7 @@ impl Sqlite {
     /// Ends the writer after the queued jobs. It writes the WAL into the database file before it ends. Blocks until then.
     /// Fails if that takes longer than `timeout`.
     pub(crate) fn close(&self, timeout: Duration) -> Result<()> {
+        self.check.interrupt();
         self.readers.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
         match self.stop.end(timeout) {
             true => Ok(()),

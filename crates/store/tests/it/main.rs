@@ -7,6 +7,7 @@ mod agents;
 mod audit;
 mod backup;
 mod bench_executions;
+mod clock_steps;
 mod concurrency;
 mod conflicts;
 mod conversations;

@@ -165,3 +165,135 @@ async fn a_closed_database_file_is_complete_without_its_wal() {
         assert_eq!(listed.rows.len(), tasks);
     }
 }
+
+/// Copies the files of an open database, as they are after a kill.
+fn copy_after_kill(bench: &Bench) -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("adjutant.db");
+    std::fs::copy(file_of(bench), &copy).unwrap();
+    std::fs::copy(wal_of(&file_of(bench)), wal_of(&copy)).unwrap();
+    (directory, copy)
+}
+
+/// Overwrites the headers of the pages that contain `text`. Returns their number.
+fn damage_pages(path: &Path, text: &str) -> usize {
+    let mut bytes = std::fs::read(path).unwrap();
+    let contains = |page: &[u8]| page.windows(text.len()).any(|found| found == text.as_bytes());
+    // Not the first page, so that the database can be opened.
+    let damaged: Vec<_> = bytes.chunks_mut(4096).skip(1).filter(|page| contains(page)).collect();
+    let count = damaged.len();
+    for page in damaged {
+        page[..16].fill(0xff);
+    }
+    std::fs::write(path, bytes).unwrap();
+    count
+}
+
+/// Waits until a condition holds.
+async fn until(mut holds: impl AsyncFnMut() -> bool) {
+    let wait = async {
+        while !holds().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), wait).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_database_is_checked_after_a_stop_that_was_not_clean() {
+    // OPS-2
+    let bench = Bench::sqlite().await;
+    for number in 0..200 {
+        bench.add(bench.alice, bench.titled(&format!("task {number}"))).await;
+    }
+    let (_directory, killed) = copy_after_kill(&bench);
+    let mark = killed.with_extension("db-unchecked");
+    let sound = Store::open(&Location::Sqlite(killed.clone()), Durability::Full).await.unwrap();
+    until(async || !mark.exists()).await;
+    sound.ping().await.unwrap();
+    sound.close(CLOSE_TIMEOUT).unwrap();
+    store::check_file(&killed).unwrap();
+    assert!(damage_pages(&killed, "task 150") > 0);
+    let clean = Store::open(&Location::Sqlite(killed.clone()), Durability::Full).await.unwrap();
+    assert!(!mark.exists(), "a clean stop needs no check");
+    clean.ping().await.unwrap();
+    add(&bench, &clean).await.unwrap();
+    let wal = std::fs::read(wal_of(&killed)).unwrap();
+    clean.close(CLOSE_TIMEOUT).unwrap();
+    drop(clean);
+    std::fs::write(wal_of(&killed), wal).unwrap();
+    for _ in 0..2 {
+        let damaged = Store::open(&Location::Sqlite(killed.clone()), Durability::Full).await.unwrap();
+        until(async || fault_of_ping(&damaged).await == Some(StorageFault::Damaged)).await;
+        damaged.close(CLOSE_TIMEOUT).unwrap();
+        assert!(mark.exists(), "the next start checks again");
+    }
+    assert!(matches!(store::check_file(&killed), Err(Error::Storage(StorageFault::Damaged))));
+}
+
+#[tokio::test]
+async fn the_readable_rows_of_a_damaged_file_are_recovered() {
+    // OPS-7
+    const TASKS: usize = 2000;
+    let bench = Bench::sqlite().await;
+    let owner = bench.alice;
+    let new: Vec<_> = (0..TASKS).map(|number| bench.titled(&format!("task {number:04}"))).collect();
+    let added = bench.store.transaction(async move |tx| -> store::Result<()> {
+        for task in &new {
+            let mut step = UndoStep::begin(tx, owner).await?;
+            tasks::create(tx, &mut step, task).await?;
+        }
+        Ok(())
+    });
+    added.await.unwrap();
+    bench.store.close(CLOSE_TIMEOUT).unwrap();
+    let path = file_of(&bench);
+    for title in ["task 0150", "task 0151", "task 1200"] {
+        assert!(damage_pages(&path, title) > 0);
+    }
+    // A WAL with further changes, which must be read and must stay.
+    let open = Store::open(&bench.location, Durability::Full).await.unwrap();
+    let other = bench.bob;
+    let titled = bench.titled("only in the WAL");
+    let in_wal = open.transaction(async move |tx| {
+        let mut step = UndoStep::begin(tx, other).await?;
+        tasks::create(tx, &mut step, &titled).await.map(drop)
+    });
+    in_wal.await.unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let damaged = directory.path().join("adjutant.db");
+    std::fs::copy(&path, &damaged).unwrap();
+    std::fs::copy(wal_of(&path), wal_of(&damaged)).unwrap();
+    let files = || (std::fs::read(&damaged).unwrap(), std::fs::read(wal_of(&damaged)).unwrap());
+    let before = files();
+    let (recovered, outcome) = store::backup::recover(&damaged, directory.path().join("new.db")).await.unwrap();
+    assert!(files() == before, "the damaged files are unchanged");
+    let of_tasks = outcome.iter().find(|table| table.name == "tasks").unwrap();
+    assert_eq!(of_tasks.saved + of_tasks.lost, TASKS as u64 + 1, "{of_tasks:?}");
+    assert!(of_tasks.is_damaged && (3..300).contains(&of_tasks.lost), "{of_tasks:?}");
+    assert!(outcome.iter().any(|table| table.name == "task_changes" && table.saved > 0));
+    // The result is a backup that can be restored.
+    let mut backup = store::backup::Backup::begin(&recovered, bench.now()).await.unwrap();
+    let mut text = String::new();
+    while let Some(chunk) = backup.next().await.unwrap() {
+        text.push_str(&chunk);
+    }
+    let file = directory.path().join("backup.jsonl");
+    std::fs::write(&file, text).unwrap();
+    let fresh = Store::open(&Location::Sqlite(directory.path().join("fresh.db")), Durability::Full).await.unwrap();
+    store::backup::restore(&fresh, file, None).await.unwrap();
+    let mut reader = fresh.reader().await.unwrap();
+    let count = tasks::count(&mut reader, owner, &TaskFilter::default()).await.unwrap();
+    assert_eq!(count as u64, of_tasks.saved - 1);
+    assert_eq!(tasks::count(&mut reader, other, &TaskFilter::default()).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_cannot_be_recovered() {
+    // OPS-7
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("adjutant.db");
+    std::fs::write(&file, vec![7; 8192]).unwrap();
+    let recovered = store::backup::recover(&file, directory.path().join("new.db")).await;
+    assert!(matches!(recovered, Err(Error::Storage(StorageFault::Damaged))));
+}

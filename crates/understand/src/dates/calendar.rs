@@ -42,3 +42,10 @@ pub(crate) fn parse_year(figures: &str) -> Option<i16> {
         _ => None,
     }
 }
+
+/// Parses a year of four digits that cannot be a time of day such as "1830". Returns `None` for any other text.
+pub(crate) fn parse_distant_year(figures: &str) -> Option<i16> {
+    let n: i16 = figures.parse().ok().filter(|_| figures.bytes().all(|b| b.is_ascii_digit()))?;
+    let is_time = n / 100 <= 24 && n % 100 < 60;
+    (n >= 1000 && figures.len() == 4 && !is_time).then_some(n)
+}

@@ -205,12 +205,16 @@ fn build_day(month: i8, day: i64, year: Option<i16>, end: usize) -> DayMatch {
 }
 
 /// Parses a year after a date, possibly after one of ",", "of" and "in". Four digits are 1900 to 2199; "1900 hours"
-/// does not match. Two digits need an apostrophe ("'27") and are 1970 to 2069. Also accepts "this year", "next year"
+/// does not match. Other four digits are a year if they are no time of day and no noun follows: "9999", but not "1830"
+/// and "2500 stamps". Two digits need an apostrophe ("'27") and are 1970 to 2069. Also accepts "this year", "next year"
 /// and "last year". Returns the year and the next position, or `None` and `i` if no year follows.
 pub(crate) fn parse_year(scan: &DateScan, i: usize) -> (Option<i16>, usize) {
     let at = i + usize::from(matches!(scan.at(i), "," | "of" | "in"));
     let word = scan.at(at);
     if let Some(year) = calendar::parse_year(word).filter(|_| word.len() == 4 && !scan.at(at + 1).starts_with("hour")) {
+        return (Some(year), at + 1);
+    }
+    if let Some(year) = calendar::parse_distant_year(word).filter(|_| scan.can_end_at(at + 1)) {
         return (Some(year), at + 1);
     }
     if matches!(word, "'" | "’")

@@ -531,3 +531,21 @@ fn parts_of_the_day() {
         ],
     );
 }
+
+#[test]
+fn distant_years_belong_to_the_date() {
+    assert_all_at(
+        WEDNESDAY,
+        &[
+            ("on 31 december 9999 at 11:59pm", "9999-12-31T23:59"),
+            ("december 31, 2475", "2475-12-31"),
+            ("on the 5th of may 3000", "3000-05-05"),
+            ("on 5 may 1789", "1789-05-05"),
+        ],
+    );
+    // A number of things, and a time of day.
+    for text in ["on 5 may 2500 stamps", "on 5 may 1830"] {
+        let (due, _) = super::first(WEDNESDAY, text);
+        assert!(due.is_none_or(|due| due.starts_with("2026")), "{text}");
+    }
+}
