@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use jiff::Timestamp;
 use model::text::hex;
@@ -64,21 +66,41 @@ impl Webhook {
         }
     }
 
-    /// Sends the payload as JSON, with the delivery id and the time in `X-Adjutant-…` headers. With a secret, also
-    /// sends `X-Adjutant-Signature`, see [`signature`]. `now` is the signed time in seconds. Fails like [`post::send`].
+    /// Sends the payload as JSON, with the delivery id and the time in the headers of the Standard Webhooks specification and
+    /// in `X-Adjutant-…` headers. With a secret, also sends [`standard_signature`] and [`signature`]. `now` is the signed
+    /// time in seconds. Fails like [`post::send`].
     pub(crate) async fn deliver(&self, delivery: &ClaimedDelivery, now: Timestamp) -> Result<(), DeliveryFailure> {
         let timestamp = now.as_second().to_string();
+        let id = delivery.id.to_string();
         let mut request = self
             .client
             .post(self.url.clone())
             .header("Content-Type", "application/json")
-            .header("X-Adjutant-Delivery", delivery.id.to_string())
+            .header("Webhook-Id", &id)
+            .header("Webhook-Timestamp", &timestamp)
+            .header("X-Adjutant-Delivery", &id)
             .header("X-Adjutant-Timestamp", &timestamp);
         if let Some(secret) = &self.secret {
+            let standard = standard_signature(secret, &id, &timestamp, &delivery.payload);
+            request = request.header("Webhook-Signature", standard);
             request = request.header("X-Adjutant-Signature", signature(secret, &timestamp, &delivery.payload));
         }
         post::send(request.body(delivery.payload.clone()), now).await
     }
+}
+
+/// Returns `v1,` and the HMAC-SHA-256, in base64, of the delivery id, the timestamp and the body, joined by dots, as in the
+/// Standard Webhooks specification. The id lets the receiver ignore duplicates. The key of a secret with the prefix
+/// `whsec_` is in base64; any other secret is the key itself.
+fn standard_signature(secret: &SecretString, id: &str, timestamp: &str, body: &str) -> String {
+    let secret = secret.expose_secret();
+    let decoded = secret.strip_prefix("whsec_").and_then(|key| STANDARD.decode(key).ok());
+    let key = decoded.unwrap_or_else(|| secret.as_bytes().to_vec());
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&key) else { return String::new() };
+    for part in [id, ".", timestamp, ".", body] {
+        mac.update(part.as_bytes());
+    }
+    format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
 }
 
 /// Returns `sha256=` and the HMAC-SHA-256, in hexadecimal, of the timestamp, a dot and the body. The timestamp lets the
@@ -101,6 +123,19 @@ mod tests {
         // The output of `printf '1700000000.{}' | openssl dgst -sha256 -hmac key`.
         let expected = "sha256=9d713ed406bb7076d4123f0dc2c39d2df5c654ed4b0cd56b52c8b4c940bd63ae";
         assert_eq!(signature(&"key".into(), "1700000000", "{}"), expected);
+    }
+
+    #[test]
+    fn the_id_is_part_of_the_standard_signature() {
+        // TASK-4: the example of the Standard Webhooks libraries
+        let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".into();
+        let signed = |id| standard_signature(&secret, id, "1614265330", r#"{"test": 2432232314}"#);
+        let id = "msg_p5jXN8AQM9LWM0D4loKWxJek";
+        assert_eq!(signed(id), "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+        assert_ne!(signed("msg_other"), signed(id));
+        // The output of `printf 'a.1700000000.{}' | openssl dgst -sha256 -hmac key -binary | base64`.
+        let plain = standard_signature(&"key".into(), "a", "1700000000", "{}");
+        assert_eq!(plain, "v1,cHB/Xwl1MFBkXqm0zwX7LtTWucYPikwN522G2Dzbup4=");
     }
 
     #[test]
