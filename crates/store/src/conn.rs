@@ -101,6 +101,15 @@ impl Conn {
         matches!(self.driver, DriverConnection::Sqlite(_) | DriverConnection::SqliteReader(_))
     }
 
+    /// Returns true outside of transactions.
+    pub(crate) fn is_reader(&self) -> bool {
+        match &self.driver {
+            DriverConnection::Sqlite(_) => false,
+            DriverConnection::SqliteReader(_) => true,
+            DriverConnection::Postgres(session) => !session.is_transaction(),
+        }
+    }
+
     pub(crate) fn is_postgres_transaction(&self) -> bool {
         matches!(&self.driver, DriverConnection::Postgres(session) if session.is_transaction())
     }
@@ -322,8 +331,8 @@ impl<'a> Statement<'a> {
     }
 
     /// Returns the statement as a query of sqlx, with the arguments bound in order.
-    pub(crate) fn for_postgres<'q>(self) -> sqlx::query::Query<'q, Postgres, <Postgres as sqlx::Database>::Arguments> {
-        let query = sqlx::query(AssertSqlSafe(self.sql).into_sql_str());
+    pub(crate) fn for_postgres<'q>(&self) -> sqlx::query::Query<'q, Postgres, <Postgres as sqlx::Database>::Arguments> {
+        let query = sqlx::query(AssertSqlSafe(self.sql.clone()).into_sql_str());
         self.args.iter().fold(query, |query, arg| match arg {
             Arg::Text(text) => query.bind(text.as_deref()),
             Arg::Int(number) => query.bind(*number),

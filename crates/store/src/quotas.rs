@@ -177,9 +177,10 @@ impl QuotaLedger {
 /// Makes sure that the transaction holds the lock of the owner, which serializes changes of tasks and counts. A transaction
 /// that was begun for this owner holds it from the start, see [`crate::Store::owner_transaction`]. Takes the lock if an
 /// operator acts for another user. Debug builds reject a transaction that was begun for no owner, because it would wait for
-/// the lock with a connection. SQLite has only one writer and needs no lock.
+/// the lock with a connection. SQLite has only one writer and needs no lock, and
+/// readers take none.
 pub(crate) async fn lock_owner(conn: &mut Conn, owner: UserId) -> Result<()> {
-    if conn.owner() == Some(owner) {
+    if conn.owner() == Some(owner) || conn.is_reader() {
         return Ok(());
     }
     debug_assert!(

@@ -13,6 +13,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 
 pub(crate) use self::session::PgSession;
+use self::session::{LastFailure, PgConnections};
 pub use self::settings::{Pooler, PostgresSettings};
 use crate::conn::{Arg, Conn, DriverConnection, args};
 use crate::fault::StorageHealth;
@@ -31,9 +32,9 @@ const WRITES_PER_OWNER: usize = 2;
 /// A connection pool to PostgreSQL.
 #[derive(Clone, Debug)]
 pub(crate) struct Postgres {
-    pool: PgPool,
+    connections: PgConnections,
     /// One connection for health checks, which is never used for requests.
-    health_pool: PgPool,
+    health_connections: PgConnections,
     settings: Arc<PostgresSettings>,
     /// `None` if no connection can listen.
     listen_options: Option<PgConnectOptions>,
@@ -54,11 +55,16 @@ impl Postgres {
         let listen_options = settings.listen_options()?;
         // A pool retries and then reports only a timeout. A single connection reports the reason.
         options.connect().await?.close().await?;
-        let pool = pool_options(settings, settings.max_connections).connect_with(options.clone()).await?;
+        let last_failure = LastFailure::default();
+        let pool = pool_options(settings, settings.max_connections, last_failure.clone());
+        let pool = pool.connect_with(options.clone()).await?;
+        let health_pool = pool_options(settings, 1, last_failure.clone()).connect_lazy_with(options);
+        let hints = HintSender::start(&pool);
+        let connections = PgConnections { pool, pooler: settings.pooler, last_failure };
         let postgres = Self {
-            health_pool: pool_options(settings, 1).connect_lazy_with(options),
-            hints: HintSender::start(&pool),
-            pool,
+            health_connections: PgConnections { pool: health_pool, ..connections.clone() },
+            connections,
+            hints,
             settings: Arc::new(settings.clone()),
             listen_options,
             pending: Arc::default(),
@@ -90,7 +96,7 @@ impl Postgres {
     /// Begins a transaction for this owner.
     async fn begin(&self, owner: Option<UserId>) -> Result<Conn> {
         let begin = self.settings.begin_statements(owner);
-        let mut conn = self.conn(PgSession::begin(&self.pool, self.settings.pooler, &begin).await?);
+        let mut conn = self.conn(PgSession::begin(&self.connections, &begin).await?);
         conn.set_owner(owner);
         Ok(conn)
     }
@@ -162,18 +168,18 @@ impl Postgres {
 
     /// Returns a connection for reads. Fails if none becomes available in time.
     pub(crate) async fn reader(&self) -> Result<Conn> {
-        Ok(self.conn(PgSession::reader(&self.pool, self.settings.pooler).await?))
+        Ok(self.conn(PgSession::reader(&self.connections).await?))
     }
 
     /// Returns the connection for health checks. It accepts writes, too. Fails if it is not available in time.
     pub(crate) async fn health_reader(&self) -> Result<Conn> {
-        Ok(self.conn(PgSession::reader(&self.health_pool, self.settings.pooler).await?))
+        Ok(self.conn(PgSession::reader(&self.health_connections).await?))
     }
 
     /// Returns a connection in a read-only transaction that sees no later writes.
     pub(crate) async fn snapshot(&self) -> Result<Conn> {
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-        Ok(self.conn(PgSession::begin(&self.pool, self.settings.pooler, begin).await?))
+        Ok(self.conn(PgSession::begin(&self.connections, begin).await?))
     }
 
     fn conn(&self, session: PgSession) -> Conn {
@@ -196,13 +202,14 @@ impl Postgres {
     }
 }
 
-/// Returns the options of a pool. A connection that was idle for long is tested first, so that a read does not fail after a
-/// restart of the server. The others are not tested, because that costs a round trip.
-fn pool_options(settings: &PostgresSettings, max_connections: u32) -> PgPoolOptions {
+/// Returns the options of a pool. A connection is tested before use if it was idle for long, or already when another one was
+/// found to be lost. The others are not tested, because that costs a round trip.
+fn pool_options(settings: &PostgresSettings, max_connections: u32, last_failure: LastFailure) -> PgPoolOptions {
     let options = PgPoolOptions::new().max_connections(max_connections).acquire_timeout(settings.acquire_timeout);
-    options.test_before_acquire(false).before_acquire(|connection, state| {
+    options.test_before_acquire(false).before_acquire(move |connection, state| {
+        let is_suspect = state.idle_for >= TEST_AFTER || last_failure.is_within(state.idle_for);
         Box::pin(async move {
-            if state.idle_for >= TEST_AFTER {
+            if is_suspect {
                 connection.ping().await?;
             }
             Ok(true)

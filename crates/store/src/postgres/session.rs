@@ -3,6 +3,9 @@
 //! Statements are prepared and cached, except behind a pooler. Statements whose result is not needed wait for the next
 //! round trip, which may be the commit.
 
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
 use sqlx::pool::PoolConnection;
@@ -19,13 +22,36 @@ use crate::{Error, Result};
 /// How often the begin of a transaction is tried. Nothing has run before, so a repetition is safe.
 const BEGIN_ATTEMPTS: usize = 3;
 
+/// A pool, and the kind of pooler before the server. Cloning is cheap.
+#[derive(Clone, Debug)]
+pub(crate) struct PgConnections {
+    pub(super) pool: PgPool,
+    pub(super) pooler: Pooler,
+    pub(super) last_failure: LastFailure,
+}
+
+/// The time at which a connection was found to be lost. The connections that were idle then are suspect.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LastFailure(Arc<Mutex<Option<Instant>>>);
+
+impl LastFailure {
+    fn record(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// Returns true if a connection was lost within this time.
+    pub(super) fn is_within(&self, time: Duration) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|at| at.elapsed() <= time)
+    }
+}
+
 /// A connection that is returned to the pool when it is dropped. An open transaction is rolled back then.
 #[derive(Debug)]
 pub(crate) struct PgSession {
     /// `None` after the end of a transaction.
     connection: Option<PoolConnection<Postgres>>,
     is_transaction: bool,
-    pooler: Pooler,
+    connections: PgConnections,
     /// Statements for the next round trip, each with its semicolon.
     waiting: String,
 }
@@ -39,22 +65,26 @@ pub(crate) struct PgOutcome {
 
 impl PgSession {
     /// Takes a connection for reads. Fails if none is free in time.
-    pub(crate) async fn reader(pool: &PgPool, pooler: Pooler) -> Result<Self> {
-        let connection = Some(pool.acquire().await?);
-        Ok(Self { connection, is_transaction: false, pooler, waiting: String::new() })
+    pub(crate) async fn reader(connections: &PgConnections) -> Result<Self> {
+        let connection = Some(connections.pool.acquire().await?);
+        let connections = connections.clone();
+        Ok(Self { connection, is_transaction: false, connections, waiting: String::new() })
     }
 
     /// Takes a connection and runs `begin` on it, which opens the transaction. Tries again on another connection if this one
     /// was lost, or on a conflict with other transactions. Fails if no connection is free in time.
-    pub(crate) async fn begin(pool: &PgPool, pooler: Pooler, begin: &str) -> Result<Self> {
+    pub(crate) async fn begin(connections: &PgConnections, begin: &str) -> Result<Self> {
         let mut attempt = 1;
         loop {
-            let mut session = Self::reader(pool, pooler).await?;
+            let mut session = Self::reader(connections).await?;
             session.is_transaction = true;
             let begun = sqlx::raw_sql(AssertSqlSafe(begin)).execute(session.connection()?).await;
             match begun {
                 Ok(_) => return Ok(session),
-                Err(error) if attempt < BEGIN_ATTEMPTS && is_repeatable(&error) => attempt += 1,
+                Err(error) if attempt < BEGIN_ATTEMPTS && is_repeatable(&error) => {
+                    connections.last_failure.record();
+                    attempt += 1;
+                }
                 Err(error) => return Err(error.into()),
             }
         }
@@ -70,14 +100,27 @@ impl PgSession {
         connection.ok_or_else(|| Error::Unavailable("the transaction has ended".to_owned()))
     }
 
-    /// Runs the waiting statements and this one, in one round trip. Fails if one of them fails.
+    /// Runs the waiting statements and this one, in one round trip. Outside of a transaction tries once more on another
+    /// connection if this one was lost. Fails if one of the statements fails.
     pub(crate) async fn run(&mut self, statement: Statement<'_>) -> Result<PgOutcome> {
-        if self.pooler == Pooler::None && self.waiting.is_empty() {
-            let results = Executor::fetch_many(self.connection()?, statement.for_postgres());
-            return Ok(outcome_of_last(results).await?);
+        match self.try_run(&statement).await? {
+            Err(error) if !self.is_transaction && is_repeatable(&error) => {
+                self.connections.last_failure.record();
+                *self = Self::reader(&self.connections).await?;
+                Ok(self.try_run(&statement).await??)
+            }
+            done => Ok(done?),
         }
-        let text = with_literals(statement.sql(), statement.args())?;
-        self.run_text(&text).await
+    }
+
+    async fn try_run(&mut self, statement: &Statement<'_>) -> Result<sqlx::Result<PgOutcome>> {
+        if self.connections.pooler == Pooler::None && self.waiting.is_empty() {
+            let results = Executor::fetch_many(self.connection()?, statement.for_postgres());
+            return Ok(outcome_of_last(results).await);
+        }
+        let text = std::mem::take(&mut self.waiting) + &with_literals(statement.sql(), statement.args())?;
+        let results = Executor::fetch_many(self.connection()?, sqlx::raw_sql(AssertSqlSafe(text)));
+        Ok(outcome_of_last(results).await)
     }
 
     /// Runs the waiting statements and these, without arguments, in one round trip.

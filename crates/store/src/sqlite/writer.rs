@@ -33,6 +33,8 @@ use crate::{Acknowledge, Error, Result, Transaction};
 
 /// The largest number of jobs in a group.
 const MAX_GROUP_SIZE: usize = 256;
+/// The largest number of jobs in a group of several owners. Each of them waits for the jobs of the others.
+const SHARED_GROUP_SIZE: usize = 32;
 /// The delay before a failed checkpoint is repeated.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
@@ -178,7 +180,8 @@ impl Writer {
         self.queue.recv().await
     }
 
-    /// Runs and commits one group of jobs, beginning with `first`. The group ends at [`MAX_GROUP_SIZE`] outcomes.
+    /// Runs and commits one group of jobs, beginning with `first`. The group ends at [`MAX_GROUP_SIZE`] outcomes, or at
+    /// [`SHARED_GROUP_SIZE`] if it has jobs of several owners.
     /// Commits only after the previous group is synced. If the group changes no rows, answers it without a sync. The
     /// group fails if the database files were replaced, or if the BEGIN, a savepoint, the previous sync or the COMMIT fails. Then logs the error, rolls back,
     /// records the failure, and answers the jobs with the storage fault or [`Error::Unavailable`]. A job that has failed itself keeps its own
@@ -193,7 +196,12 @@ impl Writer {
         let mut is_empty = true;
         let mut next = Some(first);
         let mut remaining = None;
+        let first_owner = next.as_ref().and_then(|(owner, _)| *owner);
+        let mut limit = MAX_GROUP_SIZE;
         while let Some(job) = next {
+            if job.0 != first_owner {
+                limit = SHARED_GROUP_SIZE;
+            }
             if let Some(error) = &failed {
                 // Before a job is dropped, so that its caller gets the cause.
                 self.checks.health.fail(error);
@@ -203,7 +211,7 @@ impl Writer {
                 // Dropping the job reports to its caller that the store is unavailable.
                 Some(_) => remaining = remaining.or(Some(self.queue.len())),
             }
-            next = if outcomes.len() < MAX_GROUP_SIZE { self.next_job(&mut remaining).await } else { None };
+            next = if outcomes.len() < limit { self.next_job(&mut remaining).await } else { None };
         }
         if let (None, Some(syncer)) = (&failed, &mut self.syncer) {
             failed = syncer.finish_group().await.err();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use model::UserId;
 use sqlx::{Connection, PgConnection};
 use store::{Durability, Error, Location, PostgresSettings, Store, tasks};
+use testkit::proxy::TcpProxy;
 use tokio::sync::oneshot;
 
 use crate::{Bench, on_postgres};
@@ -13,7 +14,8 @@ on_postgres!(
     an_exceeded_timeout_is_temporary,
     a_write_waits_for_its_turn_within_a_limit,
     writes_do_not_depend_on_the_isolation_of_the_server,
-    an_ignored_failure_is_not_acknowledged
+    an_ignored_failure_is_not_acknowledged,
+    lost_connections_are_replaced
 );
 
 fn settings_of(bench: &Bench) -> PostgresSettings {
@@ -104,4 +106,28 @@ async fn an_ignored_failure_is_not_acknowledged(bench: Bench) {
     });
     assert!(matches!(added.await, Err(Error::Unavailable(_))));
     assert!(bench.titles(owner).await.is_empty());
+}
+
+async fn lost_connections_are_replaced(bench: Bench) {
+    // OPS-2
+    let url = settings_of(&bench).url;
+    let server = url.split(['@', '/']).nth(3).unwrap();
+    let proxy = TcpProxy::start(server).await;
+    let store = open(PostgresSettings::new(url.replace(server, &proxy.address))).await;
+    // All connections of the pool are open and idle.
+    let readers = (0..16).map(|_| store.reader());
+    drop(futures::future::join_all(readers).await);
+    store.ping().await.unwrap();
+    proxy.cut();
+    assert!(store.ping().await.is_err());
+    proxy.restore();
+    store.ping().await.unwrap();
+    let list = async || {
+        let mut reader = store.reader().await?;
+        tasks::list(&mut reader, bench.alice, &Default::default(), None, 9).await
+    };
+    for listed in futures::future::join_all((0..16).map(|_| list())).await {
+        listed.unwrap();
+    }
+    add(&bench, &store, bench.alice).await.unwrap();
 }

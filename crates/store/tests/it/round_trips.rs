@@ -48,7 +48,7 @@ async fn a_keyed_creation_takes_three_round_trips(bench: Bench) {
     // The begin with the lock, the claim of the key, and the changes with the commit. Nobody waits for the fourth one, with
     // which the pool tests the connection afterwards.
     let taken = proxy.round_trips() - before;
-    assert!(taken <= 4 * WRITES, "{taken} round trips for {WRITES} writes");
+    assert!((3 * WRITES..=4 * WRITES).contains(&taken), "{taken} round trips for {WRITES} writes");
     assert_eq!(bench.titles(bench.alice).await.len(), 2 * WRITES as usize);
 }
 

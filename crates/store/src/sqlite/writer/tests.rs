@@ -32,7 +32,7 @@ impl WriterBench {
         connection.pragma_update(None, "journal_mode", "wal").unwrap();
         connection.execute_batch("CREATE TABLE entries (text TEXT)").unwrap();
         connection.busy_timeout(Duration::from_millis(50)).unwrap();
-        let (jobs, queue) = job_queue(8);
+        let (jobs, queue) = job_queue(1000);
         let (sync_start, sync_started) = channel();
         let (sync_result, sync_results) = channel();
         let sync_results = Mutex::new(sync_results);
@@ -58,11 +58,12 @@ impl WriterBench {
 
     /// Queues an insert. Returns a receiver for its execution and one for its answer.
     fn insert(&self, text: &'static str, when: Acknowledge) -> (Receiver<()>, oneshot::Receiver<Result<()>>) {
-        self.queue_job("INSERT INTO entries VALUES ($1)", text, when)
+        self.queue_job(None, "INSERT INTO entries VALUES ($1)", text, when)
     }
 
     fn queue_job(
         &self,
+        owner: Option<UserId>,
         sql: &'static str,
         text: &'static str,
         when: Acknowledge,
@@ -76,7 +77,7 @@ impl WriterBench {
                 JobOutcome { is_kept, when, answer: Box::new(|committed| answer.send(committed).unwrap()) }
             })
         });
-        block_on(self.jobs.send(None, job)).unwrap();
+        block_on(self.jobs.send(owner, job)).unwrap();
         (has_run, answered)
     }
 
@@ -114,6 +115,27 @@ fn the_next_group_runs_during_the_sync_of_the_previous_one() {
     bench.sync_result.send(Ok(())).unwrap();
     assert!(three.blocking_recv().unwrap().is_ok());
     assert_eq!(bench.rows(), ["one", "two", "three"]);
+}
+
+#[test]
+fn owners_take_turns_and_share_small_groups() {
+    // OPS-5
+    let user = |number| Some(UserId::new(uuid::Uuid::from_u128(number)));
+    let mut bench = WriterBench::new();
+    let insert = "INSERT INTO entries VALUES ($1)";
+    let queue = |owner, text| bench.queue_job(owner, insert, text, Acknowledge::Synced).1;
+    let ones: Vec<_> = (0..MAX_GROUP_SIZE).map(|_| queue(user(1), "one")).collect();
+    let two = queue(user(2), "two");
+    bench.start();
+    bench.sync_started.recv().unwrap();
+    let rows = bench.rows();
+    assert_eq!(rows.len(), SHARED_GROUP_SIZE, "the rest of the first owner is in later groups");
+    assert!(rows.iter().position(|row| row == "two").unwrap() <= 1);
+    bench.sync_result.send(Ok(())).unwrap();
+    assert!(two.blocking_recv().unwrap().is_ok());
+    bench.sync_started.recv().unwrap();
+    bench.sync_result.send(Ok(())).unwrap();
+    assert!(ones.into_iter().all(|one| one.blocking_recv().unwrap().is_ok()));
 }
 
 #[test]
@@ -181,7 +203,7 @@ fn only_synced_jobs_wait_for_the_sync() {
     bench.sync_result.send(Ok(())).unwrap();
     assert!(synced.blocking_recv().unwrap().is_ok());
     // A job without changes needs no sync.
-    let (_, nothing) = bench.queue_job("DELETE FROM entries WHERE text = $1", "missing", Acknowledge::Synced);
+    let (_, nothing) = bench.queue_job(None, "DELETE FROM entries WHERE text = $1", "missing", Acknowledge::Synced);
     assert!(nothing.blocking_recv().unwrap().is_ok());
     assert!(bench.sync_started.try_recv().is_err());
 }
