@@ -23,6 +23,8 @@ pub struct Quotas {
     pub sessions: Option<i64>,
     /// Open event streams of one node.
     pub streams: Option<i64>,
+    /// Open event streams of all users of one node.
+    pub total_streams: Option<i64>,
     /// Notifications that one channel delivers per minute. Further ones are delayed.
     pub deliveries_per_minute: Option<i64>,
 }
@@ -40,6 +42,7 @@ impl Default for Quotas {
             queue_share: Some(0.5),
             sessions: Some(50),
             streams: Some(100),
+            total_streams: Some(2_000),
             deliveries_per_minute: Some(60),
         }
     }
@@ -57,6 +60,7 @@ impl Quotas {
         queue_share: None,
         sessions: None,
         streams: None,
+        total_streams: None,
         deliveries_per_minute: None,
     };
 
@@ -85,6 +89,8 @@ pub enum QuotaKind {
     SessionShare,
     Sessions,
     Streams,
+    /// The streams of all users.
+    TotalStreams,
 }
 
 impl QuotaKind {
@@ -100,6 +106,7 @@ impl QuotaKind {
             Self::QueueShare | Self::SessionShare => "quotas.queue_share",
             Self::Sessions => "quotas.sessions",
             Self::Streams => "quotas.streams",
+            Self::TotalStreams => "quotas.total_streams",
         }
     }
 
@@ -116,6 +123,7 @@ impl QuotaKind {
             Self::SessionShare => "open sessions with this agent",
             Self::Sessions => "open sessions",
             Self::Streams => "open event streams",
+            Self::TotalStreams => "open event streams of all users",
         }
     }
 
@@ -128,7 +136,13 @@ impl QuotaKind {
             Self::RunsPerDay => "wait",
             Self::QueueShare => "wait until one of them has ended",
             Self::SessionShare | Self::Sessions | Self::Streams => "close one of them",
+            Self::TotalStreams => "try again later",
         }
+    }
+
+    /// Returns the party that has reached the limit.
+    fn party(self) -> &'static str {
+        if self == Self::TotalStreams { "the server has" } else { "you have" }
     }
 }
 
@@ -151,9 +165,12 @@ impl QuotaReached {
     /// Returns a sentence for users, without the name of the setting.
     pub fn sentence(&self) -> String {
         let Self { kind, limit, .. } = self;
+        let mut party = kind.party().to_owned();
+        party[..1].make_ascii_uppercase();
         let mut next = kind.next_step().to_owned();
         next[..1].make_ascii_uppercase();
-        format!("You have reached the limit of {limit} {}. {next}, then try again.", kind.objects())
+        let again = if *kind == QuotaKind::TotalStreams { "" } else { ", then try again" };
+        format!("{party} reached the limit of {limit} {}. {next}{again}.", kind.objects())
     }
 }
 
@@ -164,7 +181,8 @@ impl fmt::Display for QuotaReached {
         let setting = kind.setting();
         write!(
             f,
-            "you have reached the limit of {limit} {objects} ({setting}); {} or raise the limit",
+            "{} reached the limit of {limit} {objects} ({setting}); {} or raise the limit",
+            kind.party(),
             kind.next_step()
         )
     }
@@ -184,6 +202,11 @@ mod tests {
         assert_eq!(reached.to_string(), detail);
         let sentence = "You have reached the limit of 100000 tasks. Delete some, then try again.";
         assert_eq!(reached.sentence(), sentence);
+        let total = QuotaReached::new(QuotaKind::TotalStreams, 2);
+        assert_eq!(
+            total.sentence(),
+            "The server has reached the limit of 2 open event streams of all users. Try again later."
+        );
     }
 
     #[test]

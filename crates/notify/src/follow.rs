@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Notifier;
 
-/// The number of notifications in one read.
-const BATCH_SIZE: i64 = 100;
+/// The number of notifications in one read. A follower whose client reads nothing holds so many.
+const BATCH_SIZE: i64 = 10;
 /// The longest time between two rounds if other nodes write.
 const POLL_INTERVAL_SHARED: Duration = Duration::from_millis(500);
 /// The age of notifications that the loop reads. It exceeds the clock difference of nodes.

@@ -281,9 +281,9 @@ impl App {
         &self.0.a2a
     }
 
-    /// Counts one more event stream until the result is dropped. Fails if its owner has too many.
+    /// Counts one more event stream until the result is dropped. Fails if its owner or the node has too many.
     pub(crate) fn open_stream(&self, owner: StreamOwner) -> Result<OpenStream, QuotaReached> {
-        self.0.streams.open(owner, self.active_config().settings.quotas.streams)
+        self.0.streams.open(owner, &self.active_config().settings.quotas)
     }
 
     pub(crate) fn revocations(&self) -> &Revocations {

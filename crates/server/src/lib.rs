@@ -30,11 +30,13 @@ mod peer_stream;
 mod problem;
 mod rate_limit;
 mod request;
+mod result_chunks;
 mod schedule_notifier;
 mod seal;
 pub mod serve;
 pub mod settings;
 mod slow_body;
+mod stalled;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;

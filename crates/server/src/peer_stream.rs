@@ -2,11 +2,18 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use rustix::net::RecvFlags;
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
+
+use crate::stalled::FlushGate;
+
+/// The size of data that the system holds before it can send it.
+const MAX_UNSENT_BYTES: u32 = 16 << 10;
 
 /// An accepted connection.
 pub(crate) enum PeerStream {
@@ -34,11 +41,57 @@ impl PeerStream {
         }
     }
 
-    /// Sends small writes without delay.
-    pub(crate) fn set_no_delay(&self) {
+    /// Sends small writes without delay, and makes the system accept at most [`MAX_UNSENT_BYTES`] that the client cannot
+    /// receive yet. So the progress of a slow client is visible, and a client that reads nothing holds little memory of
+    /// the system. Neither option is essential.
+    pub(crate) fn set_options(&self) {
         if let Self::Tcp(stream) = self {
             let _ = stream.set_nodelay(true);
+            let _ = SockRef::from(stream).set_tcp_notsent_lowat(MAX_UNSENT_BYTES);
         }
+    }
+}
+
+/// A connection that opens a gate when everything is written.
+pub(crate) struct GatedStream {
+    pub(crate) stream: PeerStream,
+    pub(crate) gate: Arc<FlushGate>,
+}
+
+impl AsyncRead for GatedStream {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for GatedStream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    /// hyper calls this when its own buffer is empty.
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
+        if flushed.is_ready() {
+            self.gate.flushed();
+        }
+        flushed
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
     }
 }
 

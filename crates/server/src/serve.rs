@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::Request;
+use axum::http::{Request, Version};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -19,8 +19,9 @@ use crate::connections::{Connection, Connections};
 use crate::local_peer::{LocalClient, UnixPeer};
 use crate::local_socket::LocalSocket;
 use crate::peer::PeerAddress;
-use crate::peer_stream::PeerStream;
+use crate::peer_stream::{GatedStream, PeerStream};
 use crate::slow_body::TimedBody;
+use crate::stalled::FlushGate;
 use crate::{App, a2a, follow_up, health_router, housekeeping, router, router_with};
 
 /// The time in which a client must send its headers.
@@ -29,6 +30,11 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause after a failed accept. The usual reason is a lack of file descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
+/// The maximum size of the headers of a request over HTTP/1, and the size of written data from which no more is accepted
+/// until the client has read some of it.
+const MAX_BUFFER_BYTES: usize = 16 << 10;
+/// The same size of written data for a stream of HTTP/2.
+const MAX_SEND_BUFFER_BYTES: usize = 8 << 10;
 /// The response to a connection that exceeds a limit.
 const TOO_MANY_CONNECTIONS: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
@@ -122,10 +128,11 @@ async fn accept_connections(app: &App, listeners: Listeners, router: Router) {
     // A client that has closed its sending side still gets its response.
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT).half_close(true);
     // Responses and events are small. One flat buffer takes less memory for each open connection.
-    builder.http1().writev(false);
+    builder.http1().writev(false).max_buf_size(MAX_BUFFER_BYTES);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
+    builder.http2().max_send_buf_size(MAX_SEND_BUFFER_BYTES);
     let settings = Arc::new(ConnectionSettings { builder, router });
-    let open = Arc::new(Connections::new());
+    let open = Arc::new(Connections::new(app.active_config().settings.stall_timeout));
     let closing_idle = tokio::spawn({
         let (open, app) = (open.clone(), app.clone());
         async move { open.close_idle(app.stopping()).await }
@@ -209,7 +216,7 @@ fn handle_connection(
     connection: Connection,
 ) {
     // Responses are small, and events must be sent without delay.
-    stream.set_no_delay();
+    stream.set_options();
     tokio::spawn(async move {
         // hyper's timeout starts with the first line. It does not limit the detection of HTTP/1 or HTTP/2.
         let is_ready = tokio::select! {
@@ -219,6 +226,9 @@ fn handle_connection(
         if !is_ready {
             return;
         }
+        let gate = Arc::new(FlushGate::default());
+        let service_gate = gate.clone();
+        let stream = GatedStream { stream, gate };
         let begin_request = connection.request_counter();
         let router = settings.router.clone();
         let service = tower::service_fn(move |mut request: Request<Incoming>| {
@@ -230,8 +240,10 @@ fn handle_connection(
                 request.extensions_mut().insert(UnixPeer);
             }
             let active = begin_request();
+            // Streams of HTTP/2 have their own flow control.
+            let gate = (request.version() < Version::HTTP_2).then(|| service_gate.clone());
             let response = router.clone().oneshot(request.map(TimedBody::new));
-            async move { response.await.map(|response| active.until_read(response)) }
+            async move { response.await.map(|response| active.until_read(response, gate)) }
         });
         let service = TowerToHyperService::new(service);
         let serving = settings.builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();

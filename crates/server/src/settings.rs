@@ -16,6 +16,8 @@ use store::housekeeping::Retention;
 pub struct ServerSettings {
     /// The time limit of a request. After it the response is 504.
     pub request_timeout: Duration,
+    /// The time in which a client must read some of a long response.
+    pub stall_timeout: Duration,
     /// The largest body of a request, except imports and restores.
     pub max_body_bytes: usize,
     /// The largest body of an import.
@@ -96,6 +98,7 @@ impl Default for ServerSettings {
     fn default() -> Self {
         Self {
             request_timeout: Duration::from_secs(30),
+            stall_timeout: Duration::from_secs(60),
             max_body_bytes: 1024 * 1024,
             max_import_bytes: 64 * 1024 * 1024,
             loopback_only: true,

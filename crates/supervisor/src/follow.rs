@@ -1,21 +1,23 @@
 //! Follows an execution: past events first, then new ones, until its end.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::execution::{Execution, ResourceUsage, StateName};
-use store::executions::{ExecutionEvent, ExecutionEventKind, OwnerScope};
+use model::execution::{Execution, ResourceUsage};
+use store::executions::{EventPiece, ExecutionEvent, ExecutionEventKind, OwnerScope, PageLimits};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::Supervisor;
+use crate::delivered::DeliveredOffsets;
 use crate::recorder::FinishedRun;
 
-/// The number of events read in one query.
-const BATCH_SIZE: i64 = 100;
-/// The number of events read in the first query. Most executions have no more, so one query is enough.
-const FIRST_BATCH_SIZE: i64 = store::executions::MAX_INLINE_EVENTS;
+/// The size of one read. An event that is longer is read in several pieces and joined.
+const PAGE: PageLimits = PageLimits { events: 100, bytes: 256 << 10 };
+/// The size of the first read. Most executions have no more, so one query is enough.
+const FIRST_PAGE: PageLimits = PageLimits { events: store::executions::MAX_INLINE_EVENTS, ..PAGE };
+/// The size of one read of a follower in pieces. Thousands of followers whose clients read nothing hold so much each.
+const SMALL_PAGE: PageLimits = PageLimits { events: 32, bytes: 4 << 10 };
 /// The longest time between two reads without a notification. Changes on other nodes may come without one.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -23,6 +25,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 #[derive(Clone, Debug, PartialEq)]
 pub enum FollowEvent {
     Event(ExecutionEvent),
+    /// A piece of an event that is too long for one read, see [`ExecutionFollower::in_pieces`].
+    Piece(EventPiece),
     Usage(ResourceUsage),
     /// The execution has ended. This is the last item.
     End(Box<Execution>),
@@ -33,8 +37,14 @@ pub struct ExecutionFollower {
     supervisor: Supervisor,
     scope: OwnerScope,
     id: Uuid,
-    /// The number of the last event that was read.
+    /// The number of the last event that was read to its end.
     after: i64,
+    /// The piece that was read last, without its text, if its event has more.
+    inside: Option<PartialEvent>,
+    /// Long events are delivered in pieces.
+    in_pieces: bool,
+    /// The last read has left events in the database.
+    has_more: bool,
     notify: Arc<Notify>,
     /// Items that were read and not delivered yet.
     ready: std::collections::VecDeque<FollowEvent>,
@@ -49,6 +59,14 @@ pub struct ExecutionFollower {
     ended: Option<Execution>,
 }
 
+/// The position in an event whose text is delivered in pieces.
+#[derive(Clone, Copy)]
+struct PartialEvent {
+    seq: i64,
+    /// The number of characters that were read.
+    chars: i64,
+}
+
 impl Supervisor {
     /// Returns a follower that starts after the event with the number `after`. 0 means all events. Reads nothing yet:
     /// an execution that does not exist in the scope makes the first read fail.
@@ -58,6 +76,9 @@ impl Supervisor {
             scope,
             id,
             after,
+            inside: None,
+            in_pieces: false,
+            has_more: false,
             notify: self.0.notifiers.get(id),
             ready: std::collections::VecDeque::new(),
             usage: None,
@@ -193,13 +214,40 @@ impl ExecutionFollower {
         self
     }
 
+    /// Makes the follower hold at most about 4 KiB of texts: longer events are delivered as [`FollowEvent::Piece`]s. If
+    /// such an event is replaced in the database before its last piece, the next read fails with
+    /// [`store::Error::NotFound`].
+    #[must_use]
+    pub fn in_pieces(mut self) -> Self {
+        self.in_pieces = true;
+        self
+    }
+
+    /// Returns the next item if it was already read.
+    pub fn next_ready(&mut self) -> Option<FollowEvent> {
+        let next = self.ready.pop_front();
+        if self.ready.is_empty() {
+            // A follower that waits for its client holds no buffer.
+            self.ready = std::collections::VecDeque::new();
+        }
+        next
+    }
+
+    /// Returns the length of the texts that were read and not delivered yet, in bytes.
+    pub fn held_bytes(&self) -> usize {
+        let length = |item: &FollowEvent| match item {
+            FollowEvent::Event(event) => event.text.len(),
+            FollowEvent::Piece(piece) => piece.event.text.len(),
+            FollowEvent::Usage(_) | FollowEvent::End(_) => 0,
+        };
+        self.ready.iter().map(length).sum()
+    }
+
     /// Returns the next existing item, or `None` if no item is available at the moment or the end was delivered. Never
     /// waits for new events. Fails if the database fails or the execution is not found.
     pub async fn next_existing(&mut self) -> store::Result<Option<FollowEvent>> {
         while self.ready.is_empty() && !self.is_finished {
-            let before = self.after;
-            self.read().await?;
-            if self.after == before {
+            if !self.read().await? {
                 break;
             }
             // The events that were read may all have been delivered before.
@@ -212,7 +260,7 @@ impl ExecutionFollower {
     /// the execution is not found.
     pub async fn next(&mut self) -> store::Result<Option<FollowEvent>> {
         loop {
-            if let Some(event) = self.ready.pop_front() {
+            if let Some(event) = self.next_ready() {
                 return Ok(Some(event));
             }
             if self.is_finished {
@@ -234,25 +282,34 @@ impl ExecutionFollower {
         }
     }
 
-    /// Reads the execution and one batch of its events into `ready`, without output that was delivered before. Adds the
-    /// usage if it has changed, and the end once all events were read. Returns true if `ready` has items or more events
-    /// may be stored. Fails if the database fails or the execution is not found.
+    /// Reads the next events into `ready`, without output that was delivered before. Adds the usage if it has changed,
+    /// and the end once all events were read. Returns true if `ready` has items or more events may be stored.
+    ///
+    /// Fails if the database fails or the execution is not found, and with [`store::Error::NotFound`] if the event of
+    /// the last piece does not exist any more.
     async fn read(&mut self) -> store::Result<bool> {
         let mut reader = self.supervisor.0.store.reader().await?;
+        if let Some(inside) = self.inside {
+            self.read_piece(&mut reader, inside).await?;
+            return Ok(true);
+        }
+        if self.has_more {
+            // Not the end of the log, so the state of the execution does not matter yet.
+            self.read_page(&mut reader).await?;
+            if self.has_more || !self.ready.is_empty() {
+                return Ok(true);
+            }
+        }
         // The execution is read first: if it has ended, all its events are in the database.
         let execution = match self.ended.take() {
             Some(ended) => ended,
             None => store::executions::get(&mut reader, self.scope, self.id).await?,
         };
-        let limit = if self.after == 0 { FIRST_BATCH_SIZE } else { BATCH_SIZE };
-        let events = store::executions::events(&mut reader, self.id, self.after, limit).await?;
-        drop(reader);
-        let more = i64::try_from(events.len()).is_ok_and(|found| found >= limit);
-        for event in events {
-            self.after = event.seq;
-            if let Some(event) = self.delivered.undelivered(event) {
-                self.ready.push_back(FollowEvent::Event(event));
-            }
+        self.read_page(&mut reader).await?;
+        if self.inside.is_some() {
+            // Nothing may come between the pieces of an event.
+            self.ended = Some(execution).filter(Execution::is_ended);
+            return Ok(true);
         }
         let usage = execution.state().resource_usage();
         if usage != self.usage
@@ -262,84 +319,76 @@ impl ExecutionFollower {
             self.ready.push_back(FollowEvent::Usage(usage));
         }
         if execution.is_ended() {
-            if more {
+            if self.has_more {
                 self.ended = Some(execution);
             } else {
                 self.is_finished = true;
                 self.ready.push_back(FollowEvent::End(Box::new(execution)));
             }
         }
-        Ok(more || !self.ready.is_empty())
+        Ok(self.has_more || !self.ready.is_empty())
     }
-}
 
-/// The part of each stream that a follower has received.
-#[derive(Default)]
-pub(crate) struct DeliveredOffsets(HashMap<String, StreamOffset>);
-
-impl DeliveredOffsets {
-    /// Returns the part of the event that was not delivered yet, or `None` if all of it was. State events are always
-    /// returned. The start of an attempt resets the offsets. A gap is shortened to the part after the delivered output.
-    ///
-    /// At the end of a long output, its final tail replaces the provisional output: events start again at an earlier
-    /// offset. The follower may already have received parts of the tail as provisional output. Events up to the last
-    /// delivered one are dropped. A new part that cannot be separated from a delivered one becomes a gap.
-    pub(crate) fn undelivered(&mut self, mut event: ExecutionEvent) -> Option<ExecutionEvent> {
-        if event.kind == ExecutionEventKind::State {
-            if event.text == StateName::Starting.as_str() {
-                self.0.clear();
-            }
-            return Some(event);
-        }
-        let offset = self.0.entry(event.stream.clone()).or_default();
-        let length = match event.kind {
-            ExecutionEventKind::Gap => event.text.parse().unwrap_or(0),
-            _ => i64::try_from(event.text.len()).unwrap_or(i64::MAX),
+    /// Reads the next page of events into `ready`. In pieces, the first one may be only the first piece of an event.
+    async fn read_page(&mut self, reader: &mut store::Conn) -> store::Result<()> {
+        let limits = match self.in_pieces {
+            true => SMALL_PAGE,
+            false if self.after == 0 => FIRST_PAGE,
+            false => PAGE,
         };
-        let end = event.start.saturating_add(length);
-        // An event starts after the previous one, unless it replaces delivered output.
-        offset.is_replaced |= offset.any && event.start <= offset.start;
-        match event.kind {
-            ExecutionEventKind::Gap => {
-                // The end of the last delivered event is only approximate: redaction changes the length of the text.
-                let from = event.start.max(offset.end);
-                if end < from {
-                    // The gap ends inside the last delivered event, and the rest of that event follows.
-                    offset.start = offset.start.max(end);
+        let page = store::executions::event_page(reader, self.id, self.after, limits).await?;
+        self.has_more = page.has_more;
+        for mut piece in page.pieces {
+            if !piece.is_last && !self.in_pieces {
+                self.join(reader, &mut piece).await?;
+            }
+            let seq = piece.event.seq;
+            let is_gap = piece.event.kind == ExecutionEventKind::Gap;
+            match self.delivered.undelivered_part(piece.event, piece.total_bytes) {
+                Some(event) if piece.is_last => self.ready.push_back(FollowEvent::Event(event)),
+                // The event is too far behind and has become a gap.
+                Some(event) if event.kind == ExecutionEventKind::Gap && !is_gap => {
+                    self.ready.push_back(FollowEvent::Event(event));
                 }
-                if end <= from {
-                    return None;
+                Some(event) => {
+                    let piece = EventPiece { event, ..piece };
+                    self.inside = Some(PartialEvent { seq, chars: piece.end_char() });
+                    self.ready.push_back(FollowEvent::Piece(piece));
+                    break;
                 }
-                (event.start, event.text) = (from, (end - from).to_string());
-                *offset = StreamOffset { any: true, start: end - 1, end, is_replaced: false };
+                None => {}
             }
-            // The last delivered event comes again as one event. Everything after it is new.
-            _ if offset.is_replaced && event.start == offset.start => {
-                offset.is_replaced = false;
-                return None;
-            }
-            _ if offset.is_replaced && end <= offset.end => return None,
-            // The follower is too far behind to find the boundary: only the size of the missing part is known.
-            _ if offset.is_replaced && event.start < offset.end => {
-                (event.kind, event.text) = (ExecutionEventKind::Gap, (end - offset.end).to_string());
-                let start = std::mem::replace(&mut event.start, offset.end).min(offset.end);
-                *offset = StreamOffset { any: true, start: start.max(offset.start), end, is_replaced: false };
-            }
-            _ => *offset = StreamOffset { any: true, start: event.start, end, is_replaced: false },
+            self.after = seq;
         }
-        Some(event)
+        Ok(())
     }
-}
 
-/// The position up to which a stream was delivered.
-#[derive(Clone, Copy, Default)]
-struct StreamOffset {
-    /// At least one event was delivered.
-    any: bool,
-    /// The offset at which the last delivered event starts.
-    start: i64,
-    /// The offset at which it ends. Only approximate, because redaction changes the length of the text.
-    end: i64,
-    /// The next events replace delivered ones, up to the last delivered event.
-    is_replaced: bool,
+    /// Appends the remaining pieces of an event to its first one. Fails with [`store::Error::NotFound`] if the event
+    /// does not exist any more.
+    async fn join(&self, reader: &mut store::Conn, piece: &mut EventPiece) -> store::Result<()> {
+        while !piece.is_last {
+            let next =
+                store::executions::event_piece(reader, self.id, piece.event.seq, piece.end_char(), PAGE.bytes).await?;
+            let next = next.ok_or(store::Error::NotFound)?;
+            piece.event.text.push_str(&next.event.text);
+            piece.is_last = next.is_last;
+        }
+        Ok(())
+    }
+
+    /// Reads the next piece of an event into `ready`. Fails with [`store::Error::NotFound`] if the event does not exist
+    /// any more.
+    async fn read_piece(&mut self, reader: &mut store::Conn, inside: PartialEvent) -> store::Result<()> {
+        let PartialEvent { seq, chars } = inside;
+        let piece = store::executions::event_piece(reader, self.id, seq, chars, SMALL_PAGE.bytes).await?;
+        let piece = piece.ok_or(store::Error::NotFound)?;
+        if piece.is_last {
+            self.after = seq;
+            self.inside = None;
+        } else {
+            self.inside = Some(PartialEvent { seq, chars: piece.end_char() });
+        }
+        self.ready.push_back(FollowEvent::Piece(piece));
+        Ok(())
+    }
 }

@@ -11,6 +11,7 @@ mod capacity;
 pub mod check;
 pub mod clip;
 pub mod command;
+mod delivered;
 mod dispatcher;
 pub mod failure;
 mod follow;

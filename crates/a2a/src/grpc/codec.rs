@@ -2,8 +2,12 @@
 //! type.
 
 use bytes::{Buf, BufMut, Bytes};
-use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::{Code, Status};
+
+/// The size of the buffer of a response, in bytes. It is sent when it is full or no message is ready. A stream whose
+/// client reads nothing holds so much and one message.
+const BUFFER_SIZE: usize = 4 * 1024;
 
 /// Passes the bytes of a message unchanged.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,6 +35,10 @@ impl Encoder for RawCodec {
     fn encode(&mut self, message: Bytes, to: &mut EncodeBuf<'_>) -> Result<(), Status> {
         to.put(message);
         Ok(())
+    }
+
+    fn buffer_settings(&self) -> BufferSettings {
+        BufferSettings::new(BUFFER_SIZE, BUFFER_SIZE)
     }
 }
 

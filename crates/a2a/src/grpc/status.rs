@@ -55,6 +55,14 @@ pub(super) fn from_error(version: Version, error: &Error) -> Status {
     if full.details().len() > MAX_DETAILS_BYTES { status(HashMap::new(), &[]) } else { full }
 }
 
+/// Returns the trailers of a stream that is ended because its client reads nothing: the code is `ABORTED`.
+pub fn stalled_trailers() -> HeaderMap {
+    let mut trailers = HeaderMap::new();
+    // Fails only for a message that is not a valid header value, and this one is.
+    let _ = Status::aborted(crate::http::STALLED).add_header(&mut trailers);
+    trailers
+}
+
 /// Returns the protocol error of a status. The details of 1.x are used if their domain and reason are known. Otherwise
 /// a name of 0.3 at the start of the message is used, without metadata and violations. If two kinds share a name, the
 /// status code selects one. Returns `None` if the status has neither form.

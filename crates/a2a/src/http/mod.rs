@@ -26,6 +26,7 @@ use serde_json::Value;
 
 use self::error_response::ErrorResponse;
 use self::route::{AgentRoute, RouteTarget};
+pub use self::sse::{STALLED, StallErrorEvent};
 use crate::types::AgentCard;
 use crate::{AgentHandler, Binding, CallContext, Error, ErrorKind, Version, extensions};
 

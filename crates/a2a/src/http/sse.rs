@@ -26,8 +26,16 @@ use crate::{Error, ErrorKind, UpdateStream, Version};
 /// The time without events after which a comment is sent.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// The buffer size from which a chunk is sent, in bytes.
-const CHUNK_SIZE: usize = 16 * 1024;
+/// The buffer size from which a chunk is sent, in bytes. A stream whose client reads nothing holds one chunk.
+const CHUNK_SIZE: usize = 4 * 1024;
+
+/// The last event for a client that has read nothing for too long. Attached to streaming responses, so that the server
+/// that sends them can end them. It follows complete events only.
+#[derive(Clone, Debug)]
+pub struct StallErrorEvent(pub Bytes);
+
+/// The message for a client that has read nothing for too long.
+pub const STALLED: &str = "the client has read nothing for too long; the task continues, subscribe to it again";
 
 /// The encoding of events.
 pub(super) enum EventFormat {
@@ -46,10 +54,13 @@ pub(super) fn respond(version: Version, format: EventFormat, mut updates: Update
         Some(None) | None => None,
     };
     let mut events = EventBody::new(version, format, updates, KEEP_ALIVE_INTERVAL);
+    let notice = events.stall_notice();
     if let Some(update) = first {
         events.write(update);
     }
-    Ok(with_headers(Body::from_stream(events)))
+    let mut response = with_headers(Body::from_stream(events));
+    response.extensions_mut().insert(notice);
+    Ok(response)
 }
 
 /// Returns a streaming response with one error event.
@@ -77,7 +88,7 @@ struct EventBody {
     format: EventFormat,
     /// Encoded events that are not sent yet.
     buffer: Vec<u8>,
-    /// The data of the current event. The allocation is reused.
+    /// The data of the current event. The allocation is reused within a chunk.
     data: Vec<u8>,
     /// True after the last event was written to the buffer.
     ended: bool,
@@ -88,7 +99,7 @@ struct EventBody {
 impl Stream for EventBody {
     type Item = Result<Bytes, Infallible>;
 
-    /// Returns the next chunk: all events that are ready, up to about 16 KiB. After 15 seconds without events it is a
+    /// Returns the next chunk: all events that are ready, up to about 4 KiB. After 15 seconds without events it is a
     /// comment. An error of the updates becomes the last event. Ends after the last update. Never fails.
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         while !self.ended && self.buffer.len() < CHUNK_SIZE {
@@ -99,6 +110,8 @@ impl Stream for EventBody {
                 Poll::Pending => break,
             }
         }
+        // Not kept, because the client may read nothing for a long time.
+        self.data = Vec::new();
         if self.buffer.is_empty() {
             if self.ended {
                 return Poll::Ready(None);
@@ -164,13 +177,25 @@ impl EventBody {
     /// it is a response with the id of the request.
     fn end(&mut self, error: Error) {
         self.ended = true;
+        let event = self.error_event(error);
+        self.buffer.extend_from_slice(&event);
+    }
+
+    fn error_event(&self, error: Error) -> Vec<u8> {
         let response = ErrorResponse::new(self.version, error);
         let (name, body) = match &self.format {
             EventFormat::JsonRpc { id } => ("", response.json_rpc_body(self.version, id)),
             EventFormat::Rest { .. } => ("error", response.rest_body(self.version)),
         };
+        let mut event = Vec::new();
         // Neither name contains a line break.
-        let _ = encode(&mut self.buffer, name, &body);
+        let _ = encode(&mut event, name, &body);
+        event
+    }
+
+    /// Returns the last event for a client that reads nothing.
+    fn stall_notice(&self) -> StallErrorEvent {
+        StallErrorEvent(self.error_event(Error::new(ErrorKind::Busy, STALLED)).into())
     }
 }
 
@@ -229,6 +254,6 @@ mod tests {
         let updates = (0..100).map(|_| message(&text)).collect::<Vec<_>>();
         let sent: Vec<_> = events(futures::stream::iter(updates).boxed()).collect().await;
         let sizes: Vec<usize> = sent.iter().map(|chunk| chunk.as_ref().unwrap().len()).collect();
-        assert!(sizes.len() < 10 && sizes.iter().all(|size| *size < CHUNK_SIZE + 2000), "{sizes:?}");
+        assert!(sizes.len() <= 25 && sizes.iter().all(|size| *size < CHUNK_SIZE + 2000), "{sizes:?}");
     }
 }

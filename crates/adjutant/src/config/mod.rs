@@ -193,6 +193,7 @@ fn server(reader: &ConfigReader<'_>, settings: &ConfigSettings, auth: Option<Aut
     let origin = |WebOrigin(origin): &WebOrigin| origin.clone();
     server::ServerSettings {
         request_timeout: Duration::from_secs(server.request_timeout_seconds.0),
+        stall_timeout: Duration::from_secs(server.stall_timeout_seconds.0),
         max_body_bytes: server.max_body_bytes.size(),
         max_import_bytes: server.max_import_bytes.size(),
         loopback_only: server.listen.ip().is_loopback(),
@@ -237,6 +238,7 @@ fn quotas(settings: &QuotasSection) -> Quotas {
         queue_share: Some(settings.queue_share.0).filter(|share| *share > 0.0),
         sessions: quota(settings.sessions),
         streams: quota(settings.streams),
+        total_streams: quota(settings.total_streams),
         deliveries_per_minute: quota(settings.deliveries_per_minute),
     }
 }

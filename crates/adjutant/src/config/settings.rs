@@ -50,6 +50,8 @@ settings! {
         trusted_proxies: Vec<IpNet> = [] => ["10.0.0.0/8"];
         /// Timeout of a request; the response is 504.
         request_timeout_seconds: Number<1, 3600> = 30;
+        /// A stream whose client reads nothing for this time ends. The client can resume it.
+        stall_timeout_seconds: Number<1, 3600> = 60;
         /// Maximum size of a request body.
         max_body_bytes: Number<1024, 0x4000_0000> = 1048576;
         /// Maximum size of a document to import.
@@ -179,6 +181,8 @@ settings! {
         sessions: Number<0, 1_000_000_000> = 50;
         /// Maximum number of open event streams of a user on one node.
         streams: Number<0, 1_000_000_000> = 100;
+        /// Maximum number of open event streams of all users on one node.
+        total_streams: Number<0, 1_000_000_000> = 2000;
         /// Notifications of a user that one channel delivers per minute; further ones are delayed.
         deliveries_per_minute: Number<0, 1_000_000> = 60;
     }

@@ -32,6 +32,7 @@ mod reminders;
 mod remote_agents;
 mod roles;
 mod schedules;
+mod stalled_streams;
 mod stop;
 mod stop_all;
 mod storage;

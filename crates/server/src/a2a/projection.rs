@@ -21,7 +21,7 @@ use uuid::Uuid;
 /// The id of the artifact with the output of the agent.
 const OUTPUT_ARTIFACT: &str = "output";
 /// The maximum size of a question that is taken from the output, in bytes.
-const MAX_QUESTION_BYTES: usize = 64 << 10;
+pub(crate) const MAX_QUESTION_BYTES: usize = 64 << 10;
 
 /// The state of a task after the events applied so far.
 #[derive(Clone, Debug)]
@@ -51,6 +51,15 @@ pub(crate) struct ProjectionOptions {
     pub(crate) answers_at_end: bool,
     /// True if artifacts are omitted.
     pub(crate) without_artifacts: bool,
+    /// True if the history is omitted.
+    pub(crate) without_history: bool,
+}
+
+impl ProjectionOptions {
+    /// Computes only updates and the state. The size of the projection does not grow with the output.
+    pub(crate) fn updates_only(self) -> Self {
+        Self { without_artifacts: true, without_history: true, ..self }
+    }
 }
 
 /// The state of the current execution.
@@ -92,8 +101,8 @@ impl TaskProjection {
     ///
     /// The execution has the next number, but at least 2 if its id is not that of the task.
     pub(crate) fn begin_run(&mut self, run: &A2aRun, messages: impl IntoIterator<Item = Message>) {
-        self.history.extend(self.status_message.take());
-        self.history.extend(messages);
+        let previous = self.status_message.take();
+        self.add_to_history(previous.into_iter().chain(messages));
         self.answer = None;
         self.question_text = None;
         self.changed_at = run.execution.created_at;
@@ -189,7 +198,8 @@ impl TaskProjection {
     /// Returns the answer, without a task id, if it is a message and the task has one execution and no artifacts.
     pub(crate) fn answer(&self) -> Option<Message> {
         // The caller gets no task in this case, so the message does not name one.
-        let answer = self.answer.clone().filter(|_| self.artifacts.is_empty() && self.run.number == 1)?;
+        let has_artifacts = !self.artifacts.is_empty() || !self.run.artifacts.is_empty();
+        let answer = self.answer.clone().filter(|_| !has_artifacts && self.run.number == 1)?;
         Some(Message { task_id: None, ..answer })
     }
 
@@ -201,7 +211,8 @@ impl TaskProjection {
 
     /// Returns whether the task has an answer, an artifact or a status message.
     pub(crate) fn has_content(&self) -> bool {
-        self.answer.is_some() || !self.artifacts.is_empty() || self.status_message.is_some()
+        let has_artifacts = !self.artifacts.is_empty() || !self.run.artifacts.is_empty();
+        self.answer.is_some() || has_artifacts || self.status_message.is_some()
     }
 
     /// Applies a state of the execution. Returns an update only if the state of the task changes. It is `Submitted`
@@ -290,7 +301,38 @@ impl TaskProjection {
     /// Replaces the status message. The previous one moves to the history.
     fn set_status_message(&mut self, message: Message) {
         let previous = self.status_message.replace(message);
-        self.history.extend(previous);
+        self.add_to_history(previous);
+    }
+
+    fn add_to_history(&mut self, messages: impl IntoIterator<Item = Message>) {
+        if !self.options.without_history {
+            self.history.extend(messages);
+        }
+    }
+
+    /// Drops the artifacts and the history. From now on only updates and the state are computed.
+    pub(crate) fn forget_content(&mut self) {
+        self.options = self.options.updates_only();
+        self.artifacts = Vec::new();
+        self.artifact_index = HashMap::new();
+        self.history = Vec::new();
+    }
+
+    /// Drops the oldest messages of the history, so that at most `bytes` are left. `size` returns the size of one.
+    pub(crate) fn shorten_history(&mut self, bytes: usize, size: impl Fn(&Message) -> usize) {
+        let mut left = bytes;
+        let fits = |message: &&Message| {
+            let fits = left.checked_sub(size(message));
+            left = fits.unwrap_or(left);
+            fits.is_some()
+        };
+        let kept = self.history.iter().rev().take_while(fits).count();
+        self.history.drain(..self.history.len() - kept);
+    }
+
+    /// Returns true if the question of a task that awaits input must be set with [`Self::set_question_text`].
+    pub(crate) fn lacks_question(&self) -> bool {
+        self.options.without_artifacts && self.status_message.is_none()
     }
 
     /// Returns the end of the output without surrounding whitespace, at most 64 KiB, as the question. Without an output

@@ -8,14 +8,14 @@ use jiff::Timestamp;
 use model::execution::PublicStatus;
 use serde::Deserialize;
 use store::Conn;
-use store::a2a::{A2aRun, A2aTaskFilter};
+use store::a2a::{A2aRun, A2aTaskFilter, A2aTaskMessage};
 use store::executions::OwnerScope;
 use store::page::Cursor;
 use uuid::Uuid;
 
 use super::caller::A2aCaller;
 use super::cards::BaseUrl;
-use super::projection::{ProjectionOptions, TaskProjection, public_status};
+use super::projection::{MAX_QUESTION_BYTES, ProjectionOptions, TaskProjection, public_status};
 use super::updates::TaskFollower;
 use super::{contexts, errors};
 use crate::App;
@@ -137,40 +137,80 @@ async fn task_summary(
             (runs, store::a2a::messages(conn, owner, agent_id, id).await?)
         }
     };
+    Ok(summary(conn, caller, &runs, &messages, SummaryEnd::Now).await?.task(history_length))
+}
+
+/// The end of a summary in the last run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SummaryEnd {
+    /// All that is stored.
+    Now,
+    /// The event with this number, and the end of the run if it was known before.
+    Event(i64),
+    /// The first event.
+    FirstEvent,
+}
+
+/// Computes a task without its artifacts from these runs, up to `end`. Fails if there are no runs or the database fails.
+pub(crate) async fn summary(
+    conn: &mut Conn,
+    caller: &A2aCaller,
+    runs: &[A2aRun],
+    messages: &[A2aTaskMessage],
+    end: SummaryEnd,
+) -> store::Result<TaskProjection> {
+    let first = runs.first().ok_or(store::Error::NotFound)?;
     let mut projection = TaskProjection::new(
-        last.task.clone(),
+        first.task.clone(),
         ProjectionOptions { without_artifacts: true, ..ProjectionOptions::default() },
     );
-    for run in &runs {
+    for (at, run) in runs.iter().enumerate() {
         let run_messages = messages.iter().filter(|message| message.execution_id == run.execution.id);
         let run_messages = run_messages.filter_map(|message| types::Message::deserialize(&message.message).ok());
         projection.begin_run(run, run_messages);
+        let end = if at + 1 == runs.len() { end } else { SummaryEnd::Now };
+        let until = match end {
+            SummaryEnd::Now => i64::MAX,
+            SummaryEnd::Event(seq) => seq,
+            SummaryEnd::FirstEvent => 1,
+        };
         for event in store::executions::status_events(conn, run.execution.id).await? {
-            projection.apply(&event);
+            if event.seq <= until {
+                projection.apply(&event);
+            }
         }
-        if !run.execution.is_ended() {
+        if end == SummaryEnd::FirstEvent || !run.execution.is_ended() {
             continue;
         }
         if run.public_status().awaits_input() && !projection.has_content() {
             let stream = if caller.entry.agent.answers_at_end() { "file" } else { "stdout" };
-            projection.set_question_text(&store::executions::output(conn, run.execution.id, stream).await?);
+            let end = store::executions::output_end(conn, run.execution.id, stream, MAX_QUESTION_BYTES).await?;
+            projection.set_question_text(&end);
         }
         projection.end_run(run, Vec::new());
     }
-    Ok(projection.task(history_length))
+    Ok(projection)
 }
 
 /// Returns the approximate encoded size of a task in bytes. It counts only the content of the history, the status
 /// message and the artifacts, with bytes as base64.
 fn approximate_size(task: &Task) -> usize {
-    let part = |part: &types::Part| match &part.content {
+    let messages = task.history.iter().flatten().chain(&task.status.message).map(message_size);
+    let artifacts = task.artifacts.iter().flatten().flat_map(|artifact| &artifact.parts);
+    messages.chain(artifacts.map(part_size)).sum()
+}
+
+/// Returns the approximate encoded size of the content of a message in bytes.
+pub(crate) fn message_size(message: &types::Message) -> usize {
+    message.parts.iter().map(part_size).sum()
+}
+
+fn part_size(part: &types::Part) -> usize {
+    match &part.content {
         types::PartContent::Text(text) | types::PartContent::Url(text) => text.len(),
         types::PartContent::Raw(bytes) => bytes.len() * 4 / 3,
         types::PartContent::Data(value) => value.to_string().len(),
-    };
-    let messages = task.history.iter().flatten().chain(&task.status.message).flat_map(|message| &message.parts);
-    let artifacts = task.artifacts.iter().flatten().flat_map(|artifact| &artifact.parts);
-    messages.chain(artifacts).map(part).sum()
+    }
 }
 
 /// Handles `CancelTask`: cancels a task and waits for its end, at most for the grace period of the agent and five

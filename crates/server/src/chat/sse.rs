@@ -7,10 +7,11 @@ use api::chat::{ChatEventData, ResponseDelta, Thinking, ToolCallProgress, TurnDo
 use assistant::TurnEvent;
 use assistant::turn::{TurnOutcome, TurnStream};
 use axum::response::Response;
+use futures::StreamExt;
 use serde::Serialize;
 
 use super::document::token_usage;
-use crate::event_stream;
+use crate::event_stream::{self, EventChunk};
 use crate::open_streams::OpenStream;
 
 /// Returns the data of the last event of a turn. The tools are listed in the order of their calls, with repetitions.
@@ -28,32 +29,53 @@ fn done(outcome: &TurnOutcome) -> TurnDone<'_> {
     }
 }
 
+/// The length of a chunk from which no further event is added, in bytes. A stream whose client reads nothing holds one
+/// chunk.
+const CHUNK_SIZE: usize = 8 << 10;
+
 /// Returns a response that sends the events from the offset of the stream on, as they arrive. Events that arrive
-/// together are sent together. If the turn has ended, they are all in the body at once. The stream ends after the last
-/// event of the turn. It counts as `open_stream` until then.
+/// together are sent together, in chunks of limited size. If the turn has ended and they fit into one chunk, that is the
+/// body. The stream ends after the last event of the turn. It counts as `open_stream` until then.
 pub(crate) async fn encode(mut stream: TurnStream, open_stream: OpenStream) -> Response {
+    let mut first = None;
     if stream.try_outcome().is_some() {
-        return event_stream::respond(encode_ready(&mut stream).into());
+        let chunk = next_ready(&mut stream);
+        if chunk.text.len() < CHUNK_SIZE {
+            return event_stream::respond(chunk.text.into());
+        }
+        first = Some(chunk);
     }
     let events = futures::stream::unfold(stream, |mut stream| async move {
         let (id, event) = stream.next().await?;
-        let mut text = String::new();
-        push_event(&mut text, id, &event, stream.request_id());
+        let mut chunk = EventChunk::default();
+        add_event(&mut chunk, id, &event, stream.request_id());
         // Lets the turn report more events, so that they are sent together.
         tokio::task::yield_now().await;
-        text.push_str(&encode_ready(&mut stream));
-        Some((text, stream))
+        add_ready(&mut chunk, &mut stream);
+        Some((chunk, stream))
     });
-    event_stream::stream(events, open_stream)
+    event_stream::stream(futures::stream::iter(first).chain(events), open_stream)
 }
 
-/// Encodes the events that have already arrived.
-fn encode_ready(stream: &mut TurnStream) -> String {
-    let mut text = String::with_capacity(1024);
-    while let Some((id, event)) = stream.try_next() {
-        push_event(&mut text, id, &event, stream.request_id());
+/// Encodes the events that have already arrived, up to [`CHUNK_SIZE`].
+fn next_ready(stream: &mut TurnStream) -> EventChunk {
+    let mut chunk = EventChunk { text: String::with_capacity(1024), ..EventChunk::default() };
+    add_ready(&mut chunk, stream);
+    chunk
+}
+
+/// Appends the events that have already arrived, up to [`CHUNK_SIZE`].
+fn add_ready(chunk: &mut EventChunk, stream: &mut TurnStream) {
+    while chunk.text.len() < CHUNK_SIZE
+        && let Some((id, event)) = stream.try_next()
+    {
+        add_event(chunk, id, &event, stream.request_id());
     }
-    text
+}
+
+fn add_event(chunk: &mut EventChunk, id: usize, event: &TurnEvent, request_id: &str) {
+    push_event(&mut chunk.text, id, event, request_id);
+    chunk.last_id = i64::try_from(id).ok();
 }
 
 /// Appends the encoded event to `text`, under the name `thinking`, `tool_call`, `response_delta`, `error` or `done`.

@@ -7,38 +7,30 @@
 //!   with 409 if that has not ended, or its request was not stored because it contained secrets. Also fails like a new
 //!   execution: with 404 if the user may not run the agent, with 409 if it is disabled, with 429 if its queue is full.
 //!   All this is checked again for a repetition with the same idempotency key, except for the queue.
-//! - `events`: starts after `Last-Event-ID` and ends after the result, if the server stops or if the database fails.
-//!   `follow=false` returns only the events so far.
 //! - `artifact`: serves only listed artifacts, as attachments. Fails with 404 if the file is not on this node, and with
 //!   409 if the execution has not ended.
 
-use api::executions::{
-    EndedExecution, EventParams, Execution, ExecutionDraft, ExecutionResult, Executions, ListExecutions, OutputEvent,
-    StateEvent,
-};
+use api::executions::{EndedExecution, Execution, ExecutionDraft, ExecutionResult, Executions, ListExecutions};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use futures::StreamExt;
 use model::audit::{AuditAction, AuditRecord};
 use model::execution::StateName;
 use model::{Invalid, User, UserId};
 use serde::{Deserialize, Serialize};
-use store::executions::{ExecutionEventKind, ExecutionFilter, OwnerScope};
+use store::executions::{ExecutionFilter, OwnerScope};
 use store::idempotency::{IdempotencyKey, StoredReply, run_once};
 use store::{Job, Transaction};
-use supervisor::{ExecutionFollower, FollowEvent, RunDraft, RunOrigin, RunRequest};
+use supervisor::{RunDraft, RunOrigin, RunRequest};
 use tokio_util::io::ReaderStream;
 use uuid::Uuid;
 
 use super::page;
 use crate::auth::CurrentUser;
-use crate::event_stream;
 use crate::idempotency::{EmptyBody, IdempotentRequest, JsonBody, RequestCaller, Success, respond};
 use crate::input::{self, IdParam, QueryParams};
-use crate::open_streams::StreamOwner;
 use crate::{App, Problem};
 
 /// Runs an agent.
@@ -331,50 +323,6 @@ pub(super) async fn retry(
     start(caller, &row.execution.agent_id, draft, origin, false).await
 }
 
-/// Streams the events of an execution until its end.
-///
-/// The stream starts at the first event or after `Last-Event-ID`. The events are `state`, `output`, `said` (rich
-/// output: part of an artifact, a message or a progress report), `usage`, and finally `result`.
-#[utoipa::path(
-    get,
-    path = "/api/executions/{id}/events",
-    tag = "executions",
-    params(
-        ("id" = Uuid, Path),
-        EventParams,
-        ("Last-Event-ID" = Option<i64>, Header, description = "The id of the last event that the client has received"),
-    ),
-    responses(
-        (status = 200, description = "Server-sent events", content_type = "text/event-stream"),
-        (status = 404, description = "The user has no execution with this id"),
-    )
-)]
-pub(super) async fn events(
-    State(app): State<App>,
-    CurrentUser(user): CurrentUser,
-    IdParam(id): IdParam<Uuid>,
-    QueryParams(params): QueryParams<EventParams>,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let existing_only = params.follow == Some(false);
-    let after = event_stream::last_event_id(&headers)?.unwrap_or(0);
-    let scope = visible_scope(&user);
-    let mut reader = app.store().owner_reader(user.id).await?;
-    store::executions::get(&mut reader, scope, id).await.map_err(Problem::from_store("execution"))?;
-    drop(reader);
-    let open_stream = app.open_stream(StreamOwner::User(user.id))?;
-    let follower = app.supervisor().follow(scope, id, after);
-    let follower = if existing_only { follower.existing_only() } else { follower };
-    let stopping = app.stopping().clone();
-    let events = futures::stream::unfold((app, follower), move |(app, mut follower)| async move {
-        let event = follower.next().await.ok().flatten()?;
-        let text = encode_event(&app, scope, &follower, event).await;
-        Some((text, (app, follower)))
-    });
-    // On shutdown the stream ends. The client reconnects with the last id.
-    Ok(event_stream::stream(events.take_until(stopping.cancelled_owned()), open_stream))
-}
-
 /// Returns a file that an execution produced.
 #[utoipa::path(
     get,
@@ -409,39 +357,6 @@ pub(super) async fn artifact(
         (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     ];
     Ok((headers, Body::from_stream(ReaderStream::new(file))).into_response())
-}
-
-/// Encodes one event as the server-sent event `state`, `output`, `said` for rich output, `usage` or `result`. Only
-/// stored events have an id. A gap is an output without text and with the number of missing bytes. Returns an empty
-/// text if the result of an ended execution cannot be read.
-async fn encode_event(app: &App, scope: OwnerScope, follower: &ExecutionFollower, event: FollowEvent) -> String {
-    let encode = |id: Option<i64>, name: &str, data: serde_json::Result<String>| {
-        let id = id.map(|id| id.to_string());
-        event_stream::encode(id.as_deref(), name, &data.unwrap_or_default())
-    };
-    match event {
-        FollowEvent::Event(event) if event.kind == ExecutionEventKind::State => {
-            let data = serde_json::to_string(&StateEvent { state: event.text, at: event.at });
-            encode(Some(event.seq), "state", data)
-        }
-        // The text is JSON already.
-        FollowEvent::Event(event) if event.kind == ExecutionEventKind::RichOutput => {
-            encode(Some(event.seq), "said", Ok(event.text))
-        }
-        FollowEvent::Event(event) => {
-            let is_gap = event.kind == ExecutionEventKind::Gap;
-            let missing_bytes = is_gap.then(|| event.text.parse().unwrap_or_default());
-            let text = if is_gap { String::new() } else { event.text };
-            let data = serde_json::to_string(&OutputEvent { stream: event.stream, text, missing_bytes, at: event.at });
-            encode(Some(event.seq), "output", data)
-        }
-        FollowEvent::Usage(usage) => encode(None, "usage", serde_json::to_string(&usage)),
-        FollowEvent::End(_) => match read_result(app, scope, follower.id()).await {
-            Ok(result) => encode(None, "result", serde_json::to_string(&result)),
-            // The execution was deleted in the meantime.
-            Err(_) => String::new(),
-        },
-    }
 }
 
 /// Returns the executions that the user may see: all for an administrator (OPS-6), otherwise those of the user.

@@ -7,6 +7,7 @@ mod backup;
 mod chat;
 mod conversations;
 mod data;
+mod execution_events;
 pub(crate) mod executions;
 mod notifications;
 mod reminders;
@@ -62,7 +63,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(executions::result))
         .routes(routes!(executions::cancel))
         .routes(routes!(executions::retry))
-        .routes(routes!(executions::events))
+        .routes(routes!(execution_events::events))
         .route("/api/executions/{id}/artifacts/{*name}", get(executions::artifact))
         .routes(routes!(schedules::list, schedules::create))
         .routes(routes!(schedules::get, schedules::update, schedules::delete))

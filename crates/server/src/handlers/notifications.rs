@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::page;
 use crate::auth::CurrentUser;
-use crate::event_stream;
+use crate::event_stream::{self, EventChunk};
 use crate::idempotency::{EmptyBody, IdempotentRequest, Success};
 use crate::input::{self, IdParam, NoParameters, QueryParams};
 use crate::open_streams::StreamOwner;
@@ -70,8 +70,10 @@ pub(super) async fn stream(
     let events = futures::stream::unfold(follower, |mut follower| async move {
         let numbered = follower.next().await.ok()?;
         let data = serde_json::to_string(&numbered.notification).unwrap_or_default();
-        Some((event_stream::encode(Some(&numbered.seq.to_string()), "notification", &data), follower))
+        let text = event_stream::encode(Some(&numbered.seq.to_string()), "notification", &data);
+        Some((EventChunk { text, last_id: Some(numbered.seq), is_inside: false }, follower))
     });
+    let start = EventChunk { text: start, last_id: Some(after), is_inside: false };
     let events = futures::stream::iter([start]).chain(events);
     // On shutdown the stream ends. The client reconnects with the last id.
     Ok(event_stream::stream(events.take_until(stopping.cancelled_owned()), open_stream))

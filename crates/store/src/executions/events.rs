@@ -26,7 +26,7 @@ string_enum! {
 }
 
 /// Selects the events of the last attempt. Each attempt begins with the state `starting`. `$1` is the execution.
-const IN_LAST_ATTEMPT: &str = "seq > COALESCE((SELECT MAX(s.seq) FROM execution_events s \
+pub(super) const IN_LAST_ATTEMPT: &str = "seq > COALESCE((SELECT MAX(s.seq) FROM execution_events s \
      WHERE s.execution_id = $1 AND s.kind = 'state' AND s.text = 'starting'), 0)";
 
 /// Up to this number, events are read inline.
@@ -140,7 +140,7 @@ async fn read_texts(conn: &mut Conn, id: Uuid, stream: Option<&str>) -> Result<B
 }
 
 /// Returns the marker that replaces `bytes` bytes of missing output.
-fn gap_mark(bytes: &str) -> String {
+pub fn gap_mark(bytes: &str) -> String {
     format!("\n[… {bytes} bytes left out …]\n")
 }
 
@@ -210,7 +210,7 @@ async fn replace_output_with_gaps(conn: &mut Conn, id: Uuid, now: Timestamp) -> 
 }
 
 /// Reads an event. Fails with [`crate::Error::Corrupt`] if a column is invalid.
-fn read(row: &DbRow) -> Result<ExecutionEvent> {
+pub(super) fn read(row: &DbRow) -> Result<ExecutionEvent> {
     Ok(ExecutionEvent {
         seq: row.int(0)?,
         kind: row.parsed(1, |word| ExecutionEventKind::parse("kind", word))?,

@@ -3,6 +3,7 @@
 mod cancel;
 mod events;
 mod follow_up;
+mod pieces;
 mod queue;
 mod row;
 
@@ -23,10 +24,13 @@ use crate::{Error, Result};
 pub use cancel::{CancelRequest, cancel_requests};
 pub(crate) use events::{DroppedOutput, drop_output};
 pub use events::{
-    ExecutionEvent, ExecutionEventKind, MAX_INLINE_EVENTS, RICH_OUTPUT_STREAM, append_events, events, last_seq, output,
-    outputs_by_stream, rich_output, status_events, total_output_bytes, truncate_stream,
+    ExecutionEvent, ExecutionEventKind, MAX_INLINE_EVENTS, RICH_OUTPUT_STREAM, append_events, events, gap_mark,
+    last_seq, output, outputs_by_stream, rich_output, status_events, total_output_bytes, truncate_stream,
 };
 pub use follow_up::{mark_followed_up, pending_follow_ups};
+pub use pieces::{
+    EventPage, EventPiece, OutputPlace, PageLimits, event_bytes, event_page, event_piece, output_end, output_page,
+};
 pub use queue::{
     A2aTaskRef, ClaimedExecution, Fence, NewExecution, OutputSummary, agents_with_queued, claim, claim_in_session,
     end_queued, end_without_session, enqueue, enqueue_or_claim, expire_queued, has_expired, has_queued, lock_abandoned,
@@ -127,24 +131,30 @@ pub async fn list(
 /// empty the standard output, or if that is empty the text of the structured output. Fails with [`Error::NotFound`] if
 /// it does not exist in the scope, and with [`Error::NotEnded`] if it has not ended.
 pub async fn result(conn: &mut Conn, scope: OwnerScope, id: Uuid) -> Result<ExecutionResult> {
+    let mut result = result_without_output(conn, scope, id).await?;
+    result.output = output(conn, id, "file").await?;
+    if result.output.is_empty() {
+        result.output = output(conn, id, "stdout").await?;
+    }
+    if result.output.is_empty() {
+        result.output = model::output::output_to_text(&rich_output(conn, id).await?);
+    }
+    Ok(result)
+}
+
+/// Like [`result`] with an empty output.
+pub async fn result_without_output(conn: &mut Conn, scope: OwnerScope, id: Uuid) -> Result<ExecutionResult> {
     let execution = get(conn, scope, id).await?;
     let end = execution.ended().ok_or(Error::NotEnded)?;
     let status = end.status;
     let execution_time = end.execution_time();
     let extra = conn.first(("SELECT artifacts, truncated FROM executions WHERE id = $1", args![id])).await?;
     let extra = extra.ok_or(Error::NotFound)?;
-    let mut answer = output(conn, id, "file").await?;
-    if answer.is_empty() {
-        answer = output(conn, id, "stdout").await?;
-    }
-    if answer.is_empty() {
-        answer = model::output::output_to_text(&rich_output(conn, id).await?);
-    }
     let execution = ExecutionRecord::from(execution);
     Ok(ExecutionResult {
         status,
         outcome: execution.outcome,
-        output: answer,
+        output: String::new(),
         truncated: extra.int(1)? != 0,
         artifacts: extra.parsed(0, |json| serde_json::from_str(json))?,
         execution_time,

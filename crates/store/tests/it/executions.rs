@@ -22,6 +22,8 @@ on_both!(
     executions_are_visible_only_to_their_user,
     executions_are_filtered_and_paged,
     events_are_returned_in_order,
+    events_are_read_in_pieces,
+    output_is_read_in_pieces,
     output_has_markers_for_gaps,
     output_is_that_of_the_last_attempt,
     rich_output_is_stored_and_summarized,
@@ -186,6 +188,70 @@ async fn events_are_returned_in_order(bench: Bench) {
     assert!(after(5, 100).await.is_empty());
     assert_eq!(last_seq(&mut reader, id).await.unwrap(), 5);
     assert_eq!(last_seq(&mut reader, Uuid::from_u128(1)).await.unwrap(), 0);
+}
+
+async fn events_are_read_in_pieces(bench: Bench) {
+    // SUP-10, SEC-5
+    let id = bench.enqueue(bench.new_execution(bench.alice, "a")).await.unwrap();
+    let long = "ü".repeat(1000);
+    let texts = ["a".repeat(40), "b".repeat(40), long.clone(), "c".to_owned()];
+    let new = texts.iter().zip(2..).map(|(text, seq)| output_event(seq, "stdout", seq, text)).collect();
+    add_events(&bench, id, new).await;
+    let mut reader = bench.store.reader().await.unwrap();
+    assert_eq!(executions::event_bytes(&mut reader, id).await.unwrap(), 4 + 80 + 2000 + 1, "with the state `idle`");
+    let mut page = async |after, events, bytes| {
+        let limits = executions::PageLimits { events, bytes };
+        let page = executions::event_page(&mut reader, id, after, limits).await.unwrap();
+        let pieces = page.pieces.iter().map(|piece| (piece.event.seq, piece.event.text.len(), piece.is_last));
+        (pieces.collect::<Vec<_>>(), page.has_more)
+    };
+    assert_eq!(page(0, 10, 100).await, (vec![(1, 4, true), (2, 40, true), (3, 40, true)], true));
+    assert_eq!(page(0, 2, 100).await, (vec![(1, 4, true), (2, 40, true)], true));
+    assert_eq!(page(1, 10, 79).await, (vec![(2, 40, true)], true));
+    assert_eq!(page(3, 10, 100).await, (vec![(4, 200, false)], true), "100 characters of a long event");
+    assert_eq!(page(4, 10, 100).await, (vec![(5, 1, true)], false));
+    assert_eq!(page(5, 10, 100).await, (vec![], false));
+    let mut read = String::new();
+    let mut count = 0;
+    loop {
+        let chars = i64::try_from(read.chars().count()).unwrap();
+        let piece = executions::event_piece(&mut reader, id, 4, chars, 300).await.unwrap().unwrap();
+        assert_eq!((piece.first_char, piece.total_bytes), (chars, 2000));
+        read.push_str(&piece.event.text);
+        count += 1;
+        if piece.is_last {
+            break;
+        }
+    }
+    assert_eq!((read, count), (long, 4));
+    assert!(executions::event_piece(&mut reader, id, 9, 0, 300).await.unwrap().is_none());
+}
+
+async fn output_is_read_in_pieces(bench: Bench) {
+    // SUP-10, SEC-5
+    let id = bench.enqueue(bench.new_execution(bench.alice, "a")).await.unwrap();
+    let state = |seq, text: &str| ExecutionEvent { kind: ExecutionEventKind::State, ..output_event(seq, "", 0, text) };
+    add_events(&bench, id, vec![output_event(2, "stdout", 0, "earlier"), state(3, "starting")]).await;
+    let new =
+        vec![output_event(4, "stdout", 50, "tail"), output_event(5, "stdout", 0, "head"), gap(6, "stdout", 4, "46")];
+    add_events(&bench, id, new).await;
+    let mut reader = bench.store.reader().await.unwrap();
+    let whole = output(&mut reader, id, "stdout").await.unwrap();
+    let mut after = executions::OutputPlace::BEGIN;
+    let mut read = Vec::new();
+    loop {
+        let limits = executions::PageLimits { events: 2, bytes: 100 };
+        let page = executions::output_page(&mut reader, id, "stdout", after, limits).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = executions::OutputPlace { start: last.event.start, seq: last.event.seq };
+        read.extend(page.into_iter().map(|piece| (piece.event.seq, piece.event.text)));
+    }
+    assert_eq!(read, [(5, "head".to_owned()), (6, "46".to_owned()), (4, "tail".to_owned())]);
+    let mut end = async |bytes| executions::output_end(&mut reader, id, "stdout", bytes).await.unwrap();
+    assert_eq!(
+        (end(1).await, end(5).await, end(1000).await),
+        ("tail".into(), whole["head".len()..].into(), whole.clone())
+    );
 }
 
 async fn output_has_markers_for_gaps(bench: Bench) {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::*;
-use crate::follow::DeliveredOffsets;
+use crate::delivered::DeliveredOffsets;
 
 /// The events as the database would store them.
 #[derive(Default)]

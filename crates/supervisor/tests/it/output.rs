@@ -26,6 +26,7 @@ async fn follow(supervisor: Supervisor, id: Uuid) -> Vec<ReceivedOutput> {
             }
             FollowEvent::Event(event) if event.stream == "stdout" => received.push(ReceivedOutput::Text(event.text)),
             FollowEvent::Event(_) | FollowEvent::Usage(_) => {}
+            FollowEvent::Piece(piece) => panic!("{piece:?}"),
             FollowEvent::End(execution) => assert!(execution.is_ended()),
         }
     }
@@ -293,4 +294,39 @@ async fn floods_use_little_memory() {
     assert!(peak < 80_000, "{peak} kB");
     assert_eq!(node.bench.get(id).await.state_name(), StateName::Completed);
     node.stop(Duration::from_secs(20)).await;
+}
+
+// SUP-10, SEC-5
+#[tokio::test]
+async fn a_follower_in_pieces_holds_little_and_receives_everything() {
+    let agents = json!([script("long", "head -c 300000 /dev/zero | tr '\\0' x; printf '%s' ü", json!({}))]);
+    let bench = Bench::new(agents).await;
+    let id = bench.submit("long", input_draft("")).await.unwrap();
+    bench.supervisor.wait(OwnerScope::AllUsers, id).await.unwrap();
+    let mut whole = bench.supervisor.follow(OwnerScope::AllUsers, id, 0);
+    let mut pieces = bench.supervisor.follow(OwnerScope::AllUsers, id, 0).in_pieces();
+    let mut expected = Vec::new();
+    while let Some(event) = whole.next().await.unwrap() {
+        expected.extend(match event {
+            FollowEvent::Event(event) => Some((event.seq, event.text)),
+            _ => None,
+        });
+    }
+    assert!(expected.iter().any(|(_, text)| text.len() > 8192), "a long event");
+    let mut received: Vec<(i64, String)> = Vec::new();
+    while let Some(event) = pieces.next().await.unwrap() {
+        assert!(pieces.held_bytes() <= 4096, "{}", pieces.held_bytes());
+        match event {
+            FollowEvent::Event(event) => received.push((event.seq, event.text)),
+            FollowEvent::Piece(piece) => {
+                assert!(piece.event.text.len() <= 4 * 4096);
+                match received.last_mut() {
+                    Some((seq, text)) if *seq == piece.event.seq => text.push_str(&piece.event.text),
+                    _ => received.push((piece.event.seq, piece.event.text)),
+                }
+            }
+            FollowEvent::Usage(_) | FollowEvent::End(_) => {}
+        }
+    }
+    assert_eq!(received, expected);
 }

@@ -6,8 +6,8 @@ use futures::StreamExt;
 use model::agent::ASSISTANT_ID;
 use model::conversation;
 use serde_json::{Value, json};
-use store::executions::{ExecutionEventKind, OwnerScope};
-use supervisor::{FollowEvent, RunDraft, RunOrigin, SubmitError};
+use store::executions::{ExecutionEvent, ExecutionEventKind, OwnerScope};
+use supervisor::{ExecutionFollower, FollowEvent, RunDraft, RunOrigin, SubmitError};
 use uuid::Uuid;
 
 use super::message::{ReplyEnvelope, validation_error};
@@ -15,9 +15,10 @@ use crate::App;
 use crate::a2a::authn::{OfferedAgent, derived_uuid};
 use crate::a2a::caller::A2aCaller;
 use crate::a2a::{errors, policy};
-use crate::event_stream;
+use crate::event_stream::{self, EventChunk};
 use crate::handlers;
 use crate::open_streams::OpenStream;
+use crate::result_chunks::ResultChunks;
 
 /// The parameter with the conversation of the assistant.
 const CONVERSATION_PARAMETER: &str = "conversation_id";
@@ -109,24 +110,106 @@ pub(super) fn stream_events(
     open_stream: OpenStream,
 ) -> Response {
     let scope = OwnerScope::User(caller.user.id);
-    let follower = app.supervisor().follow(scope, id, 0);
+    let follower = app.supervisor().follow(scope, id, 0).in_pieces();
     let stopping = app.stopping().clone();
-    let state = Some((app, follower, envelope));
-    let events = futures::stream::unfold(state, move |state| async move {
-        let (app, mut follower, envelope) = state?;
-        let (next, is_last) = match follower.next().await {
-            Ok(Some(FollowEvent::End(_))) => match result(&app, scope, id).await {
-                Ok(result) => (envelope.response(result), true),
-                Err(error) => (envelope.error(&error), true),
-            },
-            Ok(Some(event)) => (envelope.stream(event_json(event)), false),
-            Ok(None) => return None,
-            Err(error) => (envelope.error(&from_store(error)), true),
-        };
-        Some((encode_event(&next), (!is_last).then_some((app, follower, envelope))))
-    });
+    let notice = encode_event(&envelope.error(&stalled(id)));
+    let stream =
+        EnvelopeStream { app, scope, follower, envelope, rich_output: String::new(), last: LastEnvelope::Open };
+    let chunks =
+        futures::stream::unfold(stream, |mut stream| async move { Some((Box::pin(stream.next()).await?, stream)) });
     // If the server stops, the stream ends. The execution continues after a restart.
-    event_stream::stream(events.take_until(stopping.cancelled_owned()), open_stream)
+    event_stream::stream_with_stall_event(chunks.take_until(stopping.cancelled_owned()), open_stream, notice)
+}
+
+/// Returns the error for a caller that reads nothing.
+fn stalled(id: Uuid) -> Error {
+    let message = format!("nothing was read for too long; execution {id} continues, request its result later");
+    Error::new(ErrorKind::Busy, message)
+}
+
+/// Encodes the events of an execution as envelopes, in chunks of limited size.
+struct EnvelopeStream {
+    app: App,
+    scope: OwnerScope,
+    follower: ExecutionFollower,
+    envelope: ReplyEnvelope,
+    /// The pieces of an event with rich output so far.
+    rich_output: String,
+    last: LastEnvelope,
+}
+
+/// The last envelope of a stream.
+enum LastEnvelope {
+    /// The execution has not ended.
+    Open,
+    Result(Box<ResultChunks>),
+    Sent,
+}
+
+impl EnvelopeStream {
+    /// Waits for the next chunk. Returns `None` after the last envelope.
+    async fn next(&mut self) -> Option<EventChunk> {
+        loop {
+            match &mut self.last {
+                LastEnvelope::Sent => return None,
+                LastEnvelope::Result(chunks) => match chunks.next().await {
+                    Ok(chunk) => return chunk,
+                    Err(_) => return None,
+                },
+                LastEnvelope::Open => {}
+            }
+            let mut event = match self.follower.next().await {
+                Ok(event) => Some(event?),
+                Err(error) => {
+                    self.last = LastEnvelope::Sent;
+                    return Some(encode_event(&self.envelope.error(&from_store(error))).into());
+                }
+            };
+            let mut text = String::new();
+            while let Some(next) = event {
+                if matches!(next, FollowEvent::End(_)) {
+                    text.push_str(&self.begin_result().await);
+                    break;
+                }
+                text.extend(self.event_json(next).map(|event| encode_event(&self.envelope.stream(event))));
+                event = self.follower.next_ready();
+            }
+            if !text.is_empty() {
+                return Some(text.into());
+            }
+        }
+    }
+
+    /// Begins the envelope with the result. Returns an envelope with the error if the result cannot be read.
+    async fn begin_result(&mut self) -> String {
+        let envelope = &self.envelope;
+        let encode = |result: &_| encode_event(&envelope.response(serde_json::to_value(result).unwrap_or_default()));
+        match ResultChunks::start(&self.app, self.scope, self.follower.id(), encode).await {
+            Ok(result) => {
+                self.last = LastEnvelope::Result(Box::new(result));
+                String::new()
+            }
+            Err(error) => {
+                self.last = LastEnvelope::Sent;
+                encode_event(&self.envelope.error(&from_store(error)))
+            }
+        }
+    }
+
+    /// Returns the content of the envelope for an event. Rich output is complete: its pieces before the last one yield
+    /// `None`. Output may be in pieces.
+    fn event_json(&mut self, event: FollowEvent) -> Option<Value> {
+        let FollowEvent::Piece(piece) = event else { return Some(event_json(event)) };
+        if piece.event.kind != ExecutionEventKind::RichOutput {
+            return Some(event_json(FollowEvent::Event(piece.event)));
+        }
+        self.rich_output.push_str(&piece.event.text);
+        if !piece.is_last {
+            return None;
+        }
+        let text = std::mem::take(&mut self.rich_output);
+        Some(event_json(FollowEvent::Event(ExecutionEvent { text, ..piece.event })))
+    }
 }
 
 fn encode_event(envelope: &Value) -> String {
@@ -152,8 +235,8 @@ fn event_json(event: FollowEvent) -> Value {
             json!({"event": "output", "stream": event.stream, "text": event.text, "at": event.at})
         }
         FollowEvent::Usage(usage) => json!({"event": "usage", "resource_usage": usage}),
-        // The last envelope contains the result.
-        FollowEvent::End(_) => Value::Null,
+        // The last envelope contains the result. Pieces are joined or are output.
+        FollowEvent::End(_) | FollowEvent::Piece(_) => Value::Null,
     }
 }
 
