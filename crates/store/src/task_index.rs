@@ -93,8 +93,6 @@ pub(crate) async fn rebuild(conn: &mut Conn) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
     use crate::{Durability, Location};
 

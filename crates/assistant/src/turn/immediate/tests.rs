@@ -1,7 +1,5 @@
 //! Turns whose data changes between the prefetch and the transaction.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::time::Instant;
 
 use jiff::tz::TimeZone;
