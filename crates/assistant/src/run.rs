@@ -219,7 +219,7 @@ impl TurnLoop<'_, '_> {
     async fn run_models(mut self, models: &ModelChain) -> store::Result<AgentResult> {
         let commands = &self.request.utterance.commands;
         let thought = wording::intent_thought(commands);
-        if let Some(command) = commands.first() {
+        if let Some(command) = commands.first().filter(|_| !self.toolbox.is_prefetching()) {
             log::reasoning(&thought, command);
         }
         (self.on_event)(TurnEvent::Thinking { content: thought });
@@ -353,8 +353,10 @@ impl TurnLoop<'_, '_> {
         truncate_tasks(&mut result);
         redact_json(&mut result);
         let failed = answer.error().map(|(code, message)| (code.to_owned(), message.to_owned()));
-        log_entry.finish(duration);
-        call_log::log_result(&name, failed.is_none(), &result.to_string());
+        if !self.toolbox.is_prefetching() {
+            log_entry.finish(duration);
+            call_log::log_result(&name, failed.is_none(), &result.to_string());
+        }
         (self.on_event)(event(if failed.is_none() { ToolCallStatus::Completed } else { ToolCallStatus::Failed }));
         let error = failed.as_ref().map(|(code, message)| format!("{code}: {message}"));
         self.records.push(ToolCall { tool_name: name, parameters: shown, result, error, duration_ms });

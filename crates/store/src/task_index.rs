@@ -24,11 +24,12 @@ const MAX_TRIGRAMS: usize = 16;
 /// if the index cannot tell: with PostgreSQL, if the text is shorter than a trigram, or if there are too many.
 pub(crate) async fn candidates(conn: &mut Conn, text: &str) -> Result<Option<String>> {
     let Some(query) = match_query(text).filter(|_| conn.is_sqlite()) else { return Ok(None) };
-    let indexed = "SELECT rowid FROM task_index WHERE task_index MATCH $1 LIMIT $2";
-    let Some(mut rows) = row_ids(conn, (indexed, args![query, MAX_CANDIDATES + 1])).await? else { return Ok(None) };
+    // The queue first: a task that is indexed between the two queries is found by one of them.
     let queued = "SELECT task_row FROM task_index_queue LIMIT $1";
-    let Some(queued) = row_ids(conn, (queued, args![MAX_CANDIDATES + 1])).await? else { return Ok(None) };
-    rows.extend(queued);
+    let Some(mut rows) = row_ids(conn, (queued, args![MAX_CANDIDATES + 1])).await? else { return Ok(None) };
+    let indexed = "SELECT rowid FROM task_index WHERE task_index MATCH $1 LIMIT $2";
+    let Some(indexed) = row_ids(conn, (indexed, args![query, MAX_CANDIDATES + 1])).await? else { return Ok(None) };
+    rows.extend(indexed);
     Ok(Some(json!(rows).to_string()))
 }
 

@@ -193,6 +193,11 @@ impl Toolbox<'_> {
         self.deadline = deadline;
     }
 
+    /// Returns true if this toolbox prefetches answers. The calls are repeated in a transaction and logged there.
+    pub fn is_prefetching(&self) -> bool {
+        matches!(self.access, DataAccess::Reader(_))
+    }
+
     /// Returns the answers that the calls got, for a transaction.
     pub fn into_prefetched(self) -> PrefetchedCalls {
         self.prefetched

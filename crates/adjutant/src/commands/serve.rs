@@ -74,11 +74,12 @@ pub(crate) fn run(global: &GlobalOptions, listen: Option<&str>, role: NodeRole) 
     let log = logging::start(&config, traces.as_ref());
     logging::log_panics();
     let served = runtime.block_on(serve(global, listen, &config, role, &mut lock, &log));
-    // A thread that waits for a disk must not delay the end.
-    runtime.shutdown_timeout(THREADS_TIMEOUT);
+    // The exporter needs the runtime.
     if let Some(traces) = traces {
         traces.finish();
     }
+    // A thread that waits for a disk must not delay the end.
+    runtime.shutdown_timeout(THREADS_TIMEOUT);
     served
 }
 

@@ -12,8 +12,7 @@ use std::sync::Arc;
 use store::Transaction;
 use store::idempotency::{claim, save_reply};
 use tools::PrefetchedCalls;
-use tracing::instrument::WithSubscriber;
-use tracing::{Dispatch, Instrument};
+use tracing::Instrument;
 
 use super::{History, MAX_HISTORY_MESSAGES, TurnRun, TurnStream, failure, from_reply, to_reply};
 use crate::{AgentContext, AgentResult, ErrorType, TurnEvent, system_error, timed_out};
@@ -85,7 +84,7 @@ impl TurnRun {
     /// Reads the conversation and runs the turn up to its first change, without logs. Returns nothing if the database
     /// fails or the conversation belongs to another user. The transaction reports that.
     async fn prefetch(&self) -> Prefetch {
-        self.read_ahead().with_subscriber(Dispatch::none()).await.unwrap_or_default()
+        self.read_ahead().await.unwrap_or_default()
     }
 
     async fn read_ahead(&self) -> store::Result<Prefetch> {

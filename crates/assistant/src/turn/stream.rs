@@ -68,10 +68,12 @@ impl TurnStream {
             let log = self.log.clone();
             // Registered before the log is read, so that no event is missed in between.
             let changed = log.changed.notified();
+            // Read before the next event, which may be the last one.
+            let has_ended = log.outcome().is_some();
             if let Some(next) = self.try_next() {
                 return Some(next);
             }
-            if self.log.outcome().is_some() {
+            if has_ended {
                 return None;
             }
             changed.await;
