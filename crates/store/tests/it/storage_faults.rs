@@ -238,7 +238,7 @@ async fn the_readable_rows_of_a_damaged_file_are_recovered() {
     let bench = Bench::sqlite().await;
     let owner = bench.alice;
     let new: Vec<_> = (0..TASKS).map(|number| bench.titled(&format!("task {number:04}"))).collect();
-    let added = bench.store.transaction(async move |tx| -> store::Result<()> {
+    let added = bench.store.owner_transaction(owner, async move |tx| -> store::Result<()> {
         for task in &new {
             let mut step = UndoStep::begin(tx, owner).await?;
             tasks::create(tx, &mut step, task).await?;
@@ -255,7 +255,7 @@ async fn the_readable_rows_of_a_damaged_file_are_recovered() {
     let open = Store::open(&bench.location, Durability::Full).await.unwrap();
     let other = bench.bob;
     let titled = bench.titled("only in the WAL");
-    let in_wal = open.transaction(async move |tx| {
+    let in_wal = open.owner_transaction(other, async move |tx| {
         let mut step = UndoStep::begin(tx, other).await?;
         tasks::create(tx, &mut step, &titled).await.map(drop)
     });

@@ -65,7 +65,7 @@ impl Bench {
     /// Runs the transaction of a turn.
     async fn run(&self, turn: Arc<TurnRun>, prefetch: Prefetch) -> AgentResult {
         let job = async move |tx: &mut Transaction| turn.in_transaction(tx, prefetch).await;
-        match self.store.transaction(job).await.unwrap() {
+        match self.store.owner_transaction(self.user.id, job).await.unwrap() {
             TransactionResult::Finished(result, _) => *result,
             _ => panic!("the turn has no key"),
         }
@@ -87,7 +87,7 @@ impl Bench {
             let mut step = UndoStep::begin(tx, owner).await?;
             tasks::change(tx, &mut step, page.rows[0].id, &change, now).await
         };
-        self.store.transaction::<_, store::Error, _>(rename).await.unwrap();
+        self.store.owner_transaction::<_, store::Error, _>(owner, rename).await.unwrap();
     }
 }
 
