@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use serde_json::{Value, json};
 use store::backup::{Backup, RecoveredTable, recover};
 use store::lock::DataDirLock;
+use store::{Error, StorageFault};
 use tokio::io::AsyncWriteExt;
 
 use crate::cli::GlobalOptions;
@@ -35,7 +36,13 @@ pub(crate) async fn run(global: &GlobalOptions, file: Option<PathBuf>) -> anyhow
     let scratch = tempfile::Builder::new().prefix(".adjutant-").tempdir_in(directory);
     let scratch = scratch.with_context(|| format!("cannot create a directory in {}", directory.display()))?;
     let recovered = recover(&database, scratch.path().join("recovered.db")).await;
-    let (store, tables) = recovered.with_context(|| format!("cannot recover {}", database.display()))?;
+    let (store, tables) = recovered.map_err(|error| match error {
+        // The text of this error recommends this command.
+        Error::Storage(StorageFault::Damaged) => {
+            anyhow!("cannot recover {}: its list of tables is damaged; restore a backup", database.display())
+        }
+        other => anyhow::Error::new(other).context(format!("cannot recover {}", database.display())),
+    })?;
     let partial = scratch.path().join("backup.jsonl");
     write_backup(&store, &partial).await.with_context(|| format!("failed to write {}", file.display()))?;
     std::fs::rename(&partial, &file).with_context(|| format!("failed to write {}", file.display()))?;
