@@ -45,7 +45,7 @@ async fn a_keyed_creation_takes_three_round_trips(bench: Bench) {
     for number in WRITES..2 * WRITES {
         create(&bench, &store, number).await.unwrap();
     }
-    // The begin with the lock, the claim of the key, and the changes with the commit. Nobody waits for the fourth one, with
+    // The begin with the lock, the claim of the key, and the changes with the commit. No caller waits for the fourth one, with
     // which the pool tests the connection afterwards.
     let taken = proxy.round_trips() - before;
     assert!((3 * WRITES..=4 * WRITES).contains(&taken), "{taken} round trips for {WRITES} writes");
