@@ -26,6 +26,7 @@ mod string_enum;
 pub mod task;
 pub mod text;
 pub mod user;
+pub mod words;
 
 pub use clock::Clock;
 pub use invalid::{Invalid, Violation};

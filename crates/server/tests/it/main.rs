@@ -7,6 +7,7 @@ mod a2a_endpoints;
 mod agent_run;
 mod assistant_runner;
 mod crash_recovery;
+mod dialogues;
 mod follow_up;
 mod guide_examples;
 mod hostile_model;

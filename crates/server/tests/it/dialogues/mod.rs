@@ -1,0 +1,91 @@
+//! Plays the recorded dialogues of `tests/dialogues` with the built-in model and counts the messages with the right
+//! outcome. `DIALOGUES=reminder cargo test -p server --test it dialogues -- --nocapture` shows the failures of known
+//! dialogues whose id begins with this text.
+
+mod changes;
+mod format;
+mod play;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use format::Dialogue;
+use play::{MessageOutcome, play};
+
+/// The least share of right messages, in tenths of a percent, and the greatest number of wrong changes.
+struct Goal {
+    file: &'static str,
+    right_messages: usize,
+    right_dialogues: usize,
+    wrong_changes: usize,
+}
+
+#[tokio::test]
+async fn known_dialogues_are_understood() {
+    // TRUST-1 … TRUST-6, AGENT-6 … AGENT-11
+    check(Goal { file: "known.jsonl", right_messages: 0, right_dialogues: 0, wrong_changes: 999 }, true).await;
+}
+
+#[derive(Default)]
+struct Score {
+    messages: usize,
+    right: usize,
+    dialogues: usize,
+    right_dialogues: usize,
+    wrong_changes: usize,
+}
+
+/// Plays all dialogues of a file and compares the totals with the goal. `show` prints the scores of the kinds and the
+/// failures that `DIALOGUES` selects.
+async fn check(goal: Goal, show: bool) {
+    let selected = std::env::var("DIALOGUES").ok().filter(|_| show);
+    let mut kinds: BTreeMap<String, Score> = BTreeMap::new();
+    let mut total = Score::default();
+    for dialogue in read(goal.file) {
+        if selected.as_ref().is_some_and(|prefix| !dialogue.id.starts_with(prefix)) {
+            continue;
+        }
+        let outcomes = play(&dialogue).await;
+        let is_right = |outcome: &MessageOutcome| outcome.mistakes.is_empty();
+        for score in [kinds.entry(dialogue.kind.clone()).or_default(), &mut total] {
+            score.messages += outcomes.len();
+            score.right += outcomes.iter().filter(|outcome| is_right(outcome)).count();
+            score.dialogues += 1;
+            score.right_dialogues += usize::from(outcomes.iter().all(is_right));
+            score.wrong_changes += outcomes.iter().filter(|outcome| outcome.is_wrong_change).count();
+        }
+        if selected.is_some() && !outcomes.iter().all(is_right) {
+            println!("\n{} ({})", dialogue.id, dialogue.now);
+            for (message, outcome) in dialogue.messages.iter().zip(&outcomes) {
+                let mark = if outcome.is_wrong_change { "WRONG" } else { "" };
+                println!("  > {}\n    {}", message.say.replace('\n', "⏎"), outcome.answer.replace('\n', "\n    "));
+                outcome.mistakes.iter().for_each(|mistake| println!("    {mark} ! {mistake}"));
+            }
+        }
+    }
+    if show {
+        for (kind, score) in &kinds {
+            print(kind, score);
+        }
+    }
+    print(goal.file, &total);
+    if selected.is_none() {
+        assert!(total.right * 1000 >= goal.right_messages * total.messages, "too few right messages");
+        assert!(total.right_dialogues * 1000 >= goal.right_dialogues * total.dialogues, "too few right dialogues");
+        assert!(total.wrong_changes <= goal.wrong_changes, "too many wrong changes");
+    }
+}
+
+fn print(name: &str, score: &Score) {
+    println!(
+        "{name:20} messages {:3}/{:3}  dialogues {:3}/{:3}  wrong changes {}",
+        score.right, score.messages, score.right_dialogues, score.dialogues, score.wrong_changes
+    );
+}
+
+fn read(file: &str) -> Vec<Dialogue> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/dialogues").join(file);
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}

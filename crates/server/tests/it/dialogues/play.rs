@@ -1,0 +1,275 @@
+//! Plays one dialogue against a server with an injected clock and checks each message.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use assistant::offline::OfflineModel;
+use futures::future::BoxFuture;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use model::Clock;
+use model::agent::{Agent, AgentDraft};
+use serde_json::{Value, json};
+use server::ServerSettings;
+use supervisor::{AgentRun, RunRecorder, RunResult, Runner, StreamName};
+
+use super::changes::{Comparison, State, is_part, title};
+use super::format::{Dialogue, DialogueMessage, Setup};
+use crate::TestServer;
+
+/// The result of one message.
+pub(super) struct MessageOutcome {
+    pub(super) answer: String,
+    /// Empty if the message had the right outcome.
+    pub(super) mistakes: Vec<String>,
+    /// The message changed something that it must not change, or changed it wrongly, and the answer does not ask
+    /// about it.
+    pub(super) is_wrong_change: bool,
+}
+
+/// Prints its input. An agent whose id begins with "slow" runs until it is stopped.
+struct EchoRunner {
+    is_slow: bool,
+}
+
+impl Runner for EchoRunner {
+    fn run<'a>(&'a self, run: &'a AgentRun, recorder: &'a RunRecorder) -> BoxFuture<'a, RunResult> {
+        Box::pin(async move {
+            recorder.record_start(None);
+            recorder.output(StreamName::Stdout, run.request.input.as_bytes()).await;
+            if self.is_slow {
+                recorder.stop_requested().await;
+                return RunResult { stopped: true, ..RunResult::default() };
+            }
+            RunResult::default()
+        })
+    }
+}
+
+/// Plays all messages of a dialogue with a new server.
+pub(super) async fn play(dialogue: &Dialogue) -> Vec<MessageOutcome> {
+    let zone = TimeZone::get("Europe/Berlin").unwrap();
+    let settings = ServerSettings { time_zone: zone.clone(), ..ServerSettings::default() };
+    let clock = Clock::manual(instant(dialogue.now, &zone));
+    let agents = dialogue.setup.agents.iter().map(|id| agent(id)).collect();
+    let server = TestServer::with_agents(settings, clock, Arc::new(OfflineModel), agents).await;
+    let table = Table { server, zone };
+    let times: Vec<_> = dialogue.messages.iter().filter_map(|message| message.now).collect();
+    if !times.is_empty() {
+        let notifier = table.server.app.notifier().clone();
+        let stopping = table.server.app.stopping().clone();
+        tokio::spawn(async move { notifier.run(&stopping).await });
+    }
+    table.set_up(&dialogue.setup).await;
+    let mut outcomes = Vec::with_capacity(dialogue.messages.len());
+    let mut phrase = String::new();
+    for message in &dialogue.messages {
+        table.advance(message).await;
+        let say = message.say.replace("<phrase>", if phrase.is_empty() { "yes" } else { &phrase });
+        let before = table.state().await;
+        let reply = table.server.chat(&say).await;
+        phrase = reply["confirmation_phrase"].as_str().unwrap_or_default().to_owned();
+        let after = table.settled_state().await;
+        outcomes.push(table.judge(message, &before, &after, reply["response"].as_str().unwrap_or_default()));
+    }
+    outcomes
+}
+
+fn agent(id: &str) -> (Agent, Arc<dyn Runner>) {
+    let draft = AgentDraft { id: Some(id.to_owned()), name: Some(id.to_owned()), ..AgentDraft::default() };
+    (draft.into_built_in(), Arc::new(EchoRunner { is_slow: id.starts_with("slow") }))
+}
+
+fn instant(local: DateTime, zone: &TimeZone) -> Timestamp {
+    local.to_zoned(zone.clone()).unwrap().timestamp()
+}
+
+/// A server and the time zone of its user.
+struct Table {
+    server: TestServer,
+    zone: TimeZone,
+}
+
+impl Table {
+    /// Adds the data of the setup over HTTP.
+    async fn set_up(&self, setup: &Setup) {
+        let mut ids = BTreeMap::new();
+        for task in &setup.tasks {
+            let mut body = task.clone();
+            let is_completed = body.remove("status").is_some_and(|status| status == "completed");
+            let added = self.post("/api/tasks", &Value::Object(body)).await;
+            let id = added["id"].as_str().unwrap().to_owned();
+            if is_completed {
+                self.post(&format!("/api/tasks/{id}/complete"), &json!({})).await;
+            }
+            ids.insert(title(&added).to_owned(), id);
+        }
+        for reminder in &setup.reminders {
+            let mut body = reminder.clone();
+            let name = body.remove("task").unwrap();
+            let id = ids.iter().find(|(title, _)| is_part(title, name.as_str().unwrap())).map(|(_, id)| id.clone());
+            body.insert("task_id".to_owned(), id.unwrap_or_else(|| panic!("no task {name}")).into());
+            self.post("/api/reminders", &Value::Object(body)).await;
+        }
+        for schedule in &setup.schedules {
+            let body = json!({
+                "name": schedule.name,
+                "agent_id": schedule.agent_id,
+                "cron_expression": schedule.cron_expression,
+                "time_zone": "Europe/Berlin",
+                "input_parameters": {"input": schedule.input},
+            });
+            let added = self.post("/api/schedules", &body).await;
+            if schedule.paused {
+                let id = added["id"].as_str().or(added["schedule_id"].as_str()).unwrap();
+                self.post(&format!("/api/schedules/{id}/pause"), &json!({})).await;
+            }
+        }
+    }
+
+    /// Advances the clock to the time of the message, or by ten seconds. Reminders that are due by then fire.
+    async fn advance(&self, message: &DialogueMessage) {
+        let next = self.server.clock.now() + SignedDuration::from_secs(10);
+        let Some(now) = message.now else {
+            self.server.clock.set(next);
+            return;
+        };
+        let now = instant(now, &self.zone).max(next);
+        // Stops at each due time, so that repetitions are not skipped.
+        loop {
+            let due = self.next_due().await.filter(|due| *due <= now);
+            self.server.clock.set(due.unwrap_or(now).max(self.server.clock.now()));
+            self.server.app.notifier().wake();
+            let Some(due) = due else { return };
+            self.until("reminders fire", async || self.next_due().await.is_none_or(|next| next > due)).await;
+        }
+    }
+
+    /// Returns the next time at which the notifier fires something.
+    async fn next_due(&self) -> Option<Timestamp> {
+        let mut reader = self.server.store.reader().await.unwrap();
+        let reminder = store::reminders::next_due_at(&mut reader).await.unwrap();
+        let due = store::due::next_due_at(&mut reader).await.unwrap();
+        [reminder, due].into_iter().flatten().min()
+    }
+
+    /// Returns the state after all executions have ended, except those of slow agents.
+    async fn settled_state(&self) -> State {
+        let is_settled = async || {
+            let executions = self.list("executions", "?state=active").await;
+            executions.values().all(|execution| {
+                let is_slow = execution["agent_id"].as_str().is_some_and(|id| id.starts_with("slow"));
+                is_slow && execution["state"] == "running"
+            })
+        };
+        self.until("executions end", is_settled).await;
+        self.state().await
+    }
+
+    async fn until(&self, description: &str, mut condition: impl AsyncFnMut() -> bool) {
+        for _ in 0..1500 {
+            if condition().await {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("not in time: {description}");
+    }
+
+    async fn state(&self) -> State {
+        let tasks = self.list("tasks", "?status=all&limit=200").await;
+        let reminders = self.list("reminders", "?limit=200").await;
+        let now = self.server.clock.now();
+        let rings = tasks.iter().map(|(id, task)| (id.clone(), ring_times(id, task, &reminders, now))).collect();
+        State {
+            rings,
+            tasks,
+            executions: self.list("executions", "?limit=200").await,
+            schedules: self.list("schedules", "?limit=200").await,
+        }
+    }
+
+    /// Returns all objects of a list by their ids.
+    async fn list(&self, name: &str, query: &str) -> BTreeMap<String, Value> {
+        let response = self.server.client.get(format!("{}/api/{name}{query}", self.server.url)).send().await.unwrap();
+        assert_eq!(response.status(), 200, "{name}");
+        let body: Value = response.json().await.unwrap();
+        let rows = body[name].as_array().cloned().unwrap();
+        rows.into_iter().map(|row| (row_id(&row), row)).collect()
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> Value {
+        let response = self.server.post(path, body).await;
+        let status = response.status();
+        let answer: Value = response.json().await.unwrap_or_default();
+        assert!(status.is_success(), "{path} {body}: {answer}");
+        answer
+    }
+
+    /// Compares the effect and the answer of a message with its expectation.
+    fn judge(&self, message: &DialogueMessage, before: &State, after: &State, answer: &str) -> MessageOutcome {
+        let expected = &message.expect;
+        let Comparison { mut mistakes, changes, .. } = Comparison::new(before, after, expected, &self.zone);
+        for (name, times) in &expected.rings {
+            mistakes.extend(self.wrong_rings(name, times, after));
+        }
+        let lower = answer.to_lowercase();
+        let asks = lower.contains('?') || lower.contains("' to confirm") || lower.contains("confirm with '");
+        let is_wrong_change = changes > 0 && !mistakes.is_empty();
+        let contains = |text: &String| text.split('|').any(|one| lower.contains(&one.trim().to_lowercase()));
+        mistakes.extend(expected.answer.iter().filter(|text| !contains(text)).map(|text| format!("no '{text}'")));
+        mistakes.extend(expected.answer_not.iter().filter(|text| contains(text)).map(|text| format!("says '{text}'")));
+        if expected.asks && !asks {
+            mistakes.push("does not ask".to_owned());
+        }
+        MessageOutcome { answer: answer.to_owned(), mistakes, is_wrong_change }
+    }
+
+    /// Returns a mistake if the next ring times of a task differ from the expected ones.
+    fn wrong_rings(&self, name: &str, expected: &[String], after: &State) -> Option<String> {
+        let is_meant = |task: &Value| is_part(title(task), name);
+        let is_open = |task: &Value| task["status"] != "completed";
+        let found = after.tasks.iter().find(|(_, task)| is_meant(task) && is_open(task));
+        let found = found.or_else(|| after.tasks.iter().find(|(_, task)| is_meant(task)));
+        let Some((id, _)) = found else {
+            return (!expected.is_empty()).then(|| format!("{name} does not ring: no such task"));
+        };
+        let local = |at: &Timestamp| at.to_zoned(self.zone.clone()).strftime("%Y-%m-%dT%H:%M").to_string();
+        let actual: Vec<_> = after.rings.get(id).into_iter().flatten().map(local).collect();
+        let are_equal = actual.iter().zip(expected).all(|(actual, wanted)| wanted.split('|').any(|one| one == actual));
+        // The state has at most three times.
+        let is_right = are_equal && actual.len() == expected.len();
+        (!is_right).then(|| format!("{name} rings at {actual:?}, not {expected:?}"))
+    }
+}
+
+fn row_id(row: &Value) -> String {
+    let id = row["id"].as_str().or(row["execution_id"].as_str()).or(row["schedule_id"].as_str());
+    id.unwrap_or_else(|| panic!("no id: {row}")).to_owned()
+}
+
+/// Returns the next three times at which something rings for a task.
+fn ring_times(id: &str, task: &Value, reminders: &BTreeMap<String, Value>, now: Timestamp) -> Vec<Timestamp> {
+    let mut times = Vec::new();
+    if task["status"] != "completed" {
+        times.extend(task["due_date"].as_str().and_then(|due| due.parse::<Timestamp>().ok()));
+    }
+    for reminder in reminders.values().filter(|reminder| reminder["task_id"] == id) {
+        let first: Timestamp = reminder["remind_at"].as_str().unwrap().parse().unwrap();
+        let every = reminder["repeat_interval_minutes"].as_i64().map(SignedDuration::from_mins);
+        let count = match every {
+            None => 1,
+            Some(_) => reminder["repeat_count"].as_i64().unwrap_or(1000),
+        };
+        let step = every.unwrap_or_default();
+        let all = (0..count).map(|n| first + step * i32::try_from(n).unwrap());
+        times.extend(all.filter(|at| *at > now).take(3));
+    }
+    times.retain(|at| *at > now);
+    times.sort();
+    times.dedup();
+    times.truncate(3);
+    times
+}
