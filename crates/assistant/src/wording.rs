@@ -4,10 +4,10 @@
 
 mod agents;
 
-use jiff::civil::{Date, DateTime, Time};
-use jiff::tz::TimeZone;
+use jiff::Zoned;
+use jiff::civil::{Date, DateTime};
 use model::due::DueDate;
-use model::task::Priority;
+use model::words;
 use serde_json::Value;
 use tools::{HeldCall, ToolAnswer, ToolKind};
 use understand::{CommandFilter, DayOrTime, DueFilter, Intent, MissingSlot, ParsedCommand, StatusFilter, TaskTarget};
@@ -23,8 +23,10 @@ const MAX_DUE_AGAIN: usize = 5;
 /// The maximum number of options in a question.
 pub(crate) const MAX_OPTIONS: usize = 10;
 
-pub(crate) fn created(title: &str) -> String {
-    format!("Got it! Added '{title}' to your list. Anything else?")
+/// Confirms a new task. `details` are sentences that name the stored values.
+pub(crate) fn created(title: &str, details: &[String]) -> String {
+    let details: String = details.iter().map(|sentence| format!(" {sentence}")).collect();
+    format!("Got it! Added '{title}' to your list.{details} Anything else?")
 }
 
 pub(crate) fn completed(title: &str) -> String {
@@ -34,14 +36,14 @@ pub(crate) fn completed(title: &str) -> String {
 /// Follows [`completed`] for a recurring task. `when` is the next due date, or `None` after the last occurrence.
 pub(crate) fn due_again(when: Option<&str>) -> String {
     match when {
-        Some(when) => format!("It's due again {when}."),
+        Some(when) => format!("It's due again {}.", on_day(when)),
         None => "That was the last time.".to_owned(),
     }
 }
 
 /// Follows [`completed_several`] for recurring tasks. Takes their titles and next due dates.
 pub(crate) fn several_due_again(tasks: &[(&str, String)]) -> String {
-    let shown: Vec<_> = tasks.iter().take(MAX_DUE_AGAIN).map(|(title, when)| format!("'{title}' {when}")).collect();
+    let shown: Vec<_> = tasks.iter().take(MAX_DUE_AGAIN).map(|(title, when)| format!("'{title}' {}", on_day(when))).collect();
     let more = tasks.len().saturating_sub(MAX_DUE_AGAIN);
     let shown = if more > 0 { [shown, vec![format!("{more} more later")]].concat() } else { shown };
     format!("Due again: {}.", join_with_and(&shown))
@@ -61,6 +63,12 @@ pub(crate) fn completed_several(count: usize) -> String {
 
 pub(crate) fn deleted_several(count: usize) -> String {
     format!("I've removed {} from your list.", tasks(count))
+}
+
+/// Adds "on" before a calendar day: "on Fri 20 Nov at 3pm", but "tomorrow (Wed 18 Nov)".
+pub(crate) fn on_day(when: &str) -> String {
+    let is_relative = ["today", "tomorrow", "yesterday"].iter().any(|word| when.starts_with(word));
+    if is_relative { when.to_owned() } else { format!("on {when}") }
 }
 
 pub(crate) fn updated(title: &str, changes: &[String]) -> String {
@@ -248,8 +256,22 @@ pub(crate) fn all_done() -> String {
     "You have no open tasks. Everything is done!".to_owned()
 }
 
-/// Parses a text of [`list`]. Returns the titles in order, without notes that start with a due date or "high priority".
-/// Other lines are ignored. A line with number 1 starts a new list, so only the last list is returned.
+/// The first words of the note that follows a title in a list. Titles can contain brackets, too.
+const NOTE_STARTS: [&str; 10] = [
+    " (due ",
+    " (overdue since ",
+    " (every ",
+    " (on the ",
+    " (by the rule ",
+    " (high priority",
+    " (low priority",
+    " (tagged ",
+    " (rings ",
+    " (done ",
+];
+
+/// Parses a text of [`list`]. Returns the titles in order, without the notes in brackets. Other lines are ignored. A
+/// line with number 1 starts a new list, so only the last list is returned.
 pub(crate) fn read_list(text: &str) -> Vec<String> {
     let mut titles = Vec::new();
     for line in text.lines() {
@@ -259,8 +281,8 @@ pub(crate) fn read_list(text: &str) -> Vec<String> {
             if number == 1 {
                 titles.clear();
             }
-            let plain = title.rsplit_once(" (due ").or_else(|| title.rsplit_once(" (high priority"));
-            titles.push(plain.map_or(title, |(title, _)| title).to_owned());
+            let end = NOTE_STARTS.iter().filter_map(|start| title.rfind(start)).min();
+            titles.push(title[..end.unwrap_or(title.len())].to_owned());
         }
     }
     titles
@@ -286,7 +308,7 @@ fn filter_scope(filter: &CommandFilter) -> String {
         Some(DueFilter::Today) => " due today".to_owned(),
         Some(DueFilter::Tomorrow) => " due tomorrow".to_owned(),
         Some(DueFilter::ThisWeek) => " due this week".to_owned(),
-        Some(DueFilter::Day(day)) => format!(" due {}", day.strftime("%A, %B %-d")),
+        Some(DueFilter::Day(day)) => format!(" due {}", day.strftime("%A, %-d %B")),
         Some(DueFilter::Between(first, last)) => due_range(first, last),
         Some(DueFilter::Overdue) | None => String::new(),
     };
@@ -299,10 +321,10 @@ fn filter_scope(filter: &CommandFilter) -> String {
     scope
 }
 
-/// Returns " due from Monday, January 5 to Sunday, January 11", " due from … on" without a last day, or " due by …"
+/// Returns " due from Monday, 5 January to Sunday, 11 January", " due from … on" without a last day, or " due by …"
 /// without a first day. Returns an empty string without both.
 fn due_range(first: Option<Date>, last: Option<Date>) -> String {
-    let day = |day: Date| day.strftime("%A, %B %-d").to_string();
+    let day = |day: Date| day.strftime("%A, %-d %B").to_string();
     match (first, last) {
         (Some(first), Some(last)) => format!(" due from {} to {}", day(first), day(last)),
         (Some(first), None) => format!(" due from {} on", day(first)),
@@ -423,7 +445,7 @@ fn released_opaque(kind: Option<ToolKind>, answer: &ToolAnswer) -> String {
 /// its error message, at most [`MAX_RESULT_CHARS`]. An unavailable tool, and any other error of a call with targets
 /// except `NOT_FOUND`, becomes the system error. A bulk call reports the number of completed or deleted tasks. A single
 /// call with a target is always reported as a deletion.
-pub(crate) fn released(call: &HeldCall, kind: Option<ToolKind>, answer: &ToolAnswer, today: Date) -> String {
+pub(crate) fn released(call: &HeldCall, kind: Option<ToolKind>, answer: &ToolAnswer, now: &Zoned) -> String {
     let held_title = call.targets.first().map(|target| target.title.as_str()).unwrap_or_default();
     // The task may have been renamed since.
     let title = answer.data()["title"].as_str().unwrap_or(held_title);
@@ -439,7 +461,7 @@ pub(crate) fn released(call: &HeldCall, kind: Option<ToolKind>, answer: &ToolAns
         Some(("NOT_FOUND", _)) => not_found(title),
         Some(_) => system_error().to_owned(),
         None if call.bulk && call.tool.starts_with("complete") => {
-            with_due_again(completed_several(count), answer.data(), today)
+            with_due_again(completed_several(count), answer.data(), now)
         }
         None if call.bulk => deleted_several(count),
         None => deleted(title),
@@ -449,8 +471,8 @@ pub(crate) fn released(call: &HeldCall, kind: Option<ToolKind>, answer: &ToolAns
 /// Adds the next due dates of completed recurring tasks to a sentence. A single task has `next_task` in `data`. Without
 /// a readable due date there, the text is "That was the last time." Several tasks have it in `tasks`, and those without
 /// a readable date are left out. Returns the sentence unchanged if there are none.
-pub(crate) fn with_due_again(sentence: String, data: &Value, today: Date) -> String {
-    let when = |next: &Value| next["due_date"].as_str().and_then(|due| due_words(due, today));
+pub(crate) fn with_due_again(sentence: String, data: &Value, now: &Zoned) -> String {
+    let when = |next: &Value| next["due_date"].as_str().and_then(|due| due_words(due, now));
     if let Some(next) = data.get("next_task") {
         return format!("{sentence} {}", due_again(when(next).as_deref()));
     }
@@ -462,13 +484,10 @@ pub(crate) fn with_due_again(sentence: String, data: &Value, today: Date) -> Str
     }
 }
 
-/// Formats the due date of a tool result. Returns `None` if it cannot be parsed.
-pub(crate) fn due_words(due: &str, today: Date) -> Option<String> {
-    match DueDate::parse("due_date", due, &TimeZone::UTC).ok()? {
-        DueDate::Day(day) => Some(date_words(day, None, today)),
-        // In the offset in which it was entered.
-        DueDate::Moment { at: moment, offset } => Some(datetime_words(offset.to_datetime(moment), today)),
-    }
+/// Formats the due date of a tool result: "tomorrow (Wed 18 Nov) at 3pm". Returns `None` if it cannot be parsed.
+pub(crate) fn due_words(due: &str, now: &Zoned) -> Option<String> {
+    let due = DueDate::parse("due_date", due, now.time_zone()).ok()?;
+    Some(words::due_words(&due, now))
 }
 
 fn shortened(text: &str) -> String {
@@ -529,48 +548,13 @@ pub(crate) fn limit_reached(sentence: &str) -> String {
     format!("I couldn't do that. {sentence}")
 }
 
-pub(crate) fn priority(priority: Priority) -> String {
-    format!("{} priority", priority.as_str())
-}
-
-/// Formats a date relative to today: "today", "tomorrow at 3pm", "on Friday" for 2 to 6 days ahead, "on Monday, January
-/// 5" in the same year, else "on January 5, 2027". Past days have the last two formats.
-pub(crate) fn date_words(day: Date, time: Option<Time>, today: Date) -> String {
-    let days = today.until(day).map(|span| span.get_days()).unwrap_or_default();
-    let day = match days {
-        0 => "today".to_owned(),
-        1 => "tomorrow".to_owned(),
-        2..=6 => format!("on {}", day.strftime("%A")),
-        _ if day.year() == today.year() => format!("on {}", day.strftime("%A, %B %-d")),
-        _ => format!("on {}", day.strftime("%B %-d, %Y")),
-    };
-    match time {
-        None => day,
-        Some(time) => format!("{day} at {}", time_words(time)),
-    }
-}
-
-/// Formats a date with its time, like [`date_words`].
+/// Formats a local time: "tomorrow (Wed 18 Nov) at 3pm", "on Fri 20 Nov at 3pm".
 pub(crate) fn datetime_words(moment: DateTime, today: Date) -> String {
-    date_words(moment.date(), Some(moment.time()), today)
-}
-
-fn time_words(time: Time) -> String {
-    match time.minute() {
-        0 => time.strftime("%-I%P").to_string(),
-        _ => time.strftime("%-I:%M%P").to_string(),
-    }
+    on_day(&words::time_words(moment, today))
 }
 
 pub(crate) fn tasks(count: usize) -> String {
     format!("{count} {}", if count == 1 { "task" } else { "tasks" })
 }
 
-/// Joins a list: "a", "a and b", "a, b and c".
-pub(crate) fn join_with_and(parts: &[String]) -> String {
-    match parts {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}
+pub(crate) use words::join_with_and;

@@ -4,10 +4,11 @@
 //! makes that call and runs all commands again. A refused call leads to the sentence of [`refused`], and a held call to
 //! none.
 
-use jiff::civil::{Date, DateTime};
+use jiff::civil::DateTime;
 use jiff::{ToSpan, Unit, Zoned};
 use model::due::DueDate;
 use model::task::TaskStatus;
+use model::words;
 use redact::MARK;
 use serde_json::{Value, json};
 use tools::answer::NOT_FOUND;
@@ -18,7 +19,7 @@ use understand::{
 };
 
 use super::lookup::{LookupResult, StatusPreference, current, find};
-use super::{CallResult, OfflinePolicy, PendingCall, follow_up, limited_tools, small_talk};
+use super::{CallResult, OfflinePolicy, PendingCall, follow_up, limited_tools, small_talk, task_words};
 use crate::mentions::TaskMention;
 use crate::wording;
 
@@ -52,13 +53,16 @@ fn create(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) -> CommandRep
     let Some(title) = &command.title else { return Ok(Some(wording::missing(MissingSlot::Title))) };
     let Some(spec) = policy.spec(ToolKind::Add) else { return Ok(Some(wording::system_error().to_owned())) };
     let (command, unsupported) = limited_tools::supported_command(spec, command);
-    let mut arguments = attributes(&command, &policy.prompt.request.now);
+    let now = &policy.prompt.request.now;
+    let mut arguments = attributes(&command, now);
     arguments.insert("title".to_owned(), title.as_str().into());
     arguments.entry("priority").or_insert("medium".into());
     Ok(match policy.call(spec, arguments)? {
         CallResult::Done(data) => {
             policy.last = TaskMention::from_task(task_of(data));
-            Some(wording::with_unsupported_fields(wording::created(title_of(data, title)), &unsupported))
+            let details = task_words::stored_task(task_of(data), now.time_zone());
+            let details: Vec<_> = details.and_then(|task| words::task_sentence(&task, now)).into_iter().collect();
+            Some(wording::with_unsupported_fields(wording::created(title_of(data, title), &details), &unsupported))
         }
         other => refused(other, title),
     })
@@ -92,8 +96,7 @@ fn list(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) -> CommandReply
     if tasks.is_empty() && is_unfiltered && filter.status != Some(StatusFilter::Completed) {
         return none_open(policy, spec, &filter);
     }
-    let today = policy.prompt.request.now.date();
-    let lines: Vec<_> = tasks.iter().map(|task| line(task, today)).collect();
+    let lines: Vec<_> = tasks.iter().map(|task| task_words::list_line(task, &policy.prompt.request.now)).collect();
     let total = data["total"].as_u64().and_then(|total| usize::try_from(total).ok()).filter(|_| spec.is_built_in());
     let total = total.unwrap_or(tasks.len());
     let described = if filter.unsupported { &filter } else { &command.filter };
@@ -113,20 +116,6 @@ fn none_open(policy: &mut OfflinePolicy<'_>, spec: &ToolSpec, filter: &CommandFi
         CallResult::Refused(..) | CallResult::Held => false,
     };
     Ok(Some(if any { wording::all_done() } else { wording::no_tasks() }))
-}
-
-/// Returns the completed flag, the title and the note of a list line. The note has the due date and "high priority".
-/// Other priorities, and a due date that cannot be parsed, are left out. A completed task has no note.
-fn line(task: &Value, today: Date) -> (bool, &str, Option<String>) {
-    let done = task["status"] == "completed";
-    let due = task["due_date"].as_str().filter(|_| !done).and_then(|due| wording::due_words(due, today));
-    let extra = match (due, task["priority"] == "high" && !done) {
-        (Some(due), true) => Some(format!("due {due}, high priority")),
-        (Some(due), false) => Some(format!("due {due}")),
-        (None, true) => Some("high priority".to_owned()),
-        (None, false) => None,
-    };
-    (done, task["title"].as_str().unwrap_or_default(), extra)
 }
 
 /// Completes the named task, or several tasks with one call. If the command names none or all, completes those that
@@ -238,9 +227,9 @@ fn several(
     Ok(match policy.call(spec, arguments)? {
         CallResult::Done(data) => {
             let count = data["count"].as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
-            let today = policy.prompt.request.now.date();
+            let now = &policy.prompt.request.now;
             Some(match kind {
-                ToolKind::CompleteSeveral => wording::with_due_again(wording::completed_several(count), data, today),
+                ToolKind::CompleteSeveral => wording::with_due_again(wording::completed_several(count), data, now),
                 _ => wording::deleted_several(count),
             })
         }
@@ -296,14 +285,17 @@ fn update(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand, pick: Option<
         };
         arguments.insert(name.to_owned(), empty);
     }
-    let changes = changes(policy, command);
-    if changes.is_empty() {
+    if arguments.len() == 1 {
         return Ok(Some(match unsupported.is_empty() {
             true => wording::missing(MissingSlot::Change),
             false => wording::unsupported_fields(unsupported),
         }));
     }
-    let outcome = policy.call(spec, arguments)?;
+    let outcome = policy.call(spec, arguments.clone())?;
+    let changes = match &outcome {
+        CallResult::Done(data) => task_words::changes(&arguments, task_of(data), &policy.prompt.request.now),
+        CallResult::Refused(..) | CallResult::Held => Vec::new(),
+    };
     // Uses the title that the user knows, unless it was redacted.
     let known_title = (!mention.title.contains(MARK)).then(|| mention.title.clone());
     let updated = |title: &str| {
@@ -377,42 +369,6 @@ fn new_due_date(policy: &OfflinePolicy<'_>, command: &ParsedCommand, due: Option
         (None, Some(DayOrTime::Day(new)), Some(time)) => Some(DayOrTime::Time(new.to_datetime(time))),
         _ => from_now,
     }
-}
-
-/// Returns descriptions of the changes to a task, such as "a due date tomorrow" or "no tags". The list is empty if the
-/// command changes nothing. Current values of the task are not compared.
-fn changes(policy: &OfflinePolicy<'_>, command: &ParsedCommand) -> Vec<String> {
-    let today = policy.prompt.request.now.date();
-    let mut changes = Vec::new();
-    changes.extend(command.title.as_ref().map(|title| format!("the title '{title}'")));
-    changes.extend(command.description.as_ref().map(|_| "a new description".to_owned()));
-    changes.extend(command.when.map(|when| match when {
-        DayOrTime::Day(day) => format!("a due date {}", wording::date_words(day, None, today)),
-        DayOrTime::Time(time) => format!("a due date {}", wording::datetime_words(time, today)),
-    }));
-    changes.extend(command.recurrence.as_ref().map(|_| "a new repetition".to_owned()));
-    changes.extend(command.priority.map(wording::priority));
-    if command.tags.is_empty() && command.tag_operation == TagOperation::Remove {
-        changes.push("no tags".to_owned());
-    }
-    if !command.tags.is_empty() {
-        changes.push(format!(
-            "the {} {}",
-            if command.tags.len() == 1 { "tag" } else { "tags" },
-            wording::join_with_and(&command.tags)
-        ));
-    }
-    changes.extend(command.status.map(|status| match status {
-        TaskStatus::Pending => "an open status".to_owned(),
-        TaskStatus::Completed => "a completed status".to_owned(),
-    }));
-    changes.extend(command.cleared_fields.iter().map(|field| match field {
-        ClearableField::Description => "no description".to_owned(),
-        ClearableField::Due => "no due date".to_owned(),
-        ClearableField::Recurrence => "no repetition".to_owned(),
-        ClearableField::Tags => "no tags".to_owned(),
-    }));
-    changes
 }
 
 /// Schedules a reminder for one task, preferably an open one. Asks for the time if there is none, or only a day. A
@@ -515,7 +471,7 @@ fn reply_about(
                 .or(policy.last.take());
             let title = title_of(data, &mention.title);
             let text = if data["changed"] == false { unchanged(title) } else { sentence(title) };
-            Some(wording::with_due_again(text, data, policy.prompt.request.now.date()))
+            Some(wording::with_due_again(text, data, &policy.prompt.request.now))
         }
         other => refused(other, &mention.title),
     }

@@ -5,11 +5,14 @@
 mod agents;
 mod commands;
 mod follow_up;
+mod fragment;
+mod framing;
 mod limited_tools;
 mod lookup;
 mod matching;
 mod schedules;
 mod small_talk;
+mod task_words;
 mod timing;
 
 use futures::StreamExt;

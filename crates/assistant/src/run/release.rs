@@ -35,7 +35,7 @@ impl TurnLoop<'_, '_> {
             };
             let ToolOutcome::Done(answer) = outcome else { continue };
             let kind = specs.iter().find(|spec| spec.name == held_call.tool).and_then(|spec| spec.kind);
-            sentences.push(wording::released(held_call, kind, &answer, self.request.now.date()));
+            sentences.push(wording::released(held_call, kind, &answer, &self.request.now));
         }
         Ok(self.answer(&sentences.join("\n")))
     }
