@@ -42,7 +42,7 @@ mod vocabulary;
 
 pub use expression::{Grain, TimeExpression};
 pub use parsed::{
-    ClearableField, CommandFilter, DateShift, DayOrTime, DueFilter, Intent, MissingSlot, ParsedCommand,
+    ClearableField, CommandFilter, DateShift, DayOrTime, DueFilter, Intent, LeadTime, MissingSlot, ParsedCommand,
     ParsedUtterance, StatusFilter, TagOperation, TaskTarget,
 };
 pub use parser::{DateOrder, UtteranceParser};

@@ -13,6 +13,16 @@ pub enum Intent {
     DeleteTask,
     UpdateTask,
     ScheduleReminder,
+    /// Moves a reminder from the time it rang: "snooze it for 10 minutes". The slots are `target` with `when` or
+    /// `shift`.
+    SnoozeReminder,
+    /// Removes a reminder and keeps its task: "cancel the reminder for the dentist". The slot is `target`.
+    CancelReminder,
+    /// Gives a reminder another time: "move the reminder to 5pm". The slots are those of [`Self::SnoozeReminder`], or
+    /// `before`.
+    UpdateReminder,
+    /// Lists the reminders: "what are my reminders?".
+    ListReminders,
     Undo,
     /// Never assigned during parsing. [`ParsedCommand::effective_intent`] returns it if a slot is missing.
     ClarificationNeeded,
@@ -21,14 +31,15 @@ pub enum Intent {
 }
 
 impl Intent {
-    /// Returns the name of the intent in S4's JSON.
+    /// Returns the name of the intent in S4's JSON. S4 knows no reminders of their own, so these intents have the name
+    /// of the corresponding one for tasks.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::CreateTask => "create_task",
-            Self::ListTasks => "list_tasks",
+            Self::ListTasks | Self::ListReminders => "list_tasks",
             Self::CompleteTask => "complete_task",
-            Self::DeleteTask => "delete_task",
-            Self::UpdateTask => "update_task",
+            Self::DeleteTask | Self::CancelReminder => "delete_task",
+            Self::UpdateTask | Self::SnoozeReminder | Self::UpdateReminder => "update_task",
             Self::ScheduleReminder => "schedule_reminder",
             Self::Undo => "undo",
             Self::ClarificationNeeded => "clarification_needed",
@@ -38,9 +49,14 @@ impl Intent {
 }
 
 /// The commands of one utterance, in order. Contains at least one command.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParsedUtterance {
     pub commands: Vec<ParsedCommand>,
+    /// True if quoted or pasted text was skipped: a code fence, `<tags>`, lines with ">" or a speaker. It contains no
+    /// commands.
+    pub skipped_quoted_text: bool,
+    /// True for a long message with few certain commands. The caller asks once before it acts.
+    pub is_uncertain: bool,
 }
 
 /// One command. Fields that the intent does not use are empty.
@@ -64,6 +80,14 @@ pub struct ParsedCommand {
     pub time_of_day: Option<Time>,
     /// The repetition of the task or the reminder, as an RRULE.
     pub recurrence: Option<String>,
+    /// True if the user asks for a notification ("remind me …", "ping me …") and not only for a task.
+    pub asks_reminder: bool,
+    /// True for "remind me about X" and "remind me of X". `title` then may name an existing task.
+    pub is_about: bool,
+    /// The distance of a reminder before an event: "2 hours before".
+    pub before: Option<LeadTime>,
+    /// The event of `before`, if it is not the task itself: "wax the skis two days before the ski trip".
+    pub before_target: Option<TaskTarget>,
     pub priority: Option<Priority>,
     pub tags: Vec<String>,
     /// For an update: the operation on the tags.
@@ -98,6 +122,10 @@ impl ParsedCommand {
             shift: None,
             time_of_day: None,
             recurrence: None,
+            asks_reminder: false,
+            is_about: false,
+            before: None,
+            before_target: None,
             priority: None,
             tags: Vec::new(),
             tag_operation: TagOperation::Set,
@@ -136,6 +164,18 @@ pub struct DateShift {
     pub months: i32,
     pub days: i32,
     pub minutes: i64,
+}
+
+/// A distance before an event, with a positive amount: "half an hour before", "the day before at 6pm".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeadTime {
+    /// The number of days. It is 0 for "the morning of the trip". A week has 7 days, a month has 30.
+    pub days: i32,
+    /// The number of minutes. It is 0 if the distance is given in days.
+    pub minutes: i64,
+    /// The time of day of the reminder: 18:00 for "the evening before". Without it, a distance in days keeps the time
+    /// of the event.
+    pub time_of_day: Option<Time>,
 }
 
 /// The operation of an update on the tags of a task.
@@ -179,8 +219,18 @@ pub enum TaskTarget {
     Position(usize),
     /// The last task of the most recent list.
     Last,
+    /// The last tasks of the most recent list, at least two: "the last two".
+    LastN(usize),
+    /// The middle task of the most recent list.
+    Middle,
+    /// The task of the most recent list, or of two recent tasks, that was not named last: "the other one".
+    Other,
+    /// The tasks of the most recent list that were not named yet: "the rest", "the others".
+    Rest,
     /// A pronoun or a bare noun: "it", "that one", "the task".
     It,
+    /// A plural pronoun: "them", "those", "all of them". These are the tasks of the most recent list, never all tasks.
+    Them,
     /// "both": the two tasks of the most recent list.
     Both,
     /// Every task that matches the filter.

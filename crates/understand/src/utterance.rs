@@ -28,7 +28,10 @@ pub(crate) fn parse(words: &TokenizedText, now: &Zoned) -> ParsedUtterance {
             .collect(),
         None => parse_clauses(words, now),
     };
-    ParsedUtterance { commands: drafts.into_iter().map(CommandDraft::into_command).collect() }
+    ParsedUtterance {
+        commands: drafts.into_iter().map(CommandDraft::into_command).collect(),
+        ..ParsedUtterance::default()
+    }
 }
 
 /// Parses all clauses in order. Each clause yields one command, or several if they share a verb. A command without

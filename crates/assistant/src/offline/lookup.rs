@@ -75,8 +75,13 @@ pub(super) fn find(
         },
         TaskTarget::Both => both(policy)?,
         TaskTarget::Several(targets) => return several(policy, targets, prefer),
-        // Selected by the filter, not by a name.
-        TaskTarget::All => LookupResult::NotNamed,
+        // `All` is selected by the filter. The caller asks which task is meant for the others.
+        TaskTarget::All
+        | TaskTarget::Them
+        | TaskTarget::LastN(_)
+        | TaskTarget::Middle
+        | TaskTarget::Other
+        | TaskTarget::Rest => LookupResult::NotNamed,
     };
     match found {
         LookupResult::One(mention) => with_id(policy, mention, prefer),
