@@ -3,7 +3,7 @@
 
 use model::conversation::MessageRole;
 use tools::HeldCalls;
-use tools::held::CONFIRM_DELETE_PHRASE;
+use tools::held::{CONFIRM_DELETE_PHRASE, normalize};
 
 use crate::{AgentContext, wording};
 
@@ -48,6 +48,5 @@ pub(crate) fn read_confirmation(context: &AgentContext, message: &str) -> Confir
 
 /// Compares like [`HeldCalls::is_confirmed_by`], which ignores case, quotes and end punctuation.
 fn is_phrase(message: &str, phrase: &str) -> bool {
-    let held = HeldCalls { phrase: phrase.to_owned(), calls: Vec::new() };
-    held.is_confirmed_by(message)
+    normalize(message) == phrase
 }

@@ -141,6 +141,7 @@ impl ToolAnswer {
             }
             ToolKind::CompleteSeveral => format!("Completed {}", self.task_list()),
             ToolKind::DeleteSeveral => format!("Deleted {}", self.task_list()),
+            ToolKind::UpdateSeveral => format!("Updated {}", self.task_list()),
             ToolKind::Undo => {
                 format!(
                     "Undid the last change ({}): {}",
@@ -167,6 +168,8 @@ impl ToolAnswer {
         let total = self.data["total"].as_u64().or(self.data["count"].as_u64()).unwrap_or_default();
         let mut text = format!("{total} {}:", if total == 1 { "task" } else { "tasks" });
         for (n, task) in tasks.iter().enumerate() {
+            // A change of several tasks has each task next to what happened to it.
+            let task = task.get("task").unwrap_or(task);
             let mark = if task["status"] == "completed" { '✓' } else { ' ' };
             let title = task["title"].as_str().unwrap_or_default();
             let id = task["id"].as_str().unwrap_or_default();

@@ -27,6 +27,7 @@ pub enum ToolKind {
     DeleteSeveral,
     Remind,
     Undo,
+    UpdateSeveral,
     ListAgents,
     RunAgent,
     GetExecution,
@@ -45,6 +46,7 @@ impl ToolKind {
             Self::Delete
                 | Self::CompleteSeveral
                 | Self::DeleteSeveral
+                | Self::UpdateSeveral
                 | Self::Undo
                 | Self::RunAgent
                 | Self::ScheduleAgent
@@ -169,13 +171,19 @@ pub fn task_tools(names: ToolNames) -> &'static [ToolSpec] {
     }
 }
 
-/// Renames the arguments `todo_id` and `todo_ids` of S0 to `task_id` and `task_ids`, which the handlers use. An
-/// existing argument of that name is replaced. Has no effect unless `names` is `Todo`.
+/// Renames the arguments `todo_id` and `todo_ids` of S0 to `task_id` and `task_ids`, which the handlers use, also in the
+/// entries of `updates`. An existing argument of that name is replaced. Has no effect unless `names` is `Todo`.
 pub(crate) fn rename_arguments(names: ToolNames, arguments: &mut ToolArguments) {
     if names == ToolNames::Todo {
         for (from, to) in [("todo_id", "task_id"), ("todo_ids", "task_ids")] {
             if let Some(value) = arguments.remove(from) {
                 arguments.insert(to.to_owned(), value);
+            }
+        }
+        let updates = arguments.get_mut("updates").and_then(Value::as_array_mut);
+        for update in updates.into_iter().flatten().filter_map(Value::as_object_mut) {
+            if let Some(id) = update.shift_remove("todo_id") {
+                update.insert("task_id".to_owned(), id);
             }
         }
     }
@@ -194,7 +202,8 @@ pub(crate) fn task_id_arguments(names: ToolNames) -> (&'static str, &'static str
     }
 }
 
-/// Returns the tools for tasks: add, list, complete, update, delete, complete and delete several, remind, undo. `names`
+/// Returns the tools for tasks: add, list, complete, update, delete, complete and delete several, remind, undo, update
+/// several. `names`
 /// is `Task` or `Todo`. The names of S0 have no tool that completes one task, and their deletion requires
 /// `confirmation`. Deletions, bulk changes and undo are marked as destructive.
 fn task_specs(names: ToolNames) -> Vec<ToolSpec> {
@@ -223,15 +232,7 @@ fn task_specs(names: ToolNames) -> Vec<ToolSpec> {
                 .into(),
             schema: object(
                 &[id],
-                [
-                    vec![id_argument("to change")],
-                    attributes("The new title."),
-                    vec![(
-                        "status",
-                        choice("The new status. pending reopens a completed task.", &["pending", "completed"]),
-                    )],
-                ]
-                .concat(),
+                [vec![id_argument("to change")], attributes("The new title."), vec![status_argument()]].concat(),
             ),
             idempotent: true,
             ..spec(ToolKind::Update, pick("update_task", "update_todo"))
@@ -300,7 +301,38 @@ fn task_specs(names: ToolNames) -> Vec<ToolSpec> {
         };
         specs.insert(2, complete);
     }
+    specs.push(update_several_spec(names));
     specs
+}
+
+/// Returns the tool that changes several tasks, each in its own way.
+fn update_several_spec(names: ToolNames) -> ToolSpec {
+    let id = task_id_arguments(names).0;
+    let fields = [
+        vec![(id, text("The id of the task to change, taken from the list of tasks."))],
+        attributes("The new title."),
+        vec![status_argument()],
+    ];
+    let updates = json!({
+        "type": "array",
+        "description": "The changes: the id of each task with its new values. Omitted fields are not changed. An empty \
+                        text or list removes the value.",
+        "items": object(&[id], fields.concat()),
+        "minItems": 1,
+        "maxItems": crate::tasks::MAX_BULK_TASKS,
+    });
+    ToolSpec {
+        title: "Update several tasks".into(),
+        description: "Changes several tasks in one step. The user is asked to confirm first.".into(),
+        schema: object(&["updates"], vec![("updates", updates), confirmation()]),
+        destructive: true,
+        idempotent: true,
+        ..spec(ToolKind::UpdateSeveral, if names == ToolNames::Todo { "update_todos" } else { "update_tasks" })
+    }
+}
+
+fn status_argument() -> Property {
+    ("status", choice("The new status. pending reopens a completed task.", &["pending", "completed"]))
 }
 
 /// The names of the tools that are held although they have no tasks as targets.

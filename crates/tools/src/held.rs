@@ -1,6 +1,8 @@
 //! Held calls: tool calls that wait for a confirmation. A held call is bound to the tasks that it was resolved to. Only
 //! its confirmation phrase releases it.
 
+mod words;
+
 use std::collections::BTreeSet;
 
 use crate::catalog::{RESUME_SCHEDULE, RUN_AGENT, SCHEDULE_AGENT, UNDO};
@@ -16,6 +18,17 @@ pub struct HeldCalls {
     pub phrase: String,
     #[serde(rename = "acts")]
     pub calls: Vec<HeldCall>,
+    /// How often the question was repeated because the user agreed without the phrase.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repeated: u8,
+    /// How often the question stayed open over a message about something else.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub postponed: u8,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u8) -> bool {
+    *count == 0
 }
 
 /// One held call.
@@ -30,6 +43,25 @@ pub struct HeldCall {
     pub targets: Vec<CallTarget>,
     /// True if the call changes several tasks.
     pub bulk: bool,
+}
+
+/// What a held call does to its targets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeldVerb {
+    Delete,
+    Complete,
+    Change,
+}
+
+impl HeldVerb {
+    /// Returns the word of the confirmation phrase.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Delete => "delete",
+            Self::Complete => "complete",
+            Self::Change => "change",
+        }
+    }
 }
 
 /// A task that a held call changes.
@@ -50,15 +82,15 @@ impl HeldCalls {
     /// Creates the confirmation for a list of calls. Returns `None` if the list is empty. A call without targets has a
     /// phrase with its subject, such as "yes run builder" for an agent, or the name of its tool in lower case. With
     /// several calls, one of them without targets, the phrase is "yes run 2 actions". Otherwise, a bulk call adds the
-    /// number of different tasks: "yes delete 3 tasks". The verb is "complete" only if all bulk calls complete tasks.
-    /// For single deletions, the phrase is [`CONFIRM_DELETE_PHRASE`].
+    /// number of different tasks: "yes delete 3 tasks". The verb is that of all bulk calls. If they differ, it is
+    /// "delete" if one of them deletes, else "change". For single deletions, the phrase is [`CONFIRM_DELETE_PHRASE`].
     pub fn new(calls: Vec<HeldCall>) -> Option<Self> {
         if calls.iter().any(HeldCall::is_opaque) {
             let phrase = match calls.as_slice() {
                 [only] => only.opaque_phrase(),
                 several => format!("yes run {} actions", several.len()),
             };
-            return Some(Self { phrase, calls });
+            return Some(Self { phrase, calls, repeated: 0, postponed: 0 });
         }
         let bulk: Vec<&HeldCall> = calls.iter().filter(|call| call.bulk).collect();
         let phrase = match bulk.as_slice() {
@@ -68,19 +100,28 @@ impl HeldCalls {
                 let targets = calls.iter().flat_map(|call| &call.targets);
                 let ids: BTreeSet<String> = targets.map(|target| target.id.to_string()).collect();
                 let count = ids.len();
-                let verb =
-                    if bulk.iter().all(|call| call.tool.starts_with("complete")) { "complete" } else { "delete" };
+                let verb = match bulk.iter().map(|call| call.verb()).collect::<Vec<_>>().as_slice() {
+                    [first, rest @ ..] if rest.iter().all(|verb| verb == first) => *first,
+                    verbs if verbs.contains(&HeldVerb::Delete) => HeldVerb::Delete,
+                    _ => HeldVerb::Change,
+                };
+                let verb = verb.as_str();
                 format!("yes {verb} {count} {}", if count == 1 { "task" } else { "tasks" })
             }
         };
-        Some(Self { phrase, calls })
+        Some(Self { phrase, calls, repeated: 0, postponed: 0 })
     }
 
     /// Parses held calls that a client stored. The client may have changed them, so the phrase is computed again, and
-    /// the targets of each call must match its arguments. Returns `None` if the value is invalid.
+    /// the targets of each call must match its arguments. The counters are those of the client: they only decide how
+    /// long the question stays open. Returns `None` if the value is invalid.
     pub fn from_untrusted(value: Value) -> Option<Self> {
         let held: Self = serde_json::from_value(value).ok()?;
-        if held.calls.iter().all(HeldCall::is_consistent) { Self::new(held.calls) } else { None }
+        let Self { repeated, postponed, calls, .. } = held;
+        if !calls.iter().all(HeldCall::is_consistent) {
+            return None;
+        }
+        Some(Self { repeated, postponed, ..Self::new(calls)? })
     }
 
     /// Returns true if the message is the confirmation phrase. Ignores case, quotes and punctuation.
@@ -138,6 +179,15 @@ impl HeldCall {
         self.arguments.get(key).and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// Returns what a call with targets does to them.
+    pub fn verb(&self) -> HeldVerb {
+        match self.tool.as_str() {
+            tool if tool.starts_with("complete") => HeldVerb::Complete,
+            tool if tool.starts_with("update") => HeldVerb::Change,
+            _ => HeldVerb::Delete,
+        }
+    }
+
     /// Returns the arguments except one as a list: "to: Ann, subject: Hello". Each value is one line of at most
     /// [`MAX_SHOWN_CHARS`].
     fn shown_arguments(&self, except: Option<&str>) -> String {
@@ -154,8 +204,8 @@ impl HeldCall {
     }
 
     /// Returns true if the only argument has exactly the ids of the targets, in their order, and `bulk` matches its
-    /// name. A single id is `task_id`, `todo_id` or `id`, and a list is `task_ids` or `todo_ids`. A call without
-    /// targets may have any arguments, but must not be a bulk call.
+    /// name. A single id is `task_id`, `todo_id` or `id`, and a list is `task_ids` or `todo_ids`. The entries of
+    /// `updates` contain one id each. A call without targets may have any arguments, but must not be a bulk call.
     fn is_consistent(&self) -> bool {
         if self.is_opaque() {
             return !self.bulk;
@@ -167,8 +217,29 @@ impl HeldCall {
             ("task_ids" | "todo_ids", several) => {
                 self.bulk && value.as_array().is_some_and(|list| list.iter().eq(several.iter().copied()))
             }
+            ("updates", several) => {
+                let updates = value.as_array().map(Vec::as_slice).unwrap_or_default();
+                self.bulk && updates.iter().map(update_id).eq(several.iter().copied().map(Some))
+            }
             _ => false,
         }
+    }
+
+    /// Returns the same call for some of its targets, or `None` if none is left. A call without targets stays as it is.
+    #[must_use]
+    pub fn retain_targets(mut self, is_kept: impl Fn(&CallTarget) -> bool) -> Option<Self> {
+        if self.is_opaque() {
+            return Some(self);
+        }
+        let kept: Vec<bool> = self.targets.iter().map(is_kept).collect();
+        let retain = |list: &mut Vec<Value>| {
+            let mut kept = kept.iter();
+            list.retain(|_| kept.next().copied().unwrap_or_default());
+        };
+        self.arguments.values_mut().filter_map(Value::as_array_mut).for_each(retain);
+        let mut is_kept = kept.iter();
+        self.targets.retain(|_| is_kept.next().copied().unwrap_or_default());
+        Some(self).filter(|call| !call.is_opaque())
     }
 
     /// Creates a held call for one task.
@@ -190,8 +261,13 @@ impl HeldCall {
     }
 }
 
+/// Returns the id of an entry of `updates`.
+fn update_id(update: &Value) -> Option<&Value> {
+    ["task_id", "todo_id", "id"].into_iter().find_map(|key| update.get(key))
+}
+
 /// Returns the message in lower case without quotes, commas and end punctuation, with single spaces (AGENT-7).
-fn normalize(message: &str) -> String {
+pub fn normalize(message: &str) -> String {
     let is_quote = |c: char| matches!(c, '"' | '\'' | '`' | '“' | '”' | '„' | '‘' | '’' | '«' | '»' | ',');
     let plain: String = message.chars().filter(|c| !is_quote(*c)).collect::<String>().to_lowercase();
     // A question mark is kept, because a question is no confirmation.

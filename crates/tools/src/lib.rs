@@ -15,6 +15,7 @@ mod prefetch;
 mod reminders;
 mod schedules;
 mod tasks;
+mod update_several;
 
 use std::time::Duration;
 
@@ -319,6 +320,7 @@ impl BuiltInCall<'_> {
             ToolKind::CompleteSeveral | ToolKind::DeleteSeveral => tasks::change_several(self, tx).await,
             ToolKind::Remind => reminders::schedule(self, tx).await,
             ToolKind::Undo => tasks::undo(self, tx).await,
+            ToolKind::UpdateSeveral => update_several::update(self, tx).await,
             ToolKind::RunAgent => agents::run(self, tx).await,
             ToolKind::CancelExecution => agents::cancel(self, tx).await,
             ToolKind::ScheduleAgent => schedules::create(self, tx).await,

@@ -65,46 +65,26 @@ pub(crate) async fn list(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<T
 
 pub(crate) async fn complete(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
     let id = call.parse_arguments::<TaskIdArgument>()?.check()?;
-    change(&call, conn, id, &TaskChange::complete()).await
+    change_one(&call, conn, id, &TaskChange::complete()).await
 }
 
 /// Changes one task. An absent argument keeps the value. A blank description, due date or recurrence removes it, and a
 /// list of tags replaces all tags. Fails if the id or a field is invalid, an argument is unknown, or the task does not
 /// exist.
 pub(crate) async fn update(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct UpdateArguments {
-        task_id: String,
-        title: Option<String>,
-        description: Option<String>,
-        due_date: Option<String>,
-        priority: Option<String>,
-        status: Option<String>,
-        recurrence: Option<String>,
-        tags: Option<Vec<String>>,
-    }
-    let arguments: UpdateArguments = call.parse_arguments()?;
-    let id = TaskIdArgument { task_id: arguments.task_id }.check()?;
-    // An empty text removes the value.
-    let none_if_empty = |text: String| Some(text).filter(|text| !text.trim().is_empty());
-    let patch = TaskPatch {
-        title: arguments.title,
-        description: arguments.description.map(none_if_empty),
-        status: arguments.status,
-        priority: arguments.priority,
-        due_date: arguments.due_date.map(none_if_empty),
-        recurrence: arguments.recurrence.map(none_if_empty),
-        tags: arguments.tags,
-    };
-    let patch = patch.check(call.tools.limits, &call.user)?;
-    change(&call, conn, id, &patch).await
+    let (id, change) = call.parse_arguments::<TaskUpdate>()?.check(&call)?;
+    change_one(&call, conn, id, &change).await
 }
 
 /// Changes one task of the user as one undo step. The answer contains the task, and `changed`, which is false if it
 /// already had these values. If a recurring task was completed, it contains `next_task`, which is null without a
 /// further occurrence. Fails if the task does not exist.
-async fn change(call: &BuiltInCall<'_>, conn: &mut Conn, id: Uuid, patch: &TaskChange) -> Result<ToolOutcome, Error> {
+async fn change_one(
+    call: &BuiltInCall<'_>,
+    conn: &mut Conn,
+    id: Uuid,
+    patch: &TaskChange,
+) -> Result<ToolOutcome, Error> {
     let mut step = UndoStep::begin(conn, call.user.id).await?;
     let clock = &call.tools.clock;
     let zone = &call.user.time_zone;
@@ -221,7 +201,7 @@ async fn tasks_by_filter(
     Ok(page.rows)
 }
 
-fn too_many(count: usize) -> Error {
+pub(crate) fn too_many(count: usize) -> Error {
     let message = format!("must be at most {MAX_BULK_TASKS} in one call, but are {count} or more");
     Invalid::one("tasks", "max_items", message).into()
 }
@@ -247,6 +227,40 @@ pub(crate) async fn undo(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<T
     };
     let data = json!({"success": true, "undone": undone.undone, "tasks": undone.tasks, "count": undone.count});
     Ok(ToolOutcome::Done(ToolAnswer::success(data)))
+}
+
+/// The arguments that change one task: its id and the new values.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TaskUpdate {
+    task_id: String,
+    title: Option<String>,
+    description: Option<String>,
+    due_date: Option<String>,
+    priority: Option<String>,
+    status: Option<String>,
+    recurrence: Option<String>,
+    tags: Option<Vec<String>>,
+}
+
+impl TaskUpdate {
+    /// Returns the id of the task and the validated change. A blank description, due date or recurrence removes the
+    /// value. Fails if the id or a field is invalid, or if no field is given.
+    pub(crate) fn check(self, call: &BuiltInCall<'_>) -> Result<(Uuid, TaskChange), Invalid> {
+        let id = TaskIdArgument { task_id: self.task_id }.check()?;
+        // An empty text removes the value.
+        let none_if_empty = |text: String| Some(text).filter(|text| !text.trim().is_empty());
+        let patch = TaskPatch {
+            title: self.title,
+            description: self.description.map(none_if_empty),
+            status: self.status,
+            priority: self.priority,
+            due_date: self.due_date.map(none_if_empty),
+            recurrence: self.recurrence.map(none_if_empty),
+            tags: self.tags,
+        };
+        Ok((id, patch.check(call.tools.limits, &call.user)?))
+    }
 }
 
 /// The argument that selects one task.
@@ -301,7 +315,7 @@ impl FilterArguments {
     }
 }
 
-fn call_target(task: &Task) -> CallTarget {
+pub(crate) fn call_target(task: &Task) -> CallTarget {
     CallTarget { id: json!(task.id), title: task.title.clone() }
 }
 

@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use jiff::Zoned;
+use model::words::join_with_and;
 use rmcp::model::{
     CallToolRequestParams, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
     InputRequest, InputRequests, InputRequiredResult, ProtocolVersion, RequestStateCodec, SealOptions,
@@ -21,7 +23,7 @@ use uuid::Uuid;
 
 use super::McpCaller;
 use crate::answer::{CONFIRMATION_REQUIRED, ToolFailure};
-use crate::{HeldCall, ToolArguments};
+use crate::{HeldCall, HeldCalls, ToolArguments};
 
 /// The time for the user to respond.
 const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(5 * 60);
@@ -81,7 +83,7 @@ impl ConsentTokens {
         let sealed = self.codec.seal_json_with(&payload, &options);
         let state =
             sealed.map_err(|_| ErrorData::internal_error("the confirmation token could not be sealed", None))?;
-        let question = InputRequest::Elicitation(ElicitRequest::new(elicitation_form(held)));
+        let question = InputRequest::Elicitation(ElicitRequest::new(elicitation_form(held, &local_now(caller))));
         Ok(InputRequiredResult::new(Some(InputRequests::from([(QUESTION_KEY.to_owned(), question)])), Some(state)))
     }
 
@@ -149,8 +151,8 @@ pub(super) fn can_ask(context: &RequestContext<RoleServer>) -> bool {
 /// Asks the user through a client of the older revisions. Fails with `CONFIRMATION_REQUIRED` if the user does not
 /// accept, if the request is cancelled, or if the client fails or does not respond within [`CONFIRMATION_TIMEOUT`]. The
 /// last case is logged.
-pub(super) async fn ask(held: &HeldCall, context: &RequestContext<RoleServer>) -> Result<(), ToolFailure> {
-    let asked = context.peer.create_elicitation_with_timeout(elicitation_form(held), Some(CONFIRMATION_TIMEOUT));
+pub(super) async fn ask(held: &HeldCall, now: &Zoned, context: &RequestContext<RoleServer>) -> Result<(), ToolFailure> {
+    let asked = context.peer.create_elicitation_with_timeout(elicitation_form(held, now), Some(CONFIRMATION_TIMEOUT));
     let answer = tokio::select! {
         answer = asked => answer,
         () = context.ct.cancelled() => return Err(declined()),
@@ -168,13 +170,18 @@ pub(super) async fn ask(held: &HeldCall, context: &RequestContext<RoleServer>) -
 
 /// Returns the failure for a client that cannot show a question. Its message contains the question and asks the model
 /// to call again with `confirmation: true`.
-pub(super) fn confirmation_required(held: &HeldCall) -> ToolFailure {
+pub(super) fn confirmation_required(held: &HeldCall, now: &Zoned) -> ToolFailure {
     let message = format!(
         "{} Nothing was changed. Ask the user. If the user confirms, call {} again with confirmation: true.",
-        question(held),
+        question(held, now),
         held.tool
     );
     ToolFailure::new(CONFIRMATION_REQUIRED, message)
+}
+
+/// Returns the current time in the time zone of the caller.
+pub(super) fn local_now(caller: &McpCaller) -> Zoned {
+    caller.tools.clock.now().to_zoned(caller.user.time_zone.clone())
 }
 
 fn declined() -> ToolFailure {
@@ -182,21 +189,20 @@ fn declined() -> ToolFailure {
 }
 
 /// Returns an empty form. Accepting it is the confirmation.
-fn elicitation_form(held: &HeldCall) -> ElicitRequestParams {
+fn elicitation_form(held: &HeldCall, now: &Zoned) -> ElicitRequestParams {
     let requested_schema = ElicitationSchema::new(BTreeMap::new());
-    ElicitRequestParams::FormElicitationParams { meta: None, message: question(held), requested_schema }
+    ElicitRequestParams::FormElicitationParams { meta: None, message: question(held, now), requested_schema }
 }
 
 /// Returns the question in the words of S1. A single call is always about a deletion and names the task. A bulk call
-/// has the number of tasks, and the verb "complete" if the name of the tool starts with it, else "delete".
-fn question(held: &HeldCall) -> String {
+/// names up to five tasks and what is done to them (TRUST-6). Dates are relative to `now`.
+fn question(held: &HeldCall, now: &Zoned) -> String {
     match held.targets.as_slice() {
         [] => format!("Do you want to {}?", held.describe()),
         [one] if !held.bulk => format!("Do you really want to delete '{}'?", one.title),
-        several => {
-            let verb = if held.tool.starts_with("complete") { "complete" } else { "delete" };
-            let tasks = if several.len() == 1 { "task" } else { "tasks" };
-            format!("That's a big action: {verb} {} {tasks}?", several.len())
+        _ => {
+            let actions = HeldCalls::new(vec![held.clone()]).map(|held| held.actions(now)).unwrap_or_default();
+            format!("That's a big action: {}?", join_with_and(&actions))
         }
     }
 }
@@ -223,8 +229,7 @@ mod tests {
     }
 
     fn held_call(tool: &str, titles: &[&str], bulk: bool) -> HeldCall {
-        let targets =
-            titles.iter().map(|title| CallTarget { id: json!(Uuid::nil()), title: (*title).to_owned() }).collect();
+        let targets = titles.iter().map(|title| CallTarget { id: json!(title), title: (*title).to_owned() }).collect();
         let arguments = ToolArguments::from_iter([("task_id".to_owned(), json!(Uuid::nil()))]);
         HeldCall { tool: tool.to_owned(), arguments, targets, bulk }
     }
@@ -234,12 +239,16 @@ mod tests {
         // AGENT-7
         for (held, expected) in [
             (held_call("delete_task", &["buy milk"], false), "Do you really want to delete 'buy milk'?"),
-            (held_call("delete_tasks", &["a", "b"], true), "That's a big action: delete 2 tasks?"),
-            (held_call("delete_todos", &["a"], true), "That's a big action: delete 1 task?"),
-            (held_call("complete_tasks", &["a", "b", "c"], true), "That's a big action: complete 3 tasks?"),
+            (held_call("delete_tasks", &["a", "b"], true), "That's a big action: delete 'a' and 'b'?"),
+            (held_call("delete_todos", &["a"], true), "That's a big action: delete 'a'?"),
+            (
+                held_call("complete_tasks", &["a", "b", "c"], true),
+                "That's a big action: mark 'a', 'b' and 'c' as complete?",
+            ),
         ] {
-            assert_eq!(question(&held), expected);
-            assert!(confirmation_required(&held).message().contains(expected));
+            let now = local_now(&caller());
+            assert_eq!(question(&held, &now), expected);
+            assert!(confirmation_required(&held, &now).message().contains(expected));
         }
     }
 

@@ -114,13 +114,16 @@ impl McpHandler {
             if is_confirmed {
                 return self.call_confirmed(caller, spec, held.arguments).await;
             }
-            return Ok(finish(spec, ToolAnswer::failed(consent::confirmation_required(&held))));
+            return Ok(finish(
+                spec,
+                ToolAnswer::failed(consent::confirmation_required(&held, &consent::local_now(caller))),
+            ));
         }
         if consent::is_modern(context) {
             call_log::log_result(&spec.name, false, "waits for the confirmation of the user");
             return self.consents.question(caller, arguments, &held).map(Into::into);
         }
-        match consent::ask(&held, context).await {
+        match consent::ask(&held, &consent::local_now(caller), context).await {
             Ok(()) => self.call_confirmed(caller, spec, held.arguments).await,
             Err(failure) => Ok(finish(spec, ToolAnswer::failed(failure))),
         }
@@ -135,7 +138,9 @@ impl McpHandler {
     ) -> Result<CallToolResponse, ErrorData> {
         match self.carry_out(caller, spec, arguments, Consent::Given).await {
             ToolOutcome::Done(answer) => Ok(finish(spec, answer)),
-            ToolOutcome::Held(held) => Ok(finish(spec, ToolAnswer::failed(consent::confirmation_required(&held)))),
+            ToolOutcome::Held(held) => {
+                Ok(finish(spec, ToolAnswer::failed(consent::confirmation_required(&held, &consent::local_now(caller)))))
+            }
         }
     }
 

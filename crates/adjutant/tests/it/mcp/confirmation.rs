@@ -76,7 +76,7 @@ async fn a_confirmation_is_valid_for_one_user_and_one_call() {
     // The confirmation covers the tasks that existed when it was requested.
     let asked = alice.call("delete_tasks", json!({"status": "all"})).await;
     let message = &asked["inputRequests"]["confirm"]["params"]["message"];
-    assert_eq!(message, "That's a big action: delete 2 tasks?");
+    assert_eq!(message, "That's a big action: delete 'milk' and 'taxes'?");
     alice.add("added later").await;
     let all =
         call_with_reply(&alice, "delete_tasks", &json!({"status": "all"}), &asked["requestState"], "accept").await;
