@@ -68,6 +68,9 @@ impl Holder {
         has_models: bool,
         lock: DataDirLock,
     ) -> anyhow::Result<Self> {
+        // Another node may work on the executions of a shared database.
+        let has_worker = !matches!(config.location(), store::Location::Sqlite(_));
+        let settings = server::ServerSettings { has_worker, ..settings };
         let app = wire::build_app(&config, settings.clone(), backends).await?;
         let parts = Mutex::new(HolderParts { has_models, ..HolderParts::default() });
         let router = server::router(app.clone());

@@ -84,6 +84,8 @@ pub struct Prompt<'a> {
     pub tools: &'a ToolSpecs,
     /// The replies with tool calls of this turn so far.
     pub steps: &'a [ToolStep],
+    /// False if no server runs. Agents, schedules and reminders wait for one then.
+    pub has_worker: bool,
     /// The time by which the reply must be complete.
     pub deadline: Option<Instant>,
 }

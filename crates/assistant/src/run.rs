@@ -234,7 +234,8 @@ impl TurnLoop<'_, '_> {
             let deadline = self.model_deadline(next.is_some());
             let context = self.context;
             let request = self.request;
-            let prompt = Prompt { context, request, tools: &specs, steps: &steps, deadline };
+            let has_worker = self.toolbox.has_worker();
+            let prompt = Prompt { context, request, tools: &specs, steps: &steps, has_worker, deadline };
             let mut step = match self.read_reply(model, prompt).await {
                 Ok(ReplyEnd::Final) => return Ok(self.end()),
                 Ok(ReplyEnd::Calls(step)) => step,

@@ -124,6 +124,7 @@ impl ActiveConfig {
             servers,
             supervisor: Some(scheduler.supervisor().clone()),
             scheduler: Some(scheduler.clone()),
+            has_worker: settings.has_worker,
         };
         let activated_at = tools.clock.now();
         Self { settings, models, tools, verifier, limiter, activated_at }

@@ -47,6 +47,9 @@ pub struct ServerSettings {
     pub tool_names: tools::ToolNames,
     /// The operations that need a confirmation of the user.
     pub confirm: tools::ConfirmationPolicy,
+    /// Agents, schedules and reminders run in this process or on another node. False for a command that holds the data
+    /// directory without a server.
+    pub has_worker: bool,
     /// The most tool calls in one turn of the assistant.
     pub max_tool_calls: usize,
     pub retention: Retention,
@@ -114,6 +117,7 @@ impl Default for ServerSettings {
             tasks: TaskLimits::default(),
             tool_names: tools::ToolNames::default(),
             confirm: tools::ConfirmationPolicy::default(),
+            has_worker: true,
             max_tool_calls: 10,
             retention: Retention::default(),
             quotas: Quotas::default(),

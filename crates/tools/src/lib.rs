@@ -51,6 +51,8 @@ pub struct Tools {
     pub supervisor: Option<Supervisor>,
     /// Runs agents on a schedule. `None` if schedules are not available.
     pub scheduler: Option<Scheduler>,
+    /// False if no server runs, so that agents, schedules and reminders wait for one.
+    pub has_worker: bool,
 }
 
 /// The calls that need a confirmation.
@@ -192,6 +194,11 @@ impl Toolbox<'_> {
     /// Sets the time until which calls of external tools may take.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
+    }
+
+    /// Returns false if no server runs. Agents, schedules and reminders wait for one then.
+    pub fn has_worker(&self) -> bool {
+        self.tools.has_worker
     }
 
     /// Returns true if this toolbox prefetches answers. The calls are repeated in a transaction and logged there.

@@ -224,6 +224,7 @@ mod tests {
             servers: None,
             supervisor: None,
             scheduler: None,
+            has_worker: true,
         };
         McpCaller { user: User::local(TimeZone::UTC), tools, span: tracing::Span::none() }
     }

@@ -44,6 +44,7 @@ impl Bench {
             servers: None,
             supervisor: None,
             scheduler: None,
+            has_worker: true,
         };
         let models = ModelChain::from(Arc::new(OfflineModel) as Arc<dyn crate::ChatModel>);
         let request = TurnRequest::new(message.to_owned(), &self.user, UtteranceParser::default(), self.clock.now());
