@@ -65,6 +65,50 @@ pub(crate) fn last_list(history: &[Message]) -> Vec<TaskMention> {
     Vec::new()
 }
 
+/// Returns the tasks of the last list, or the options of the last question which task is meant, if that is newer.
+pub(crate) fn last_shown(history: &[Message]) -> Vec<TaskMention> {
+    let answers = history.iter().rev().filter(|message| message.role == MessageRole::Assistant);
+    for message in answers {
+        if let Some((_, options)) = wording::read_ambiguous(&message.content) {
+            return options.into_iter().map(TaskMention::titled).collect();
+        }
+        if !wording::read_list(&message.content).is_empty() {
+            return last_list(std::slice::from_ref(message));
+        }
+    }
+    Vec::new()
+}
+
+/// Returns the tasks that the newest message of the assistant with a change has changed. Returns none if a list was shown
+/// after it.
+pub(crate) fn last_changed(history: &[Message]) -> Vec<TaskMention> {
+    let answers = history.iter().rev().filter(|message| message.role == MessageRole::Assistant);
+    for message in answers {
+        if !wording::read_list(&message.content).is_empty() {
+            return Vec::new();
+        }
+        let mut changed: Vec<TaskMention> = Vec::new();
+        for call in message.tool_calls.iter().filter(|call| call.error.is_none()) {
+            let of_entry = |entry: &Value| TaskMention::from_task(&entry["task"]).or(TaskMention::from_task(entry));
+            let many = call.result["tasks"].as_array().into_iter().flatten().filter_map(of_entry);
+            // A lookup has tasks, too, but no single one.
+            let is_lookup = call.result.get("undone").is_none() && call.result["task"].is_null() && !is_bulk(&call.result);
+            if !is_lookup {
+                changed.extend(TaskMention::from_task(&call.result["task"]).into_iter().chain(many));
+            }
+        }
+        if !changed.is_empty() {
+            return changed;
+        }
+    }
+    Vec::new()
+}
+
+/// Returns true for the answer of a change of several tasks: its entries contain the task.
+fn is_bulk(result: &Value) -> bool {
+    result["tasks"].as_array().is_some_and(|tasks| tasks.iter().any(|entry| entry["task"].is_object()))
+}
+
 /// Returns the task that the pronoun "it" refers to. Searches the messages of the assistant, the newest first. Each is
 /// searched in this order: the last target of its held calls, then the last tool result with a `next_task` or `task`.
 /// Then follow its list, and the quoted title in its last line. A list with several tasks ends the search. Returns

@@ -91,8 +91,16 @@ pub(crate) fn reminder_set(title: &str, when: &str, repeats: Option<&str>) -> St
     }
 }
 
+const NOT_FOUND: (&str, &str) = ("I couldn't find a task about '", "' in your list.");
+
 pub(crate) fn not_found(query: &str) -> String {
-    format!("I couldn't find a task about '{query}' in your list.")
+    format!("{}{query}{}", NOT_FOUND.0, NOT_FOUND.1)
+}
+
+/// Parses a sentence of [`not_found`]. Returns the name, or `None` if there is no such sentence.
+pub(crate) fn read_not_found(text: &str) -> Option<&str> {
+    let line = text.lines().rev().find(|line| line.starts_with(NOT_FOUND.0))?;
+    line.strip_prefix(NOT_FOUND.0)?.strip_suffix(NOT_FOUND.1)
 }
 
 const AMBIGUOUS: (&str, &str) = ("I found multiple tasks about '", "'. Which one: ");
@@ -192,6 +200,16 @@ pub(crate) fn list(lines: &[(bool, &str, Option<String>)], total: usize, filter:
         text.push_str(&format!("\nand {} more", total - MAX_LISTED));
     }
     text
+}
+
+/// Formats a list of open tasks with something in common, such as "repeating".
+pub(crate) fn list_of_kind(lines: &[(bool, &str, Option<String>)], kind: &str) -> String {
+    if lines.is_empty() {
+        return format!("You have no {kind} tasks.");
+    }
+    let text = list(lines, lines.len(), &CommandFilter::default());
+    let noun = if lines.len() == 1 { "task" } else { "tasks" };
+    text.replacen(&format!("{} {noun}", lines.len()), &format!("{} {kind} {noun}", lines.len()), 1)
 }
 
 pub(crate) fn no_tasks() -> String {

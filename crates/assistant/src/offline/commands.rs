@@ -19,7 +19,9 @@ use understand::{
 };
 
 use super::lookup::{LookupResult, StatusPreference, current, find};
-use super::{CallResult, OfflinePolicy, PendingCall, follow_up, limited_tools, small_talk, task_words};
+use super::{
+    CallResult, OfflinePolicy, PendingCall, continuation, follow_up, fragment, limited_tools, small_talk, task_words,
+};
 use crate::mentions::TaskMention;
 use crate::wording;
 
@@ -30,6 +32,9 @@ type CommandReply = Result<Option<String>, PendingCall>;
 /// intent is answered as small talk. Fails with the next tool call if its result is not known yet.
 pub(super) fn run(policy: &mut OfflinePolicy<'_>, resolved: &follow_up::ResolvedCommand) -> CommandReply {
     let follow_up::ResolvedCommand { command, pick, .. } = resolved;
+    if let Some(mention) = &resolved.mention {
+        policy.last = Some(mention.clone());
+    }
     if let Some(missing) = command.missing {
         return Ok(Some(wording::missing(missing)));
     }
@@ -38,7 +43,7 @@ pub(super) fn run(policy: &mut OfflinePolicy<'_>, resolved: &follow_up::Resolved
         Intent::ListTasks | Intent::ListReminders => list(policy, command),
         Intent::CompleteTask => complete(policy, command, *pick),
         Intent::DeleteTask => delete(policy, command, *pick),
-        Intent::UpdateTask => update(policy, command, *pick),
+        Intent::UpdateTask => update(policy, resolved),
         Intent::ScheduleReminder => remind(policy, command, *pick),
         Intent::SnoozeReminder | Intent::CancelReminder | Intent::UpdateReminder => {
             Ok(Some(wording::missing(MissingSlot::Target)))
@@ -75,7 +80,7 @@ fn create(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) -> CommandRep
 /// without a filter, the reply is that everything is done, or that there are no tasks. If an external list does not
 /// support a filter, the reply starts with a note and shows the list without it. Without a list tool, the reply is the
 /// system error.
-fn list(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) -> CommandReply {
+pub(super) fn list(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) -> CommandReply {
     let Some(spec) = policy.spec(ToolKind::List) else { return Ok(Some(wording::system_error().to_owned())) };
     let filter = match spec.is_built_in() {
         true => command.filter.clone(),
@@ -247,47 +252,28 @@ fn several(
 ///
 /// Reads the task again if a new value depends on the current one. The reply has the title that the user knows, unless
 /// it was redacted. Without a tool to update tasks, the reply is the system error.
-fn update(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand, pick: Option<usize>) -> CommandReply {
+fn update(policy: &mut OfflinePolicy<'_>, resolved: &follow_up::ResolvedCommand) -> CommandReply {
+    let command = &resolved.command;
     let prefer = if command.status == Some(TaskStatus::Pending) {
         StatusPreference::Completed
     } else {
         StatusPreference::OpenIfTied
     };
     let found = match &command.target {
-        Some(target) => find(policy, target, prefer, pick)?,
+        Some(TaskTarget::All) => return update_filtered(policy, resolved),
+        Some(target) => find(policy, target, prefer, resolved.pick)?,
         None => LookupResult::NotNamed,
     };
     let mention = match single_task(found) {
         Ok(mention) => mention,
-        Err(NoSingleTask::Several(_)) => return Ok(Some(wording::one_at_a_time())),
+        Err(NoSingleTask::Several(mentions)) => return update_several(policy, resolved, mentions),
         Err(NoSingleTask::Reply(text)) => return Ok(Some(text)),
     };
     let Some(spec) = policy.spec(ToolKind::Update) else { return Ok(Some(wording::system_error().to_owned())) };
     let (command, unsupported) = &limited_tools::supported_command(spec, command);
-    let mention = if needs_current_task(command) { current(policy, mention)? } else { mention };
-    let command =
-        &ParsedCommand { when: new_due_date(policy, command, mention.due.as_deref()), ..amended(command, &mention) };
+    let mention = if needs_current_task(command, resolved.drops_time) { current(policy, mention)? } else { mention };
     let mut arguments = task_argument(spec, &mention);
-    arguments.extend(attributes(command, &policy.prompt.request.now));
-    if let Some(title) = &command.title {
-        arguments.insert("title".to_owned(), title.as_str().into());
-    }
-    if let Some(status) = command.status {
-        arguments.insert("status".to_owned(), status.as_str().into());
-    }
-    // The list is empty if the last tag was removed.
-    if command.tag_operation == TagOperation::Remove {
-        arguments.insert("tags".to_owned(), json!(command.tags));
-    }
-    for field in &command.cleared_fields {
-        let (name, empty) = match field {
-            ClearableField::Description => ("description", json!("")),
-            ClearableField::Due => ("due_date", json!("")),
-            ClearableField::Recurrence => ("recurrence", json!("")),
-            ClearableField::Tags => ("tags", json!([])),
-        };
-        arguments.insert(name.to_owned(), empty);
-    }
+    arguments.extend(new_values(policy, command, &mention, resolved.drops_time));
     if arguments.len() == 1 {
         return Ok(Some(match unsupported.is_empty() {
             true => wording::missing(MissingSlot::Change),
@@ -308,12 +294,102 @@ fn update(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand, pick: Option<
     Ok(reply_about(policy, outcome, &mention, updated, wording::unchanged))
 }
 
+/// Returns the arguments that change one task. Values that depend on the current ones are computed from `mention`.
+fn new_values(
+    policy: &OfflinePolicy<'_>,
+    command: &ParsedCommand,
+    mention: &TaskMention,
+    drops_time: bool,
+) -> ToolArguments {
+    let now = &policy.prompt.request.now;
+    let mut when = new_due_date(policy, command, mention.due.as_deref());
+    if drops_time {
+        let day = mention.due.as_deref().and_then(|due| continuation::due_parts(due, now.time_zone()));
+        when = day.map(|(day, _)| DayOrTime::Day(day)).or(when);
+    }
+    let command = &ParsedCommand { when, ..amended(command, mention) };
+    let mut arguments = attributes(command, now);
+    if let Some(title) = &command.title {
+        arguments.insert("title".to_owned(), title.as_str().into());
+    }
+    if let Some(status) = command.status {
+        arguments.insert("status".to_owned(), status.as_str().into());
+    }
+    // The list is empty if the last tag was removed.
+    if command.tag_operation == TagOperation::Remove {
+        arguments.insert("tags".to_owned(), json!(command.tags));
+    }
+    for field in &command.cleared_fields {
+        let (name, empty) = match field {
+            ClearableField::Description => ("description", json!("")),
+            ClearableField::Due => ("due_date", json!("")),
+            ClearableField::Recurrence => ("recurrence", json!("")),
+            ClearableField::Tags => ("tags", json!([])),
+        };
+        arguments.insert(name.to_owned(), empty);
+    }
+    arguments
+}
+
+/// Changes all open tasks that match the filter of the command, with one call.
+fn update_filtered(policy: &mut OfflinePolicy<'_>, resolved: &follow_up::ResolvedCommand) -> CommandReply {
+    let filter = &resolved.command.filter;
+    let Some(list) = policy.spec(ToolKind::List) else { return Ok(Some(wording::system_error().to_owned())) };
+    if filter.unsupported {
+        return Ok(Some(wording::unsupported_filter()));
+    }
+    let data = match policy.call(list, filters(list, filter))? {
+        CallResult::Done(data) => data,
+        other => return Ok(refused(other, "")),
+    };
+    let tasks: Vec<_> = data["tasks"].as_array().into_iter().flatten().filter_map(TaskMention::from_task).collect();
+    if tasks.is_empty() {
+        return Ok(Some(wording::list(&[], 0, filter)));
+    }
+    update_several(policy, resolved, tasks)
+}
+
+/// Changes several tasks with one call, which is usually held. Without a tool for that, asks for one task.
+fn update_several(
+    policy: &mut OfflinePolicy<'_>,
+    resolved: &follow_up::ResolvedCommand,
+    mentions: Vec<TaskMention>,
+) -> CommandReply {
+    let Some(spec) = policy.spec(ToolKind::UpdateSeveral) else { return Ok(Some(wording::one_at_a_time())) };
+    let mut updates = Vec::with_capacity(mentions.len());
+    for mention in mentions {
+        let needs_current = needs_current_task(&resolved.command, resolved.drops_time);
+        let mention = if needs_current { current(policy, mention)? } else { mention };
+        let mut update = ToolArguments::from_iter([("task_id".to_owned(), mention.id.clone().unwrap_or_default())]);
+        update.extend(new_values(policy, &resolved.command, &mention, resolved.drops_time));
+        if update.len() == 1 {
+            return Ok(Some(wording::missing(MissingSlot::Change)));
+        }
+        updates.push(Value::Object(update));
+    }
+    let fields = updates.first().and_then(Value::as_object).cloned().unwrap_or_default();
+    Ok(match policy.call(spec, ToolArguments::from_iter([("updates".to_owned(), Value::Array(updates))]))? {
+        CallResult::Done(data) => {
+            let now = &policy.prompt.request.now;
+            let entries = data["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let lines = entries.iter().map(|entry| {
+                let task = task_of(entry);
+                wording::updated(title_of(task, ""), &task_words::changes(&fields, task, now))
+            });
+            Some(lines.collect::<Vec<_>>().join("\n"))
+        }
+        other => refused(other, ""),
+    })
+}
+
 /// Returns `true` if the new values depend on the current values of the task.
-fn needs_current_task(command: &ParsedCommand) -> bool {
+fn needs_current_task(command: &ParsedCommand, drops_time: bool) -> bool {
     command.shift.is_some()
+        || command.when.is_some()
         || command.time_of_day.is_some()
         || command.appends_description
         || command.tag_operation != TagOperation::Set
+        || drops_time
 }
 
 /// Merges the current tags and description into a command that adds or removes parts of them. Tags are compared without
@@ -368,7 +444,11 @@ fn new_due_date(policy: &OfflinePolicy<'_>, command: &ParsedCommand, due: Option
         };
     }
     match (command.time_of_day, from_now, time) {
-        (Some(clock), ..) => Some(DayOrTime::Time(day.to_datetime(clock))),
+        (Some(clock), ..) => {
+            let is_stated = fragment::states_half_of_day(&policy.prompt.request.message);
+            let clock = if is_stated { clock } else { continuation::keep_half_of_day(clock, time) };
+            Some(DayOrTime::Time(day.to_datetime(clock)))
+        }
         (None, Some(DayOrTime::Day(new)), Some(time)) => Some(DayOrTime::Time(new.to_datetime(time))),
         _ => from_now,
     }

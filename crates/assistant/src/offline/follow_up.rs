@@ -6,6 +6,7 @@ use understand::{Intent, MissingSlot, ParsedCommand, TaskTarget};
 
 use super::matching::{best_matches, normalize};
 use super::small_talk;
+use crate::mentions::TaskMention;
 use crate::{Prompt, wording};
 
 /// A command after the previous question was taken into account.
@@ -16,21 +17,29 @@ pub(super) struct ResolvedCommand {
     pub(super) pick: Option<usize>,
     /// Set if the text is a command only if a task with that name exists.
     pub(super) only_if_found: bool,
+    /// The task that "it" refers to in this command.
+    pub(super) mention: Option<TaskMention>,
+    /// The time of day of the due date is removed, the day stays.
+    pub(super) drops_time: bool,
 }
 
-/// Returns the commands of the message. If it answers a question in the last message of the assistant, returns only the
-/// completed command of that question. A consent or refusal that answers no question becomes at most one command with
-/// an unknown intent.
-pub(super) fn commands(prompt: &Prompt<'_>) -> Vec<ResolvedCommand> {
-    let history = &prompt.context.history;
-    let asked = history.last().filter(|message| message.role == MessageRole::Assistant);
-    let before = history.iter().rev().find(|message| message.role == MessageRole::User);
-    if let (Some(asked), Some(before)) = (asked, before)
-        && let Some(resolved) =
-            resolve_choice(prompt, asked, before).or_else(|| fill_missing_slot(prompt, asked, before))
-    {
-        return vec![resolved];
+impl ResolvedCommand {
+    /// Returns a command that needs no further resolution.
+    pub(super) fn new(command: ParsedCommand) -> Self {
+        Self { command, pick: None, only_if_found: false, mention: None, drops_time: false }
     }
+}
+
+/// Returns the completed command of the question in the last message of the assistant, if the message answers it.
+pub(super) fn answer(prompt: &Prompt<'_>) -> Option<ResolvedCommand> {
+    let history = &prompt.context.history;
+    let asked = history.last().filter(|message| message.role == MessageRole::Assistant)?;
+    let before = history.iter().rev().find(|message| message.role == MessageRole::User)?;
+    resolve_choice(prompt, asked, before).or_else(|| fill_missing_slot(prompt, asked, before))
+}
+
+/// Returns the commands of the message alone. A consent or refusal becomes at most one command with an unknown intent.
+pub(super) fn commands(prompt: &Prompt<'_>) -> Vec<ResolvedCommand> {
     let (mut commands, only_if_found) = read_commands(prompt);
     let words = normalize(&prompt.request.message);
     if small_talk::is_consent(&prompt.request.message) || small_talk::is_refusal(&words) {
@@ -38,7 +47,7 @@ pub(super) fn commands(prompt: &Prompt<'_>) -> Vec<ResolvedCommand> {
         commands.iter_mut().for_each(|command| command.intent = Intent::Unknown);
     }
     let commands = commands.into_iter();
-    commands.map(|command| ResolvedCommand { command, pick: None, only_if_found }).collect()
+    commands.map(|command| ResolvedCommand { only_if_found, ..ResolvedCommand::new(command) }).collect()
 }
 
 /// Returns the commands of the message, and `true` if they apply only if a matching task exists.
@@ -93,11 +102,8 @@ fn resolve_choice(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> Opt
         earlier.commands.iter().find(|command| command.target.is_some())
     })?;
     let name = if pick.is_some() { query } else { prompt.request.message.clone() };
-    Some(ResolvedCommand {
-        command: ParsedCommand { target: Some(TaskTarget::Named(name)), ..command.clone() },
-        pick,
-        only_if_found: false,
-    })
+    let command = ParsedCommand { target: Some(TaskTarget::Named(name)), ..command.clone() };
+    Some(ResolvedCommand { pick, ..ResolvedCommand::new(command) })
 }
 
 /// Returns the index of the option that an answer selects: by "second", "2", "2nd" or "last", or by a name that matches
@@ -176,7 +182,7 @@ fn fill_missing_slot(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> 
             ParsedCommand { when: Some(when), missing: None, ..first }
         }
     };
-    Some(ResolvedCommand { command, pick: None, only_if_found: false })
+    Some(ResolvedCommand::new(command))
 }
 
 #[cfg(test)]

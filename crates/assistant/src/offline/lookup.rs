@@ -64,7 +64,12 @@ pub(super) fn find(
         TaskTarget::Position(position) => {
             match find_in_list(policy, |list| list.get(position.checked_sub(1)?), &format!("number {position}"))? {
                 // The text may be the name of a task.
-                LookupResult::NoMatch(words) => find_by_name(policy, &words, prefer, None)?,
+                LookupResult::NoMatch(words) => match find_by_name(policy, &words, prefer, None)? {
+                    LookupResult::NoMatch(_) if mentions::last_shown(&policy.prompt.context.history).is_empty() => {
+                        LookupResult::NotNamed
+                    }
+                    found => found,
+                },
                 found => found,
             }
         }
@@ -75,13 +80,26 @@ pub(super) fn find(
         },
         TaskTarget::Both => both(policy)?,
         TaskTarget::Several(targets) => return several(policy, targets, prefer),
-        // `All` is selected by the filter. The caller asks which task is meant for the others.
-        TaskTarget::All
-        | TaskTarget::Them
-        | TaskTarget::LastN(_)
-        | TaskTarget::Middle
-        | TaskTarget::Other
-        | TaskTarget::Rest => LookupResult::NotNamed,
+        TaskTarget::Them => return named_before(policy, |list, recent| if recent.len() > 1 { recent } else { list }),
+        TaskTarget::LastN(count) => {
+            let count = *count;
+            return named_before(policy, |mut list, _| list.split_off(list.len().saturating_sub(count)));
+        }
+        TaskTarget::Middle => find_in_list(policy, |list| list.get(list.len() / 2), "the middle one")?,
+        TaskTarget::Other | TaskTarget::Rest => {
+            let last = policy.last.clone();
+            let others = named_before(policy, |mut list, _| {
+                let is_last = |task: &TaskMention| last.as_ref().is_some_and(|last| is_same_task(last, task));
+                list.retain(|task| !is_last(task));
+                list
+            })?;
+            return Ok(match others {
+                LookupResult::Several(_) if *target == TaskTarget::Other => LookupResult::NotNamed,
+                found => found,
+            });
+        }
+        // Selected by the filter, not by a name.
+        TaskTarget::All => LookupResult::NotNamed,
     };
     match found {
         LookupResult::One(mention) => with_id(policy, mention, prefer),
@@ -132,28 +150,54 @@ fn several(
     })
 }
 
-/// Resolves "both" if the last list has exactly two tasks. Otherwise no task is named.
-fn both(policy: &mut OfflinePolicy<'_>) -> Result<LookupResult, PendingCall> {
-    if mentions::last_list(&policy.prompt.context.history).len() != 2 {
-        return Ok(LookupResult::NotNamed);
-    }
-    several(policy, &[TaskTarget::Position(1), TaskTarget::Position(2)], StatusPreference::Open)
+/// Returns true if both mentions are the same task.
+fn is_same_task(a: &TaskMention, b: &TaskMention) -> bool {
+    if a.id.is_some() && b.id.is_some() { a.id == b.id } else { a.title == b.title }
 }
 
-/// Selects a task from the last list that was shown. If none was shown, loads the list without a filter. A failed call
-/// counts as an empty list. `choose` returns the task, and `name` is the query of [`LookupResult::NoMatch`] if there is
+/// Resolves a plural reference. `choose` gets the tasks of the last list, options included, and those of the last
+/// change, the newer of both first. No task is named if there are none.
+fn named_before(
+    policy: &mut OfflinePolicy<'_>,
+    choose: impl FnOnce(Vec<TaskMention>, Vec<TaskMention>) -> Vec<TaskMention>,
+) -> Result<LookupResult, PendingCall> {
+    let history = &policy.prompt.context.history;
+    let chosen = choose(mentions::last_shown(history), mentions::last_changed(history));
+    let mut found = Vec::with_capacity(chosen.len());
+    for mention in chosen {
+        match with_id(policy, mention, StatusPreference::Open)? {
+            LookupResult::One(mention) => found.push(TaskMention { current: false, ..mention }),
+            LookupResult::NoMatch(_) => {}
+            other => return Ok(other),
+        }
+    }
+    Ok(match found.len() {
+        0 => LookupResult::NotNamed,
+        1 => found.pop().map_or(LookupResult::NotNamed, LookupResult::One),
+        _ => LookupResult::Several(found),
+    })
+}
+
+/// Resolves "both" if the last change or the last list has exactly two tasks. Otherwise no task is named.
+fn both(policy: &mut OfflinePolicy<'_>) -> Result<LookupResult, PendingCall> {
+    let found = find(policy, &TaskTarget::Them, StatusPreference::Open, None)?;
+    Ok(match found {
+        LookupResult::Several(tasks) if tasks.len() != 2 => LookupResult::NotNamed,
+        found => found,
+    })
+}
+
+/// Selects a task from the last list that was shown. Without one, no task is named. `choose` returns the task, and `name` is the query of [`LookupResult::NoMatch`] if there is
 /// none. The result is not marked as completed or current.
 fn find_in_list(
     policy: &mut OfflinePolicy<'_>,
     choose: impl Fn(&[TaskMention]) -> Option<&TaskMention>,
     name: &str,
 ) -> Result<LookupResult, PendingCall> {
-    let mut list = mentions::last_list(&policy.prompt.context.history);
-    if list.is_empty()
-        && let Some(spec) = policy.spec(ToolKind::List)
-        && let CallResult::Done(data) = policy.call(spec, ToolArguments::new())?
-    {
-        list = data["tasks"].as_array().into_iter().flatten().filter_map(TaskMention::from_task).collect();
+    let list = mentions::last_shown(&policy.prompt.context.history);
+    // A position without a list means nothing.
+    if list.is_empty() && !name.starts_with("number") {
+        return Ok(LookupResult::NotNamed);
     }
     Ok(match choose(&list) {
         // The task may have been reopened since.
@@ -268,6 +312,17 @@ fn match_name(tasks: &[Value], words: &str, prefer: StatusPreference, pick: Opti
         (n, Some(at)) if at < n => Some(LookupResult::One(mentions.swap_remove(at))),
         _ => Some(LookupResult::Ambiguous(words.to_owned(), mentions)),
     }
+}
+
+/// Returns the tasks of any status, at most [`LOOKUP_LIMIT`]. A failed call counts as an empty list. The list is loaded
+/// once for the message.
+pub(super) fn all_tasks<'a>(policy: &mut OfflinePolicy<'a>) -> Result<&'a [Value], PendingCall> {
+    if let TaskListCache::Loaded(tasks) = policy.list {
+        return Ok(tasks);
+    }
+    let tasks = list_tasks(policy, None)?.unwrap_or_default();
+    policy.list = TaskListCache::Loaded(tasks);
+    Ok(tasks)
 }
 
 /// Lists tasks of any status, with an optional query, at most [`LOOKUP_LIMIT`] if the tool has a limit. A result

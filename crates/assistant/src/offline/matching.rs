@@ -7,8 +7,8 @@ use serde_json::Value;
 enum MatchKind {
     /// The name is the title.
     Exact,
-    /// The title contains the name.
-    Substring,
+    /// The title contains the words of the name in this order.
+    Phrase,
     /// The title contains all words, in any order.
     AllWords,
     /// The title contains all words, with spelling mistakes.
@@ -36,34 +36,83 @@ pub(super) fn is_exact(task: &Value, words: &str) -> bool {
 
 /// Returns `true` if the task matches, but its title does not contain the name as a whole.
 pub(super) fn is_loose(task: &Value, words: &str) -> bool {
-    match_kind(task, &normalize(words)) > Some(MatchKind::Substring)
+    match_kind(task, &normalize(words)) > Some(MatchKind::Phrase)
 }
 
-/// Returns the best match kind of a task for a normalized query, or `None` if the task does not match. Single words
-/// match in any order, without their endings, then with spelling mistakes. Filler words such as "the" are ignored
-/// there. A query of only filler words matches only as a part of the title. The description must contain the whole
-/// query.
+/// Returns the best match kind of a task for a normalized query, or `None` if the task does not match. Words match
+/// whole, never as a part of another word. Single words match in any order, without their endings, then with spelling
+/// mistakes. Filler words such as "the" are ignored there. A query of only filler words matches nothing but a title with
+/// exactly these words. The description must contain the whole query.
 fn match_kind(task: &Value, query: &str) -> Option<MatchKind> {
     let title = normalize(task["title"].as_str().unwrap_or_default());
     if title == query {
         return Some(MatchKind::Exact);
     }
-    if title.contains(query) {
-        return Some(MatchKind::Substring);
-    }
     let query_words: Vec<&str> = query.split(' ').filter(|word| !is_filler(word)).collect();
     if query_words.is_empty() {
         return None;
     }
+    if contains_words(&title, query) || (query.contains(is_unspaced) && title.contains(query)) {
+        return Some(MatchKind::Phrase);
+    }
     let title_words: Vec<&str> = title.split(' ').collect();
-    if query_words.iter().all(|word| title_words.iter().any(|known| stem(known) == stem(word))) {
+    if query_words.iter().all(|word| title_words.iter().any(|known| is_same_word(known, word))) {
         return Some(MatchKind::AllWords);
     }
     if query_words.iter().all(|word| title_words.iter().any(|known| is_close(known, word))) {
         return Some(MatchKind::Misspelled);
     }
     let description = normalize(task["description"].as_str().unwrap_or_default());
-    (!description.is_empty() && description.contains(query)).then_some(MatchKind::Description)
+    (!description.is_empty() && contains_words(&description, query)).then_some(MatchKind::Description)
+}
+
+/// Returns true if the words of `part` follow each other in `text`. Both are normalized.
+fn contains_words(text: &str, part: &str) -> bool {
+    format!(" {text} ").contains(&format!(" {part} "))
+}
+
+/// Returns true for letters of scripts without spaces between words.
+fn is_unspaced(c: char) -> bool {
+    u32::from(c) >= 0x2e80
+}
+
+/// Returns true if the words are equal without their endings, or forms of the same verb: "paid" and "pay".
+pub(super) fn is_same_word(a: &str, b: &str) -> bool {
+    a == b || stem(present_tense(a)) == stem(present_tense(b))
+}
+
+/// Returns the tasks that a text mentions by all words of their titles, except for filler words: "just got back from
+/// walking rufus" mentions "walk Rufus".
+pub(super) fn mentioned_tasks<'t>(tasks: impl IntoIterator<Item = &'t Value>, text: &str) -> Vec<&'t Value> {
+    let text = normalize(text);
+    let words: Vec<&str> = text.split(' ').collect();
+    let is_mentioned = |task: &&Value| {
+        let title = normalize(task["title"].as_str().unwrap_or_default());
+        let mut known = title.split(' ').filter(|word| !is_filler(word)).peekable();
+        known.peek().is_some() && known.all(|known| words.iter().any(|word| is_same_word(known, word)))
+    };
+    tasks.into_iter().filter(is_mentioned).collect()
+}
+
+/// Returns the tasks that share the most words with a text. A task counts if it shares at least half of the words. Filler
+/// words do not count.
+pub(super) fn overlapping_tasks<'t>(tasks: impl IntoIterator<Item = &'t Value>, text: &str) -> Vec<&'t Value> {
+    let text = normalize(text);
+    let words: Vec<&str> = text.split(' ').filter(|word| !is_filler(word) && !word.is_empty()).collect();
+    let shared = |task: &Value| {
+        let known = normalize(&format!(
+            "{} {}",
+            task["title"].as_str().unwrap_or_default(),
+            task["description"].as_str().unwrap_or_default()
+        ));
+        words.iter().filter(|word| known.split(' ').any(|known| is_same_word(known, word))).count()
+    };
+    let found: Vec<_> = tasks.into_iter().map(|task| (shared(task), task)).collect();
+    let best = found.iter().map(|(count, _)| *count).max().unwrap_or_default();
+    if best == 0 || best * 2 < words.len() {
+        return Vec::new();
+    }
+    found.into_iter().filter(|(count, _)| *count == best).map(|(_, task)| task).collect()
 }
 
 /// Converts to lower case, removes punctuation and normalizes spaces.
@@ -79,15 +128,64 @@ fn is_symbol(c: char) -> bool {
 }
 
 /// Returns `true` for a word that does not help to identify a task.
-fn is_filler(word: &str) -> bool {
-    let fillers = ["the", "a", "an", "my", "our", "to", "for", "of", "about", "on", "with", "at", "in", "and"];
-    fillers.contains(&word) || matches!(word, "task" | "todo" | "reminder")
+pub(super) fn is_filler(word: &str) -> bool {
+    const FILLERS: [&str; 28] = [
+        "the", "a", "an", "my", "our", "to", "for", "of", "about", "on", "with", "at", "in", "and", "it", "that", "this", "one",
+        "ones", "thing", "stuff", "s", "task", "todo", "reminder", "item", "entry", "please",
+    ];
+    FILLERS.contains(&word)
 }
 
-/// Removes an English ending such as "ing" or "s", if at least three characters remain.
+/// Returns the present tense of common irregular verbs, and any other word unchanged.
+fn present_tense(word: &str) -> &str {
+    const FORMS: [(&str, &str); 34] = [
+        ("paid", "pay"),
+        ("bought", "buy"),
+        ("sent", "send"),
+        ("wrote", "write"),
+        ("written", "write"),
+        ("made", "make"),
+        ("did", "do"),
+        ("done", "do"),
+        ("took", "take"),
+        ("taken", "take"),
+        ("got", "get"),
+        ("fed", "feed"),
+        ("met", "meet"),
+        ("ran", "run"),
+        ("sold", "sell"),
+        ("told", "tell"),
+        ("went", "go"),
+        ("hung", "hang"),
+        ("drove", "drive"),
+        ("rang", "ring"),
+        ("brought", "bring"),
+        ("built", "build"),
+        ("spoke", "speak"),
+        ("stood", "stand"),
+        ("swept", "sweep"),
+        ("chose", "choose"),
+        ("found", "find"),
+        ("gave", "give"),
+        ("given", "give"),
+        ("held", "hold"),
+        ("kept", "keep"),
+        ("left", "leave"),
+        ("picked", "pick"),
+        ("thought", "think"),
+    ];
+    FORMS.iter().find(|(form, _)| *form == word).map_or(word, |(_, present)| present)
+}
+
+/// Removes an English ending such as "ing", "s" or "e", and a doubled letter before it, if at least two characters
+/// remain.
 fn stem(word: &str) -> &str {
-    let shorter = ["ing", "ies", "es", "ed", "s"].into_iter().find_map(|end| word.strip_suffix(end));
-    shorter.filter(|stem| stem.chars().count() >= 3).unwrap_or(word)
+    let shorter = ["ing", "ied", "ies", "es", "ed", "s", "e", "y"].into_iter().find_map(|end| word.strip_suffix(end));
+    let stem = shorter.filter(|stem| stem.chars().count() >= 3).unwrap_or(word);
+    let doubled = stem.char_indices().next_back().filter(|(at, last)| {
+        stem.len() < word.len() && last.is_ascii_alphabetic() && !matches!(last, 's' | 'l') && stem[..*at].ends_with(*last)
+    });
+    doubled.map_or(stem, |(at, _)| &stem[..at])
 }
 
 /// Returns `true` if the words differ by at most one edit, or two if both have at least 8 characters. If the shorter
@@ -105,7 +203,7 @@ fn is_close(known: &str, word: &str) -> bool {
 
 /// Computes the number of edits between two words, by characters: insertions, deletions, replacements, and swaps of
 /// neighbours. No character is edited twice (optimal string alignment).
-fn distance(a: &str, b: &str) -> usize {
+pub(super) fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().collect();
     let b: Vec<char> = b.chars().collect();
     let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];

@@ -4,12 +4,16 @@
 
 mod agents;
 mod commands;
+mod continuation;
+mod dialogue;
 mod follow_up;
 mod fragment;
 mod framing;
 mod limited_tools;
 mod lookup;
 mod matching;
+mod questions;
+mod reminders;
 mod schedules;
 mod small_talk;
 mod task_words;
@@ -73,6 +77,13 @@ enum TaskListCache<'a> {
     Loaded(&'a [Value]),
 }
 
+/// The reading of a message.
+enum Reading {
+    Commands(Vec<follow_up::ResolvedCommand>),
+    /// The answer to a question.
+    Reply(String),
+}
+
 /// A call that has no result yet.
 struct PendingCall(RequestedCall);
 
@@ -100,7 +111,10 @@ impl<'a> OfflinePolicy<'a> {
             return Ok(text);
         }
         let mut sentences = Vec::new();
-        let commands = follow_up::commands(&self.prompt);
+        let commands = match self.read_message()? {
+            Reading::Reply(text) => return Ok(text),
+            Reading::Commands(commands) => commands,
+        };
         if commands.iter().filter(|resolved| resolved.command.target.is_some()).count() > 2 {
             self.list = TaskListCache::Requested;
         }
@@ -118,6 +132,25 @@ impl<'a> OfflinePolicy<'a> {
             });
         }
         Ok(sentences.join("\n"))
+    }
+
+    /// Reads the message: as the answer to a question of the assistant, as a question, as the continuation of the last
+    /// exchange, or as commands of its own.
+    fn read_message(&mut self) -> Result<Reading, PendingCall> {
+        if let Some(answer) = follow_up::answer(&self.prompt) {
+            return Ok(Reading::Commands(vec![answer]));
+        }
+        let framing = framing::Framing::read(&self.prompt.request.message);
+        let last = dialogue::last_exchange(&self.prompt.context.history, self.prompt.tools);
+        if questions::is_question(&framing)
+            && let Some(reply) = questions::answer(self, &framing, &last)?
+        {
+            return Ok(Reading::Reply(reply));
+        }
+        if let Some(commands) = continuation::read(self, &framing, &last)? {
+            return Ok(Reading::Commands(commands));
+        }
+        Ok(Reading::Commands(follow_up::commands(&self.prompt)))
     }
 
     /// Returns the first tool of this kind, or `None` if the user has none.

@@ -1,0 +1,554 @@
+//! Reads messages that make sense only after the one before: values alone ("saturday"), corrections ("no, I meant the
+//! oven") and continuations ("and the roses") (TRUST-3). All functions fail with the next tool call if its result is not
+//! known yet.
+
+use jiff::civil::{Date, Time};
+use jiff::{Timestamp, ToSpan};
+use model::task::{Priority, TaskStatus};
+use tools::ToolKind;
+use understand::{
+    CommandFilter, DayOrTime, DueFilter, Intent, MissingSlot, ParsedCommand, StatusFilter, TagOperation, TaskTarget,
+};
+
+use super::dialogue::{LastAct, LastExchange, changed_tasks};
+use super::follow_up::ResolvedCommand;
+use super::fragment::{self, Fragment};
+use super::framing::Framing;
+use super::lookup::{LookupResult, StatusPreference, find};
+use super::matching::{distance, is_filler, is_same_word, normalize};
+use super::{OfflinePolicy, PendingCall};
+use crate::mentions::TaskMention;
+
+type Reading = Result<Option<Vec<ResolvedCommand>>, PendingCall>;
+
+/// Returns the commands of a message that continues or corrects the last exchange, or `None` if it makes sense alone.
+pub(super) fn read(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &LastExchange<'_>) -> Reading {
+    let request = policy.prompt.request;
+    let fragment = fragment::read(&framing.body, request);
+    let is_known = is_explicit_command(policy);
+    if fragment.is_pure() && !is_new_task(policy)
+        && let Some(commands) = values_alone(policy, framing, last, &fragment)?
+    {
+        return Ok(Some(commands));
+    }
+    if (framing.replaces() || fragment.negated.is_some())
+        && !is_known
+        && let Some(commands) = correction(policy, framing, last, &fragment)?
+    {
+        return Ok(Some(commands));
+    }
+    if framing.continues
+        && !framing.is_question
+        && !is_known
+        && let Some(commands) = continuation(policy, framing, last, &fragment)?
+    {
+        return Ok(Some(commands));
+    }
+    if fragment.has_values() && !fragment.rest.is_empty() && !is_known && !framing.is_question {
+        return values_of_named_task(policy, &fragment);
+    }
+    Ok(None)
+}
+
+/// Returns true if the engine finds a complete command in the message by itself.
+fn is_explicit_command(policy: &OfflinePolicy<'_>) -> bool {
+    let commands = &policy.prompt.request.utterance.commands;
+    let is_explicit = |command: &ParsedCommand| {
+        let names_task = !matches!(command.target, Some(TaskTarget::Named(_)) | None) || command.missing.is_none();
+        command.intent != Intent::Unknown && command.missing.is_none() && !command.implied && names_task
+    };
+    commands.iter().all(is_explicit) && !commands.is_empty()
+}
+
+/// Returns true if the message explicitly adds a task: "add high priority".
+fn is_new_task(policy: &OfflinePolicy<'_>) -> bool {
+    let commands = &policy.prompt.request.utterance.commands;
+    commands.iter().any(|command| command.intent == Intent::CreateTask && !command.implied && command.title.is_some())
+}
+
+/// Applies values without a name: to the task of the last exchange, or as a filter of the last list.
+fn values_alone(
+    policy: &mut OfflinePolicy<'_>,
+    framing: &Framing,
+    last: &LastExchange<'_>,
+    fragment: &Fragment,
+) -> Reading {
+    let is_plural = ["both", "them", "those", "these", "all"].iter().any(|word| normalize(&framing.body).split(' ').any(|one| one == *word));
+    match last.act {
+        LastAct::Listed if !fragment.states && !framing.replaces() => Ok(refined_list(policy, framing, last)),
+        LastAct::Listed if is_plural => Ok(None),
+        LastAct::Changed(..) | LastAct::Held(_) | LastAct::Answered | LastAct::Listed => {
+            let mut values = fragment.command.clone();
+            values.target = Some(if is_plural { TaskTarget::Them } else { TaskTarget::It });
+            let focus = policy.last.clone();
+            if let Some(number) = fragment.number {
+                let Ok(time) = Time::new(number, 0, 0, 0) else { return Ok(None) };
+                values.time_of_day = Some(time);
+                values.when = Some(DayOrTime::Time(policy.prompt.request.now.date().to_datetime(time)));
+            }
+            swap_tags(&mut values, fragment, focus.as_ref());
+            if let Some(day) = replaced_month(&framing.body, fragment, focus.as_ref()) {
+                values.when = Some(DayOrTime::Day(day));
+                values.time_of_day = None;
+            }
+            Ok(Some(vec![ResolvedCommand { drops_time: fragment.drops_time, ..ResolvedCommand::new(values) }]))
+        }
+        LastAct::Asked | LastAct::Nothing => Ok(None),
+    }
+}
+
+/// Replaces a tag: "not #car, #house".
+fn swap_tags(values: &mut ParsedCommand, fragment: &Fragment, focus: Option<&TaskMention>) {
+    let (Some(negated), Some(focus)) = (&fragment.negated, focus) else { return };
+    let old = negated.trim_start_matches('#');
+    if values.tags.is_empty() || !focus.tags.iter().any(|tag| tag.eq_ignore_ascii_case(old)) {
+        return;
+    }
+    let kept = focus.tags.iter().filter(|tag| !tag.eq_ignore_ascii_case(old)).cloned();
+    values.tags = kept.chain(std::mem::take(&mut values.tags)).collect();
+    values.tag_operation = TagOperation::Set;
+}
+
+/// Returns the due day in another month: "april not may".
+fn replaced_month(body: &str, fragment: &Fragment, focus: Option<&TaskMention>) -> Option<Date> {
+    const MONTHS: [&str; 12] =
+        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    let month = |text: &str| {
+        let text = normalize(text);
+        let word = text.split(' ').next()?;
+        let at = MONTHS.iter().position(|month| word.len() >= 3 && word.starts_with(month))?;
+        i8::try_from(at + 1).ok()
+    };
+    let negated = fragment.negated.as_deref()?;
+    let (new, old) = (month(body)?, month(negated)?);
+    if negated.chars().any(|c| c.is_ascii_digit()) {
+        return None;
+    }
+    let due: Date = focus?.due.as_deref()?.get(..10)?.parse().ok()?;
+    (due.month() == old).then(|| Date::new(due.year(), new, due.day()).ok()).flatten()
+}
+
+/// Changes the filter of the last list: "and tomorrow?", "just the urgent ones".
+fn refined_list(policy: &OfflinePolicy<'_>, framing: &Framing, last: &LastExchange<'_>) -> Option<Vec<ResolvedCommand>> {
+    let request = policy.prompt.request;
+    let parsed = request.parser.parse(&format!("show my tasks {}", framing.body), &request.now);
+    let [read] = parsed.commands.as_slice() else { return None };
+    if read.intent != Intent::ListTasks || read.filter == CommandFilter::default() {
+        return None;
+    }
+    let mut filter = last_filter(policy, last);
+    let new = &read.filter;
+    if new.due.is_some() {
+        filter.due.clone_from(&new.due);
+    }
+    if new.priority.is_some() {
+        filter.priority = new.priority;
+    }
+    if !new.tags.is_empty() {
+        filter.tags.clone_from(&new.tags);
+    }
+    if new.status.is_some() {
+        filter.status = new.status;
+    }
+    if new.text.is_some() {
+        filter.text.clone_from(&new.text);
+    }
+    filter.unsupported = new.unsupported;
+    Some(vec![ResolvedCommand::new(ParsedCommand { filter, ..ParsedCommand::new(Intent::ListTasks, read.confidence) })])
+}
+
+/// Returns the filter of the last list from the arguments of its call.
+pub(super) fn last_filter(policy: &OfflinePolicy<'_>, last: &LastExchange<'_>) -> CommandFilter {
+    let is_list = |name: &str| policy.prompt.tools.iter().any(|spec| spec.name == name && spec.kind == Some(ToolKind::List));
+    let Some(call) = last.calls.iter().rev().find(|call| is_list(&call.tool_name)) else { return CommandFilter::default() };
+    let text = |key: &str| call.parameters[key].as_str();
+    let status = match text("status") {
+        Some("completed") => Some(StatusFilter::Completed),
+        Some("all") => Some(StatusFilter::All),
+        _ => None,
+    };
+    let tags = call.parameters["tags"].as_array().into_iter().flatten();
+    CommandFilter {
+        status,
+        priority: text("priority").and_then(|word| Priority::parse("priority", word).ok()),
+        due: text("due_date_filter").and_then(due_filter),
+        tags: tags.filter_map(|tag| tag.as_str().map(str::to_owned)).collect(),
+        text: text("query").map(str::to_owned),
+        unsupported: false,
+    }
+}
+
+fn due_filter(text: &str) -> Option<DueFilter> {
+    Some(match text {
+        "today" => DueFilter::Today,
+        "tomorrow" => DueFilter::Tomorrow,
+        "this_week" => DueFilter::ThisWeek,
+        "overdue" => DueFilter::Overdue,
+        _ => match text.split_once("..") {
+            Some((first, last)) => DueFilter::Between(first.parse().ok(), last.parse().ok()),
+            None => DueFilter::Day(text.parse().ok()?),
+        },
+    })
+}
+
+/// Reads a correction of the last change: an undo, another task, or other words of the title.
+fn correction(
+    policy: &mut OfflinePolicy<'_>,
+    framing: &Framing,
+    last: &LastExchange<'_>,
+    fragment: &Fragment,
+) -> Reading {
+    let body = strip_meant(&framing.body);
+    let LastAct::Changed(kind, call) = last.act else {
+        return match last.act {
+            LastAct::Asked => repeat_with_target(policy, last, body),
+            _ => Ok(None),
+        };
+    };
+    let changed = changed_tasks(call);
+    // "oops, not the roses"
+    if let Some(negated) = &fragment.negated
+        && fragment.rest.is_empty()
+        && !fragment.has_values()
+    {
+        let is_changed = changed.iter().any(|task| shares_word(&task.title, negated));
+        return Ok(is_changed.then(|| vec![ResolvedCommand::new(ParsedCommand::new(Intent::Undo, 0.9))]));
+    }
+    let focus = policy.last.clone();
+    // "lindgren not lindqvist"
+    if let (Some(negated), Some(focus), false) = (&fragment.negated, &focus, fragment.has_values())
+        && let Some(title) = replace_words(&focus.title, negated, &fragment.rest)
+    {
+        return Ok(Some(vec![renamed(title)]));
+    }
+    if body.is_empty() || framing.is_question {
+        return Ok(None);
+    }
+    // Another task was meant.
+    let is_other = |mention: &TaskMention| !changed.iter().any(|task| task.id == mention.id);
+    if let Some(mention) = named_task(policy, body)?
+        && is_other(&mention)
+        && let Some(again) = same_change(policy, kind, call)
+    {
+        let undo = ResolvedCommand::new(ParsedCommand::new(Intent::Undo, 0.9));
+        let repeated = ResolvedCommand { mention: Some(mention), ..ResolvedCommand::new(again) };
+        return Ok(Some(vec![undo, repeated]));
+    }
+    // Other words of the title: "I mean Tim", "its etude no 4".
+    if matches!(kind, ToolKind::Add | ToolKind::Update)
+        && !fragment.has_values()
+        && let Some(focus) = focus
+        && let Some(title) = similar_title(&focus.title, body)
+    {
+        return Ok(Some(vec![renamed(title)]));
+    }
+    Ok(None)
+}
+
+fn renamed(title: String) -> ResolvedCommand {
+    let mut update = ParsedCommand::new(Intent::UpdateTask, 0.9);
+    update.title = Some(title);
+    update.target = Some(TaskTarget::It);
+    ResolvedCommand::new(update)
+}
+
+/// Removes "I meant" and similar words that follow other words.
+fn strip_meant(body: &str) -> &str {
+    let lower = body.to_lowercase();
+    let found = ["i meant ", "i mean ", "meant ", "it's ", "its ", "should be ", "make it "].iter().filter_map(|words| {
+        lower.find(words).filter(|at| *at == 0 || lower.len() == body.len()).map(|at| at + words.len())
+    });
+    found.min().and_then(|at| body.get(at..)).unwrap_or(body)
+}
+
+/// Returns true if two texts share a word that is not a filler.
+fn shares_word(a: &str, b: &str) -> bool {
+    let a = normalize(a);
+    let b = normalize(b);
+    b.split(' ').filter(|word| !is_filler(word)).any(|word| a.split(' ').any(|known| is_same_word(known, word)))
+}
+
+/// Replaces the words `old` of a title by `new`, without regard to case. Returns `None` if the title lacks them, or if
+/// one of the texts is empty.
+fn replace_words(title: &str, old: &str, new: &str) -> Option<String> {
+    let lower = title.to_lowercase();
+    let old = old.to_lowercase();
+    if old.is_empty() || new.is_empty() || lower.len() != title.len() {
+        return None;
+    }
+    let at = lower.find(&old)?;
+    Some(format!("{}{new}{}", &title[..at], &title[at + old.len()..]))
+}
+
+/// Returns the title with the words of a correction. The correction shares words with the title ("etude no 4"), begins
+/// with the same preposition ("with Bob"), or is a single word that is spelled like one of the title ("Tim"). Returns
+/// `None` if none of this holds.
+fn similar_title(title: &str, correction: &str) -> Option<String> {
+    const PREPOSITIONS: [&str; 10] = ["with", "for", "to", "at", "from", "about", "by", "in", "on", "of"];
+    let words: Vec<&str> = title.split_whitespace().collect();
+    let new: Vec<&str> = correction.split_whitespace().collect();
+    let same = |a: &str, b: &str| normalize(a) == normalize(b);
+    if new.len() >= 2 && new.len() <= words.len() {
+        // The window of the title that shares the most words at the same places.
+        let shared = |at: usize| new.iter().zip(&words[at..]).filter(|(a, b)| same(a, b)).count();
+        let best = (0..=words.len() - new.len()).max_by_key(|at| (shared(*at), std::cmp::Reverse(*at)))?;
+        let needed = new.len().div_ceil(2);
+        if shared(best) >= needed.max(1) && shared(best) < new.len() {
+            let parts = [&words[..best], &new, &words[best + new.len()..]].concat();
+            return Some(parts.join(" "));
+        }
+    }
+    if let Some(first) = new.first().filter(|first| PREPOSITIONS.contains(&first.to_lowercase().as_str()))
+        && new.len() >= 2
+        && let Some(at) = words.iter().rposition(|word| same(word, first))
+    {
+        return Some([&words[..at], &new].concat().join(" "));
+    }
+    if let [one] = new.as_slice() {
+        let close = |word: &&str| {
+            let (a, b) = (normalize(word), normalize(one));
+            a != b && !is_filler(&a) && distance(&a, &b) * 2 <= a.chars().count().max(b.chars().count())
+        };
+        let found: Vec<usize> = (0..words.len()).filter(|at| close(&words[*at])).collect();
+        let best = found.into_iter().min_by_key(|at| distance(&normalize(words[*at]), &normalize(one)))?;
+        let mut words = words;
+        words[best] = one;
+        return Some(words.join(" "));
+    }
+    None
+}
+
+/// Returns the task that a text names by all of its words, and no other one.
+pub(super) fn named_task(policy: &mut OfflinePolicy<'_>, text: &str) -> Result<Option<TaskMention>, PendingCall> {
+    if normalize(text).split(' ').all(|word| is_filler(word) || word.is_empty()) {
+        return Ok(None);
+    }
+    let found = find(policy, &TaskTarget::Named(text.to_owned()), StatusPreference::OpenIfTied, None)?;
+    Ok(match found {
+        LookupResult::One(mention) => Some(mention),
+        _ => None,
+    })
+}
+
+/// Repeats the command of the last exchange, which lacked its task, with this name.
+fn repeat_with_target(policy: &mut OfflinePolicy<'_>, last: &LastExchange<'_>, name: &str) -> Reading {
+    let request = policy.prompt.request;
+    let earlier = request.parser.parse(last.user, &request.now).commands;
+    let Some(earlier) = earlier.into_iter().find(|command| command.target.is_some() && command.intent != Intent::CreateTask)
+    else {
+        return Ok(None);
+    };
+    Ok(named_task(policy, name)?.map(|mention| {
+        let repeated = ParsedCommand { target: Some(TaskTarget::It), missing: None, ..earlier };
+        vec![ResolvedCommand { mention: Some(mention), ..ResolvedCommand::new(repeated) }]
+    }))
+}
+
+/// Returns the command that repeats a change for the task in `mention`. Returns `None` for changes that cannot be
+/// repeated, such as a new task.
+fn same_change(policy: &OfflinePolicy<'_>, kind: ToolKind, call: &model::conversation::ToolCall) -> Option<ParsedCommand> {
+    let text = |key: &str| call.parameters[key].as_str();
+    let zone = policy.prompt.request.now.time_zone();
+    let when = |key: &str| {
+        let text = text(key)?;
+        if let Ok(day) = text.parse::<Date>().and_then(|day| if text.len() == 10 { Ok(day) } else { text.parse() })
+            && text.len() == 10
+        {
+            return Some(DayOrTime::Day(day));
+        }
+        let local = text.parse().ok().or_else(|| {
+            let at: Timestamp = text.parse().ok()?;
+            Some(at.to_zoned(zone.clone()).datetime())
+        });
+        local.map(DayOrTime::Time)
+    };
+    let mut again = match kind {
+        ToolKind::Complete | ToolKind::CompleteSeveral => ParsedCommand::new(Intent::CompleteTask, 0.9),
+        ToolKind::Delete | ToolKind::DeleteSeveral => ParsedCommand::new(Intent::DeleteTask, 0.9),
+        ToolKind::Update => ParsedCommand::new(Intent::UpdateTask, 0.9),
+        ToolKind::Remind => ParsedCommand::new(Intent::ScheduleReminder, 0.9),
+        _ => return None,
+    };
+    again.target = Some(TaskTarget::It);
+    if kind == ToolKind::Update {
+        again.when = when("due_date");
+        again.recurrence = text("recurrence").map(str::to_owned);
+        again.priority = text("priority").and_then(|word| Priority::parse("priority", word).ok());
+        again.status = text("status").and_then(|word| TaskStatus::parse("status", word).ok());
+        if again.status == Some(TaskStatus::Completed) {
+            again = ParsedCommand { target: again.target, ..ParsedCommand::new(Intent::CompleteTask, 0.9) };
+        }
+        let tags = call.parameters["tags"].as_array().into_iter().flatten();
+        again.tags = tags.filter_map(|tag| tag.as_str().map(str::to_owned)).collect();
+        again.tag_operation = TagOperation::Add;
+        let changes = again.when.is_some() || again.recurrence.is_some() || again.priority.is_some() || !again.tags.is_empty();
+        if again.intent == Intent::UpdateTask && !changes {
+            return None;
+        }
+    }
+    if kind == ToolKind::Remind {
+        again.when = when("remind_at");
+    }
+    Some(again)
+}
+
+/// Reads a message that continues the last change: "and raisins" adds, "and the roses" completes.
+fn continuation(
+    policy: &mut OfflinePolicy<'_>,
+    framing: &Framing,
+    last: &LastExchange<'_>,
+    fragment: &Fragment,
+) -> Reading {
+    let body = framing.body.as_str();
+    let (kind, call) = match last.act {
+        LastAct::Changed(kind, call) => (kind, Some(call)),
+        LastAct::Held(kind) => (kind, None),
+        _ => return Ok(None),
+    };
+    match kind {
+        ToolKind::Add => {
+            if fragment.has_values() && let Some(commands) = values_of_named_task(policy, fragment)? {
+                return Ok(Some(commands));
+            }
+            let title = policy.last.as_ref().map(|task| task.title.clone());
+            Ok(Some(vec![ResolvedCommand::new(another_task(policy, body, title.as_deref()))]))
+        }
+        ToolKind::Complete | ToolKind::CompleteSeveral | ToolKind::Delete | ToolKind::DeleteSeveral => {
+            let intent = match kind {
+                ToolKind::Complete | ToolKind::CompleteSeveral => Intent::CompleteTask,
+                _ => Intent::DeleteTask,
+            };
+            let Some(mention) = named_task(policy, body)? else { return Ok(None) };
+            let again = ParsedCommand { target: Some(TaskTarget::It), ..ParsedCommand::new(intent, 0.9) };
+            Ok(Some(vec![ResolvedCommand { mention: Some(mention), ..ResolvedCommand::new(again) }]))
+        }
+        _ if fragment.has_values() => values_of_named_task(policy, fragment),
+        _ => {
+            let again = call.and_then(|call| same_change(policy, kind, call));
+            let (Some(again), Some(mention)) = (again, named_task(policy, body)?) else { return Ok(None) };
+            Ok(Some(vec![ResolvedCommand { mention: Some(mention), ..ResolvedCommand::new(again) }]))
+        }
+    }
+}
+
+/// Returns the command that adds another task like the last one. A title without a verb gets the verb of the last title:
+/// after "buy oat flakes", "raisins" is "buy raisins".
+fn another_task(policy: &OfflinePolicy<'_>, body: &str, last_title: Option<&str>) -> ParsedCommand {
+    let request = policy.prompt.request;
+    let parse = |text: String| request.parser.parse(&text, &request.now).commands.into_iter().next();
+    let explicit = parse(format!("add {body}"));
+    let mut new = explicit.unwrap_or_else(|| ParsedCommand::new(Intent::CreateTask, 0.8));
+    new.intent = Intent::CreateTask;
+    new.missing = new.title.is_none().then_some(MissingSlot::Title);
+    // The engine finds a task in "feed the cat" alone, but not in "the cat".
+    let has_verb = parse(body.to_owned()).is_some_and(|alone| alone.intent == Intent::CreateTask && alone.title.is_some());
+    let verb = last_title.and_then(|title| title.split_once(' ')).map(|(verb, _)| verb).filter(|verb| {
+        let bare = parse(format!("{verb} something"));
+        bare.is_some_and(|alone| alone.intent == Intent::CreateTask)
+    });
+    if let (false, Some(verb), Some(title)) = (has_verb, verb, &new.title) {
+        let is_object = ["the ", "a ", "an ", "some ", "my ", "our "].iter().any(|article| body.to_lowercase().starts_with(article))
+            || !title.contains(' ');
+        if is_object {
+            let article = body.split_whitespace().next().filter(|word| matches!(word.to_lowercase().as_str(), "the" | "my" | "our"));
+            let has_article = article.is_some_and(|article| title.to_lowercase().starts_with(&article.to_lowercase()));
+            let article = article.filter(|_| !has_article).map(|article| format!("{article} ")).unwrap_or_default();
+            new.title = Some(format!("{verb} {article}{title}"));
+        }
+    }
+    new
+}
+
+/// Applies values to the task that the other words name: "the vet one is urgent", "leo's on friday".
+fn values_of_named_task(policy: &mut OfflinePolicy<'_>, fragment: &Fragment) -> Reading {
+    let mut rest = fragment.rest.clone();
+    if rest.split_whitespace().count() > 6 {
+        return Ok(None);
+    }
+    let position = position_target(&rest);
+    if let Some(target) = position {
+        let values = ParsedCommand { target: Some(target), ..fragment.command.clone() };
+        return Ok(Some(vec![ResolvedCommand { drops_time: fragment.drops_time, ..ResolvedCommand::new(values) }]));
+    }
+    if let Some(name) = rest.strip_suffix("'s").or(rest.strip_suffix("’s")) {
+        rest = name.to_owned();
+    }
+    let Some(mention) = named_task(policy, &rest)? else { return Ok(None) };
+    let values = ParsedCommand { target: Some(TaskTarget::It), ..fragment.command.clone() };
+    Ok(Some(vec![ResolvedCommand { mention: Some(mention), drops_time: fragment.drops_time, ..ResolvedCommand::new(values) }]))
+}
+
+/// Returns the target that a position such as "first" or "other" selects.
+fn position_target(text: &str) -> Option<TaskTarget> {
+    const ORDINALS: [&str; 8] = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
+    let word = normalize(text);
+    let at = ORDINALS.iter().position(|ordinal| *ordinal == word);
+    match word.as_str() {
+        "last" => Some(TaskTarget::Last),
+        "other" => Some(TaskTarget::Other),
+        "middle" => Some(TaskTarget::Middle),
+        "top" => Some(TaskTarget::Position(1)),
+        "bottom" => Some(TaskTarget::Last),
+        _ => at.map(|at| TaskTarget::Position(at + 1)),
+    }
+}
+
+/// Moves a bare time to the half of the day of the old one: after 8pm, "7:30" is 7:30pm. A time that would then be at
+/// night is in the other half.
+pub(super) fn keep_half_of_day(new: Time, old: Option<Time>) -> Time {
+    if new.hour() > 12 || new.hour() == 0 {
+        return new;
+    }
+    let Some(old) = old else { return new };
+    let hour = new.hour() % 12;
+    let at = |hour: i8| Time::new(hour, new.minute(), new.second(), 0).unwrap_or(new);
+    let same = if old.hour() >= 12 { hour + 12 } else { hour };
+    if same < 6 && old.hour() >= 6 { at(hour + 12) } else { at(same) }
+}
+
+/// Returns the day of a task's due date in the time zone of the user, and its time of day.
+pub(super) fn due_parts(due: &str, zone: &jiff::tz::TimeZone) -> Option<(Date, Option<Time>)> {
+    let due = model::due::DueDate::parse("due_date", due, zone).ok()?;
+    Some(match due {
+        model::due::DueDate::Day(day) => (day, None),
+        model::due::DueDate::Moment { at, .. } => {
+            let local = at.to_zoned(zone.clone()).datetime();
+            (local.date(), Some(local.time()))
+        }
+    })
+}
+
+/// Returns the day after `day`, or the day itself at the end of time.
+pub(super) fn next_day(day: Date) -> Date {
+    day.checked_add(1.day()).unwrap_or(day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn corrections_replace_words_of_the_title() {
+        // TRUST-3
+        for (title, correction, expected) in [
+            ("buy a present for tom", "tim", Some("buy a present for tim")),
+            ("practise Chopin etude no 3", "etude no 4", Some("practise Chopin etude no 4")),
+            ("lunch with Anna", "with Bob", Some("lunch with Bob")),
+            ("buy milk", "the gym membership", None),
+        ] {
+            assert_eq!(similar_title(title, correction).as_deref(), expected, "{title}, {correction}");
+        }
+        assert_eq!(replace_words("email Lindqvist now", "lindqvist", "lindgren").as_deref(), Some("email lindgren now"));
+    }
+
+    #[test]
+    fn bare_times_keep_the_half_of_the_day() {
+        // TRUST-3
+        let time = |text: &str| text.parse::<Time>().unwrap();
+        for (new, old, expected) in
+            [("07:30", "20:00", "19:30"), ("10:15", "09:00", "10:15"), ("03:30", "14:00", "15:30"), ("01:00", "11:00", "13:00"), ("18:00", "09:00", "18:00")]
+        {
+            assert_eq!(keep_half_of_day(time(new), Some(time(old))), time(expected), "{new} after {old}");
+        }
+    }
+}
