@@ -243,6 +243,11 @@ impl DateParts {
         self.clock.is_some() && self.part.is_none() && !self.names_day() && self.instant.is_none()
     }
 
+    /// Returns true if the expression contains a clock time and nothing decides between am and pm.
+    pub(crate) fn is_half_open(&self) -> bool {
+        self.clock.is_some_and(|clock| clock.half == clock::DayHalf::Open) && self.part.is_none()
+    }
+
     /// Merges another expression of the same sentence and returns true. Missing parts come from the other, except for
     /// the number of further days. A second repetition is merged, or dropped if it is incompatible. Returns false and
     /// changes nothing if one contains a complete point in time. Also false if both contain a day, both a weekday, both
