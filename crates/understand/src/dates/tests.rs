@@ -7,6 +7,7 @@ use crate::parsed::DayOrTime;
 use crate::tokens::TokenizedText;
 
 mod dispatch;
+mod fresh;
 mod mixed;
 mod month_end;
 mod non_dates;
