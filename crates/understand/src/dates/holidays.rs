@@ -8,7 +8,7 @@
 
 use jiff::civil::{Date, Weekday};
 
-use super::{DateScan, calendar, day};
+use super::{DateParts, DateScan, calendar, context, day};
 use crate::lexicon;
 use crate::phrases::{PhraseMap, Phrases, phrase_map};
 use crate::tokens::TokenizedText;
@@ -116,9 +116,10 @@ fn easter(year: i16) -> Option<Date> {
 /// - It is the whole text.
 /// - It ends the text without a preposition and not after "for". Its last word is explicit ("day", "eve", "night", a
 ///   weekday as in "Good Friday", "nye"), begins with "20" or is "year". So "Christmas '27" does not match.
+/// - A clock time or a part of the day precedes it, and no noun follows. Or one follows it.
 ///
 /// Returns the date, which is the next one from today on or the one in the given year, and the next position.
-pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize) -> Option<(Date, usize)> {
+pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> Option<(Date, usize)> {
     let at = i + usize::from(matches!(scan.at(i), "next" | "this"));
     let (date, end) = parse_named(scan, at)?;
     let led = i > lead_start && !matches!(scan.before(i), "for" | "the" | "of") || at > i;
@@ -126,7 +127,9 @@ pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize) -> Option<(Dat
         || scan.before(end).starts_with("20")
         || scan.before(end) == "year";
     let day = is_explicit && end == scan.end && scan.before(i) != "for" && i == lead_start;
-    (led && scan.can_end_at(end) || day || scan.covers_all(i, end)).then_some((date, end))
+    let beside = (parts.clock.is_some() || parts.part.is_some()) && scan.can_end_at(end);
+    let timed = || !matches!(scan.before(i), "for" | "my" | "our") && context::precedes_time(scan, end, parts);
+    (led && scan.can_end_at(end) || day || scan.covers_all(i, end) || beside || timed()).then_some((date, end))
 }
 
 /// Returns the next date of the holiday at `i`, which may be today, and the next position. With a year after the name,

@@ -93,8 +93,8 @@ fn shift_by(date: Date, unit: TimeUnit, by: i64) -> Option<Date> {
 
 /// Parses a named period: "this week", "the following month", "April", "April 2027", "next year", "Q3". Returns its
 /// first day, its exclusive end, its unit and the next position. Without a qualifier, it is the current period, or the
-/// next one of that name. "after next" and "after that" after a unit select the second period after the current one. A
-/// season has the unit quarter. Returns `None` for units other than week, month, quarter and year. Does not check the
+/// next one of that name. "after next" and "after that" after a unit select the second period after the current one,
+/// "before last" the second one before it. A season has the unit quarter. Returns `None` for units other than week, month, quarter and year. Does not check the
 /// context.
 fn parse_period(scan: &DateScan, i: usize) -> Option<(Date, Date, TimeUnit, usize)> {
     let at = i + usize::from(matches!(scan.at(i), "the" | "this") && !matches!(scan.at(i + 1), ""));
@@ -114,9 +114,14 @@ fn parse_period(scan: &DateScan, i: usize) -> Option<(Date, Date, TimeUnit, usiz
     }
     let unit = names::time_unit(scan.at(at))?;
     let after_next = scan.phrase(at + 1, lexicon::spans::AFTER_NEXT);
-    let by = if after_next.is_some() { 2 } else { by };
+    let before_last = scan.phrase(at + 1, lexicon::days::BEFORE_LAST);
+    let by = match (after_next, before_last) {
+        (Some(_), _) => 2,
+        (None, Some(_)) => -2,
+        _ => by,
+    };
     let (start, end) = period_around(shift_by(scan.today(), unit, by)?, unit)?;
-    Some((start, end, unit, at + 1 + after_next.unwrap_or(0)))
+    Some((start, end, unit, at + 1 + after_next.or(before_last).unwrap_or(0)))
 }
 
 /// Returns the first day of a month. `year` takes precedence over `by`. `by` is -1 for the last such month before the
@@ -264,8 +269,9 @@ fn parse_nth_day(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
     if working.is_some() {
         return Some((DatePiece::Day(Day::Fixed(nth_workday(start, end, n)?)), next));
     }
-    // An explicit year is not moved.
-    let word = if names::month(scan.at(at)).is_some() && next > at + 1 { "" } else { scan.at(at) };
+    // An explicit year or month is not moved.
+    let explicit = names::month(scan.at(at)).is_some() && next > at + 1 || day::qualifier(scan.at(at + 1)).is_some();
+    let word = if explicit { "" } else { scan.at(at) };
     if let Some(day) = weekday {
         let date = nth_weekday_ahead(scan, start, i8::try_from(n).ok()?, day, word)?;
         return Some((DatePiece::Day(Day::Fixed(date)), next));
@@ -378,27 +384,36 @@ fn parse_numbered_year(scan: &DateScan, i: usize, lead_start: usize) -> Option<(
 
 /// Parses "this weekend", "the weekend", "next weekend", "the weekend after next". The period is Friday to Sunday of
 /// this week, of the next week or of the last week. It is due on Saturday, or today if it is Sunday of this week.
-/// "after next" is two weeks ahead, unless "next" or "last" precedes. A bare "weekend" needs a preposition. A noun may
-/// follow.
+/// "coming" and "upcoming" are this week. "after next" is two weeks ahead and "before last" two weeks back, unless "next"
+/// or "last" precedes. A bare "weekend" needs a preposition, or to be the whole text. A noun may follow.
 fn parse_weekend(scan: &DateScan, i: usize, lead_start: usize) -> Option<(DatePiece, usize)> {
     let at = i + usize::from(scan.at(i) == "the");
     let which = day::qualifier(scan.at(at));
     let at = at + usize::from(which.is_some());
-    if !matches!(scan.at(at), "weekend" | "weekend's" | "wknd") || which.is_none() && i == lead_start && at == i {
+    let stated = day::qualifier(scan.at(at)).filter(|_| which == Some(PeriodQualifier::This)).or(which);
+    let at = at + usize::from(stated != which || day::qualifier(scan.at(at)).is_some());
+    if !matches!(scan.at(at), "weekend" | "weekend's" | "week-end" | "wknd" | "wkend") {
         return None;
     }
     let after = scan.phrase(at + 1, lexicon::spans::YEAR_AFTER_NEXT);
-    let weeks = match which {
+    let before = scan.phrase(at + 1, lexicon::days::BEFORE_LAST);
+    let bare = stated.is_none() && i == lead_start && at == i;
+    if bare && after.or(before).is_none() && !scan.covers_all(i, at + 1) {
+        return None;
+    }
+    let weeks = match stated {
+        Some(PeriodQualifier::Next) if matches!(scan.before(at), "coming" | "upcoming") => 0,
         Some(PeriodQualifier::Next) => 1,
         Some(PeriodQualifier::Last) => -1,
         _ if after.is_some() => 2,
+        _ if before.is_some() => -2,
         _ => 0,
     };
     let saturday = calendar::in_week_of(calendar::plus_days(scan.today(), weeks * 7)?, Weekday::Saturday)?;
     let friday = calendar::plus_days(saturday, -1)?;
     let monday = calendar::plus_days(saturday, 2)?;
     let due = if saturday < scan.today() && weeks == 0 { scan.today() } else { saturday };
-    Some((span_piece(friday, monday, due), at + 1 + after.unwrap_or(0)))
+    Some((span_piece(friday, monday, due), at + 1 + after.or(before).unwrap_or(0)))
 }
 
 /// Parses "next fortnight": the 14 days that begin on the Monday in two weeks.
@@ -427,7 +442,8 @@ fn parse_named_period(scan: &DateScan, i: usize, lead_start: usize) -> Option<(D
         let due = if start <= scan.today() { calendar::plus_days(end, -1)? } else { start };
         return (led && scan.can_end_at(next)).then_some((span_piece(start, end, due), next));
     }
-    let after_next = scan.phrase(at + 1, lexicon::spans::YEAR_AFTER_NEXT).is_some();
+    let after_next = scan.phrase(at + 1, lexicon::spans::YEAR_AFTER_NEXT).is_some()
+        || scan.phrase(at + 1, lexicon::days::BEFORE_LAST).is_some();
     let this = which.is_none() && at > i && matches!(scan.before(i), "for" | "during" | "in" | "of");
     if which.is_none() && !after_next && !this {
         return None;

@@ -20,9 +20,10 @@ const NOW: &str = "2027-06-15T10:20:00Z[UTC]";
 const ALONE_FLOOR: usize = 78;
 const SENTENCE_FLOOR: usize = 74;
 
-/// The number of rows that are right alone and in a sentence, and of all rows.
+/// The number of rows that are right as the whole value, as an utterance and in a sentence, and of all rows.
 #[derive(Default)]
 struct Kind {
+    whole: usize,
     alone: usize,
     in_sentence: usize,
     rows: usize,
@@ -51,6 +52,19 @@ fn wrong_value(row: &Value, text: &str, title: Option<&str>) -> Option<String> {
     title.filter(|title| bare(title) != bare(found)).map(|title| format!("title {found:?} instead of {title:?}"))
 }
 
+/// Returns a description of the value as the whole text, or `None` if it is right.
+fn wrong_whole(row: &Value, text: &str) -> Option<String> {
+    let now: Zoned = NOW.parse().unwrap();
+    let accepted: Vec<&str> = row["due"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let Some(when) = crate::parse_when(text, &now, crate::UtteranceParser::default()) else {
+        return Some("no value".to_owned());
+    };
+    let due = format_due(when.due);
+    let fits = due.as_deref().map_or(accepted.is_empty(), |due| accepted.contains(&due));
+    let fits = fits && when.recurrence.as_deref() == row["rrule"].as_str();
+    (!fits).then(|| format!("{due:?} {:?} instead of {accepted:?} {}", when.recurrence, row["rrule"]))
+}
+
 #[test]
 fn fresh_expressions_meet_their_floors() {
     // AGENT-10
@@ -68,25 +82,37 @@ fn fresh_expressions_meet_their_floors() {
         let alone = if row["title"].is_null() { wrong_value(&row, text, None) } else { None };
         let carried_title = row["title"].as_str().unwrap_or("call mom");
         let in_sentence = wrong_value(&row, &carried, Some(carried_title));
-        for (mode, wrong) in [("alone", &alone), ("in a sentence", &in_sentence)] {
+        let whole = if row["title"].is_null() { wrong_whole(&row, text) } else { None };
+        for (mode, wrong) in [("whole", &whole), ("alone", &alone), ("in a sentence", &in_sentence)] {
             if let Some(wrong) = wrong.as_ref().filter(|_| show) {
                 writeln!(out, "{name}, {mode}: {text:?}: {wrong}").unwrap();
             }
         }
         let kind = kinds.entry(name.to_owned()).or_default();
         kind.rows += 1;
+        kind.whole += usize::from(whole.is_none());
         kind.alone += usize::from(alone.is_none());
         kind.in_sentence += usize::from(in_sentence.is_none());
     }
     let mut all = Kind::default();
     for (name, kind) in &kinds {
-        writeln!(out, "{name:24} alone {:3} in a sentence {:3} of {:3}", kind.alone, kind.in_sentence, kind.rows)
-            .unwrap();
+        writeln!(
+            out,
+            "{name:24} whole {:3} alone {:3} in a sentence {:3} of {:3}",
+            kind.whole, kind.alone, kind.in_sentence, kind.rows
+        )
+        .unwrap();
         all.rows += kind.rows;
+        all.whole += kind.whole;
         all.alone += kind.alone;
         all.in_sentence += kind.in_sentence;
     }
-    writeln!(out, "{:24} alone {:3} in a sentence {:3} of {:3}", "all", all.alone, all.in_sentence, all.rows).unwrap();
+    writeln!(
+        out,
+        "{:24} whole {:3} alone {:3} in a sentence {:3} of {:3}",
+        "all", all.whole, all.alone, all.in_sentence, all.rows
+    )
+    .unwrap();
     assert!(all.alone * 100 >= all.rows * ALONE_FLOOR, "alone: {} of {}", all.alone, all.rows);
     assert!(all.in_sentence * 100 >= all.rows * SENTENCE_FLOOR, "in a sentence: {} of {}", all.in_sentence, all.rows);
 }
