@@ -6,6 +6,7 @@
 use jiff::Zoned;
 use jiff::civil::Time;
 
+use crate::courtesy;
 use crate::dates::{self, DateMatch, DateScan};
 use crate::expression::Grain;
 use crate::lexicon;
@@ -76,7 +77,7 @@ fn trim_please(words: &TokenizedText) -> usize {
 }
 
 fn is_courtesy(words: &TokenizedText, i: usize) -> bool {
-    words.is_one_of(i, lexicon::dates::COURTESIES)
+    courtesy::is_please(words.at(i)) || words.is_one_of(i, lexicon::dates::COURTESIES)
 }
 
 /// Returns true if the range contains only marks and courtesies. Quoted passages are words here.

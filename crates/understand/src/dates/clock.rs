@@ -86,7 +86,7 @@ fn parse_named(scan: &DateScan, i: usize) -> ClockMatch {
         return Some((clock_time(now.hour().into(), now.minute().into(), 0, DayHalf::Exact)?, i + 2));
     }
     let at = i + usize::from(matches!(scan.at(i), "12" | "high"));
-    match scan.at(at) {
+    match scan.at(at).trim_end_matches("ish").trim_end_matches('-') {
         "noon" | "midday" | "noontime" => Some((clock_time(12, 0, 0, DayHalf::Exact)?, at + 1)),
         "midnight" => Some((clock_time(0, 0, 0, DayHalf::Exact)?, at + 1)),
         _ => None,
@@ -116,7 +116,7 @@ fn parse_past_or_to(scan: &DateScan, i: usize, lead_start: usize, parts: &DatePa
     let before = match scan.at(at) {
         "past" | "after" => false,
         "to" | "of" | "before" | "till" | "til" => true,
-        _ if minutes == 30 && scan.at(i) == "half" => return parse_half_hour(scan, at),
+        _ if minutes == 30 && scan.at(i) == "half" => return parse_half_hour(scan, at, parts),
         _ => return None,
     };
     let Some((base, end)) = parse_named(scan, at + 1).or_else(|| parse_hour(scan, at + 1)) else {
@@ -160,9 +160,9 @@ pub(crate) fn is_time_figure(word: &str) -> bool {
 }
 
 /// Parses the hour of "half three" at `at`. Returns half past that hour, or `None` if a noun follows.
-fn parse_half_hour(scan: &DateScan, at: usize) -> ClockMatch {
+fn parse_half_hour(scan: &DateScan, at: usize, parts: &DateParts) -> ClockMatch {
     let (base, end) = parse_hour(scan, at)?;
-    (scan.can_end_at(end)).then_some((ClockTime { minute: 30, ..base }, end))
+    context::can_time_end_at(scan, end, parts).then_some((ClockTime { minute: 30, ..base }, end))
 }
 
 /// Parses the hour of "half past …": figures of a time ("3pm", "3:15") or a bare hour from 1 to 12.
@@ -292,9 +292,10 @@ fn is_year(scan: &DateScan, i: usize, n: i64) -> bool {
 /// - Before a day, if nothing else counts or names something with it: "7 tomorrow evening", "9 on Friday", "4.30 on
 ///   Friday". See [`context::is_free_number`].
 ///
-/// In the first two cases, no noun and no unit of time may follow. Hours are 1 to 24, before a day 1 to 12.
+/// In the first two cases, no noun and no unit of time may follow, except after a day at the start of the text
+/// ("tomorrow 9 dentist"). Hours are 1 to 24, before a day 1 to 12.
 fn parse_bare(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> ClockMatch {
-    if follows_at(scan, i, lead_start) && scan.at(i).len() >= 3 && scan.can_end_at(i + 1) {
+    if follows_at(scan, i, lead_start) && scan.at(i).len() >= 3 && context::can_time_end_at(scan, i + 1, parts) {
         let n = numbers::parse_digits(scan.at(i)).filter(|n| (100..2400).contains(n) && !is_year(scan, i, *n));
         let Some(n) = n else { return parse_dotted(scan, i) };
         let half = if scan.at(i).starts_with('0') { DayHalf::Exact } else { DayHalf::Open };
@@ -304,6 +305,11 @@ fn parse_bare(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -
         && (parts.names_day() && scan.can_end_at(i + 1) || is_before_day(scan, i, i + 1, lead_start, parts))
     {
         return parse_dotted(scan, i);
+    }
+    // "1830 on Friday"
+    if i == scan.start && i == lead_start && scan.at(i).len() == 4 && context::precedes_day(scan, i + 1, parts) {
+        let n = numbers::parse_digits(scan.at(i)).filter(|n| n % 5 == 0 && (100..2400).contains(n))?;
+        return Some((clock_time(n / 100, n % 100, 0, DayHalf::Exact)?, i + 1));
     }
     // "Thursday 1400"
     if parts.names_day() && scan.at(i).len() == 4 && scan.can_end_at(i + 1) {
@@ -317,11 +323,13 @@ fn parse_bare(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -
     let day_number = parts.weekday.is_some() && parts.day.is_none() && hour > 12 || of_month;
     let beside_day = (parts.names_day() || parts.part.is_some()) && !day_number;
     if follows_at(scan, i, lead_start) || beside_day {
-        if let Some(minute) = minute.filter(|_| scan.can_end_at(i + 2)) {
+        if let Some(minute) = minute.filter(|_| context::can_time_end_at(scan, i + 2, parts)) {
             return Some((clock_time(hour, minute, 0, DayHalf::Open)?, i + 2));
         }
         let unit_follows = names::time_unit(scan.at(i + 1)).is_some();
-        return (scan.can_end_at(i + 1) && !unit_follows).then_some((clock_time(hour, 0, 0, DayHalf::Open)?, i + 1));
+        let ends = context::can_time_end_at(scan, i + 1, parts)
+            || beside_day && hour <= 12 && context::precedes_name(scan, i, lead_start);
+        return (ends && !unit_follows).then_some((clock_time(hour, 0, 0, DayHalf::Open)?, i + 1));
     }
     if let Some(minute) = minute.filter(|_| hour <= 12 && is_before_day(scan, i, i + 2, lead_start, parts)) {
         return Some((clock_time(hour, minute, 0, DayHalf::Open)?, i + 2));
@@ -372,7 +380,8 @@ fn parse_spelled(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts
         || precedes_part(scan, end)
         || dated();
     let whole = minute > 0 && scan.covers_all(i, end) || minute >= 10 && minute % 5 == 0 && end == scan.end;
-    let fits = context && scan.can_end_at(end) && names::time_unit(scan.at(end)).is_none() || whole;
+    let fits =
+        context && context::can_time_end_at(scan, end, parts) && names::time_unit(scan.at(end)).is_none() || whole;
     fits.then_some((clock_time(hour, minute, 0, DayHalf::Open)?, end))
 }
 
@@ -426,13 +435,13 @@ pub(crate) fn parse_part(
     }
     if let Some(n) = scan.phrase(i, lexicon::clock::FIRST_THING)
         && !matches!(scan.before(i), "the" | "my" | "is" | "are" | "a")
-        && (n > 2 || scan.can_end_at(i + n) && scan.at(i + n) != "to")
+        && ends_thing(scan, i, n, parts)
     {
         return Some((DatePiece::Part(DayPart::First), i + n));
     }
     if let Some(n) = scan.phrase(i, lexicon::clock::LAST_THING)
         && !matches!(scan.before(i), "the" | "my" | "is" | "are" | "a")
-        && (n > 2 || scan.can_end_at(i + n) && scan.at(i + n) != "to")
+        && ends_thing(scan, i, n, parts)
     {
         return Some((DatePiece::Part(DayPart::Last), i + n));
     }
@@ -471,13 +480,24 @@ pub(crate) fn parse_part(
     fits.then_some((DatePiece::Part(part), at + 1))
 }
 
+/// Returns true if "first thing" or "last thing" of `n` tokens at `i` is a time: with "in the morning", beside a day, or
+/// if no noun and no "to" follows.
+fn ends_thing(scan: &DateScan, i: usize, n: usize, parts: &DateParts) -> bool {
+    n > 2 || parts.names_day() || context::can_time_end_at(scan, i + n, parts) && scan.at(i + n) != "to"
+}
+
 /// Returns true if the part of the day at `at` belongs to the day or the time after it: "morning of the 15th", "evening
-/// on Sunday", "afternoon at 7". `i` is the first word of the piece. Inside of a sentence, a night needs a preposition
-/// before it, because a noun can form a name with it ("date night on Friday").
+/// on Sunday", "afternoon at 7". `i` is the first word of the piece. Inside of a sentence, a noun can form a name with a
+/// night or an evening ("date night on Friday"). They need a preposition then, the evening only before a day.
 fn precedes_rest(scan: &DateScan, i: usize, at: usize, lead_start: usize, parts: &DateParts) -> bool {
-    let night = matches!(names::day_part(scan.at(at)), Some((DayPart::Night, _))) && scan.at(at + 1) != "of";
-    if night && !context::is_free_part(scan, i, lead_start) {
-        return false;
-    }
-    context::precedes_day(scan, at + 1, parts) || context::precedes_clock(scan, at + 1, parts)
+    let free = context::is_free_part(scan, i, lead_start) || scan.at(at + 1) == "of";
+    let (named_day, named_time) = match names::day_part(scan.at(at)) {
+        _ if free => (true, true),
+        Some((DayPart::Night, _)) => (false, false),
+        // "parents evening"
+        Some((DayPart::Evening, _)) => (false, !scan.before(i).ends_with('s')),
+        _ => (true, true),
+    };
+    named_day && context::precedes_day(scan, at + 1, parts)
+        || named_time && context::precedes_clock(scan, at + 1, parts)
 }

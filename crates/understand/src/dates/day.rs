@@ -54,12 +54,12 @@ pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize, parts: &DatePa
         return Some((DatePiece::Days(day, more), end));
     }
     parse_relative(scan, i)
-        .or_else(|| parse_numeric(scan, i, lead_start))
+        .or_else(|| parse_numeric(scan, i, lead_start, parts))
         .or_else(|| parse_compact(scan, i, lead_start))
         .or_else(|| parse_month_day(scan, i))
         .or_else(|| parse_day_month(scan, i))
         .map(|(day, end)| (DatePiece::Day(day), end))
-        .or_else(|| parse_weekday(scan, i, lead_start))
+        .or_else(|| parse_weekday(scan, i, lead_start, parts))
         .or_else(|| parse_day_of_month(scan, i, lead_start, parts).map(|(day, end)| (DatePiece::Day(day), end)))
 }
 
@@ -110,7 +110,7 @@ fn parse_relative(scan: &DateScan, i: usize) -> DayMatch {
         "fortnight" => 14,
         _ => 0,
     };
-    let later = days >= 0 && more > 0 && scan.can_end_at(i + 2);
+    let later = days >= 0 && more > 0 && context::can_day_end_at(scan, i + 2);
     let (days, end) = if later { (days + more, i + 2) } else { (days, i + 1) };
     Some((Day::Fixed(calendar::plus_days(today, days)?), end))
 }
@@ -123,7 +123,7 @@ fn parse_relative(scan: &DateScan, i: usize) -> DayMatch {
 /// - "4/25" needs the slash and no unit of time after it. It also needs a preposition other than "the", a qualifier
 ///   such as "next", to be the whole text, or no noun after it. "24/7" counts only after such a preposition, if the day
 ///   comes first in the order of the user.
-fn parse_numeric(scan: &DateScan, i: usize, lead_start: usize) -> DayMatch {
+fn parse_numeric(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> DayMatch {
     let word = scan.at(i);
     let mark = ['/', '-', '.'].into_iter().find(|mark| word.contains(*mark))?;
     // The first date of "3/3-3/5".
@@ -148,7 +148,9 @@ fn parse_numeric(scan: &DateScan, i: usize, lead_start: usize) -> DayMatch {
         let near = led || qualifier(scan.before(i)).is_some() || scan.covers_all(i, i + 1);
         // "24/7" means always, unless a preposition asks for a day.
         let always = word == "24/7" && (scan.words.date_order == DateOrder::MonthFirst || !led);
-        let fits = shaped && !always && (near || scan.can_end_at(i + 1)) && names::time_unit(scan.at(i + 1)).is_none();
+        let near = near || parts.clock.is_some() || context::can_day_end_at(scan, i + 1);
+        let counts = names::time_unit(scan.at(i + 1)).is_some() && !scan.starts_time(i + 1);
+        let fits = shaped && !always && near && !counts;
         return if fits { build_day(small(month)?, day, None, i + 1) } else { None };
     };
     let date = if a.len() == 4 {
@@ -276,7 +278,8 @@ pub(crate) fn parse_month_day(scan: &DateScan, i: usize) -> DayMatch {
     let (day, len) = numbers::ordinal(scan.words, at)
         .or_else(|| numbers::cardinal(scan.words, at))
         .filter(|(n, _)| (1..=31).contains(n))?;
-    if names::time_unit(scan.at(at + len)).is_some() || scan.at(at).contains(':') {
+    let counts = names::time_unit(scan.at(at + len)).is_some() && !scan.starts_time(at + len);
+    if counts || scan.at(at).contains(':') {
         return None;
     }
     let (year, end) = parse_year(scan, at + len);
@@ -343,8 +346,8 @@ pub(crate) fn parse_day_month(scan: &DateScan, i: usize) -> DayMatch {
 /// "following" as "next". "Friday after next", "Friday after this" and "Friday week" are a week after the next one,
 /// with any qualifier before them. Returns a fixed date for "Friday after Thanksgiving", see [`parse_relative_to_day`].
 /// The "next" of "Friday next" is skipped and has no effect. A plural does not match. An ambiguous short name without a
-/// qualifier needs a context, see [`is_short_weekday`].
-fn parse_weekday(scan: &DateScan, i: usize, lead_start: usize) -> Option<(DatePiece, usize)> {
+/// qualifier needs a context, see [`is_short_weekday`], or a clock time before it.
+fn parse_weekday(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> Option<(DatePiece, usize)> {
     let this = usize::from(
         scan.at(i) == "this" && matches!(scan.at(i + 1), "coming" | "upcoming" | "following" | "past" | "last"),
     );
@@ -352,21 +355,25 @@ fn parse_weekday(scan: &DateScan, i: usize, lead_start: usize) -> Option<(DatePi
     let at = i + this + usize::from(stated.is_some());
     let (day, form) = names::weekday(scan.at(at))?;
     if form == WeekdayForm::Plural
-        || form == WeekdayForm::Short && stated.is_none() && !is_short_weekday(scan, i, lead_start)
+        || form == WeekdayForm::Short
+            && stated.is_none()
+            && parts.clock.is_none()
+            && !is_short_weekday(scan, i, lead_start)
     {
         return None;
     }
     let end = at + 1;
     if let Some(n) = scan.phrase(end, lexicon::days::LATER_WEEK)
-        && (n > 1 || scan.can_end_at(end + 1))
+        && (n > 1 || context::can_day_end_at(scan, end + 1))
         && (scan.before(end + n) != "this" || scan.can_end_at(end + n))
     {
         return Some((DatePiece::Weekday(day, PeriodQualifier::AfterNext), end + n));
     }
-    if let Some(n) = scan.phrase(end, lexicon::days::LATER_FORTNIGHT).filter(|n| scan.can_end_at(end + n)) {
+    if let Some(n) = scan.phrase(end, lexicon::days::LATER_FORTNIGHT).filter(|n| context::can_day_end_at(scan, end + n))
+    {
         return Some((DatePiece::Weekday(day, PeriodQualifier::Fortnight), end + n));
     }
-    if let Some(n) = scan.phrase(end, lexicon::days::BEFORE_LAST).filter(|n| scan.can_end_at(end + n)) {
+    if let Some(n) = scan.phrase(end, lexicon::days::BEFORE_LAST).filter(|n| context::can_day_end_at(scan, end + n)) {
         return Some((DatePiece::Weekday(day, PeriodQualifier::BeforeLast), end + n));
     }
     if let Some((date, end)) = parse_relative_to_day(scan, end, day) {
@@ -421,7 +428,7 @@ fn is_short_weekday(scan: &DateScan, i: usize, lead_start: usize) -> bool {
     let digit = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
     let article = matches!(scan.at(i + 1), "the" | "my");
     i > lead_start && (scan.before(i) != "the" || scan.can_end_at(i + 1))
-        || scan.can_end_at(i + 1) && !article
+        || context::can_day_end_at(scan, i + 1) && !article
         || digit(scan.at(i + 1))
         || names::month(scan.at(i + 1)).is_some()
         || matches!(scan.at(i + 1), "." | ",")
@@ -460,10 +467,11 @@ fn parse_day_of_month(scan: &DateScan, i: usize, lead_start: usize, parts: &Date
     let end = end + scan.phrase(end, lexicon::days::OF_THE_MONTH).unwrap_or(0);
     let led = at > i || i > lead_start || after_weekday || parts.repeat.is_some();
     let closing = scan.before(at) == "the" && lead_start < i && (end >= scan.end || scan.at(end) == "to");
-    let timed = || !parts.names_day() && ordinal.is_some() && context::precedes_clock(scan, end, parts);
+    let timed = || !parts.names_day() && ordinal.is_some() && context::precedes_time(scan, end, parts);
     let spelled_alone = !closing && !in_figures && !after_weekday && end == at + len && parts.repeat.is_none();
     let spelled_alone = spelled_alone && !(scan.before(at) == "on" && at > lead_start && timed());
-    let fits = led && scan.can_end_at(end) && !spelled_alone || scan.covers_all(i, end) && in_figures;
+    let ends = || scan.can_end_at(end) || in_figures && timed();
+    let fits = led && !spelled_alone && ends() || scan.covers_all(i, end) && in_figures;
     let first = in_figures && (lead_start == scan.start && scan.at(end) == "at" || timed());
     (fits || first).then_some((Day::Monthly(day), end))
 }

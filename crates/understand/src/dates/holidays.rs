@@ -112,7 +112,7 @@ fn easter(year: i16) -> Option<Date> {
 /// Parses a holiday in a context that makes it a date. The token at `i` is the first of the name, or "next" or "this"
 /// directly before the name, which do not change the year. A year may follow the name. The context is one of these:
 /// - "next" or "this" is at `i`, or a preposition precedes `i` and the token directly before `i` is not "for", "the" or
-///   "of". No noun follows.
+///   "of". "the" may precede "new year". No noun follows.
 /// - It is the whole text.
 /// - It ends the text without a preposition and not after "for". Its last word is explicit ("day", "eve", "night", a
 ///   weekday as in "Good Friday", "nye"), begins with "20" or is "year". So "Christmas '27" does not match.
@@ -127,7 +127,8 @@ pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize, parts: &DatePa
         || scan.before(end).starts_with("20")
         || scan.before(end) == "year";
     let day = is_explicit && end == scan.end && scan.before(i) != "for" && i == lead_start;
-    let beside = (parts.clock.is_some() || parts.part.is_some()) && scan.can_end_at(end);
+    let led = led || i > lead_start && scan.at(i) == "new" && scan.before(i) == "the";
+    let beside = (parts.clock.is_some() || parts.part.is_some() || parts.looks_ahead) && scan.can_end_at(end);
     let timed = || !matches!(scan.before(i), "for" | "my" | "our") && context::precedes_time(scan, end, parts);
     (led && scan.can_end_at(end) || day || scan.covers_all(i, end) || beside || timed()).then_some((date, end))
 }

@@ -375,6 +375,7 @@ fn skip_leads(scan: &DateScan, start: usize) -> usize {
 /// - "roughly", "exactly" and synonyms, unless "at", a number or a time in figures follows.
 /// - "early", "late", "later", unless "in", "this", "next", today, tonight, tomorrow or a part of the day follows.
 ///   "early" and "late" in any case if they begin an edge ("early next month").
+/// - "all day", if a noun follows.
 /// - "all", unless "this", "next", "day", "week" or a weekday follows.
 fn is_lead(scan: &DateScan, i: usize, n: usize) -> bool {
     let next = scan.at(i + n);
@@ -395,6 +396,7 @@ fn is_lead(scan: &DateScan, i: usize, n: usize) -> bool {
                 || names::weekday(next).is_some() && names::day_part(scan.at(i + n + 1)).is_some()
         }
         "due" => !matches!(scan.before(i), "is" | "are" | "was" | "be"),
+        "all" if n == 2 => !scan.words.is_word(i + n) || scan.can_end_at(i + n) || names::month(next).is_some(),
         "all" => matches!(next, "this" | "next" | "day" | "week") || names::weekday(next).is_some(),
         _ => true,
     }
@@ -441,17 +443,11 @@ fn parse_expression(scan: &DateScan, start: usize) -> Option<DateMatch> {
             continue;
         }
         let found = (lead_start..=i).rev().find_map(|at| parse_piece(scan, at, lead_start, &parts));
-        let Some((piece, next)) = found else {
-            match skip_tail(scan, end, &mut parts).filter(|_| !first) {
-                Some(next) => end = next,
-                None => break,
-            }
-            continue;
-        };
-        if !parts.add(piece) || next <= end {
-            break;
+        let added = found.filter(|(_, next)| *next > end).and_then(|(piece, next)| parts.add(piece).then_some(next));
+        match added.or_else(|| if first { None } else { skip_tail(scan, end, &mut parts) }) {
+            Some(next) => end = next,
+            None => break,
         }
-        end = next;
     }
     (end > start).then(|| DateMatch { tokens: start..tail_end(scan, start, end).min(scan.end), parts })
 }

@@ -147,6 +147,7 @@ impl DayPart {
 /// plural ("mornings"). "eve" is the evening, "lunchtime" is midday. Never returns [`DayPart::First`],
 /// [`DayPart::End`] and [`DayPart::Last`]. Returns `None` for any other word.
 pub(crate) fn day_part(word: &str) -> Option<(DayPart, bool)> {
+    let word = word.strip_suffix("ish").map_or(word, |word| word.trim_end_matches('-'));
     Some(match word {
         "morning" | "mornin" | "morn" | "morning's" => (DayPart::Morning, false),
         "afternoon" | "afternon" | "aftenoon" | "aft" | "arvo" | "afternoon's" => (DayPart::Afternoon, false),

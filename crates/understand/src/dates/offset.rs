@@ -80,7 +80,9 @@ fn parse_distance(scan: &DateScan, i: usize) -> Option<(Distance, usize)> {
     let mut at = i;
     for _ in 0..5 {
         let start = at + usize::from(at > i && matches!(scan.at(at), "and" | ","));
-        let Some((amount, unit, end)) = parse_step(scan, start) else { break };
+        // "in 3 days, a quarter past 8"
+        let clock = |end: usize| scan.at(end - 1) == "quarter" && scan.starts_time(end - 1);
+        let Some((amount, unit, end)) = parse_step(scan, start).filter(|(.., end)| !clock(*end)) else { break };
         total.add(amount, unit);
         at = end;
         if let Some(n) = scan.phrase(at, lexicon::offsets::AND_A_HALF) {

@@ -58,8 +58,8 @@ fn is_change(scan: &DateScan, i: usize) -> bool {
 fn parse_time(scan: &DateScan, i: usize) -> Option<(ClockTime, usize)> {
     clock::parse_certain(scan, i).or_else(|| {
         let (n, len) = numbers::cardinal(scan.words, i).filter(|(n, _)| (1..=24).contains(n))?;
-        (names::time_unit(scan.at(i + len)).is_none())
-            .then(|| Some((clock::minute_time(n, 0, DayHalf::Open)?, i + len)))?
+        let (half, end) = clock::parse_half(scan, i + len).unwrap_or((DayHalf::Open, i + len));
+        names::time_unit(scan.at(end)).is_none().then(|| Some((clock::minute_time(n, 0, half)?, end)))?
     })
 }
 

@@ -240,7 +240,7 @@ fn parse_nth_week(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
 /// Parses a counted day as a fixed date. Returns `None` if the period has no such day.
 /// - "12th of next month", "12 of next month", "20th next month", "first Monday of March", "third last day of June":
 ///   the period is a month. For "first", it may be a year; for "first day" and "last day", any period. "last" needs a
-///   day after it.
+///   day after it, or a month without a name ("the last of the month").
 /// - "last working day of the month": any working day counted from the end is the last one. It does not move.
 /// - A past day moves by a month if the period begins with "the" ("the month", also "the week"). It moves by a year in
 ///   a month of this year without a year, and for the first day of any year.
@@ -263,7 +263,10 @@ fn parse_nth_day(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
     let (start, end, unit, next) = parse_period(scan, at)?;
     let named = weekday.is_some() || named_day || working.is_some();
     let year = unit == TimeUnit::Year && n == 1;
-    if unit != TimeUnit::Month && !year && !(named_day && (n == 1 || n == -1)) || n == -1 && !named {
+    // "the last of the month"
+    let is_last_of_month = scan.before(at) == "of" && matches!(scan.at(at), "the" | "this" | "next");
+    if unit != TimeUnit::Month && !year && !(named_day && (n == 1 || n == -1)) || n == -1 && !named && !is_last_of_month
+    {
         return None;
     }
     if working.is_some() {

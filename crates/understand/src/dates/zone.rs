@@ -48,15 +48,18 @@ pub(super) fn parse(scan: &DateScan, i: usize) -> Option<(TimeZone, usize)> {
         }
     };
     match at > i {
-        true => (scan.at(end) == ")").then_some((zone, end + 1)),
+        true => Some((zone, end + usize::from(scan.at(end) == ")"))),
         false => Some((zone, end)),
     }
 }
 
-/// Returns the zone that an abbreviation or a name at `i` stands for, and the next position.
+/// Returns the zone that an abbreviation or a name at `i` stands for, and the next position. Returns `None` for an
+/// abbreviation of two letters before a noun.
 fn find_name(scan: &DateScan, i: usize) -> Option<(&'static str, usize)> {
     let (name, len) = ZONES.phrase(scan.words, i).filter(|(_, len)| i + len <= scan.end)?;
-    Some((name, i + len))
+    // "9am PT session"
+    let is_clear = scan.at(i).len() > 2 || scan.can_end_at(i + len);
+    is_clear.then_some((name, i + len))
 }
 
 /// Returns the end of a name such as "Europe/Berlin" or "America/Argentina/Salta": words and slashes without spaces.

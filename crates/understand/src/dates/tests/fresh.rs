@@ -1,6 +1,7 @@
-//! Measures expressions that were written before the rules that parse them, by kind.
+//! Measures expressions that were written before the rules that parse them, by kind. Those of `further.jsonl` were written
+//! after the rules for the first ones, and measured before any change for them.
 //!
-//! Each row of `fresh.jsonl` has a text, its accepted values and an optional RRULE, on Tuesday, 15 June 2027 at 10:20
+//! Each row has a text, its accepted values and an optional RRULE, on Tuesday, 15 June 2027 at 10:20
 //! UTC. Expressions are measured alone and inside of "remind me to call mom …". Rows of the kind "sentence" are whole
 //! utterances with a title.
 //!
@@ -17,8 +18,8 @@ use crate::DayOrTime;
 const NOW: &str = "2027-06-15T10:20:00Z[UTC]";
 
 /// The percentages that must be right.
-const ALONE_FLOOR: usize = 78;
-const SENTENCE_FLOOR: usize = 74;
+const ALONE_FLOOR: usize = 95;
+const SENTENCE_FLOOR: usize = 94;
 
 /// The number of rows that are right as the whole value, as an utterance and in a sentence, and of all rows.
 #[derive(Default)]
@@ -71,7 +72,7 @@ fn fresh_expressions_meet_their_floors() {
     let mut kinds: BTreeMap<String, Kind> = BTreeMap::new();
     let mut out = io::stdout().lock();
     let show = std::env::var_os("SHOW_WRONG").is_some();
-    for line in include_str!("fresh.jsonl").lines() {
+    for line in include_str!("fresh.jsonl").lines().chain(include_str!("further.jsonl").lines()) {
         let row: Value = serde_json::from_str(line).unwrap();
         let name = row["kind"].as_str().unwrap();
         let text = row["text"].as_str().unwrap();
