@@ -203,7 +203,11 @@ fn parse_figure(scan: &DateScan, i: usize) -> ClockMatch {
     };
     let said = half != DayHalf::Open || end > i + 1;
     let (hour, minute, second) = if let Some((h, m)) = digits.split_once('h') {
-        (numbers::parse_digits(h)?, if m.is_empty() { 0 } else { numbers::parse_digits(m)? }, 0)
+        match numbers::parse_digits(h)? {
+            // "1400h"
+            n if n > 24 && m.is_empty() => (n / 100, n % 100, 0),
+            n => (n, if m.is_empty() { 0 } else { numbers::parse_digits(m)? }, 0),
+        }
     } else if digits.contains([':', ';']) {
         let mut fields = digits.split([':', ';']);
         let hour = numbers::parse_digits(fields.next()?)?;
@@ -307,7 +311,9 @@ fn parse_bare(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -
         return parse_dotted(scan, i);
     }
     // "1830 on Friday"
-    if i == scan.start && i == lead_start && scan.at(i).len() == 4 && context::precedes_day(scan, i + 1, parts) {
+    let first = i == scan.start && i == lead_start;
+    let digits = scan.at(i).len() == 4 && (first || scan.at(i).starts_with('0'));
+    if digits && is_before_day(scan, i, i + 1, lead_start, parts) {
         let n = numbers::parse_digits(scan.at(i)).filter(|n| n % 5 == 0 && (100..2400).contains(n))?;
         return Some((clock_time(n / 100, n % 100, 0, DayHalf::Exact)?, i + 1));
     }

@@ -63,11 +63,19 @@ pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize, parts: &DatePa
         .or_else(|| parse_day_of_month(scan, i, lead_start, parts).map(|(day, end)| (DatePiece::Day(day), end)))
 }
 
-/// Parses a day at `i` without prepositions and other parts, and resolves it: the reference of "3 days from …". If no
+/// Parses a day at `i` without prepositions and other parts, and resolves it: the reference of "3 days from …". Also
+/// parses the edge of a period ("the end of the month") and a day that is counted in one, with their due dates. If no
 /// day matches, a holiday counts as after a preposition, see [`super::holidays::parse`]. Returns the date and the next
 /// position. Of several days, it is the first. A timestamp does not match.
 pub(crate) fn parse_alone(scan: &DateScan, i: usize) -> Option<(Date, usize)> {
-    let (piece, end) = parse(scan, i, i, &DateParts::default()).or_else(|| {
+    // "the 4th of July", "the end of the month"
+    let named = i + usize::from(scan.at(i) == "the");
+    let dated = || parse_day_month(scan, named).filter(|_| named > i).map(|(day, end)| (DatePiece::Day(day), end));
+    let piece = dated()
+        .or_else(|| super::span::parse_edge(scan, named).filter(|(piece, _)| matches!(piece, DatePiece::Day(_))))
+        .or_else(|| super::span::parse_nth_day(scan, named))
+        .or_else(|| parse(scan, i, i, &DateParts::default()));
+    let (piece, end) = piece.or_else(|| {
         super::holidays::parse(scan, i, i.saturating_sub(1), &DateParts::default())
             .map(|(d, end)| (DatePiece::Day(Day::Fixed(d)), end))
     })?;
@@ -339,6 +347,11 @@ pub(crate) fn parse_day_month(scan: &DateScan, i: usize) -> DayMatch {
     at += 1;
     at += usize::from(matches!(scan.at(at), "." | "/") && calendar::parse_year(scan.at(at + 1)).is_some());
     let (year, end) = parse_year(scan, at);
+    // "30 June 27": not an hour, and no number of things
+    let short = numbers::parse_digits(scan.at(at)).filter(|n| (25..70).contains(n) && scan.at(at).len() == 2);
+    if year.is_none() && short.is_some() && !scan.at(at).starts_with('0') && scan.can_end_at(at + 1) {
+        return build_day(month, day, calendar::parse_year(scan.at(at)), at + 1);
+    }
     build_day(month, day, year, end)
 }
 
@@ -469,7 +482,8 @@ fn parse_day_of_month(scan: &DateScan, i: usize, lead_start: usize, parts: &Date
     let closing = scan.before(at) == "the" && lead_start < i && (end >= scan.end || scan.at(end) == "to");
     let timed = || !parts.names_day() && ordinal.is_some() && context::precedes_time(scan, end, parts);
     let spelled_alone = !closing && !in_figures && !after_weekday && end == at + len && parts.repeat.is_none();
-    let spelled_alone = spelled_alone && !(scan.before(at) == "on" && at > lead_start && timed());
+    let on = scan.before(at) == "on" || scan.before(at) == "the" && scan.before(at - 1) == "on";
+    let spelled_alone = spelled_alone && !(on && at > lead_start && timed());
     let ends = || scan.can_end_at(end) || in_figures && timed();
     let fits = led && !spelled_alone && ends() || scan.covers_all(i, end) && in_figures;
     let first = in_figures && (lead_start == scan.start && scan.at(end) == "at" || timed());

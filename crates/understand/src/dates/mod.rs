@@ -93,6 +93,7 @@ impl<'a> DateScan<'a> {
                 matches!(self.at(i + 1), "past" | "to" | "after" | "before" | "till" | "til")
                     || self.at(i) == "half" && numbers::cardinal(self.words, i + 1).is_some()
             }
+            "except" | "excluding" => true,
             _ => self.phrase(i, lexicon::dates::TAILS).is_some() || zone::is_zone(self, i),
         }
     }
@@ -394,6 +395,7 @@ fn is_lead(scan: &DateScan, i: usize, n: usize) -> bool {
             matches!(next, "in" | "this" | "next" | "today" | "tonight" | "tomorrow")
                 || names::day_part(next).is_some()
                 || names::weekday(next).is_some() && names::day_part(scan.at(i + n + 1)).is_some()
+                || next == "on" && names::weekday(scan.at(i + n + 1)).is_some()
         }
         "due" => !matches!(scan.before(i), "is" | "are" | "was" | "be"),
         "all" if n == 2 => !scan.words.is_word(i + n) || scan.can_end_at(i + n) || names::month(next).is_some(),
@@ -516,7 +518,7 @@ fn parse_with(
             found.map(|(c, end)| (DatePiece::Clock(c), end))
         })
         .or_else(|| {
-            let found = applies(dispatch::DAILY_EVENT).and_then(|()| daily_events::parse(scan, i, lead_start));
+            let found = applies(dispatch::DAILY_EVENT).and_then(|()| daily_events::parse(scan, i, lead_start, parts));
             found.map(|(c, end)| (DatePiece::Clock(c), end))
         })
         .or_else(|| applies(dispatch::DAY_PART).and_then(|()| clock::parse_part(scan, i, lead_start, parts)))

@@ -216,7 +216,8 @@ fn parse_mid_month(scan: &DateScan, name: &str, i: usize) -> Option<(DatePiece, 
     Some((span_piece(start, calendar::plus_months(start, 1)?, due), i + 1))
 }
 
-/// Parses "the first week of April", "last week of the year", up to the fifth week. Accepts only a month or a year.
+/// Parses "the first week of April", "last week of the year", up to the fifth week. Accepts only a month or a year. "the
+/// first weekend of April" is the one with its first Saturday.
 /// Weeks are seven days from its first day, and end with it. The last week is its last seven days. The due date is the
 /// first day, or today if the week has begun and not ended. A past week does not move. The fifth week of a month with
 /// 28 days is empty.
@@ -226,10 +227,16 @@ fn parse_nth_week(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
         .or_else(|| (scan.at(at) == "last").then_some((-1, 1)))
         .filter(|(n, _)| (-1..=5).contains(n))?;
     let at = at + len;
-    let of = at + usize::from(scan.at(at) == "week");
+    let weekend = matches!(scan.at(at), "weekend" | "week-end");
+    let of = at + usize::from(scan.at(at) == "week" || weekend);
     let (start, end, unit, next) = parse_period(scan, of + scan.phrase(of, lexicon::spans::OF)?).filter(|_| of > at)?;
     if !matches!(unit, TimeUnit::Month | TimeUnit::Year) {
         return None;
+    }
+    if weekend {
+        let saturday = start.nth_weekday_of_month(i8::try_from(n).ok()?, Weekday::Saturday).ok()?;
+        let friday = calendar::plus_days(saturday, -1)?;
+        return Some((span_piece(friday, calendar::plus_days(saturday, 2)?, saturday), next));
     }
     let first = if n < 0 { calendar::plus_days(end, -7)? } else { calendar::plus_days(start, (n - 1) * 7)? };
     let last = calendar::plus_days(first, 7)?;
@@ -244,7 +251,7 @@ fn parse_nth_week(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
 /// - "last working day of the month": any working day counted from the end is the last one. It does not move.
 /// - A past day moves by a month if the period begins with "the" ("the month", also "the week"). It moves by a year in
 ///   a month of this year without a year, and for the first day of any year.
-fn parse_nth_day(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
+pub(super) fn parse_nth_day(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
     let (n, len) = numbers::ordinal(scan.words, i)
         .or_else(|| (scan.at(i) == "last").then_some((-1, 1)))
         .or_else(|| numbers::parse_digits(scan.at(i)).map(|n| (n, 1)))

@@ -202,3 +202,21 @@ fn a_date_before_a_name_leaves_the_name() {
     }
     wrong.assert_none();
 }
+
+#[test]
+fn further_compositions() {
+    for (text, day, time) in [
+        ("after work tomorrow", "2026-03-12", "17:00"),
+        ("tomorrow before bed", "2026-03-12", "21:00"),
+        ("in an hour & a half", "2026-03-11", "11:00"),
+        ("in 2-3 hours", "2026-03-11", "11:30"),
+        ("at 5 to 6 tomorrow", "2026-03-12", "17:55"),
+        ("0900 tomorrow", "2026-03-12", "09:00"),
+        ("1400h tomorrow", "2026-03-12", "14:00"),
+        ("on the twenty first at noon", "2026-03-21", "12:00"),
+    ] {
+        let mut wrong = Wrong::default();
+        wrong.check(text, day, time);
+        wrong.assert_none();
+    }
+}
