@@ -39,6 +39,7 @@ mod trimming;
 mod update;
 mod utterance;
 mod vocabulary;
+mod when;
 
 pub use expression::{Grain, TimeExpression};
 pub use parsed::{
@@ -46,6 +47,7 @@ pub use parsed::{
     ParsedUtterance, StatusFilter, TagOperation, TaskTarget,
 };
 pub use parser::{DateOrder, UtteranceParser};
+pub use when::{When, parse_when};
 
 /// Returns the commands of an utterance. Calls [`UtteranceParser::parse`] with [`DateOrder::MonthFirst`].
 pub fn parse(text: &str, now: &jiff::Zoned) -> ParsedUtterance {

@@ -84,7 +84,7 @@ pub(crate) fn ordinal(words: &TokenizedText, i: usize) -> NumberMatch<i64> {
     Some((tens(word)? + ordinal_word(words.at(i + 1)).filter(|n| *n < 10)?, 2))
 }
 
-/// Parses an amount of a time unit at `i`: "3", "a", "an", "half an", "2.5", "1/2", "2 and a half", "2 1/2". "a couple
+/// Parses an amount of a time unit at `i`: "3", "a", "an", "half an", "2.5", "1/2", "2 and a half", "2 1/2", "2-3" (2). "a couple
 /// of" is 2, "a few", "several" and "some" are 3, "a dozen" is 12, "a hundred" is 100, "another" is 1, "quarter" is 15
 /// sixtieths. A "more" after a number belongs to it. Returns whole units and additional sixtieths, and the length in
 /// tokens. Returns `None` if there is no amount, and for "three quarters" without "of a".
@@ -107,6 +107,12 @@ pub(crate) fn amount(words: &TokenizedText, i: usize) -> NumberMatch<(i64, i64)>
     }
     if let Some(len) = words.phrase(i, lexicon::numbers::THREE_QUARTERS) {
         return (len > 2).then_some(((0, 45), len));
+    }
+    // "2-3 hours" begins with the smaller number.
+    if let Some((first, last)) = words.at(i).split_once('-')
+        && let (Some(first), Some(last)) = (parse_digits(first), parse_digits(last))
+    {
+        return (first < last).then_some(((first, 0), 1));
     }
     let fraction = |i: usize| if words.is_letters(i) { None } else { fraction(words.at(i)) };
     if let Some(fraction) = fraction(i) {

@@ -56,7 +56,8 @@ impl UtteranceParser {
         expression::find_expressions(&self.tokenize(text), now)
     }
 
-    fn tokenize(self, text: &str) -> TokenizedText<'_> {
+    /// Splits a text into tokens with the settings of the user.
+    pub(crate) fn tokenize(self, text: &str) -> TokenizedText<'_> {
         let mut words = TokenizedText::new(text);
         words.date_order = self.date_order;
         words

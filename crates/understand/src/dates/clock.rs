@@ -5,7 +5,7 @@
 //! nothing matches. "A noun follows" means that an ordinary word follows, see [`DateScan::can_end_at`].
 
 use super::names::{self, DayPart};
-use super::{DateParts, DatePiece, DateScan, calendar};
+use super::{DateParts, DatePiece, DateScan, calendar, context};
 use crate::lexicon;
 use crate::numbers;
 
@@ -71,7 +71,7 @@ pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize, parts: &DatePa
     let epithet = scan.at(i) == "midnight" && lead_start == i && !parts.names_day() && !scan.can_end_at(i + 1);
     parse_named(scan, i)
         .filter(|_| !epithet)
-        .or_else(|| parse_past_or_to(scan, i))
+        .or_else(|| parse_past_or_to(scan, i, lead_start, parts))
         .or_else(|| parse_figures(scan, i, lead_start, parts))
         .or_else(|| parse_spelled(scan, i, lead_start, parts))
 }
@@ -86,23 +86,20 @@ fn parse_named(scan: &DateScan, i: usize) -> ClockMatch {
         return Some((clock_time(now.hour().into(), now.minute().into(), 0, DayHalf::Exact)?, i + 2));
     }
     let at = i + usize::from(matches!(scan.at(i), "12" | "high"));
-    match scan.at(at) {
+    match scan.at(at).trim_end_matches("ish").trim_end_matches('-') {
         "noon" | "midday" | "noontime" => Some((clock_time(12, 0, 0, DayHalf::Exact)?, at + 1)),
         "midnight" => Some((clock_time(0, 0, 0, DayHalf::Exact)?, at + 1)),
         _ => None,
     }
 }
 
-/// Parses "half past eight", "a quarter to 7pm", "20 minutes after three", "10 to noon", "half three" (3:30). Also
-/// parses hours as in "an hour before noon", see [`parse_shifted`]. Minutes are 1 to 59. Without "minutes", they must
-/// be a multiple of 5 and not follow "from". Bare figures before an hour ("5 to 10") also need am or pm, "at", or to be
-/// the whole text. Minutes of the hour itself are ignored. am or pm stays as stated: "a quarter to 12pm" is 23:45.
-/// Returns `None` if no hour follows.
-fn parse_past_or_to(scan: &DateScan, i: usize) -> ClockMatch {
+/// Parses "half past eight", "a quarter to 7pm", "20 minutes after three", "10 to noon", "half three" (3:30). Minutes
+/// are 1 to 59. Without "minutes", they must be a multiple of 5 and not follow "from". Bare figures before an hour ("5
+/// to 10") also need am or pm, "at", a day after them, or to be the whole text. am or pm stays as stated: "a quarter to
+/// 12pm" is 23:45. Without an hour, it is the next such time, see [`parse_of_any_hour`]. Returns `None` for an hour
+/// with minutes ("30 minutes after 2:15"), which is a distance.
+fn parse_past_or_to(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> ClockMatch {
     let mut at = i + usize::from(scan.at(i) == "a");
-    if let Some((hours, end)) = parse_hours(scan, i) {
-        return parse_shifted(scan, hours, end);
-    }
     let (minutes, len) = match scan.at(at) {
         "half" => (30, 1),
         "quarter" => (15, 1),
@@ -119,15 +116,21 @@ fn parse_past_or_to(scan: &DateScan, i: usize) -> ClockMatch {
     let before = match scan.at(at) {
         "past" | "after" => false,
         "to" | "of" | "before" | "till" | "til" => true,
-        _ if minutes == 30 && scan.at(i) == "half" => return parse_half_hour(scan, at),
+        _ if minutes == 30 && scan.at(i) == "half" => return parse_half_hour(scan, at, parts),
         _ => return None,
     };
-    let (base, end) = parse_named(scan, at + 1).or_else(|| parse_hour(scan, at + 1))?;
+    let Some((base, end)) = parse_named(scan, at + 1).or_else(|| parse_hour(scan, at + 1)) else {
+        return parse_of_any_hour(scan, lead_start, at + 1, if before { 60 - minutes } else { minutes }, parts);
+    };
+    if base.minute > 0 {
+        return None;
+    }
     let (said, end) = parse_half(scan, end).unwrap_or((base.half, end));
     let half = if base.half == DayHalf::Open { said } else { base.half };
     // "call 5 to 10 people" contains no time.
     let figures = numbers::parse_digits(scan.at(i)).is_some() && !unit && !scan.covers_all(i, end);
-    if before && figures && half == DayHalf::Open && scan.before(i) != "at" {
+    let dated = || context::is_free_number(scan, i, lead_start) && context::precedes_day(scan, end, parts);
+    if before && figures && half == DayHalf::Open && scan.before(i) != "at" && !parts.names_day() && !dated() {
         return None;
     }
     let total = i64::from(base.hour) * 60 + if before { -minutes } else { minutes };
@@ -136,32 +139,15 @@ fn parse_past_or_to(scan: &DateScan, i: usize) -> ClockMatch {
     Some((clock_time(hour, total % 60, 0, half)?, end))
 }
 
-/// Parses "an hour", "half an hour", "two hours" at `i`. Returns minutes and the next position. Returns `None` for 12
-/// hours or more.
-fn parse_hours(scan: &DateScan, i: usize) -> Option<(i64, usize)> {
-    let ((n, sixtieths), len) = numbers::amount(scan.words, i)?;
-    let hour = names::time_unit(scan.at(i + len)) == Some(names::TimeUnit::Hour);
-    (hour && n < 12).then_some((n * 60 + sixtieths, i + len + 1))
-}
-
-/// Parses the rest of "half an hour before noon", "an hour after 3pm". `minutes` is the distance, `at` the position of
-/// "before", "after" or "past". Returns a time on the 24-hour clock that wraps at midnight. Returns `None` for other
-/// words, and if am or pm of the reference is unknown.
-fn parse_shifted(scan: &DateScan, minutes: i64, at: usize) -> ClockMatch {
-    let minutes = match scan.at(at) {
-        "before" => -minutes,
-        "after" | "past" => minutes,
-        _ => return None,
-    };
-    let (base, end) = parse_named(scan, at + 1).or_else(|| parse_figure(scan, at + 1))?;
-    let hour = match base.half {
-        DayHalf::Exact => base.hour,
-        DayHalf::Am => base.hour % 12,
-        DayHalf::Pm => base.hour % 12 + 12,
-        DayHalf::Open => return None,
-    };
-    let total = (i64::from(hour) * 60 + i64::from(base.minute) + minutes).rem_euclid(24 * 60);
-    Some((clock_time(total / 60, total % 60, 0, DayHalf::Exact)?, end))
+/// Returns the next time with these minutes: "quarter past", "half past". It must be the whole text or follow "at", and
+/// no word and no date may follow. Returns `None` if a day is named.
+fn parse_of_any_hour(scan: &DateScan, lead_start: usize, end: usize, minutes: i64, parts: &DateParts) -> ClockMatch {
+    let whole = scan.covers_all(lead_start, end);
+    if parts.names_day() || parts.part.is_some() || !(whole || scan.at(lead_start) == "at" && scan.can_end_at(end)) {
+        return None;
+    }
+    let hour = i64::from(scan.now.hour()) + i64::from(i64::from(scan.now.minute()) >= minutes);
+    Some((clock_time(hour % 24, minutes, 0, DayHalf::Exact)?, end))
 }
 
 /// Returns true if the word can only be a time: "3pm", "15:30". Does not check the values.
@@ -174,9 +160,9 @@ pub(crate) fn is_time_figure(word: &str) -> bool {
 }
 
 /// Parses the hour of "half three" at `at`. Returns half past that hour, or `None` if a noun follows.
-fn parse_half_hour(scan: &DateScan, at: usize) -> ClockMatch {
+fn parse_half_hour(scan: &DateScan, at: usize, parts: &DateParts) -> ClockMatch {
     let (base, end) = parse_hour(scan, at)?;
-    (scan.can_end_at(end)).then_some((ClockTime { minute: 30, ..base }, end))
+    context::can_time_end_at(scan, end, parts).then_some((ClockTime { minute: 30, ..base }, end))
 }
 
 /// Parses the hour of "half past …": figures of a time ("3pm", "3:15") or a bare hour from 1 to 12.
@@ -217,7 +203,11 @@ fn parse_figure(scan: &DateScan, i: usize) -> ClockMatch {
     };
     let said = half != DayHalf::Open || end > i + 1;
     let (hour, minute, second) = if let Some((h, m)) = digits.split_once('h') {
-        (numbers::parse_digits(h)?, if m.is_empty() { 0 } else { numbers::parse_digits(m)? }, 0)
+        match numbers::parse_digits(h)? {
+            // "1400h"
+            n if n > 24 && m.is_empty() => (n / 100, n % 100, 0),
+            n => (n, if m.is_empty() { 0 } else { numbers::parse_digits(m)? }, 0),
+        }
     } else if digits.contains([':', ';']) {
         let mut fields = digits.split([':', ';']);
         let hour = numbers::parse_digits(fields.next()?)?;
@@ -264,8 +254,8 @@ fn parse_figures(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts
     if let Some(value) = parse_figure(scan, i) {
         let doubtful =
             matches!(split_half(scan.at(i)), (d, Some(_)) if !d.contains(':') && scan.at(i).ends_with(['a', 'p']));
-        return (!doubtful || follows_at(scan, i, lead_start) || parts.names_day() || scan.covers_all(i, i + 1))
-            .then_some(value);
+        let certain = !doubtful || follows_at(scan, i, lead_start) || parts.names_day() || scan.covers_all(i, i + 1);
+        return (certain || context::precedes_day(scan, value.1, parts)).then_some(value);
     }
     parse_roughly(scan, i).or_else(|| parse_military(scan, i)).or_else(|| parse_bare(scan, i, lead_start, parts))
 }
@@ -303,18 +293,34 @@ fn is_year(scan: &DateScan, i: usize, n: i64) -> bool {
 ///   "before", "until", "till" and "after", this year and the next eleven years are not times.
 /// - After a day, a weekday, a repetition or a part of the day: "tomorrow 3", "tomorrow 5.15". A number above 12 after
 ///   a weekday without a day, and "the 7 of", are days and do not match.
-/// - Before a day with a part: "7 tomorrow evening".
+/// - Before a day, if nothing else counts or names something with it: "7 tomorrow evening", "9 on Friday", "4.30 on
+///   Friday". See [`context::is_free_number`].
 ///
-/// In the first two cases, no noun and no unit of time may follow. Hours are 1 to 24.
+/// In the first two cases, no noun and no unit of time may follow, except after a day at the start of the text
+/// ("tomorrow 9 dentist"). Hours are 1 to 24, before a day 1 to 12.
 fn parse_bare(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> ClockMatch {
-    if follows_at(scan, i, lead_start) && scan.at(i).len() >= 3 && scan.can_end_at(i + 1) {
+    if follows_at(scan, i, lead_start) && scan.at(i).len() >= 3 && context::can_time_end_at(scan, i + 1, parts) {
         let n = numbers::parse_digits(scan.at(i)).filter(|n| (100..2400).contains(n) && !is_year(scan, i, *n));
         let Some(n) = n else { return parse_dotted(scan, i) };
         let half = if scan.at(i).starts_with('0') { DayHalf::Exact } else { DayHalf::Open };
         return Some((clock_time(n / 100, n % 100, 0, half)?, i + 1));
     }
-    if parts.names_day() && scan.at(i).contains('.') && scan.can_end_at(i + 1) {
+    if scan.at(i).contains('.')
+        && (parts.names_day() && scan.can_end_at(i + 1) || is_before_day(scan, i, i + 1, lead_start, parts))
+    {
         return parse_dotted(scan, i);
+    }
+    // "1830 on Friday"
+    let first = i == scan.start && i == lead_start;
+    let digits = scan.at(i).len() == 4 && (first || scan.at(i).starts_with('0'));
+    if digits && is_before_day(scan, i, i + 1, lead_start, parts) {
+        let n = numbers::parse_digits(scan.at(i)).filter(|n| n % 5 == 0 && (100..2400).contains(n))?;
+        return Some((clock_time(n / 100, n % 100, 0, DayHalf::Exact)?, i + 1));
+    }
+    // "Thursday 1400"
+    if parts.names_day() && scan.at(i).len() == 4 && scan.can_end_at(i + 1) {
+        let n = numbers::parse_digits(scan.at(i)).filter(|n| n % 5 == 0 && (100..2400).contains(n))?;
+        return Some((clock_time(n / 100, n % 100, 0, DayHalf::Exact)?, i + 1));
     }
     let hour = numbers::parse_digits(scan.at(i)).filter(|n| (1..=24).contains(n))?;
     let minute = numbers::parse_digits(scan.at(i + 1)).filter(|n| scan.at(i + 1).len() == 2 && *n < 60);
@@ -323,13 +329,24 @@ fn parse_bare(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -
     let day_number = parts.weekday.is_some() && parts.day.is_none() && hour > 12 || of_month;
     let beside_day = (parts.names_day() || parts.part.is_some()) && !day_number;
     if follows_at(scan, i, lead_start) || beside_day {
-        if let Some(minute) = minute.filter(|_| scan.can_end_at(i + 2)) {
+        if let Some(minute) = minute.filter(|_| context::can_time_end_at(scan, i + 2, parts)) {
             return Some((clock_time(hour, minute, 0, DayHalf::Open)?, i + 2));
         }
         let unit_follows = names::time_unit(scan.at(i + 1)).is_some();
-        return (scan.can_end_at(i + 1) && !unit_follows).then_some((clock_time(hour, 0, 0, DayHalf::Open)?, i + 1));
+        let ends = context::can_time_end_at(scan, i + 1, parts)
+            || beside_day && hour <= 12 && context::precedes_name(scan, i, lead_start);
+        return (ends && !unit_follows).then_some((clock_time(hour, 0, 0, DayHalf::Open)?, i + 1));
     }
-    precedes_part(scan, i + 1).then_some((clock_time(hour, 0, 0, DayHalf::Open)?, i + 1))
+    if let Some(minute) = minute.filter(|_| hour <= 12 && is_before_day(scan, i, i + 2, lead_start, parts)) {
+        return Some((clock_time(hour, minute, 0, DayHalf::Open)?, i + 2));
+    }
+    let dated = precedes_part(scan, i + 1) || hour <= 12 && is_before_day(scan, i, i + 1, lead_start, parts);
+    dated.then_some((clock_time(hour, 0, 0, DayHalf::Open)?, i + 1))
+}
+
+/// Returns true if the number `i..end` is a time because a day follows it.
+fn is_before_day(scan: &DateScan, i: usize, end: usize, lead_start: usize, parts: &DateParts) -> bool {
+    context::is_free_number(scan, i, lead_start) && context::precedes_day(scan, end, parts)
 }
 
 /// Parses "at 5.15". Requires two digits after the period.
@@ -361,10 +378,16 @@ fn parse_spelled(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts
     if let Some((half, end)) = parse_half(scan, end) {
         return Some((clock_time(hour, minute, 0, half)?, end));
     }
-    let context =
-        follows_at(scan, i, lead_start) || parts.names_day() || parts.part.is_some() || precedes_part(scan, end);
+    // "one tomorrow" can be a thing.
+    let dated = || (hour > 1 || minute > 0) && is_before_day(scan, i, end, lead_start, parts);
+    let context = follows_at(scan, i, lead_start)
+        || parts.names_day()
+        || parts.part.is_some()
+        || precedes_part(scan, end)
+        || dated();
     let whole = minute > 0 && scan.covers_all(i, end) || minute >= 10 && minute % 5 == 0 && end == scan.end;
-    let fits = context && scan.can_end_at(end) && names::time_unit(scan.at(end)).is_none() || whole;
+    let fits =
+        context && context::can_time_end_at(scan, end, parts) && names::time_unit(scan.at(end)).is_none() || whole;
     fits.then_some((clock_time(hour, minute, 0, DayHalf::Open)?, end))
 }
 
@@ -395,9 +418,11 @@ fn names_day(word: &str) -> bool {
 /// match. "eve" counts only after "this", a day or a time. Accepts:
 /// - "first thing", not after "the", "my", "a", "is" or "are". Without "in the morning", no noun and no "to" may
 ///   follow.
+/// - "last thing" under the same conditions; "start of business" as the start of the working day.
 /// - "EOD", "COB" and "COP" as the end of the working day; "am" and "pm" after a day without a clock time.
 /// - A name ("morning") after "this", after a day or a time, or after a preposition if no noun follows.
 /// - A name before a time, if that is in figures or the name begins the text.
+/// - A name before a day or a time, see [`precedes_rest`].
 /// - "early", "late" or "mid" with a name, also as the whole text or before a day. They do not change the result.
 pub(crate) fn parse_part(
     scan: &DateScan,
@@ -410,13 +435,23 @@ pub(crate) fn parse_part(
     if matches!(word, "tonight" | "tonite" | "tonight's" | "tonights" | "2nite") {
         return Some((DatePiece::PartOf(today, DayPart::Night), i + 1));
     }
-    if matches!(word, "am" | "pm") && parts.day.is_some() && parts.clock.is_none() {
+    let half = matches!(word, "am" | "pm") && parts.clock.is_none() && parts.part.is_none();
+    if half && (parts.names_day() || i == scan.start && context::precedes_day(scan, i + 1, parts)) {
         return Some((DatePiece::Part(if word == "am" { DayPart::Morning } else { DayPart::Afternoon }), i + 1));
     }
     if let Some(n) = scan.phrase(i, lexicon::clock::FIRST_THING)
         && !matches!(scan.before(i), "the" | "my" | "is" | "are" | "a")
-        && (n > 2 || scan.can_end_at(i + n) && scan.at(i + n) != "to")
+        && ends_thing(scan, i, n, parts)
     {
+        return Some((DatePiece::Part(DayPart::First), i + n));
+    }
+    if let Some(n) = scan.phrase(i, lexicon::clock::LAST_THING)
+        && !matches!(scan.before(i), "the" | "my" | "is" | "are" | "a")
+        && ends_thing(scan, i, n, parts)
+    {
+        return Some((DatePiece::Part(DayPart::Last), i + n));
+    }
+    if let Some(n) = scan.phrase(i, lexicon::clock::WORK_START) {
         return Some((DatePiece::Part(DayPart::First), i + n));
     }
     if matches!(word, "eod" | "cob" | "cop") {
@@ -445,7 +480,30 @@ pub(crate) fn parse_part(
         || after_day
         || middle && (scan.covers_all(i, at + 1) || names_day(scan.at(at + 1)))
         || lead && (scan.can_end_at(at + 1))
-        || before_clock && (scan.start == i || is_time_figure(scan.at(at + 1)));
+        || before_clock && (scan.start == i || is_time_figure(scan.at(at + 1)))
+        || precedes_rest(scan, i, at, lead_start, parts);
     let fits = fits && !(part == DayPart::Evening && scan.at(at) == "eve" && this == 0 && !after_day);
     fits.then_some((DatePiece::Part(part), at + 1))
+}
+
+/// Returns true if "first thing" or "last thing" of `n` tokens at `i` is a time: with "in the morning", beside a day, or
+/// if no noun and no "to" follows.
+fn ends_thing(scan: &DateScan, i: usize, n: usize, parts: &DateParts) -> bool {
+    n > 2 || parts.names_day() || context::can_time_end_at(scan, i + n, parts) && scan.at(i + n) != "to"
+}
+
+/// Returns true if the part of the day at `at` belongs to the day or the time after it: "morning of the 15th", "evening
+/// on Sunday", "afternoon at 7". `i` is the first word of the piece. Inside of a sentence, a noun can form a name with a
+/// night or an evening ("date night on Friday"). They need a preposition then, the evening only before a day.
+fn precedes_rest(scan: &DateScan, i: usize, at: usize, lead_start: usize, parts: &DateParts) -> bool {
+    let free = context::is_free_part(scan, i, lead_start) || scan.at(at + 1) == "of";
+    let (named_day, named_time) = match names::day_part(scan.at(at)) {
+        _ if free => (true, true),
+        Some((DayPart::Night, _)) => (false, false),
+        // "parents evening"
+        Some((DayPart::Evening, _)) => (false, !scan.before(i).ends_with('s')),
+        _ => (true, true),
+    };
+    named_day && context::precedes_day(scan, at + 1, parts)
+        || named_time && context::precedes_clock(scan, at + 1, parts)
 }

@@ -6,8 +6,8 @@
 //! prepositions before it. A parser returns its result and the position after it, or `None` if nothing matches. "A noun
 //! follows" means that an ordinary word follows, see [`DateScan::can_end_at`].
 
-use super::DateScan;
 use super::clock::{ClockTime, DayHalf};
+use super::{DateParts, DateScan, context};
 use crate::lexicon;
 
 /// The hours before, at and after lunch.
@@ -34,10 +34,10 @@ fn event_hours(scan: &DateScan, i: usize) -> Option<([i8; 3], usize)> {
 
 /// Parses a daily event at `i`. The preposition directly before it selects the hour: "before", "after", or one of "at",
 /// "by", "around", "during", "until", "till" and "over". Returns an hour of the 24-hour clock and its end. As the whole
-/// text, every event counts. Inside of a sentence, only the sun and lunch after one of the group of "at" count. There,
+/// text and beside a day ("after work tomorrow"), every event counts. Inside of a sentence, only the sun and lunch after one of the group of "at" count. There,
 /// no noun may follow, and none of "with", "at", "in", "for", "of", "and", "is" and "my". Returns `None` without such a
 /// preposition, and if the event has no hour for it ("after bed").
-pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize) -> Option<(ClockTime, usize)> {
+pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> Option<(ClockTime, usize)> {
     let (hours, end) = event_hours(scan, i).filter(|_| i > lead_start)?;
     let position = match scan.before(i) {
         "before" => 0,
@@ -51,6 +51,10 @@ pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize) -> Option<(Clo
     let sun = hours.first() == hours.last() || position == 1 && hours == LUNCH;
     let closed =
         scan.can_end_at(end) && !matches!(scan.at(end), "with" | "at" | "in" | "for" | "of" | "and" | "is" | "my");
-    (scan.covers_all(lead_start, end) || sun && closed)
+    let beside = || {
+        let day = parts.day.is_some() || parts.weekday.is_some();
+        day && parts.part.is_none() && closed || scan.before(i) != "over" && context::precedes_day(scan, end, parts)
+    };
+    (scan.covers_all(lead_start, end) || sun && closed || beside())
         .then_some((ClockTime { hour, minute: 0, second: 0, half: DayHalf::Exact }, end))
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Weekday};
 
 use super::names::{self, WeekdayForm};
-use super::{DateParts, DatePiece, DateScan, Day, calendar, range, resolve};
+use super::{DateParts, DatePiece, DateScan, Day, calendar, context, range, resolve};
 use crate::lexicon;
 use crate::numbers;
 use crate::parser::DateOrder;
@@ -26,6 +26,10 @@ pub(crate) enum PeriodQualifier {
     Last,
     /// "Friday after next": a week after [`Self::Plain`].
     AfterNext,
+    /// "Friday fortnight": two weeks after [`Self::Plain`].
+    Fortnight,
+    /// "Friday before last": the one before [`Self::Last`].
+    BeforeLast,
 }
 
 /// Returns the qualifier of a word: "this" and "current", "next" with "coming", "upcoming", "following" and "nxt",
@@ -50,21 +54,30 @@ pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize, parts: &DatePa
         return Some((DatePiece::Days(day, more), end));
     }
     parse_relative(scan, i)
-        .or_else(|| parse_numeric(scan, i, lead_start))
+        .or_else(|| parse_numeric(scan, i, lead_start, parts))
         .or_else(|| parse_compact(scan, i, lead_start))
         .or_else(|| parse_month_day(scan, i))
         .or_else(|| parse_day_month(scan, i))
         .map(|(day, end)| (DatePiece::Day(day), end))
-        .or_else(|| parse_weekday(scan, i, lead_start))
+        .or_else(|| parse_weekday(scan, i, lead_start, parts))
         .or_else(|| parse_day_of_month(scan, i, lead_start, parts).map(|(day, end)| (DatePiece::Day(day), end)))
 }
 
-/// Parses a day at `i` without prepositions and other parts, and resolves it: the reference of "3 days from …". If no
+/// Parses a day at `i` without prepositions and other parts, and resolves it: the reference of "3 days from …". Also
+/// parses the edge of a period ("the end of the month") and a day that is counted in one, with their due dates. If no
 /// day matches, a holiday counts as after a preposition, see [`super::holidays::parse`]. Returns the date and the next
 /// position. Of several days, it is the first. A timestamp does not match.
 pub(crate) fn parse_alone(scan: &DateScan, i: usize) -> Option<(Date, usize)> {
-    let (piece, end) = parse(scan, i, i, &DateParts::default()).or_else(|| {
-        super::holidays::parse(scan, i, i.saturating_sub(1)).map(|(d, end)| (DatePiece::Day(Day::Fixed(d)), end))
+    // "the 4th of July", "the end of the month"
+    let named = i + usize::from(scan.at(i) == "the");
+    let dated = || parse_day_month(scan, named).filter(|_| named > i).map(|(day, end)| (DatePiece::Day(day), end));
+    let piece = dated()
+        .or_else(|| super::span::parse_edge(scan, named).filter(|(piece, _)| matches!(piece, DatePiece::Day(_))))
+        .or_else(|| super::span::parse_nth_day(scan, named))
+        .or_else(|| parse(scan, i, i, &DateParts::default()));
+    let (piece, end) = piece.or_else(|| {
+        super::holidays::parse(scan, i, i.saturating_sub(1), &DateParts::default())
+            .map(|(d, end)| (DatePiece::Day(Day::Fixed(d)), end))
     })?;
     let mut parts = DateParts::default();
     parts.add(piece);
@@ -100,8 +113,13 @@ fn parse_relative(scan: &DateScan, i: usize) -> DayMatch {
         return None;
     };
     // "tomorrow week" is a week after tomorrow.
-    let week = days >= 0 && scan.at(i + 1) == "week" && scan.can_end_at(i + 2);
-    let (days, end) = if week { (days + 7, i + 2) } else { (days, i + 1) };
+    let more = match scan.at(i + 1) {
+        "week" => 7,
+        "fortnight" => 14,
+        _ => 0,
+    };
+    let later = days >= 0 && more > 0 && context::can_day_end_at(scan, i + 2);
+    let (days, end) = if later { (days + more, i + 2) } else { (days, i + 1) };
     Some((Day::Fixed(calendar::plus_days(today, days)?), end))
 }
 
@@ -109,11 +127,11 @@ fn parse_relative(scan: &DateScan, i: usize) -> DayMatch {
 /// the other order is possible. Returns `None` if the date does not exist.
 /// - Three figures ("12/31/1999", "12-31-99", "2025.6.14") need no context. The year comes first if the first figure
 ///   has four digits, else last. After a first year, the month precedes the day.
-/// - "3/2027" is a whole month, due on its first day. "3/3-3/5" yields only the first date.
+/// - "3/2027" is a whole month, see [`parse_month_of_year`]. "3/3-3/5" yields only the first date.
 /// - "4/25" needs the slash and no unit of time after it. It also needs a preposition other than "the", a qualifier
 ///   such as "next", to be the whole text, or no noun after it. "24/7" counts only after such a preposition, if the day
 ///   comes first in the order of the user.
-fn parse_numeric(scan: &DateScan, i: usize, lead_start: usize) -> DayMatch {
+fn parse_numeric(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> DayMatch {
     let word = scan.at(i);
     let mark = ['/', '-', '.'].into_iter().find(|mark| word.contains(*mark))?;
     // The first date of "3/3-3/5".
@@ -129,10 +147,8 @@ fn parse_numeric(scan: &DateScan, i: usize, lead_start: usize) -> DayMatch {
     let y = numbers::parse_digits(b)?;
     let small = |n: i64| i8::try_from(n).ok();
     let Some(c) = c else {
-        if let Some(year) = calendar::parse_year(b).filter(|_| mark == '/' && b.len() == 4) {
-            let start = Date::new(year, small(x)?, 1).ok()?;
-            let end = calendar::plus_months(start, 1)?;
-            return Some((Day::Span { start, end, due: start }, i + 1));
+        if a.len().max(b.len()) == 4 {
+            return parse_month_of_year(scan, [a, b], mark, i, lead_start);
         }
         let (month, day) = order_month_day(scan, x, y);
         let shaped = mark == '/' && (1..=12).contains(&month) && (1..=31).contains(&day);
@@ -140,7 +156,9 @@ fn parse_numeric(scan: &DateScan, i: usize, lead_start: usize) -> DayMatch {
         let near = led || qualifier(scan.before(i)).is_some() || scan.covers_all(i, i + 1);
         // "24/7" means always, unless a preposition asks for a day.
         let always = word == "24/7" && (scan.words.date_order == DateOrder::MonthFirst || !led);
-        let fits = shaped && !always && (near || scan.can_end_at(i + 1)) && names::time_unit(scan.at(i + 1)).is_none();
+        let near = near || parts.clock.is_some() || context::can_day_end_at(scan, i + 1);
+        let counts = names::time_unit(scan.at(i + 1)).is_some() && !scan.starts_time(i + 1);
+        let fits = shaped && !always && near && !counts;
         return if fits { build_day(small(month)?, day, None, i + 1) } else { None };
     };
     let date = if a.len() == 4 {
@@ -150,6 +168,23 @@ fn parse_numeric(scan: &DateScan, i: usize, lead_start: usize) -> DayMatch {
         Date::new(calendar::parse_year(c)?, small(month)?, small(day)?).ok()
     };
     Some((Day::Fixed(date?), i + 1))
+}
+
+/// Parses a month in figures, due on its first day: "3/2027", "03-2027", "2027-03", "2027/3", "03.2027". One figure has
+/// four digits, the other is 1 to 12. Without a slash, the figures need a preposition, to be the whole text, or no noun
+/// after them. With a period, they need one of the first two.
+fn parse_month_of_year(scan: &DateScan, figures: [&str; 2], mark: char, i: usize, lead_start: usize) -> DayMatch {
+    let [a, b] = figures;
+    let (year, month) = if a.len() == 4 { (a, b) } else { (b, a) };
+    let near = lead_start < i && scan.before(i) != "the" || scan.covers_all(i, i + 1);
+    let fits = match mark {
+        '/' => b.len() == 4 || near || scan.can_end_at(i + 1),
+        '-' => near || scan.can_end_at(i + 1),
+        _ => near,
+    };
+    let month = numbers::parse_digits(month).filter(|_| month.len() <= 2).and_then(|month| i8::try_from(month).ok())?;
+    let start = Date::new(calendar::parse_year(year).filter(|_| fits)?, month, 1).ok()?;
+    Some((Day::Span { start, end: calendar::plus_months(start, 1)?, due: start }, i + 1))
 }
 
 /// Parses "2027-03-15T14:30" at `i`, with an offset in up to two tokens directly after it. The longest valid text
@@ -251,7 +286,8 @@ pub(crate) fn parse_month_day(scan: &DateScan, i: usize) -> DayMatch {
     let (day, len) = numbers::ordinal(scan.words, at)
         .or_else(|| numbers::cardinal(scan.words, at))
         .filter(|(n, _)| (1..=31).contains(n))?;
-    if names::time_unit(scan.at(at + len)).is_some() || scan.at(at).contains(':') {
+    let counts = names::time_unit(scan.at(at + len)).is_some() && !scan.starts_time(at + len);
+    if counts || scan.at(at).contains(':') {
         return None;
     }
     let (year, end) = parse_year(scan, at + len);
@@ -311,6 +347,11 @@ pub(crate) fn parse_day_month(scan: &DateScan, i: usize) -> DayMatch {
     at += 1;
     at += usize::from(matches!(scan.at(at), "." | "/") && calendar::parse_year(scan.at(at + 1)).is_some());
     let (year, end) = parse_year(scan, at);
+    // "30 June 27": not an hour, and no number of things
+    let short = numbers::parse_digits(scan.at(at)).filter(|n| (25..70).contains(n) && scan.at(at).len() == 2);
+    if year.is_none() && short.is_some() && !scan.at(at).starts_with('0') && scan.can_end_at(at + 1) {
+        return build_day(month, day, calendar::parse_year(scan.at(at)), at + 1);
+    }
     build_day(month, day, year, end)
 }
 
@@ -318,8 +359,8 @@ pub(crate) fn parse_day_month(scan: &DateScan, i: usize) -> DayMatch {
 /// "following" as "next". "Friday after next", "Friday after this" and "Friday week" are a week after the next one,
 /// with any qualifier before them. Returns a fixed date for "Friday after Thanksgiving", see [`parse_relative_to_day`].
 /// The "next" of "Friday next" is skipped and has no effect. A plural does not match. An ambiguous short name without a
-/// qualifier needs a context, see [`is_short_weekday`].
-fn parse_weekday(scan: &DateScan, i: usize, lead_start: usize) -> Option<(DatePiece, usize)> {
+/// qualifier needs a context, see [`is_short_weekday`], or a clock time before it.
+fn parse_weekday(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> Option<(DatePiece, usize)> {
     let this = usize::from(
         scan.at(i) == "this" && matches!(scan.at(i + 1), "coming" | "upcoming" | "following" | "past" | "last"),
     );
@@ -327,16 +368,26 @@ fn parse_weekday(scan: &DateScan, i: usize, lead_start: usize) -> Option<(DatePi
     let at = i + this + usize::from(stated.is_some());
     let (day, form) = names::weekday(scan.at(at))?;
     if form == WeekdayForm::Plural
-        || form == WeekdayForm::Short && stated.is_none() && !is_short_weekday(scan, i, lead_start)
+        || form == WeekdayForm::Short
+            && stated.is_none()
+            && parts.clock.is_none()
+            && !is_short_weekday(scan, i, lead_start)
     {
         return None;
     }
     let end = at + 1;
     if let Some(n) = scan.phrase(end, lexicon::days::LATER_WEEK)
-        && (n > 1 || scan.can_end_at(end + 1))
+        && (n > 1 || context::can_day_end_at(scan, end + 1))
         && (scan.before(end + n) != "this" || scan.can_end_at(end + n))
     {
         return Some((DatePiece::Weekday(day, PeriodQualifier::AfterNext), end + n));
+    }
+    if let Some(n) = scan.phrase(end, lexicon::days::LATER_FORTNIGHT).filter(|n| context::can_day_end_at(scan, end + n))
+    {
+        return Some((DatePiece::Weekday(day, PeriodQualifier::Fortnight), end + n));
+    }
+    if let Some(n) = scan.phrase(end, lexicon::days::BEFORE_LAST).filter(|n| context::can_day_end_at(scan, end + n)) {
+        return Some((DatePiece::Weekday(day, PeriodQualifier::BeforeLast), end + n));
     }
     if let Some((date, end)) = parse_relative_to_day(scan, end, day) {
         return Some((DatePiece::Day(Day::Fixed(date)), end));
@@ -390,7 +441,7 @@ fn is_short_weekday(scan: &DateScan, i: usize, lead_start: usize) -> bool {
     let digit = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
     let article = matches!(scan.at(i + 1), "the" | "my");
     i > lead_start && (scan.before(i) != "the" || scan.can_end_at(i + 1))
-        || scan.can_end_at(i + 1) && !article
+        || context::can_day_end_at(scan, i + 1) && !article
         || digit(scan.at(i + 1))
         || names::month(scan.at(i + 1)).is_some()
         || matches!(scan.at(i + 1), "." | ",")
@@ -398,11 +449,13 @@ fn is_short_weekday(scan: &DateScan, i: usize, lead_start: usize) -> bool {
 
 /// Parses "the 21st", "the 27", "Tuesday 19th", "5th at 4". No noun may follow. A weekday counts as context only if no
 /// day is known yet.
-/// - A number in figures without "th" needs "the" before it, or a weekday if it is above 12.
+/// - A number in figures without "th" needs "the" before it, or a weekday if it is above 12. After "on", it needs a clock
+///   time before or after it: "8pm on 15".
 /// - An ordinal in figures needs "the", a preposition, a weekday or a repetition before it. It needs none as the whole
-///   text, before "at" with a figure, or at the start of the text before "at".
+///   text, before a clock time, or at the start of the text before "at".
 /// - A spelled ordinal ("the first") needs a weekday or a repetition before it. After "the" or a preposition, it needs
 ///   "of the month" after it. After a preposition with "the", it may also stand at the end of the text or before "to".
+///   After "on", it may also stand before a clock time.
 fn parse_day_of_month(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> DayMatch {
     let at = i + usize::from(scan.at(i) == "the");
     let word = scan.at(at);
@@ -414,7 +467,9 @@ fn parse_day_of_month(scan: &DateScan, i: usize, lead_start: usize, parts: &Date
         None => {
             let plain = numbers::cardinal(scan.words, at).filter(|_| in_figures || after_weekday)?;
             let the = at > i || scan.before(i) == "the";
-            if !(the || after_weekday && plain.0 > 12) || !(in_figures && scan.can_end_at(at + 1)) {
+            let on = scan.before(i) == "on" && i > lead_start && !parts.names_day();
+            let timed = on && (parts.clock.is_some() || context::precedes_clock(scan, at + 1, parts));
+            if !(the || timed || after_weekday && plain.0 > 12) || !(in_figures && scan.can_end_at(at + 1)) {
                 return None;
             }
             plain
@@ -425,9 +480,12 @@ fn parse_day_of_month(scan: &DateScan, i: usize, lead_start: usize, parts: &Date
     let end = end + scan.phrase(end, lexicon::days::OF_THE_MONTH).unwrap_or(0);
     let led = at > i || i > lead_start || after_weekday || parts.repeat.is_some();
     let closing = scan.before(at) == "the" && lead_start < i && (end >= scan.end || scan.at(end) == "to");
+    let timed = || !parts.names_day() && ordinal.is_some() && context::precedes_time(scan, end, parts);
     let spelled_alone = !closing && !in_figures && !after_weekday && end == at + len && parts.repeat.is_none();
-    let fits = led && scan.can_end_at(end) && !spelled_alone || scan.covers_all(i, end) && in_figures;
-    let timed = scan.at(end + 1).starts_with(|c: char| c.is_ascii_digit()) && ordinal.is_some();
-    let first = (lead_start == scan.start || timed) && in_figures && scan.at(end) == "at";
+    let on = scan.before(at) == "on" || scan.before(at) == "the" && scan.before(at - 1) == "on";
+    let spelled_alone = spelled_alone && !(on && at > lead_start && timed());
+    let ends = || scan.can_end_at(end) || in_figures && timed();
+    let fits = led && !spelled_alone && ends() || scan.covers_all(i, end) && in_figures;
+    let first = in_figures && (lead_start == scan.start && scan.at(end) == "at" || timed());
     (fits || first).then_some((Day::Monthly(day), end))
 }

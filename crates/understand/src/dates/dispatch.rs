@@ -41,7 +41,7 @@ const FIRST_WORD_LISTS: &[(ParserSet, Phrases)] = &[
     (REPEAT | OFFSET | DAY, lexicon::date_starts::DAY),
     (OFFSET | DAY_PART, lexicon::date_starts::NIGHT),
     (REPEAT, lexicon::date_starts::REPEATS),
-    (REPEAT | SPAN, lexicon::date_starts::REPEATS_AND_SPANS),
+    (REPEAT | OFFSET | DAY_PART | SPAN, lexicon::date_starts::REPEATS_AND_SPANS),
     (SPAN, lexicon::date_starts::SPANS),
     (DAY_PART | SPAN, lexicon::date_starts::EDGES),
     (CLOCK, lexicon::date_starts::CLOCK),

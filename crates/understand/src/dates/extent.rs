@@ -20,7 +20,7 @@ impl DateMatch {
         match (parts.instant, clock, parts.day) {
             (Some(at), _, _) if at.second() == now.second() => Grain::Minute,
             (Some(_), _, _) => Grain::Second,
-            (None, Some((0, 0)), _) => Grain::Hour,
+            (None, Some((0, 0)), _) if parts.shift % 3600 == 0 => Grain::Hour,
             (None, Some((_, 0)), _) => Grain::Minute,
             (None, Some(_), _) => Grain::Second,
             (None, None, _) if self.day_part().is_some() => Grain::Hour,
@@ -42,7 +42,7 @@ impl DateMatch {
     /// clock time.
     pub(crate) fn interval(&self, now: &Zoned) -> Option<(DayOrTime, DayOrTime)> {
         let parts = &self.parts;
-        if let (Some(last), Some(DayOrTime::Time(start))) = (parts.until, self.resolve(now)) {
+        if let (Some(last), Some(DayOrTime::Time(start)), None) = (parts.until, self.resolve(now), &parts.zone) {
             return Some((DayOrTime::Time(start), DayOrTime::Time(next_clock_time(start, last, self.day_part())?)));
         }
         if parts.instant.is_some() || parts.clock.is_some() {

@@ -8,7 +8,7 @@
 
 use jiff::civil::{Date, Weekday};
 
-use super::{DateScan, calendar, day};
+use super::{DateParts, DateScan, calendar, context, day};
 use crate::lexicon;
 use crate::phrases::{PhraseMap, Phrases, phrase_map};
 use crate::tokens::TokenizedText;
@@ -112,13 +112,14 @@ fn easter(year: i16) -> Option<Date> {
 /// Parses a holiday in a context that makes it a date. The token at `i` is the first of the name, or "next" or "this"
 /// directly before the name, which do not change the year. A year may follow the name. The context is one of these:
 /// - "next" or "this" is at `i`, or a preposition precedes `i` and the token directly before `i` is not "for", "the" or
-///   "of". No noun follows.
+///   "of". "the" may precede "new year". No noun follows.
 /// - It is the whole text.
 /// - It ends the text without a preposition and not after "for". Its last word is explicit ("day", "eve", "night", a
 ///   weekday as in "Good Friday", "nye"), begins with "20" or is "year". So "Christmas '27" does not match.
+/// - A clock time or a part of the day precedes it, and no noun follows. Or one follows it.
 ///
 /// Returns the date, which is the next one from today on or the one in the given year, and the next position.
-pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize) -> Option<(Date, usize)> {
+pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> Option<(Date, usize)> {
     let at = i + usize::from(matches!(scan.at(i), "next" | "this"));
     let (date, end) = parse_named(scan, at)?;
     let led = i > lead_start && !matches!(scan.before(i), "for" | "the" | "of") || at > i;
@@ -126,7 +127,10 @@ pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize) -> Option<(Dat
         || scan.before(end).starts_with("20")
         || scan.before(end) == "year";
     let day = is_explicit && end == scan.end && scan.before(i) != "for" && i == lead_start;
-    (led && scan.can_end_at(end) || day || scan.covers_all(i, end)).then_some((date, end))
+    let led = led || i > lead_start && scan.at(i) == "new" && scan.before(i) == "the";
+    let beside = (parts.clock.is_some() || parts.part.is_some() || parts.looks_ahead) && scan.can_end_at(end);
+    let timed = || !matches!(scan.before(i), "for" | "my" | "our") && context::precedes_time(scan, end, parts);
+    (led && scan.can_end_at(end) || day || scan.covers_all(i, end) || beside || timed()).then_some((date, end))
 }
 
 /// Returns the next date of the holiday at `i`, which may be today, and the next position. With a year after the name,

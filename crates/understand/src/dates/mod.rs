@@ -10,6 +10,7 @@
 
 mod calendar;
 mod clock;
+mod context;
 mod daily_events;
 mod day;
 mod dispatch;
@@ -22,6 +23,7 @@ mod range;
 mod repeat;
 mod resolve;
 mod span;
+mod zone;
 
 use crate::lexicon;
 use crate::numbers;
@@ -30,6 +32,7 @@ use std::ops::Range;
 
 use jiff::Zoned;
 use jiff::civil::{Date, DateTime, Time, Weekday};
+use jiff::tz::TimeZone;
 
 use crate::parsed::DayOrTime;
 use crate::tokens::TokenizedText;
@@ -80,7 +83,19 @@ impl<'a> DateScan<'a> {
         if !self.words.is_word(i) {
             return !self.is_hyphen(i);
         }
-        is_function_word(self.at(i)) || starts_piece(self.at(i))
+        is_function_word(self.at(i)) || starts_piece(self.at(i)) || self.starts_time(i)
+    }
+
+    /// Returns true if a time in words ("half past six"), a time zone or a tail ("sharp") begins at `i`.
+    fn starts_time(&self, i: usize) -> bool {
+        match self.at(i) {
+            "half" | "quarter" => {
+                matches!(self.at(i + 1), "past" | "to" | "after" | "before" | "till" | "til")
+                    || self.at(i) == "half" && numbers::cardinal(self.words, i + 1).is_some()
+            }
+            "except" | "excluding" => true,
+            _ => self.phrase(i, lexicon::dates::TAILS).is_some() || zone::is_zone(self, i),
+        }
     }
 
     /// Returns true if a hyphen at `i` joins two words without spaces, as in "7-eleven".
@@ -113,6 +128,7 @@ fn starts_piece(word: &str) -> bool {
         || names::is_today(word)
         || names::is_tomorrow(word)
         || matches!(word, "tonight" | "this" | "next" | "every" | "each" | "daily" | "weekly" | "everyday" | "monthly")
+        || matches!(word, "tonite" | "am" | "pm" | "noon" | "midday" | "midnight" | "eod" | "cob")
         || clock::is_time_figure(word)
 }
 
@@ -142,6 +158,12 @@ pub(crate) struct DateParts {
     /// The number of days after the first in "March 3 to 5".
     days: i64,
     part: Option<DayPart>,
+    /// The distance from the clock time in seconds: "2 hours after 3pm".
+    shift: i64,
+    /// The zone of the clock time, if it is not the zone of the user.
+    zone: Option<TimeZone>,
+    /// True while another piece looks ahead, see [`context`].
+    looks_ahead: bool,
     /// A complete point in time, in the zone of the user. Other parts do not change it.
     instant: Option<DateTime>,
     pub(crate) repeat: Option<Repeat>,
@@ -154,6 +176,8 @@ enum DatePiece {
     /// Several days of a month: the first, and the number of further days.
     Days(Day, i64),
     Clock(ClockTime),
+    /// A clock time and a distance from it in seconds.
+    Shifted(ClockTime, i64),
     /// A range of times: the first and the last.
     Times(ClockTime, ClockTime),
     Part(DayPart),
@@ -182,7 +206,12 @@ impl DateMatch {
     /// `None` for a part of the day without a clock time.
     pub(crate) fn time_of_day(&self, now: &Zoned) -> Option<Time> {
         let alone = !self.parts.names_day() && self.parts.instant.is_none();
-        self.parts.clock.filter(|_| alone).and_then(|clock| resolve::time_of_day(clock, self.parts.part, now))
+        let clock = self.parts.clock.filter(|_| alone)?;
+        if self.parts.shift != 0 || self.parts.zone.is_some() {
+            let Some(DayOrTime::Time(at)) = self.resolve(now) else { return None };
+            return Some(at.time());
+        }
+        resolve::time_of_day(clock, self.parts.part, now)
     }
 
     /// Returns the RRULE of a repetition, or `None` if the expression does not repeat.
@@ -216,7 +245,16 @@ impl DateParts {
                 self.weekday = Some((day, which))
             }
             DatePiece::Clock(clock) if self.clock.is_none() && self.instant.is_none() => self.clock = Some(clock),
+            DatePiece::Shifted(clock, seconds) if self.clock.is_none() && self.instant.is_none() => {
+                self.clock = Some(clock);
+                self.shift = seconds;
+            }
             DatePiece::Part(part) if self.part.is_none() && self.instant.is_none() => self.part = Some(part),
+            // "last thing at night", "last thing tonight"
+            DatePiece::Part(DayPart::Night) if self.part == Some(DayPart::Last) => {}
+            DatePiece::PartOf(date, DayPart::Night) if self.part == Some(DayPart::Last) && !self.names_day() => {
+                self.day = Some(Day::Fixed(date));
+            }
             // "first thing Monday morning"
             DatePiece::Part(DayPart::Morning) if self.part == Some(DayPart::First) => {}
             DatePiece::PartOf(date, part) if self.part.is_none() && self.day.is_none() && self.weekday.is_none() => {
@@ -243,6 +281,11 @@ impl DateParts {
         self.clock.is_some() && self.part.is_none() && !self.names_day() && self.instant.is_none()
     }
 
+    /// Returns true if the expression contains a clock time and nothing decides between am and pm.
+    pub(crate) fn is_half_open(&self) -> bool {
+        self.clock.is_some_and(|clock| clock.half == clock::DayHalf::Open) && self.part.is_none()
+    }
+
     /// Merges another expression of the same sentence and returns true. Missing parts come from the other, except for
     /// the number of further days. A second repetition is merged, or dropped if it is incompatible. Returns false and
     /// changes nothing if one contains a complete point in time. Also false if both contain a day, both a weekday, both
@@ -263,6 +306,10 @@ impl DateParts {
         }
         self.day = self.day.or(other.day);
         self.weekday = self.weekday.or(other.weekday);
+        if self.clock.is_none() {
+            self.shift = other.shift;
+        }
+        self.zone = self.zone.take().or_else(|| other.zone.clone());
         self.until = self.until.or(other.until);
         self.clock = self.clock.or(other.clock);
         self.part = self.part.or(other.part);
@@ -329,6 +376,7 @@ fn skip_leads(scan: &DateScan, start: usize) -> usize {
 /// - "roughly", "exactly" and synonyms, unless "at", a number or a time in figures follows.
 /// - "early", "late", "later", unless "in", "this", "next", today, tonight, tomorrow or a part of the day follows.
 ///   "early" and "late" in any case if they begin an edge ("early next month").
+/// - "all day", if a noun follows.
 /// - "all", unless "this", "next", "day", "week" or a weekday follows.
 fn is_lead(scan: &DateScan, i: usize, n: usize) -> bool {
     let next = scan.at(i + n);
@@ -344,9 +392,13 @@ fn is_lead(scan: &DateScan, i: usize, n: usize) -> bool {
         }
         "early" | "late" if span::parse_edge(scan, i).is_some() => false,
         "early" | "late" | "later" => {
-            matches!(next, "in" | "this" | "next" | "today" | "tonight" | "tomorrow") || names::day_part(next).is_some()
+            matches!(next, "in" | "this" | "next" | "today" | "tonight" | "tomorrow")
+                || names::day_part(next).is_some()
+                || names::weekday(next).is_some() && names::day_part(scan.at(i + n + 1)).is_some()
+                || next == "on" && names::weekday(scan.at(i + n + 1)).is_some()
         }
         "due" => !matches!(scan.before(i), "is" | "are" | "was" | "be"),
+        "all" if n == 2 => !scan.words.is_word(i + n) || scan.can_end_at(i + n) || names::month(next).is_some(),
         "all" => matches!(next, "this" | "next" | "day" | "week") || names::weekday(next).is_some(),
         _ => true,
     }
@@ -372,7 +424,7 @@ fn skip_links(scan: &DateScan, start: usize) -> usize {
 /// Parses the longest sequence of pieces that begins at `start` and describes one point in time. Up to three
 /// prepositions may precede it, and prepositions and marks may separate the pieces. It ends before a piece that
 /// contradicts the pieces before it. The tokens include the prepositions, the limit of a repetition ("until March") and
-/// a tail ("sharp"). They also include a time zone and a second weekday ("Monday and Tuesday"), which are ignored.
+/// a tail ("sharp"), a time zone, and a second weekday ("Monday and Tuesday"), which is ignored.
 /// Returns `None` if no piece begins at `start` or after its prepositions.
 fn parse_expression(scan: &DateScan, start: usize) -> Option<DateMatch> {
     if !scan.words.may_begin(start, lexicon::dates::LEADS) && dispatch::parsers_for(scan.words, start) == 0 {
@@ -393,13 +445,26 @@ fn parse_expression(scan: &DateScan, start: usize) -> Option<DateMatch> {
             continue;
         }
         let found = (lead_start..=i).rev().find_map(|at| parse_piece(scan, at, lead_start, &parts));
-        let Some((piece, next)) = found else { break };
-        if !parts.add(piece) || next <= end {
-            break;
+        let added = found.filter(|(_, next)| *next > end).and_then(|(piece, next)| parts.add(piece).then_some(next));
+        match added.or_else(|| if first { None } else { skip_tail(scan, end, &mut parts) }) {
+            Some(next) => end = next,
+            None => break,
         }
-        end = next;
     }
     (end > start).then(|| DateMatch { tokens: start..tail_end(scan, start, end).min(scan.end), parts })
+}
+
+/// Returns the position after a time zone or a tail at `i` ("sharp"), so that the expression goes on after it: "3pm EST
+/// tomorrow". A zone counts only after a clock time and is added to `parts`.
+fn skip_tail(scan: &DateScan, i: usize, parts: &mut DateParts) -> Option<usize> {
+    if parts.clock.is_some()
+        && parts.zone.is_none()
+        && let Some((zone, end)) = zone::parse(scan, i)
+    {
+        parts.zone = Some(zone);
+        return Some(end);
+    }
+    scan.phrase(i, lexicon::dates::TAILS).map(|n| i + n)
 }
 
 /// Returns the position after a second weekday that follows "and" or "or" at `i`, because a single date holds only one.
@@ -409,11 +474,9 @@ fn skip_other_weekday(scan: &DateScan, i: usize, parts: &DateParts) -> Option<us
     (linked && names::weekday(scan.at(i + 1)).is_some()).then_some(i + 2)
 }
 
-/// Returns the end of the expression `start..end` including a tail ("sharp", "at the latest", a time zone) and the
-/// parenthesis that closes it. A time zone is ignored: the time stays in the zone of the user.
+/// Returns the end of the expression `start..end` including the parenthesis that closes it.
 fn tail_end(scan: &DateScan, start: usize, end: usize) -> usize {
     let end = end.min(scan.end);
-    let end = scan.phrase(end, lexicon::dates::TAILS).map_or(end, |n| end + n);
     let opened = (start..end).any(|i| scan.at(i) == "(");
     end + usize::from(opened && scan.at(end) == ")")
 }
@@ -445,7 +508,7 @@ fn parse_with(
     let found = applies(dispatch::REPEAT).and_then(|()| repeat::parse(scan, i, lead_start, parts));
     found
         .map(|(r, end)| (DatePiece::Repeat(r), end))
-        .or_else(|| applies(dispatch::OFFSET).and_then(|()| offset::parse(scan, i, lead_start)))
+        .or_else(|| applies(dispatch::OFFSET).and_then(|()| offset::parse(scan, i, lead_start, parts)))
         .or_else(|| {
             let (a, b, end) = applies(dispatch::TIMES).and_then(|()| range::parse_times(scan, i, lead_start, parts))?;
             Some((DatePiece::Times(a, b), end))
@@ -455,14 +518,14 @@ fn parse_with(
             found.map(|(c, end)| (DatePiece::Clock(c), end))
         })
         .or_else(|| {
-            let found = applies(dispatch::DAILY_EVENT).and_then(|()| daily_events::parse(scan, i, lead_start));
+            let found = applies(dispatch::DAILY_EVENT).and_then(|()| daily_events::parse(scan, i, lead_start, parts));
             found.map(|(c, end)| (DatePiece::Clock(c), end))
         })
         .or_else(|| applies(dispatch::DAY_PART).and_then(|()| clock::parse_part(scan, i, lead_start, parts)))
         .or_else(|| applies(dispatch::SPAN).and_then(|()| span::parse(scan, i, lead_start)))
         .or_else(|| applies(dispatch::DAY).and_then(|()| day::parse(scan, i, lead_start, parts)))
         .or_else(|| {
-            let found = applies(dispatch::HOLIDAY).and_then(|()| holidays::parse(scan, i, lead_start));
+            let found = applies(dispatch::HOLIDAY).and_then(|()| holidays::parse(scan, i, lead_start, parts));
             found.map(|(d, end)| (DatePiece::Day(Day::Fixed(d)), end))
         })
 }

@@ -110,11 +110,14 @@ pub(crate) enum DayPart {
     Night,
     /// The end of the working day.
     End,
+    /// "last thing at night"
+    Last,
 }
 
 impl DayPart {
     /// Returns the hour that stands for the part if no clock time is given. "First thing" and the morning are 9, midday
-    /// is 12, the afternoon 15. The evening is 18, the night 20, the end of the working day 17.
+    /// is 12, the afternoon 15. The evening is 18, the night 20, the end of the working day 17,
+    /// "last thing" 22.
     pub(crate) fn hour(self) -> i8 {
         match self {
             Self::First | Self::Morning => 9,
@@ -123,6 +126,7 @@ impl DayPart {
             Self::Evening => 18,
             Self::Night => 20,
             Self::End => 17,
+            Self::Last => 22,
         }
     }
 
@@ -134,18 +138,19 @@ impl DayPart {
             Self::Morning => 12,
             Self::Midday => 13,
             Self::Afternoon => 18,
-            Self::Evening | Self::Night | Self::End => 23,
+            Self::Evening | Self::Night | Self::End | Self::Last => 23,
         }
     }
 }
 
 /// Parses a part of the day from one word, possibly with "'s" or a common misspelling. The second value is true for a
-/// plural ("mornings"). "eve" is the evening, "lunchtime" is midday. Never returns [`DayPart::First`] and
-/// [`DayPart::End`]. Returns `None` for any other word.
+/// plural ("mornings"). "eve" is the evening, "lunchtime" is midday. Never returns [`DayPart::First`],
+/// [`DayPart::End`] and [`DayPart::Last`]. Returns `None` for any other word.
 pub(crate) fn day_part(word: &str) -> Option<(DayPart, bool)> {
+    let word = word.strip_suffix("ish").map_or(word, |word| word.trim_end_matches('-'));
     Some(match word {
         "morning" | "mornin" | "morn" | "morning's" => (DayPart::Morning, false),
-        "afternoon" | "afternon" | "aftenoon" | "arvo" | "afternoon's" => (DayPart::Afternoon, false),
+        "afternoon" | "afternon" | "aftenoon" | "aft" | "arvo" | "afternoon's" => (DayPart::Afternoon, false),
         "evening" | "evenin" | "eve" | "evening's" => (DayPart::Evening, false),
         "night" | "nite" | "night's" => (DayPart::Night, false),
         "lunchtime" => (DayPart::Midday, false),

@@ -9,7 +9,7 @@ use jiff::Span;
 use jiff::civil::{Date, Weekday};
 
 use super::names::{self, TimeUnit};
-use super::{DatePiece, DateScan, Day, calendar, day};
+use super::{DateParts, DatePiece, DateScan, Day, calendar, clock, context, day};
 use crate::lexicon;
 use crate::numbers;
 use crate::parsed::DateShift;
@@ -80,7 +80,9 @@ fn parse_distance(scan: &DateScan, i: usize) -> Option<(Distance, usize)> {
     let mut at = i;
     for _ in 0..5 {
         let start = at + usize::from(at > i && matches!(scan.at(at), "and" | ","));
-        let Some((amount, unit, end)) = parse_step(scan, start) else { break };
+        // "in 3 days, a quarter past 8"
+        let clock = |end: usize| scan.at(end - 1) == "quarter" && scan.starts_time(end - 1);
+        let Some((amount, unit, end)) = parse_step(scan, start).filter(|(.., end)| !clock(*end)) else { break };
         total.add(amount, unit);
         at = end;
         if let Some(n) = scan.phrase(at, lexicon::offsets::AND_A_HALF) {
@@ -169,8 +171,9 @@ pub(crate) fn count_units(scan: &DateScan, i: usize, wanted: TimeUnit) -> Option
 /// - after "in", "within", "after", "by" or "+"; "about" or a similar word may follow "in" and "within".
 /// - before "ago", "back", "from now", "later", "hence" or "from today".
 /// - before a reference, without hours, minutes and seconds: "two days before Christmas", "a week on Friday".
-pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize) -> Option<(DatePiece, usize)> {
-    if let Some(piece) = parse_weekdays_from_now(scan, i) {
+/// - before a clock time, without days and longer units: "2 hours after 3pm".
+pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> Option<(DatePiece, usize)> {
+    if let Some(piece) = parse_counted_weekdays(scan, i, lead_start) {
         return Some(piece);
     }
     let roughly = lexicon::offsets::APPROXIMATELY.contains(scan.before(i))
@@ -184,7 +187,7 @@ pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize) -> Option<(Dat
         return Some(piece);
     }
     let plus = usize::from(scan.at(i) == "+");
-    let (distance, end) = parse_distance(scan, i + plus).or_else(|| parse_single_unit(scan, i))?;
+    let (distance, end) = parse_distance(scan, i + plus).or_else(|| parse_single_unit(scan, i, lead_start))?;
     if plus > 0 {
         return distance_piece(scan, distance, end);
     }
@@ -197,6 +200,11 @@ pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize) -> Option<(Dat
     if let Some(n) = scan.phrase(end, lexicon::offsets::AGO) {
         return distance_piece(scan, distance.negated(), end + n);
     }
+    if distance.exact
+        && let Some(found) = parse_from_time(scan, distance, end, parts)
+    {
+        return Some(found);
+    }
     if matches!(scan.at(end), "from" | "after" | "before")
         && !distance.exact
         && let Some(found) = parse_from_day(scan, distance, end)
@@ -208,10 +216,27 @@ pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize) -> Option<(Dat
     led.then(|| distance_piece(scan, distance, end)).flatten()
 }
 
+/// Parses the reference of hours, minutes and seconds at `end`: "after 3pm", "before noon", "from half past six". A
+/// bare hour counts only after a preposition that leads to a time ("before 8"). Returns the clock time with its
+/// distance. Returns `None` if the distance contains days or longer units, and for any other reference.
+fn parse_from_time(scan: &DateScan, distance: Distance, end: usize, parts: &DateParts) -> Option<(DatePiece, usize)> {
+    let n = scan.phrase(end, lexicon::offsets::FROM_TIME).filter(|_| distance.days == 0 && distance.months == 0)?;
+    let (base, next) = clock::parse(scan, end + n, end, parts)?;
+    let is_before = matches!(scan.at(end), "before" | "prior" | "ahead");
+    let seconds = if is_before { -distance.seconds } else { distance.seconds };
+    Some((DatePiece::Shifted(base, seconds), next))
+}
+
 /// Parses a distance of one unit: "the day", "the night", "the week", "the month" before "before", "after" or "from",
 /// and "the hour" after "in" or "within". "night" counts as a day. The article of "day" and "night" is optional.
-/// Returns `None` in any other context.
-fn parse_single_unit(scan: &DateScan, i: usize) -> Option<(Distance, usize)> {
+/// "week" without an article must not follow a noun, and a weekday must follow: "week on Friday". Returns `None` in any
+/// other context.
+fn parse_single_unit(scan: &DateScan, i: usize, lead_start: usize) -> Option<(Distance, usize)> {
+    if scan.at(i) == "week" {
+        let linked = matches!(scan.at(i + 1), "on" | "from") && names::weekday(scan.at(i + 2)).is_some();
+        let distance = Distance { days: 7, ..Distance::default() };
+        return (linked && context::is_free_part(scan, i, lead_start)).then_some((distance, i + 1));
+    }
     let n = scan.phrase(i, lexicon::offsets::UNIT_ALONE)?;
     let mut distance = Distance::default();
     match scan.before(i + n) {
@@ -225,13 +250,14 @@ fn parse_single_unit(scan: &DateScan, i: usize) -> Option<(Distance, usize)> {
     (if distance.exact { hour } else { bound }).then_some((distance, i + n))
 }
 
-/// Parses the reference of whole weeks at `end`: "a week today", "a week on Friday", "two weeks tomorrow". Returns
-/// `None` for other distances and other days.
+/// Parses the reference of whole weeks or months at `end`: "a week today", "a week on Friday", "two weeks tomorrow", "a
+/// month today". Returns `None` for other distances and other days.
 fn parse_weeks_from(scan: &DateScan, distance: Distance, end: usize) -> Option<(DatePiece, usize)> {
     let weeks = distance.days > 0 && distance.days % 7 == 0 && distance.months == 0 && !distance.exact;
+    let months = distance.months > 0 && distance.days == 0 && !distance.exact;
     let on = usize::from(scan.at(end) == "on" && names::weekday(scan.at(end + 1)).is_some());
     let named = names::is_today(scan.at(end)) || names::is_tomorrow(scan.at(end));
-    let (base, end) = day::parse_alone(scan, end + on).filter(|_| weeks && (named || on > 0))?;
+    let (base, end) = day::parse_alone(scan, end + on).filter(|_| weeks && (named || on > 0) || months && named)?;
     Some((DatePiece::Day(Day::Fixed(distance.added_to(base)?)), end))
 }
 
@@ -291,13 +317,20 @@ fn parse_bare_minutes(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
     (quote || at_end).then(|| distance_piece(scan, distance, i + 1 + usize::from(quote)))?
 }
 
-/// Parses "2 Mondays from now", "two Sundays from today" as a fixed day. The first one is after today. "0 Mondays" is
-/// the one before it, which may be today.
-fn parse_weekdays_from_now(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
+/// Parses "2 Mondays from now", "two Sundays from today", "in 2 Mondays", "2 Thursdays ago" as a fixed day. The first
+/// one ahead is after today, the first one back is before today. "0 Mondays from now" is the one before the first.
+fn parse_counted_weekdays(scan: &DateScan, i: usize, lead_start: usize) -> Option<(DatePiece, usize)> {
     let (n, len) = numbers::cardinal(scan.words, i)?;
-    let (weekday, _) = names::weekday(scan.at(i + len))?;
-    let tail = scan.phrase(i + len + 1, lexicon::offsets::FROM_TODAY)?;
-    let first = calendar::next_weekday(scan.today(), weekday, false)?;
-    let date = calendar::plus_days(first, (n - 1) * 7)?;
-    Some((DatePiece::Day(Day::Fixed(date)), i + len + 1 + tail))
+    let (weekday, form) = names::weekday(scan.at(i + len))?;
+    let end = i + len + 1;
+    let led = i > lead_start && scan.before(i) == "in" && form == names::WeekdayForm::Plural && n > 0;
+    let (sign, tail) = match (scan.phrase(end, lexicon::offsets::FROM_TODAY), scan.phrase(end, lexicon::offsets::AGO)) {
+        (Some(tail), _) => (1, tail),
+        (None, Some(tail)) if n > 0 => (-1, tail),
+        _ if led => (1, 0),
+        _ => return None,
+    };
+    let first = scan.today().nth_weekday(sign, weekday).ok()?;
+    let date = calendar::plus_days(first, (n - 1) * 7 * i64::from(sign))?;
+    Some((DatePiece::Day(Day::Fixed(date)), end + tail))
 }

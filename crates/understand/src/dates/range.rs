@@ -26,6 +26,12 @@ pub(crate) fn parse_times(
         return None;
     }
     let lead = if i > lead_start { scan.before(i) } else { "" };
+    // "at 5 to 6" is five minutes before six.
+    let to_hour = lead == "at" && matches!(scan.at(i + 1), "to" | "till" | "til") && !parts.names_day();
+    let to_hour = to_hour && numbers::cardinal(scan.words, i).is_some_and(|(n, _)| matches!(n, 5 | 10 | 20 | 25));
+    if to_hour {
+        return None;
+    }
     let beside = parts.names_day() || matches!(lead, "from" | "between" | "at");
     if let Some((first, second)) = word.split_once('-') {
         let (second, end) = parse_second_time(scan, second, i)?;
@@ -58,8 +64,8 @@ fn is_change(scan: &DateScan, i: usize) -> bool {
 fn parse_time(scan: &DateScan, i: usize) -> Option<(ClockTime, usize)> {
     clock::parse_certain(scan, i).or_else(|| {
         let (n, len) = numbers::cardinal(scan.words, i).filter(|(n, _)| (1..=24).contains(n))?;
-        (names::time_unit(scan.at(i + len)).is_none())
-            .then(|| Some((clock::minute_time(n, 0, DayHalf::Open)?, i + len)))?
+        let (half, end) = clock::parse_half(scan, i + len).unwrap_or((DayHalf::Open, i + len));
+        names::time_unit(scan.at(end)).is_none().then(|| Some((clock::minute_time(n, 0, half)?, end)))?
     })
 }
 

@@ -1,7 +1,7 @@
 //! Resolves the parts of an expression to the next matching point in time.
 
-use jiff::Zoned;
 use jiff::civil::{Date, DateTime, Time, Weekday};
+use jiff::{SignedDuration, Zoned};
 
 use super::clock::{ClockTime, DayHalf};
 use super::day::PeriodQualifier;
@@ -19,6 +19,34 @@ pub(crate) fn resolve(parts: &DateParts, now: &Zoned) -> Option<DayOrTime> {
     if let Some(at) = parts.instant {
         return Some(DayOrTime::Time(at));
     }
+    let Some(zone) = &parts.zone else { return resolve_shifted(parts, now) };
+    // Without a day, the next such time counts from now in that zone.
+    let named = parts.names_day();
+    let there = now.with_time_zone(zone.clone());
+    let found = resolve_shifted(parts, if named { now } else { &there })?;
+    let DayOrTime::Time(at) = found else { return Some(found) };
+    let here = zone.to_zoned(at).ok()?.with_time_zone(now.time_zone().clone());
+    Some(DayOrTime::Time(here.datetime()))
+}
+
+/// Returns the point in time at the distance of the parts from their clock time. Without a day, it is the first one
+/// later than now. Returns `None` beyond the supported range of dates.
+fn resolve_shifted(parts: &DateParts, now: &Zoned) -> Option<DayOrTime> {
+    let found = resolve_local(parts, now)?;
+    let DayOrTime::Time(base) = found else { return Some(found) };
+    if parts.shift == 0 {
+        return Some(found);
+    }
+    let at = base.checked_add(SignedDuration::from_secs(parts.shift)).ok()?;
+    if parts.names_day() || parts.part.is_some() {
+        return Some(DayOrTime::Time(at));
+    }
+    let days = [-1, 0, 1].into_iter().filter_map(|days| calendar::plus_days(at.date(), days));
+    days.map(|date| date.to_datetime(at.time())).find(|at| *at > now.datetime()).map(DayOrTime::Time)
+}
+
+/// Returns the first point in time that matches the parts, see [`resolve`], without their zone and their distance.
+fn resolve_local(parts: &DateParts, now: &Zoned) -> Option<DayOrTime> {
     let part = parts.part.or(parts.repeat.as_ref().and_then(|repeat| repeat.part));
     let date = resolve_date(parts, now);
     if parts.clock.is_none() && part.is_none() {
@@ -72,6 +100,8 @@ fn named_weekday(today: Date, day: Weekday, which: PeriodQualifier) -> Option<Da
         PeriodQualifier::Next => calendar::in_week_of(calendar::plus_days(today, 7)?, day),
         PeriodQualifier::Last => today.nth_weekday(-1, day).ok(),
         PeriodQualifier::AfterNext => calendar::plus_days(calendar::next_weekday(today, day, false)?, 7),
+        PeriodQualifier::Fortnight => calendar::plus_days(calendar::next_weekday(today, day, false)?, 14),
+        PeriodQualifier::BeforeLast => today.nth_weekday(-2, day).ok(),
     }
 }
 
@@ -112,7 +142,7 @@ fn hour_of(clock: ClockTime, part: Option<DayPart>, day: Option<Date>, now: &Zon
         (DayHalf::Pm, _) => hour % 12 + 12,
         (DayHalf::Open, Some(DayPart::Morning | DayPart::First)) => hour % 12,
         (DayHalf::Open, Some(DayPart::Night)) if hour < 5 => hour,
-        (DayHalf::Open, Some(DayPart::Night | DayPart::Evening)) if hour == 12 => 0,
+        (DayHalf::Open, Some(DayPart::Night | DayPart::Evening | DayPart::Last)) if hour == 12 => 0,
         (DayHalf::Open, Some(_)) => hour % 12 + 12,
         (DayHalf::Open, None) => {
             let usual = if hour == 12 || hour >= 7 { hour } else { hour + 12 };

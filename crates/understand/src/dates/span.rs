@@ -93,8 +93,8 @@ fn shift_by(date: Date, unit: TimeUnit, by: i64) -> Option<Date> {
 
 /// Parses a named period: "this week", "the following month", "April", "April 2027", "next year", "Q3". Returns its
 /// first day, its exclusive end, its unit and the next position. Without a qualifier, it is the current period, or the
-/// next one of that name. "after next" and "after that" after a unit select the second period after the current one. A
-/// season has the unit quarter. Returns `None` for units other than week, month, quarter and year. Does not check the
+/// next one of that name. "after next" and "after that" after a unit select the second period after the current one,
+/// "before last" the second one before it. A season has the unit quarter. Returns `None` for units other than week, month, quarter and year. Does not check the
 /// context.
 fn parse_period(scan: &DateScan, i: usize) -> Option<(Date, Date, TimeUnit, usize)> {
     let at = i + usize::from(matches!(scan.at(i), "the" | "this") && !matches!(scan.at(i + 1), ""));
@@ -114,9 +114,14 @@ fn parse_period(scan: &DateScan, i: usize) -> Option<(Date, Date, TimeUnit, usiz
     }
     let unit = names::time_unit(scan.at(at))?;
     let after_next = scan.phrase(at + 1, lexicon::spans::AFTER_NEXT);
-    let by = if after_next.is_some() { 2 } else { by };
+    let before_last = scan.phrase(at + 1, lexicon::days::BEFORE_LAST);
+    let by = match (after_next, before_last) {
+        (Some(_), _) => 2,
+        (None, Some(_)) => -2,
+        _ => by,
+    };
     let (start, end) = period_around(shift_by(scan.today(), unit, by)?, unit)?;
-    Some((start, end, unit, at + 1 + after_next.unwrap_or(0)))
+    Some((start, end, unit, at + 1 + after_next.or(before_last).unwrap_or(0)))
 }
 
 /// Returns the first day of a month. `year` takes precedence over `by`. `by` is -1 for the last such month before the
@@ -211,7 +216,8 @@ fn parse_mid_month(scan: &DateScan, name: &str, i: usize) -> Option<(DatePiece, 
     Some((span_piece(start, calendar::plus_months(start, 1)?, due), i + 1))
 }
 
-/// Parses "the first week of April", "last week of the year", up to the fifth week. Accepts only a month or a year.
+/// Parses "the first week of April", "last week of the year", up to the fifth week. Accepts only a month or a year. "the
+/// first weekend of April" is the one with its first Saturday.
 /// Weeks are seven days from its first day, and end with it. The last week is its last seven days. The due date is the
 /// first day, or today if the week has begun and not ended. A past week does not move. The fifth week of a month with
 /// 28 days is empty.
@@ -221,10 +227,16 @@ fn parse_nth_week(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
         .or_else(|| (scan.at(at) == "last").then_some((-1, 1)))
         .filter(|(n, _)| (-1..=5).contains(n))?;
     let at = at + len;
-    let of = at + usize::from(scan.at(at) == "week");
+    let weekend = matches!(scan.at(at), "weekend" | "week-end");
+    let of = at + usize::from(scan.at(at) == "week" || weekend);
     let (start, end, unit, next) = parse_period(scan, of + scan.phrase(of, lexicon::spans::OF)?).filter(|_| of > at)?;
     if !matches!(unit, TimeUnit::Month | TimeUnit::Year) {
         return None;
+    }
+    if weekend {
+        let saturday = start.nth_weekday_of_month(i8::try_from(n).ok()?, Weekday::Saturday).ok()?;
+        let friday = calendar::plus_days(saturday, -1)?;
+        return Some((span_piece(friday, calendar::plus_days(saturday, 2)?, saturday), next));
     }
     let first = if n < 0 { calendar::plus_days(end, -7)? } else { calendar::plus_days(start, (n - 1) * 7)? };
     let last = calendar::plus_days(first, 7)?;
@@ -235,11 +247,11 @@ fn parse_nth_week(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
 /// Parses a counted day as a fixed date. Returns `None` if the period has no such day.
 /// - "12th of next month", "12 of next month", "20th next month", "first Monday of March", "third last day of June":
 ///   the period is a month. For "first", it may be a year; for "first day" and "last day", any period. "last" needs a
-///   day after it.
+///   day after it, or a month without a name ("the last of the month").
 /// - "last working day of the month": any working day counted from the end is the last one. It does not move.
 /// - A past day moves by a month if the period begins with "the" ("the month", also "the week"). It moves by a year in
 ///   a month of this year without a year, and for the first day of any year.
-fn parse_nth_day(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
+pub(super) fn parse_nth_day(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
     let (n, len) = numbers::ordinal(scan.words, i)
         .or_else(|| (scan.at(i) == "last").then_some((-1, 1)))
         .or_else(|| numbers::parse_digits(scan.at(i)).map(|n| (n, 1)))
@@ -258,14 +270,18 @@ fn parse_nth_day(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
     let (start, end, unit, next) = parse_period(scan, at)?;
     let named = weekday.is_some() || named_day || working.is_some();
     let year = unit == TimeUnit::Year && n == 1;
-    if unit != TimeUnit::Month && !year && !(named_day && (n == 1 || n == -1)) || n == -1 && !named {
+    // "the last of the month"
+    let is_last_of_month = scan.before(at) == "of" && matches!(scan.at(at), "the" | "this" | "next");
+    if unit != TimeUnit::Month && !year && !(named_day && (n == 1 || n == -1)) || n == -1 && !named && !is_last_of_month
+    {
         return None;
     }
     if working.is_some() {
         return Some((DatePiece::Day(Day::Fixed(nth_workday(start, end, n)?)), next));
     }
-    // An explicit year is not moved.
-    let word = if names::month(scan.at(at)).is_some() && next > at + 1 { "" } else { scan.at(at) };
+    // An explicit year or month is not moved.
+    let explicit = names::month(scan.at(at)).is_some() && next > at + 1 || day::qualifier(scan.at(at + 1)).is_some();
+    let word = if explicit { "" } else { scan.at(at) };
     if let Some(day) = weekday {
         let date = nth_weekday_ahead(scan, start, i8::try_from(n).ok()?, day, word)?;
         return Some((DatePiece::Day(Day::Fixed(date)), next));
@@ -378,27 +394,36 @@ fn parse_numbered_year(scan: &DateScan, i: usize, lead_start: usize) -> Option<(
 
 /// Parses "this weekend", "the weekend", "next weekend", "the weekend after next". The period is Friday to Sunday of
 /// this week, of the next week or of the last week. It is due on Saturday, or today if it is Sunday of this week.
-/// "after next" is two weeks ahead, unless "next" or "last" precedes. A bare "weekend" needs a preposition. A noun may
-/// follow.
+/// "coming" and "upcoming" are this week. "after next" is two weeks ahead and "before last" two weeks back, unless "next"
+/// or "last" precedes. A bare "weekend" needs a preposition, or to be the whole text. A noun may follow.
 fn parse_weekend(scan: &DateScan, i: usize, lead_start: usize) -> Option<(DatePiece, usize)> {
     let at = i + usize::from(scan.at(i) == "the");
     let which = day::qualifier(scan.at(at));
     let at = at + usize::from(which.is_some());
-    if !matches!(scan.at(at), "weekend" | "weekend's" | "wknd") || which.is_none() && i == lead_start && at == i {
+    let stated = day::qualifier(scan.at(at)).filter(|_| which == Some(PeriodQualifier::This)).or(which);
+    let at = at + usize::from(stated != which || day::qualifier(scan.at(at)).is_some());
+    if !matches!(scan.at(at), "weekend" | "weekend's" | "week-end" | "wknd" | "wkend") {
         return None;
     }
     let after = scan.phrase(at + 1, lexicon::spans::YEAR_AFTER_NEXT);
-    let weeks = match which {
+    let before = scan.phrase(at + 1, lexicon::days::BEFORE_LAST);
+    let bare = stated.is_none() && i == lead_start && at == i;
+    if bare && after.or(before).is_none() && !scan.covers_all(i, at + 1) {
+        return None;
+    }
+    let weeks = match stated {
+        Some(PeriodQualifier::Next) if matches!(scan.before(at), "coming" | "upcoming") => 0,
         Some(PeriodQualifier::Next) => 1,
         Some(PeriodQualifier::Last) => -1,
         _ if after.is_some() => 2,
+        _ if before.is_some() => -2,
         _ => 0,
     };
     let saturday = calendar::in_week_of(calendar::plus_days(scan.today(), weeks * 7)?, Weekday::Saturday)?;
     let friday = calendar::plus_days(saturday, -1)?;
     let monday = calendar::plus_days(saturday, 2)?;
     let due = if saturday < scan.today() && weeks == 0 { scan.today() } else { saturday };
-    Some((span_piece(friday, monday, due), at + 1 + after.unwrap_or(0)))
+    Some((span_piece(friday, monday, due), at + 1 + after.or(before).unwrap_or(0)))
 }
 
 /// Parses "next fortnight": the 14 days that begin on the Monday in two weeks.
@@ -427,7 +452,8 @@ fn parse_named_period(scan: &DateScan, i: usize, lead_start: usize) -> Option<(D
         let due = if start <= scan.today() { calendar::plus_days(end, -1)? } else { start };
         return (led && scan.can_end_at(next)).then_some((span_piece(start, end, due), next));
     }
-    let after_next = scan.phrase(at + 1, lexicon::spans::YEAR_AFTER_NEXT).is_some();
+    let after_next = scan.phrase(at + 1, lexicon::spans::YEAR_AFTER_NEXT).is_some()
+        || scan.phrase(at + 1, lexicon::days::BEFORE_LAST).is_some();
     let this = which.is_none() && at > i && matches!(scan.before(i), "for" | "during" | "in" | "of");
     if which.is_none() && !after_next && !this {
         return None;

@@ -6,10 +6,13 @@ use super::{DateScan, find};
 use crate::parsed::DayOrTime;
 use crate::tokens::TokenizedText;
 
+mod composed;
 mod dispatch;
+mod fresh;
 mod mixed;
 mod month_end;
 mod non_dates;
+mod numbers;
 mod points;
 mod random;
 mod repeat;

@@ -81,7 +81,7 @@ fn days_and_times() {
             ("the remainder of the month", "2026-03-31"),
             ("this coming week", "2026-03-16"),
             ("the coming week", "2026-03-16"),
-            ("the upcoming weekend", "2026-03-21"),
+            ("the upcoming weekend", "2026-03-14"),
             ("this past Friday", "2026-03-06"),
             ("last Monday", "2026-03-09"),
             ("last week", "2026-03-02"),
