@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use a2a::{A2aCommand, RemoteAgentArgs, SendArgs};
 pub(crate) use agents::{AddAgentArgs, AgentsCommand, ExecutionsCommand, RunArgs};
-pub(crate) use reminders::{NotificationsArgs, RemindersCommand};
+pub(crate) use reminders::{NotificationsArgs, ReminderRepetition, RemindersCommand};
 pub(crate) use schedules::{ScheduleTiming, SchedulesCommand};
 
 /// Run AI agents: manage tasks and reminders in plain language, run command-line agents under supervision

@@ -1,6 +1,6 @@
 //! `/api/reminders`.
 
-pub use model::reminder::{Reminder, ReminderDraft, ReminderStatus};
+pub use model::reminder::{Reminder, ReminderDraft, ReminderPatch, ReminderStatus, SnoozeRequest};
 use uuid::Uuid;
 
 page! {

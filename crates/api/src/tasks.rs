@@ -1,6 +1,8 @@
 //! `/api/tasks`.
 
-pub use model::task::{ChangedTask, Priority, Task, TaskChangeKind, TaskDraft, TaskPatch, TaskStatus, UndoneChange};
+pub use model::task::{
+    ChangedTask, CreatedTask, Priority, Task, TaskChangeKind, TaskDraft, TaskPatch, TaskStatus, UndoneChange,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

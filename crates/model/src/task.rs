@@ -5,15 +5,17 @@ mod change_result;
 mod recurring;
 
 use jiff::Timestamp;
+use jiff::civil::Time;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-pub use self::change_result::{ChangedTask, TaskChangeKind, UndoneChange};
+pub use self::change_result::{ChangedTask, CreatedTask, TaskChangeKind, UndoneChange};
 use crate::due::{DueDate, DuePeriod};
 use crate::invalid::Checks;
 use crate::json::present;
+use crate::reminder::{Reminder, ReminderDraft};
 use crate::{Clock, Invalid, User, recurrence, text};
 
 pub const MAX_TITLE_CHARS: usize = 200;
@@ -171,9 +173,50 @@ pub struct TaskDraft {
     pub recurrence: Option<String>,
     #[schema(max_items = 20, examples(json!(["home"])))]
     pub tags: Option<Vec<String>>,
+    /// The time of a reminder that is created together with the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remind_at: Option<String>,
+    /// A reminder this many minutes before the due date, instead of `remind_at`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0, maximum = 527040)]
+    pub remind_before_minutes: Option<i64>,
 }
 
 impl TaskDraft {
+    /// Returns the task as [`Self::check`] does, and its reminder if one is requested. Fails with the violations of
+    /// both.
+    pub fn check_with_reminder(
+        mut self,
+        limits: TaskLimits,
+        clock: &Clock,
+        user: &User,
+        default_time: Time,
+    ) -> Result<(Task, Option<Reminder>), Invalid> {
+        let remind_at = self.remind_at.take();
+        let before_minutes = self.remind_before_minutes.take();
+        let task = self.check(limits, clock, user);
+        if remind_at.is_none() && before_minutes.is_none() {
+            return Ok((task?, None));
+        }
+        let mut checks = Checks::default();
+        let task = checks.take(task);
+        // Without a valid task, only the fields of the reminder are checked.
+        let task_id = task.as_ref().map_or(Uuid::nil(), |task| task.id).to_string();
+        let draft = ReminderDraft { task_id, remind_at, before_minutes, ..ReminderDraft::default() };
+        let placed = draft.check(clock, user, default_time).and_then(|mut reminder| {
+            if let Some(task) = &task {
+                reminder.place_before(task.due_date, default_time, clock.now())?;
+            }
+            Ok(reminder)
+        });
+        let reminder = checks.take(placed.map_err(|mut invalid| {
+            let before = invalid.violations.iter_mut().filter(|violation| violation.field == "before_minutes");
+            before.for_each(|violation| violation.field = "remind_before_minutes".to_owned());
+            invalid
+        }));
+        checks.finish(task.zip(reminder.map(Some)))
+    }
+
     /// Returns the new, pending task with cleaned texts and a new id. Its priority is medium by default. A due time
     /// without an offset is in the time zone of the user; it may be in the past. Fails with all violations of the
     /// draft: a missing or too long title, a too long description, an unknown priority, or an invalid due date,

@@ -116,11 +116,12 @@ async fn fire_reminder(
 ///
 /// Fails if the database fails.
 async fn notify_due(notifier: &Notifier, conn: &mut Conn, due: &due::DueTask, now: Timestamp) -> store::Result<bool> {
-    let Some(task) = due::claim(conn, due).await? else { return Ok(false) };
+    let zone = time_zone(notifier);
+    let Some(task) = due::claim(conn, due, now, &zone).await? else { return Ok(false) };
     if !notifier.settings().notify_due {
         return Ok(false);
     }
-    let text = wording::due_text(&task);
+    let text = wording::due_text(&task, due.at, &zone);
     let mut notification =
         Notification::new(&notifier.0.clock, NotificationKind::Reminder, &wording::due_title(&task), &text);
     notification.id = due.notification_id();

@@ -42,18 +42,26 @@ pub(crate) fn reminder_text(
     }
     match (reminder.repeat_count, reminder.status) {
         (Some(count), _) if count > 1 => lines.push(format!("Reminder {} of {count}.", reminder.fired_count)),
+        (None, ReminderStatus::Scheduled) if reminder.recurrence.is_some() => {
+            lines.push("It repeats until you cancel it.".to_owned());
+        }
         (None, ReminderStatus::Scheduled) => lines.push("It repeats until the task is done.".to_owned()),
         _ => {}
     }
     lines.join("\n")
 }
 
-/// Returns the text for a due task: the trimmed description and the due date, one line each. Empty if the task has
-/// neither.
-pub(crate) fn due_text(task: &Task) -> String {
+/// Returns the text for a task that is due at `at`: the trimmed description and the due date, one line each. A later
+/// occurrence of its rule is named in `zone`. Empty if the task has neither.
+pub(crate) fn due_text(task: &Task, at: Timestamp, zone: &TimeZone) -> String {
     let mut lines = description_lines(task);
-    if let Some(due) = &task.due_date {
-        lines.push(format!("It is due {}.", format_due(due)));
+    match &task.due_date {
+        Some(due) if due.timestamp().is_some_and(|first| first < at) => {
+            lines.push(format!("It is still open since {}.", format_due(due).trim_start_matches("on ")));
+            lines.push(format!("It is due again on {}.", format_time(&at.to_zoned(zone.clone()))));
+        }
+        Some(due) => lines.push(format!("It is due {}.", format_due(due))),
+        None => {}
     }
     lines.join("\n")
 }
@@ -95,11 +103,12 @@ mod tests {
         let task = draft.check(TaskLimits::default(), &clock, &user).unwrap();
         let draft = model::reminder::ReminderDraft {
             task_id: task.id.to_string(),
-            remind_at: "2026-01-11T09:00".into(),
+            remind_at: Some("2026-01-11T09:00".into()),
             repeat_interval_minutes: Some(30),
             repeat_count: Some(3),
+            ..Default::default()
         };
-        let mut fired = draft.check(&clock, &user).unwrap();
+        let mut fired = draft.check(&clock, &user, model::reminder::DEFAULT_TIME).unwrap();
         let at = fired.remind_at;
         fired.fire(at);
         let text = |late, fired: &Reminder| reminder_text(&task, fired, at, at + late, &user.time_zone);
@@ -111,6 +120,12 @@ mod tests {
         assert_eq!(text(SignedDuration::from_secs(61), &fired), expected);
         fired.repeat_count = None;
         assert!(text(SignedDuration::ZERO, &fired).ends_with("It repeats until the task is done."));
-        assert_eq!(due_text(&task), "Ask for Friday.\nIt is due on Saturday, 31 January 2026 at 17:00.");
+        let due = task.due_date.unwrap().timestamp().unwrap();
+        let text = due_text(&task, due, &user.time_zone);
+        assert_eq!(text, "Ask for Friday.\nIt is due on Saturday, 31 January 2026 at 17:00.");
+        let again = due_text(&task, due + SignedDuration::from_hours(24), &user.time_zone);
+        let expected = "Ask for Friday.\nIt is still open since Saturday, 31 January 2026 at 17:00.\n\
+                        It is due again on Sunday, 1 February 2026 at 17:00.";
+        assert_eq!(again, expected);
     }
 }

@@ -142,6 +142,7 @@ impl App {
         let scheduler = Scheduler::new(options);
         let active_config = ActiveConfig::new(settings, backends.into(), &scheduler, None);
         supervisor.store().set_quotas(active_config.settings.effective_quotas());
+        supervisor.store().set_reminder_time(active_config.settings.default_reminder_time);
         let secret = active_config.settings.auth.as_ref().and_then(|auth| auth.secret.as_ref());
         let mcp = McpService::new(supervisor.store().clone(), secret.map(|secret| secret.expose_secret().as_bytes()));
         let background_tasks = TaskTracker::new();
@@ -226,6 +227,7 @@ impl App {
         let next =
             Arc::new(ActiveConfig::new(settings, backends.into(), self.scheduler(), Some(&self.active_config())));
         self.store().set_quotas(next.settings.effective_quotas());
+        self.store().set_reminder_time(next.settings.default_reminder_time);
         *self.0.active_config.write().unwrap_or_else(PoisonError::into_inner) = next;
         self.background_tasks().spawn(a2a::push::reseal_all(self.clone()));
     }

@@ -157,7 +157,7 @@ const STORAGE_RETRY_SECONDS: u64 = 30;
 
 impl From<store::Error> for Problem {
     /// Converts an error of the store. A missing object is 404. A used idempotency key, an unusable backup and one of a
-    /// newer version are 422. A busy key, too many objects, an existing id or name, a configured object and a wrong
+    /// newer version are 422, and so are violations. A busy key, too many objects, an existing id or name, a configured object and a wrong
     /// state are 409. A full queue and missing slots are 429, an unavailable database is 503, both with `Retry-After`. A
     /// quota is 429. A stop of everything is 503 without `Retry-After`. All other errors are 500.
     fn from(error: store::Error) -> Self {
@@ -173,6 +173,7 @@ impl From<store::Error> for Problem {
                 let detail = "the first request with this Idempotency-Key is still running; repeat the request later";
                 Self::new(StatusCode::CONFLICT, "idempotency-key-busy", detail)
             }
+            store::Error::Invalid(invalid) => invalid.into(),
             store::Error::TooMany { .. } => Self::new(StatusCode::CONFLICT, "too-many", error.to_string()),
             store::Error::AlreadyExists(_) => Self::new(StatusCode::CONFLICT, "taken", error.to_string()),
             store::Error::DefinedInConfig => Self::new(StatusCode::CONFLICT, "configured", error.to_string()),

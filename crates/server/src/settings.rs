@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ipnet::IpNet;
+use jiff::civil::Time;
 use jiff::tz::TimeZone;
 pub use model::agent::endpoint::EndpointRateLimit;
 use model::agent::{ASSISTANT_ID, Endpoint};
@@ -42,6 +43,8 @@ pub struct ServerSettings {
     pub time_zone: TimeZone,
     /// The order of day and month in numeric dates.
     pub numeric_dates: understand::DateOrder,
+    /// The time of day of reminders for a day.
+    pub default_reminder_time: Time,
     pub tasks: TaskLimits,
     /// The naming scheme of the built-in tools.
     pub tool_names: tools::ToolNames,
@@ -114,6 +117,7 @@ impl Default for ServerSettings {
             rate_limit: None,
             time_zone: TimeZone::UTC,
             numeric_dates: understand::DateOrder::default(),
+            default_reminder_time: model::reminder::DEFAULT_TIME,
             tasks: TaskLimits::default(),
             tool_names: tools::ToolNames::default(),
             confirm: tools::ConfirmationPolicy::default(),

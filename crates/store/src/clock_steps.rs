@@ -3,8 +3,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::Result;
 use crate::conn::{Conn, args};
+use crate::{Result, due, reminders};
 
 /// The clocks of nodes may differ by this.
 const TOLERANCE: SignedDuration = SignedDuration::from_mins(1);
@@ -30,7 +30,7 @@ impl ClockCorrections {
 
 /// Moves times that are further ahead than `now` allows:
 /// - Queued executions and deliveries from the future can start now. A delivery whose claim or delay is too long, too.
-/// - A repeating reminder fires at the first repetition after `now`.
+/// - A repeating reminder fires at the first repetition after `now`. So does the notification of a recurring task.
 /// - Locks of conversations from the future are removed.
 ///
 /// Returns the number of corrected rows.
@@ -43,9 +43,10 @@ pub async fn correct_times(conn: &mut Conn, now: Timestamp) -> Result<ClockCorre
     let sql = "UPDATE reminders SET next_at = remind_at + repeat_interval_minutes * 60000000 * \
                (1 + CASE WHEN remind_at > $1 THEN 0 ELSE ($1 - remind_at) / (repeat_interval_minutes * 60000000) END) \
                WHERE status = 'scheduled' AND fired_count > 0 AND repeat_interval_minutes > 0 \
-               AND next_at > $1 + repeat_interval_minutes * 60000000 \
+               AND snoozed_until IS NULL AND next_at > $1 + repeat_interval_minutes * 60000000 \
                AND next_at > remind_at + repeat_interval_minutes * 60000000";
-    let reminders = conn.run((sql, args![now])).await?;
+    let reminders = conn.run((sql, args![now])).await? + reminders::correct_times(conn, now, ahead).await?;
+    due::correct_times(conn, now, ahead).await?;
     // Also those that have ended, because the rate of a channel counts them.
     let sql = "UPDATE deliveries SET created_at = $1, next_at = $1, not_before = $1 WHERE created_at > $2";
     let created_ahead = conn.run((sql, args![now, ahead])).await?;

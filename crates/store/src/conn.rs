@@ -80,6 +80,11 @@ impl Conn {
         &self.quotas.ledger
     }
 
+    /// Returns the time of day of reminders for a day.
+    pub fn reminder_time(&self) -> jiff::civil::Time {
+        self.quotas.ledger.reminder_time()
+    }
+
     /// Remembers that this transaction has counted rows of the owner.
     pub(crate) fn mark_counted(&mut self, owner: UserId) {
         self.quotas.counted.push(owner);

@@ -24,6 +24,9 @@ pub enum Error {
     /// An administrator has stopped everything. Nothing starts until it is resumed.
     #[error("{}", model::stop_state::StopState::describe(reason.as_deref()))]
     Stopped { reason: Option<String> },
+    /// A value of the request breaks a rule that depends on stored data.
+    #[error(transparent)]
+    Invalid(#[from] model::Invalid),
     /// A limit of the user is reached.
     #[error(transparent)]
     QuotaReached(#[from] QuotaReached),

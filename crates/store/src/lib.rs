@@ -184,6 +184,17 @@ impl Store {
         self.quotas.set(quotas);
     }
 
+    /// Sets the time of day of reminders for a day, for all later transactions of this process. Without a call it is
+    /// [`model::reminder::DEFAULT_TIME`].
+    pub fn set_reminder_time(&self, time: jiff::civil::Time) {
+        self.quotas.set_reminder_time(time);
+    }
+
+    /// Returns the time of day of reminders for a day.
+    pub fn reminder_time(&self) -> jiff::civil::Time {
+        self.quotas.reminder_time()
+    }
+
     /// Returns how often this process has counted the rows of a user for a quota.
     pub fn quota_counts(&self) -> u64 {
         self.quotas.counts()

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use jiff::civil::Time;
 use jiff::{SignedDuration, Timestamp};
 use model::UserId;
 use model::quota::{QuotaKind, QuotaReached, Quotas};
@@ -80,7 +81,7 @@ impl RowQuota {
     }
 }
 
-/// The quotas, and the upper bounds of the numbers of rows. Clones share one state.
+/// The quotas, the upper bounds of the numbers of rows, and the time of day of reminders. Clones share one state.
 #[derive(Clone, Debug)]
 pub(crate) struct QuotaLedger(Arc<LedgerState>);
 
@@ -90,6 +91,8 @@ struct LedgerState {
     bounds: Mutex<HashMap<(UserId, RowQuota), RowBound>>,
     /// The number of counts since the start.
     counts: AtomicU64,
+    /// The time of day of reminders for a day.
+    reminder_time: RwLock<Time>,
 }
 
 /// An upper bound of the number of rows of a user.
@@ -103,7 +106,8 @@ impl Default for QuotaLedger {
     /// Returns a ledger without limits.
     fn default() -> Self {
         let quotas = RwLock::new(Quotas::UNLIMITED);
-        Self(Arc::new(LedgerState { quotas, bounds: Mutex::default(), counts: AtomicU64::new(0) }))
+        let reminder_time = RwLock::new(model::reminder::DEFAULT_TIME);
+        Self(Arc::new(LedgerState { quotas, bounds: Mutex::default(), counts: AtomicU64::new(0), reminder_time }))
     }
 }
 
@@ -116,6 +120,15 @@ impl QuotaLedger {
 
     pub(crate) fn quotas(&self) -> Quotas {
         *self.0.quotas.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Replaces the time of day of reminders for a day.
+    pub(crate) fn set_reminder_time(&self, time: Time) {
+        *self.0.reminder_time.write().unwrap_or_else(PoisonError::into_inner) = time;
+    }
+
+    pub(crate) fn reminder_time(&self) -> Time {
+        *self.0.reminder_time.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the number of counts since the start.

@@ -2,6 +2,7 @@
 //! both.
 
 use jiff::tz::TimeZone;
+use model::reminder::{Reminder, ReminderStatus};
 use model::task::{ChangedTask, Task, TaskChange, TaskStatus};
 use model::{Clock, UserId};
 use uuid::Uuid;
@@ -9,11 +10,11 @@ use uuid::Uuid;
 use crate::conn::{Conn, args};
 use crate::quotas::RowQuota;
 use crate::undo::UndoStep;
-use crate::{Error, Result, reminders, tasks};
+use crate::{Error, Result, due, reminders, tasks};
 
 /// Applies a change like [`tasks::change`]. If it completes a pending task with a recurrence, also creates the next
-/// task and carries the reminders over. `zone` is the time zone of the owner and determines the next due date. An equal
-/// pending task is used instead of a new one and gets no reminders. `next_task` is `None` if no recurring task was
+/// task and carries the reminders over, so that repeating ones go on. `zone` is the time zone of the owner and determines the next due date. An equal
+/// pending task is used instead of a new one and gets only reminders with their own rule. `next_task` is `None` if no recurring task was
 /// completed, `Some(None)` if the recurrence has ended. `changed` is false if the change had no effect. Fails with
 /// [`Error::NotFound`] if the task does not exist.
 pub async fn change(
@@ -31,27 +32,69 @@ pub async fn change(
         TaskStatus::Pending if before.recurrence.is_some() => reminders::list_for_task(conn, owner, id).await?,
         _ => Vec::new(),
     };
-    let task = tasks::change(conn, step, id, change, clock.now()).await?;
-    let changed = task != before;
+    let (task, followed) = tasks::change_with_reminders(conn, step, id, change, clock.now()).await?;
+    let mut changed = ChangedTask {
+        changed: task != before,
+        dropped_reminders: followed.dropped,
+        moved_reminders: followed.moved,
+        next_task: None,
+        task,
+    };
+    let task = &changed.task;
+    if task.due_date != before.due_date || task.recurrence != before.recurrence {
+        due::set_zone(conn, owner, task, zone).await?;
+    }
     let completed = before.status == TaskStatus::Pending && task.status == TaskStatus::Completed;
     if !completed || task.recurrence.is_none() {
-        return Ok(ChangedTask { task, next_task: None, changed });
+        return Ok(changed);
     }
     let Some(next) = task.next_occurrence(clock, zone) else {
-        return Ok(ChangedTask { task, next_task: Some(None), changed });
+        changed.next_task = Some(None);
+        return Ok(changed);
     };
     // The next task already exists if the task was reopened and completed again.
-    if let Some(existing) = find_same(conn, owner, &next).await? {
-        return Ok(ChangedTask { task, next_task: Some(Some(existing)), changed });
+    let existing = find_same(conn, owner, &next).await?;
+    if existing.is_none() {
+        // Completing a task never fails because of a quota.
+        conn.quotas().add(owner, RowQuota::Tasks, 1);
+        tasks::add(conn, step, &next).await?;
+        due::set_zone(conn, owner, &next, zone).await?;
     }
-    // Completing a task never fails because of a quota.
-    conn.quotas().add(owner, RowQuota::Tasks, 1);
-    tasks::add(conn, step, &next).await?;
-    for reminder in reminders.iter().filter_map(|reminder| task.carry_reminder(reminder, &next, clock, zone)) {
-        conn.quotas().add(owner, RowQuota::Reminders, 1);
-        reminders::add_if_new(conn, owner, &reminder, next.created_at).await?;
+    let is_new = existing.is_none();
+    let next = existing.unwrap_or(next);
+    for reminder in &reminders {
+        carry_reminder(conn, owner, task, reminder, &next, is_new, clock, zone).await?;
     }
-    Ok(ChangedTask { task, next_task: Some(Some(next)), changed })
+    changed.next_task = Some(Some(next));
+    Ok(changed)
+}
+
+/// Carries a reminder of a completed task over to the next task. One with its own rule moves with its id and count. Of
+/// others, a new task gets a copy. If a repeating one cannot be copied, because it does not depend on the due date, it
+/// moves too.
+#[expect(clippy::too_many_arguments, reason = "called once")]
+async fn carry_reminder(
+    conn: &mut Conn,
+    owner: UserId,
+    task: &Task,
+    reminder: &Reminder,
+    next: &Task,
+    is_new: bool,
+    clock: &Clock,
+    zone: &TimeZone,
+) -> Result<()> {
+    if reminder.recurrence.is_none() && is_new {
+        if let Some(copy) = task.carry_reminder(reminder, next, clock, zone, conn.reminder_time()) {
+            conn.quotas().add(owner, RowQuota::Reminders, 1);
+            reminders::add_if_new(conn, owner, &copy, next.created_at).await?;
+            return Ok(());
+        }
+    }
+    let moves = reminder.recurrence.is_some() || (is_new && reminder.repeats());
+    if moves && reminder.status == ReminderStatus::Scheduled {
+        reminders::put(conn, owner, &Reminder { task_id: next.id, ..reminder.clone() }).await?;
+    }
+    Ok(())
 }
 
 /// Returns the pending task of the owner with exactly the same title, recurrence and due date, or `None`. Of several,

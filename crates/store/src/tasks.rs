@@ -1,16 +1,19 @@
 //! Tasks of users. Every change is recorded as an undo step.
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use model::UserId;
 use model::due::DueDate;
+use model::reminder::Reminder;
 use model::task::{Priority, Task, TaskChange, TaskChangeKind, TaskFilter, TaskStatus};
 use uuid::Uuid;
 
 use crate::conn::{Arg, Conn, DbRow, Statement, args};
 use crate::page::{Cursor, Page};
 use crate::quotas::{self, RowQuota};
+use crate::reminders::FollowedReminders;
 use crate::undo::UndoStep;
-use crate::{Error, Result, reminders, task_index};
+use crate::{Error, Result, due, reminders, task_index};
 
 const COLUMNS: &str = "id, title, description, status, priority, due_date, recurrence, tags, created_at, updated_at, \
      completed_at";
@@ -20,6 +23,27 @@ const COLUMNS: &str = "id, title, description, status, priority, due_date, recur
 pub async fn create(conn: &mut Conn, step: &mut UndoStep, task: &Task) -> Result<()> {
     quotas::check_new(conn, step.owner(), RowQuota::Tasks).await?;
     add(conn, step, task).await
+}
+
+/// Adds a task like [`create`], and its reminder in the same undo step. `zone` is the time zone of the owner. Fails
+/// without a change with [`Error::QuotaReached`] if the owner has too many tasks or reminders.
+pub async fn create_with_reminder(
+    conn: &mut Conn,
+    step: &mut UndoStep,
+    task: &Task,
+    reminder: Option<&Reminder>,
+    zone: &TimeZone,
+) -> Result<()> {
+    if reminder.is_some() {
+        quotas::check_new(conn, step.owner(), RowQuota::Reminders).await?;
+    }
+    create(conn, step, task).await?;
+    due::set_zone(conn, step.owner(), task, zone).await?;
+    if let Some(reminder) = reminder {
+        // An undo of the creation removes it together with the task.
+        reminders::add_if_new(conn, step.owner(), reminder, task.created_at).await?;
+    }
+    Ok(())
 }
 
 /// Adds a task without a check of the quota.
@@ -66,8 +90,9 @@ pub async fn count(conn: &mut Conn, owner: UserId, filter: &TaskFilter) -> Resul
 
 /// Applies a change and returns the task. Locks it until the transaction ends. A change without effect stores and
 /// records nothing. Completing a pending task is recorded as `Completed` and drops its scheduled reminders; any other
-/// change is recorded as `Updated` and keeps them. Does not create the next task of a recurring one;
-/// [`crate::recurring::change`] does. Fails with [`Error::NotFound`] if the task does not exist.
+/// change is recorded as `Updated` and keeps them. Reminders before the due date move with it, and are dropped if it is
+/// removed. Does not create the next task of a recurring one; [`crate::recurring::change`] does. Fails with
+/// [`Error::NotFound`] if the task does not exist.
 pub async fn change(
     conn: &mut Conn,
     step: &mut UndoStep,
@@ -75,17 +100,33 @@ pub async fn change(
     change: &TaskChange,
     now: Timestamp,
 ) -> Result<Task> {
+    change_with_reminders(conn, step, id, change, now).await.map(|(task, _)| task)
+}
+
+/// Applies a change like [`change`]. Also returns the reminders that have moved.
+pub(crate) async fn change_with_reminders(
+    conn: &mut Conn,
+    step: &mut UndoStep,
+    id: Uuid,
+    change: &TaskChange,
+    now: Timestamp,
+) -> Result<(Task, FollowedReminders)> {
     let owner = step.owner();
     let before = select(conn, owner, id, true).await?.ok_or(Error::NotFound)?;
     let after = change.apply(&before, now);
+    let mut followed = FollowedReminders::default();
     if after != before {
         put(conn, owner, &after).await?;
         let completed = before.status == TaskStatus::Pending && after.status == TaskStatus::Completed;
         let kind = if completed { TaskChangeKind::Completed } else { TaskChangeKind::Updated };
-        let dropped = if completed { reminders::drop_for_task(conn, owner, id).await? } else { Vec::new() };
-        step.record(conn, kind, id, Some(&before), &dropped).await?;
+        if completed {
+            followed.before = reminders::drop_for_task(conn, owner, id).await?;
+        } else if after.due_date != before.due_date {
+            followed = reminders::follow_due_date(conn, owner, &after, now).await?;
+        }
+        step.record(conn, kind, id, Some(&before), &followed.before).await?;
     }
-    Ok(after)
+    Ok((after, followed))
 }
 
 /// Deletes a task, drops its reminders, and returns it as it was. Fails with [`Error::NotFound`] if it does not exist.
@@ -109,7 +150,7 @@ pub(crate) async fn add_if_new(conn: &mut Conn, step: &mut UndoStep, task: &Task
 
 /// Stores a task and replaces the one with the same id, including its times. Records no undo step. A new due time
 /// causes a notification, unless it is not after the last change of the task (`updated_at`). An unchanged due time
-/// keeps its mark.
+/// keeps its mark. The occurrences of a new rule cause notifications from now on.
 pub(crate) async fn put(conn: &mut Conn, owner: UserId, task: &Task) -> Result<()> {
     let replace = " ON CONFLICT (owner, id) DO UPDATE SET title = excluded.title, description = excluded.description, \
                    status = excluded.status, priority = excluded.priority, due_date = excluded.due_date, \
@@ -117,7 +158,10 @@ pub(crate) async fn put(conn: &mut Conn, owner: UserId, task: &Task) -> Result<(
                    tag_keys = excluded.tag_keys, title_key = excluded.title_key, search = excluded.search, \
                    created_at = excluded.created_at, updated_at = excluded.updated_at, \
                    completed_at = excluded.completed_at, due_told = CASE WHEN excluded.due_at = tasks.due_at \
-                   THEN tasks.due_told ELSE excluded.due_told END";
+                   THEN tasks.due_told ELSE excluded.due_told END, \
+                   due_next = CASE WHEN excluded.due_at = tasks.due_at \
+                   AND COALESCE(excluded.recurrence, '') = COALESCE(tasks.recurrence, '') \
+                   THEN tasks.due_next ELSE excluded.due_next END";
     conn.run_later(insert(owner, task, replace)?).await
 }
 
@@ -126,6 +170,9 @@ pub(crate) async fn put(conn: &mut Conn, owner: UserId, task: &Task) -> Result<(
 fn insert<'a>(owner: UserId, task: &'a Task, on_conflict: &'static str) -> Result<Statement<'a>> {
     let tags = serde_json::to_string(&task.tags).map_err(|error| Error::Corrupt(error.to_string()))?;
     let due_at = task.due_date.as_ref().and_then(DueDate::timestamp);
+    let notified = due_at.filter(|at| *at <= task.updated_at);
+    // The notifier skips the occurrences that count as notified.
+    let due_next = due_at.filter(|_| notified.is_none() || task.recurrence.is_some());
     let values = args![
         owner,
         task.id,
@@ -143,12 +190,13 @@ fn insert<'a>(owner: UserId, task: &'a Task, on_conflict: &'static str) -> Resul
         task.created_at,
         task.updated_at,
         task.completed_at,
-        due_at.filter(|at| *at <= task.updated_at),
+        notified,
+        due_next,
     ];
     let mut statement = Statement::new(
         "INSERT INTO tasks (owner, id, title, description, status, priority, due_date, due_at, recurrence, tags, \
-         tag_keys, title_key, search, created_at, updated_at, completed_at, due_told) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
+         tag_keys, title_key, search, created_at, updated_at, completed_at, due_told, due_next) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
         values,
     );
     statement.push(on_conflict);
@@ -169,6 +217,20 @@ pub(crate) async fn select(conn: &mut Conn, owner: UserId, id: Uuid, lock: bool)
         select.push(" FOR UPDATE");
     }
     conn.first(select).await?.as_ref().map(read).transpose()
+}
+
+/// Returns the tasks with these ids that exist, in no particular order.
+pub(crate) async fn select_several(conn: &mut Conn, owner: UserId, ids: &[Uuid]) -> Result<Vec<Task>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut select = Statement::default();
+    select.push("SELECT ").push(COLUMNS).push(" FROM tasks WHERE owner = ").bind(owner).push(" AND id IN (");
+    for (at, id) in ids.iter().enumerate() {
+        select.push(if at > 0 { ", " } else { "" }).bind(*id);
+    }
+    select.push(")");
+    conn.all(select).await?.iter().map(read).collect()
 }
 
 /// Returns the tasks that may match the text or the reference of the filter, by [`task_index::candidates`]. Returns
@@ -248,7 +310,7 @@ fn push_range<'a, T: Into<Arg<'a>>>(select: &mut Statement<'a>, column: &'static
 
 /// Reads [`COLUMNS`]. Fails with [`Error::Corrupt`] if a column is invalid.
 fn read(row: &DbRow) -> Result<Task> {
-    let due_date = row.maybe_text(5)?.map(|due| DueDate::parse("due_date", &due, &jiff::tz::TimeZone::UTC)).transpose();
+    let due_date = row.maybe_text(5)?.map(|due| DueDate::parse("due_date", &due, &TimeZone::UTC)).transpose();
     Ok(Task {
         id: row.parsed(0, Uuid::try_parse)?,
         title: row.text(1)?,

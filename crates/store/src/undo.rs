@@ -3,6 +3,7 @@
 use model::UserId;
 use model::reminder::Reminder;
 use model::task::{Task, TaskChangeKind, TaskStatus, UndoneChange};
+use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::conn::{Conn, args};
@@ -32,21 +33,27 @@ impl UndoStep {
         self.owner
     }
 
-    /// Records the previous state of a task, `None` if it is new, and the ids of its dropped reminders. Of several
-    /// changes to a task in one step, the first state is kept. The first change of a step removes the steps beyond
-    /// [`MAX_STEPS`].
+    /// Records the previous state of a task, `None` if it is new, and the previous states of its changed reminders. Of
+    /// several changes to a task in one step, the first state is kept. The first change of a step removes the steps
+    /// beyond [`MAX_STEPS`].
     pub(crate) async fn record(
         &mut self,
         conn: &mut Conn,
         kind: TaskChangeKind,
         task: Uuid,
         before: Option<&Task>,
-        dropped: &[String],
+        reminders: &[Reminder],
     ) -> Result<()> {
         let corrupt = |error: serde_json::Error| Error::Corrupt(error.to_string());
         let before = before.map(serde_json::to_string).transpose().map_err(corrupt)?;
-        let dropped = (!dropped.is_empty()).then(|| serde_json::to_string(dropped)).transpose().map_err(corrupt)?;
-        self.insert(conn, kind, task, before, dropped).await
+        let reminders =
+            (!reminders.is_empty()).then(|| serde_json::to_string(reminders)).transpose().map_err(corrupt)?;
+        self.insert(conn, kind, task, before, reminders).await
+    }
+
+    /// Records a change of a reminder with its previous state.
+    pub(crate) async fn record_reminder_change(&mut self, conn: &mut Conn, before: &Reminder) -> Result<()> {
+        self.record(conn, TaskChangeKind::ReminderChanged, before.task_id, None, std::slice::from_ref(before)).await
     }
 
     /// Records the creation of a reminder.
@@ -56,7 +63,7 @@ impl UndoStep {
 
     /// Inserts a row. The first row of a step gives it its number, one more than the last step of the owner, and removes the
     /// steps beyond [`MAX_STEPS`]. `before` is the previous task as JSON, or the id of a reminder. A second row for the
-    /// task in this step changes only the kind, and the dropped reminders if there were none. The lock of the owner keeps
+    /// task in this step changes only the kind, and the reminders if there were none. The lock of the owner keeps
     /// the number of the last step unchanged.
     async fn insert(
         &mut self,
@@ -64,14 +71,15 @@ impl UndoStep {
         kind: TaskChangeKind,
         task: Uuid,
         before: Option<String>,
-        dropped: Option<String>,
+        reminders: Option<String>,
     ) -> Result<()> {
         let is_first = !std::mem::replace(&mut self.has_number, true);
         let insert = "INSERT INTO task_changes (owner, step, task_id, kind, before, reminders) VALUES ($1, \
                       COALESCE((SELECT MAX(step) FROM task_changes WHERE owner = $1), 0) + $2, $3, $4, $5, $6) \
                       ON CONFLICT (owner, step, task_id) DO UPDATE SET kind = excluded.kind, \
                       reminders = COALESCE(task_changes.reminders, excluded.reminders)";
-        conn.run_later((insert, args![self.owner, i64::from(is_first), task, kind.as_str(), before, dropped])).await?;
+        conn.run_later((insert, args![self.owner, i64::from(is_first), task, kind.as_str(), before, reminders]))
+            .await?;
         if is_first {
             let forget = "DELETE FROM task_changes WHERE owner = $1 AND step <= \
                           (SELECT MAX(step) FROM task_changes WHERE owner = $1) - $2";
@@ -88,8 +96,32 @@ pub async fn would_remove_tasks(conn: &mut Conn, owner: UserId) -> Result<bool> 
     Ok(conn.first((newest, args![owner])).await?.is_some())
 }
 
-/// Reverts the newest step of the user and removes it. Restores each previous task and schedules its dropped reminders
-/// again; if the previous task was completed, drops its reminders instead. Removes created tasks with their reminders,
+/// An entry of the reminders of an undo step.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum RecordedReminder {
+    /// The id of a dropped reminder. Versions before 0.2 have written it.
+    Dropped(String),
+    /// The state before the change.
+    State(Box<Reminder>),
+}
+
+/// Returns recorded reminders to their states. Does nothing if none are recorded.
+async fn restore_reminders(conn: &mut Conn, owner: UserId, recorded: Option<String>) -> Result<()> {
+    let Some(recorded) = recorded else { return Ok(()) };
+    let recorded: Vec<RecordedReminder> =
+        serde_json::from_str(&recorded).map_err(|error| Error::Corrupt(error.to_string()))?;
+    for reminder in recorded {
+        match reminder {
+            RecordedReminder::Dropped(id) => reminders::restore_dropped(conn, owner, &id).await?,
+            RecordedReminder::State(reminder) => reminders::restore(conn, owner, *reminder).await?,
+        }
+    }
+    reminders::drop_orphaned(conn, owner).await
+}
+
+/// Reverts the newest step of the user and removes it. Restores each previous task and its changed reminders; if the
+/// previous task was completed, drops its reminders instead. Removes created tasks with their reminders,
 /// and created reminders. Skips created tasks and tasks of created reminders that no longer exist. Returns `Created`
 /// and the removed tasks if the step only created tasks. Otherwise returns another kind of the step, and only the tasks
 /// that still exist. May exceed the quotas of the user. Fails with [`Error::NotFound`] if no step exists.
@@ -124,12 +156,15 @@ pub async fn undo(conn: &mut Conn, owner: UserId) -> Result<UndoneChange> {
                 tasks::put(conn, owner, &before).await?;
                 if before.status == TaskStatus::Completed {
                     reminders::drop_for_task(conn, owner, task_id).await?;
-                } else if let Some(dropped) = row.maybe_text(3)? {
-                    let dropped: Vec<_> =
-                        serde_json::from_str(&dropped).map_err(|error| Error::Corrupt(error.to_string()))?;
-                    reminders::restore_dropped(conn, owner, &dropped).await?;
+                } else {
+                    restore_reminders(conn, owner, row.maybe_text(3)?).await?;
                 }
                 before
+            }
+            None if kind == TaskChangeKind::ReminderChanged => {
+                restore_reminders(conn, owner, row.maybe_text(3)?).await?;
+                let Some(task) = tasks::select(conn, owner, task_id, false).await? else { continue };
+                task
             }
             None => {
                 // A task that was deleted meanwhile needs no undo.

@@ -62,6 +62,7 @@ impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         match error {
             store::Error::NotFound => Self::Failure(ToolFailure::new(NOT_FOUND, "There is no such task.")),
+            store::Error::Invalid(invalid) => invalid.into(),
             store::Error::QuotaReached(reached) => Self::Failure(ToolFailure::new(LIMIT_REACHED, reached.sentence())),
             other => Self::Store(other),
         }
@@ -128,17 +129,18 @@ impl ToolAnswer {
             format!("{verb} task '{}' (ID: {})", text("title"), text("task_id"))
         };
         match kind {
-            ToolKind::Add => sentence("Created"),
+            ToolKind::Add => match self.data["reminder"]["next_at"].as_str() {
+                Some(at) => format!("{}; reminder at {at}", sentence("Created")),
+                None => sentence("Created"),
+            },
             ToolKind::Complete => sentence("Completed") + &next_occurrence(&self.data),
             ToolKind::Update => sentence("Updated") + &next_occurrence(&self.data),
             ToolKind::Delete => sentence("Deleted"),
-            ToolKind::Remind => {
-                format!(
-                    "{} at {}",
-                    sentence("Scheduled a reminder for"),
-                    self.data["remind_at"].as_str().unwrap_or_default()
-                )
-            }
+            ToolKind::Remind => self.reminder_sentence(&sentence("Scheduled a reminder for"), "at"),
+            ToolKind::UpdateReminder => self.reminder_sentence(&sentence("Changed the reminder for"), "to"),
+            ToolKind::SnoozeReminder => self.reminder_sentence(&sentence("Snoozed the reminder for"), "until"),
+            ToolKind::CancelReminder => sentence("Cancelled the reminder for"),
+            ToolKind::ListReminders => self.reminder_list(),
             ToolKind::CompleteSeveral => format!("Completed {}", self.task_list()),
             ToolKind::DeleteSeveral => format!("Deleted {}", self.task_list()),
             ToolKind::UpdateSeveral => format!("Updated {}", self.task_list()),
@@ -159,6 +161,41 @@ impl ToolAnswer {
             ToolKind::List if self.data["count"] == 0 => "No tasks match.".to_owned(),
             ToolKind::List => format!("You have {}", self.task_list()),
         }
+    }
+
+    /// Formats a sentence about a reminder: its next time and its id.
+    fn reminder_sentence(&self, sentence: &str, preposition: &str) -> String {
+        let text = |key: &str| self.data[key].as_str().unwrap_or_default();
+        format!("{sentence} {preposition} {} (reminder ID: {})", text("next_at"), text("reminder_id"))
+    }
+
+    /// Formats the number of reminders and one numbered line for each, with its id and details.
+    fn reminder_list(&self) -> String {
+        let reminders = self.data["reminders"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if reminders.is_empty() {
+            return "No reminders match.".to_owned();
+        }
+        let mut text = format!("{} {}:", reminders.len(), if reminders.len() == 1 { "reminder" } else { "reminders" });
+        for (n, reminder) in reminders.iter().enumerate() {
+            let field = |key: &str| reminder[key].as_str().unwrap_or_default();
+            let when = if reminder["next_at"].is_null() { field("status") } else { field("next_at") };
+            text.push_str(&format!("\n{}. {} at {when} (ID: {})", n + 1, field("title"), field("id")));
+            for (name, key) in [("repeats", "recurrence"), ("snoozed until", "snoozed_until")] {
+                if let Some(value) = reminder[key].as_str() {
+                    text.push_str(&format!("; {name}: {value}"));
+                }
+            }
+            for (name, key) in [
+                ("minutes before the due date", "before_minutes"),
+                ("repeats after minutes", "repeat_interval_minutes"),
+                ("times", "repeat_count"),
+            ] {
+                if let Some(value) = reminder[key].as_i64() {
+                    text.push_str(&format!("; {name}: {value}"));
+                }
+            }
+        }
+        text
     }
 
     /// Formats the number of tasks and one numbered line for each task of the answer, with its id and details. The

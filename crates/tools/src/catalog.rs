@@ -26,6 +26,10 @@ pub enum ToolKind {
     CompleteSeveral,
     DeleteSeveral,
     Remind,
+    ListReminders,
+    UpdateReminder,
+    CancelReminder,
+    SnoozeReminder,
     Undo,
     UpdateSeveral,
     ListAgents,
@@ -202,8 +206,8 @@ pub(crate) fn task_id_arguments(names: ToolNames) -> (&'static str, &'static str
     }
 }
 
-/// Returns the tools for tasks: add, list, complete, update, delete, complete and delete several, remind, undo, update
-/// several. `names`
+/// Returns the tools for tasks: add, list, complete, update, delete, complete and delete several, reminders, undo,
+/// update several. `names`
 /// is `Task` or `Todo`. The names of S0 have no tool that completes one task, and their deletion requires
 /// `confirmation`. Deletions, bulk changes and undo are marked as destructive.
 fn task_specs(names: ToolNames) -> Vec<ToolSpec> {
@@ -215,7 +219,11 @@ fn task_specs(names: ToolNames) -> Vec<ToolSpec> {
         ToolSpec {
             title: "Add a task".into(),
             description: "Adds one task to the user's list.".into(),
-            schema: object(&["title"], attributes("The task in the user's words, without date and priority.")),
+            schema: object(
+                &["title"],
+                [attributes("The task in the user's words, without date and priority."), reminder_of_new_task()]
+                    .concat(),
+            ),
             ..spec(ToolKind::Add, pick("add_task", "create_todo"))
         },
         ToolSpec {
@@ -268,20 +276,6 @@ fn task_specs(names: ToolNames) -> Vec<ToolSpec> {
             ..spec(ToolKind::DeleteSeveral, pick("delete_tasks", "delete_todos"))
         },
         ToolSpec {
-            title: "Schedule a reminder".into(),
-            description: "Reminds the user of one task at a time, once or repeatedly.".into(),
-            schema: object(
-                &[id, "remind_at"],
-                vec![
-                    id_argument("to remind of"),
-                    ("remind_at", text("ISO 8601 date and time, in the user's time zone unless it has an offset.")),
-                    ("repeat_interval_minutes", number("Minutes between repetitions.", reminder::MAX_INTERVAL_MINUTES)),
-                    ("repeat_count", number("The total number of reminders.", reminder::MAX_COUNT)),
-                ],
-            ),
-            ..spec(ToolKind::Remind, "schedule_reminder")
-        },
-        ToolSpec {
             title: "Undo the last change".into(),
             description: "Undoes the user's last change to tasks.".into(),
             schema: object(&[], vec![confirmation()]),
@@ -301,8 +295,100 @@ fn task_specs(names: ToolNames) -> Vec<ToolSpec> {
         };
         specs.insert(2, complete);
     }
+    // Before the undo.
+    specs.splice(specs.len() - 1..specs.len() - 1, reminder_specs(names));
     specs.push(update_several_spec(names));
     specs
+}
+
+/// Returns the tools for reminders: schedule, list, update, cancel and snooze. All changes can be undone, so none is
+/// destructive.
+fn reminder_specs(names: ToolNames) -> Vec<ToolSpec> {
+    let (id, _) = task_id_arguments(names);
+    let task = |purpose: &str| (id, text(&format!("The id of the task {purpose}, taken from the list of tasks.")));
+    let reminder =
+        |purpose: &str| ("reminder_id", text(&format!("The id of the reminder {purpose}, taken from list_reminders.")));
+    vec![
+        ToolSpec {
+            title: "Schedule a reminder".into(),
+            description: "Reminds the user of one task, once or repeatedly. Give exactly one of remind_at and \
+                          before_minutes, or only a recurrence."
+                .into(),
+            schema: object(&[id], [vec![task("to remind of")], reminder_times()].concat()),
+            ..spec(ToolKind::Remind, "schedule_reminder")
+        },
+        ToolSpec {
+            title: "List reminders".into(),
+            description: "Lists reminders, the next one first. Lists only scheduled ones unless status is given."
+                .into(),
+            schema: object(
+                &[],
+                vec![
+                    task("whose reminders are listed"),
+                    ("status", choice("Only reminders with this status.", &["scheduled", "done", "dropped", "all"])),
+                ],
+            ),
+            read_only: true,
+            idempotent: true,
+            ..spec(ToolKind::ListReminders, "list_reminders")
+        },
+        ToolSpec {
+            title: "Change a reminder".into(),
+            description: "Changes the time or the repetition of a reminder. Omitted fields are not changed. An empty \
+                          recurrence ends the repetition."
+                .into(),
+            schema: object(&["reminder_id"], [vec![reminder("to change")], reminder_times()].concat()),
+            idempotent: true,
+            ..spec(ToolKind::UpdateReminder, "update_reminder")
+        },
+        ToolSpec {
+            title: "Cancel a reminder".into(),
+            description: "Ends a reminder. The task stays on the list.".into(),
+            schema: object(&["reminder_id"], vec![reminder("to cancel")]),
+            idempotent: true,
+            ..spec(ToolKind::CancelReminder, "cancel_reminder")
+        },
+        ToolSpec {
+            title: "Snooze a reminder".into(),
+            description: "Moves the next notification of a reminder to a later time, also of one that has just been \
+                          sent. Give exactly one of reminder_id and the id of a task."
+                .into(),
+            schema: object(
+                &["until"],
+                vec![reminder("to snooze"), task("to be reminded of again"), ("until", text(REMINDER_TIME))],
+            ),
+            ..spec(ToolKind::SnoozeReminder, "snooze_reminder")
+        },
+    ]
+}
+
+/// The description of a time of a reminder.
+const REMINDER_TIME: &str = "ISO 8601 date and time, in the user's time zone unless it has an offset. A date without a \
+                             time means a fixed time on this day.";
+
+/// Returns the arguments for the times of a reminder.
+fn reminder_times() -> Vec<Property> {
+    vec![
+        ("remind_at", text(REMINDER_TIME)),
+        ("before_minutes", minutes_before()),
+        ("recurrence", text("An RFC 5545 RRULE such as FREQ=DAILY;BYHOUR=8;BYMINUTE=0, in the user's time zone.")),
+        ("repeat_interval_minutes", number("Minutes between repetitions.", reminder::MAX_INTERVAL_MINUTES)),
+        ("repeat_count", number("The total number of reminders.", reminder::MAX_COUNT)),
+    ]
+}
+
+/// Returns the arguments for the reminder of a new task.
+fn reminder_of_new_task() -> Vec<Property> {
+    vec![("remind_at", text(REMINDER_TIME)), ("remind_before_minutes", minutes_before())]
+}
+
+fn minutes_before() -> Value {
+    json!({
+        "type": "integer",
+        "description": "Minutes before the due date of the task, instead of remind_at. The reminder moves with it.",
+        "minimum": 0,
+        "maximum": reminder::MAX_BEFORE_MINUTES,
+    })
 }
 
 /// Returns the tool that changes several tasks, each in its own way.

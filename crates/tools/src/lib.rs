@@ -326,6 +326,9 @@ impl BuiltInCall<'_> {
             ToolKind::Delete => tasks::delete(self, tx).await,
             ToolKind::CompleteSeveral | ToolKind::DeleteSeveral => tasks::change_several(self, tx).await,
             ToolKind::Remind => reminders::schedule(self, tx).await,
+            ToolKind::UpdateReminder => reminders::update(self, tx).await,
+            ToolKind::CancelReminder => reminders::cancel(self, tx).await,
+            ToolKind::SnoozeReminder => reminders::snooze(self, tx).await,
             ToolKind::Undo => tasks::undo(self, tx).await,
             ToolKind::UpdateSeveral => update_several::update(self, tx).await,
             ToolKind::RunAgent => agents::run(self, tx).await,
@@ -333,7 +336,11 @@ impl BuiltInCall<'_> {
             ToolKind::ScheduleAgent => schedules::create(self, tx).await,
             ToolKind::PauseSchedule => schedules::pause(self, tx).await,
             ToolKind::ResumeSchedule => schedules::resume(self, tx).await,
-            ToolKind::List | ToolKind::ListAgents | ToolKind::GetExecution | ToolKind::ListSchedules => {
+            ToolKind::ListReminders
+            | ToolKind::List
+            | ToolKind::ListAgents
+            | ToolKind::GetExecution
+            | ToolKind::ListSchedules => {
                 return self.read_only(tx).await;
             }
         };
@@ -345,6 +352,7 @@ impl BuiltInCall<'_> {
     async fn read_only(self, conn: &mut Conn) -> store::Result<ToolOutcome> {
         into_outcome(match self.kind {
             ToolKind::List => tasks::list(self, conn).await,
+            ToolKind::ListReminders => reminders::list(self, conn).await,
             ToolKind::ListAgents => agents::list(self, conn).await,
             ToolKind::GetExecution => agents::execution(self, conn).await,
             ToolKind::ListSchedules => schedules::list(self, conn).await,

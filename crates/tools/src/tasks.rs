@@ -21,13 +21,20 @@ pub(crate) const MAX_BULK_TASKS: usize = 1000;
 /// The size of a page if the call gives none.
 const DEFAULT_LIST_LIMIT: i64 = 100;
 
-/// Adds one task. It can be undone. Fails if a field is invalid.
+/// Adds one task, with a reminder if a time for it is given. Both are one undo step. The answer contains the reminder.
+/// Fails if a field is invalid.
 pub(crate) async fn add(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
     let draft: TaskDraft = call.parse_arguments()?;
-    let task = draft.check(call.tools.limits, &call.tools.clock, &call.user)?;
+    let (task, reminder) =
+        draft.check_with_reminder(call.tools.limits, &call.tools.clock, &call.user, conn.reminder_time())?;
     let mut step = UndoStep::begin(conn, call.user.id).await?;
-    store::tasks::create(conn, &mut step, &task).await?;
-    Ok(task_outcome(&task))
+    let zone = &call.user.time_zone;
+    store::tasks::create_with_reminder(conn, &mut step, &task, reminder.as_ref(), zone).await?;
+    let mut data = task_data(&task);
+    if let Some(reminder) = reminder {
+        data["reminder"] = json!(reminder);
+    }
+    Ok(ToolOutcome::Done(ToolAnswer::success(data)))
 }
 
 /// Returns one page of tasks, [`DEFAULT_LIST_LIMIT`] by default and at most [`MAX_LIST_LIMIT`]. Without a status, only
@@ -78,7 +85,8 @@ pub(crate) async fn update(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result
 
 /// Changes one task of the user as one undo step. The answer contains the task, and `changed`, which is false if it
 /// already had these values. If a recurring task was completed, it contains `next_task`, which is null without a
-/// further occurrence. Fails if the task does not exist.
+/// further occurrence. If a due date was moved or removed, it contains the reminders that are before it:
+/// `moved_reminders` with their new times, and `dropped_reminders`. Fails if the task does not exist.
 async fn change_one(
     call: &BuiltInCall<'_>,
     conn: &mut Conn,
@@ -88,12 +96,17 @@ async fn change_one(
     let mut step = UndoStep::begin(conn, call.user.id).await?;
     let clock = &call.tools.clock;
     let zone = &call.user.time_zone;
-    let ChangedTask { task, next_task, changed } =
-        store::recurring::change(conn, &mut step, id, patch, clock, zone).await?;
+    let changed_task = store::recurring::change(conn, &mut step, id, patch, clock, zone).await?;
+    let ChangedTask { task, next_task, changed, dropped_reminders, moved_reminders } = changed_task;
     let mut data = task_data(&task);
     data["changed"] = changed.into();
     if let Some(next) = next_task {
         data["next_task"] = json!(next);
+    }
+    for (name, reminders) in [("dropped_reminders", dropped_reminders), ("moved_reminders", moved_reminders)] {
+        if !reminders.is_empty() {
+            data[name] = json!(reminders);
+        }
     }
     Ok(ToolOutcome::Done(ToolAnswer::success(data)))
 }

@@ -27,21 +27,80 @@ pub(crate) enum RemindersCommand {
     Add {
         /// Title of a task, or beginning or end of its id
         task: String,
-        /// Time in your time zone, such as 2026-01-31T15:00
-        at: String,
-        /// Repeat after this many minutes until the task is done
-        #[arg(long, value_name = "MINUTES")]
-        every: Option<i64>,
-        /// Total number of times, with --every
-        #[arg(long, value_name = "N", requires = "every")]
-        times: Option<i64>,
+        /// Time in your time zone, such as 2026-01-31T15:00; a date alone means a fixed time on this day
+        #[arg(required_unless_present_any = ["before", "recurrence"], conflicts_with = "before")]
+        at: Option<String>,
+        /// Time before the due date of the task, such as 30m, 2h or 1d; the reminder moves with it
+        #[arg(long, value_name = "DURATION", value_parser = parse_minutes)]
+        before: Option<i64>,
+        #[command(flatten)]
+        repetition: ReminderRepetition,
     },
-    /// Remove reminders permanently
+    /// Change the time or the repetition of a reminder
+    Edit {
+        /// Id of a reminder, or its beginning or end
+        reminder: String,
+        /// New time
+        #[arg(long, value_name = "TIME", conflicts_with = "before")]
+        at: Option<String>,
+        /// New time before the due date of the task, such as 30m, 2h or 1d
+        #[arg(long, value_name = "DURATION", value_parser = parse_minutes)]
+        before: Option<i64>,
+        #[command(flatten)]
+        repetition: ReminderRepetition,
+        /// Do not repeat it any more
+        #[arg(long, conflicts_with_all = ["every", "recurrence", "times"])]
+        once: bool,
+    },
+    /// Move the next notification of a reminder to a later time
+    Snooze {
+        /// Id of a reminder, or its beginning or end
+        reminder: String,
+        /// Time in your time zone, such as 2026-01-31T15:00
+        until: String,
+    },
+    /// Remove reminders
     Rm {
         /// Id of a reminder, or its beginning or end
         #[arg(required = true, value_name = "REMINDER")]
         reminders: Vec<String>,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReminderRepetition {
+    /// Repeat after this time until the task is done: minutes, or a duration such as 2h
+    #[arg(long, value_name = "DURATION", value_parser = parse_minutes, conflicts_with = "recurrence")]
+    pub(crate) every: Option<i64>,
+    /// Repeat by this RRULE until the reminder is removed, such as FREQ=DAILY;BYHOUR=8;BYMINUTE=0
+    #[arg(long, value_name = "RULE", conflicts_with = "before")]
+    pub(crate) recurrence: Option<String>,
+    /// Total number of times, for a reminder that repeats
+    #[arg(long, value_name = "N")]
+    pub(crate) times: Option<i64>,
+}
+
+/// Parses a number of minutes: `90`, or durations such as `30m`, `2h`, `1d` and `1h30m`. Fails if it is malformed or too
+/// large.
+fn parse_minutes(text: &str) -> Result<i64, String> {
+    let invalid = || format!("must be minutes or a duration such as 30m, 2h or 1d, not '{text}'");
+    let mut total = 0_i64;
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let length = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let (number, unit) = rest.split_at(length);
+        let number: i64 = number.parse().map_err(|_| invalid())?;
+        let factor = match unit.chars().next() {
+            None | Some('m') => 1,
+            Some('h') => 60,
+            Some('d') => 24 * 60,
+            Some('w') => 7 * 24 * 60,
+            Some(_) => return Err(invalid()),
+        };
+        total = number.checked_mul(factor).and_then(|minutes| total.checked_add(minutes)).ok_or_else(invalid)?;
+        rest = unit.get(1..).unwrap_or_default();
+    }
+    if text.trim().is_empty() { Err(invalid()) } else { Ok(total) }
 }
 
 #[derive(Debug, Args)]

@@ -1,14 +1,15 @@
-//! `adjutant reminders`: list, add, rm.
+//! `adjutant reminders`: list, add, edit, snooze, rm.
 
 use std::collections::HashMap;
 
-use api::reminders::{ListReminders, Reminder, ReminderDraft};
+use api::reminders::{ListReminders, Reminder, ReminderDraft, ReminderPatch, SnoozeRequest};
 use uuid::Uuid;
 
-use super::listing::{self, Named, limit_param, local_time, named, short_id};
+use super::listing::{self, Named, limit_param, local_time, named, or_empty, short_id};
 use super::tasks;
-use crate::cli::{GlobalOptions, RemindersCommand};
+use crate::cli::{GlobalOptions, ReminderRepetition, RemindersCommand};
 use crate::client::Client;
+use crate::exit::{ExitError, ExitStatus};
 use crate::output;
 
 const PATH: &str = "/api/reminders";
@@ -25,7 +26,30 @@ pub(crate) async fn run(global: &GlobalOptions, command: RemindersCommand) -> an
             };
             list(client, ListReminders { status, task_id, limit: limit.map(limit_param), cursor }, quiet).await
         }
-        RemindersCommand::Add { task, at, every, times } => add(client, &task, at, every, times).await,
+        RemindersCommand::Add { task, at, before, repetition } => {
+            let ReminderRepetition { every, recurrence, times } = repetition;
+            let draft = ReminderDraft {
+                task_id: String::new(),
+                remind_at: at,
+                before_minutes: before,
+                recurrence,
+                repeat_interval_minutes: every,
+                repeat_count: times,
+            };
+            add(client, &task, draft).await
+        }
+        RemindersCommand::Edit { reminder, at, before, repetition, once } => {
+            let ReminderRepetition { every, recurrence, times } = repetition;
+            let patch = ReminderPatch {
+                remind_at: at,
+                before_minutes: before,
+                recurrence: recurrence.map(Some).or(once.then_some(None)),
+                repeat_interval_minutes: every.map(Some).or(once.then_some(None)),
+                repeat_count: times.map(Some),
+            };
+            edit(client, &reminder, patch).await
+        }
+        RemindersCommand::Snooze { reminder, until } => snooze(client, &reminder, until).await,
         RemindersCommand::Rm { reminders } => remove(client, &reminders, global.yes).await,
     }
 }
@@ -39,17 +63,18 @@ async fn list(client: &Client, list: ListReminders, quiet: bool) -> anyhow::Resu
     let tasks = listing::all_items(client, "/api/tasks", tasks::all_tasks(), usize::MAX).await?;
     let titles = tasks.into_iter().map(|task| (task.id, task.title)).collect();
     let rows: Vec<_> = reminders.iter().map(|reminder| row(reminder, &titles)).collect();
-    output::print_table(&["ID", "TASK", "AT", "REPEATS", "FIRED", "STATUS"], &rows)
+    output::print_table(&["ID", "TASK", "NEXT", "REPEATS", "BEFORE", "FIRED", "STATUS"], &rows)
 }
 
-/// Returns the row of a reminder in a table: short id, task, time, repetition, number of notifications sent, and
-/// status. `titles` are the titles of tasks by id; a missing task is shown as deleted.
+/// Returns the row of a reminder in a table: short id, task, next time or else first time, repetition, time before the due
+/// date, number of notifications sent, and status. `titles` are the titles of tasks by id; a missing task is shown as deleted.
 fn row(reminder: &Reminder, titles: &HashMap<Uuid, String>) -> Vec<String> {
     vec![
         short_id(reminder.id),
         titles.get(&reminder.task_id).cloned().unwrap_or_else(|| "(deleted)".to_owned()),
-        local_time(reminder.remind_at),
+        local_time(reminder.next_at.unwrap_or(reminder.remind_at)),
         repeats(reminder).unwrap_or_default(),
+        or_empty(reminder.before_minutes.map(before)),
         reminder.fired_count.to_string(),
         reminder.status.as_str().to_owned(),
     ]
@@ -57,33 +82,81 @@ fn row(reminder: &Reminder, titles: &HashMap<Uuid, String>) -> Vec<String> {
 
 /// Describes the repetition, or returns none if the reminder does not repeat.
 fn repeats(reminder: &Reminder) -> Option<String> {
-    let minutes = reminder.repeat_interval_minutes?;
+    let (rule, end) = match (&reminder.recurrence, reminder.repeat_interval_minutes) {
+        (Some(rule), _) => (rule.clone(), ""),
+        (None, Some(minutes)) => (format!("every {minutes} min"), " until done"),
+        (None, None) => return None,
+    };
     Some(match reminder.repeat_count {
-        Some(count) => format!("every {minutes} min, {count} times"),
-        None => format!("every {minutes} min until done"),
+        Some(count) => format!("{rule}, {count} times"),
+        None => format!("{rule}{end}"),
     })
 }
 
+/// Formats the minutes before a due date: whole days, whole hours, or minutes.
+fn before(minutes: i64) -> String {
+    match minutes {
+        0 => "0 min".to_owned(),
+        _ if minutes % 1440 == 0 => format!("{} d", minutes / 1440),
+        _ if minutes % 60 == 0 => format!("{} h", minutes / 60),
+        _ => format!("{minutes} min"),
+    }
+}
+
 /// Adds a reminder for the task with this name. Prints one line with the title, its time and repetition, or with
-/// `--json` the response of the server. The server parses `remind_at`. Without `repeat_interval_minutes` it does not
-/// repeat. Fails if no task matches or several do, or if the server rejects the reminder.
-async fn add(
-    client: &Client,
-    task: &str,
-    remind_at: String,
-    repeat_interval_minutes: Option<i64>,
-    repeat_count: Option<i64>,
-) -> anyhow::Result<()> {
+/// `--json` the response of the server, which parses the time. Fails if no task matches or several do, or if the server
+/// rejects the reminder.
+async fn add(client: &Client, task: &str, draft: ReminderDraft) -> anyhow::Result<()> {
     let task = tasks::resolve(client, task).await?;
-    let draft = ReminderDraft { task_id: task.id.to_string(), remind_at, repeat_interval_minutes, repeat_count };
+    let draft = ReminderDraft { task_id: task.id.to_string(), ..draft };
     client.post(PATH, &draft).await?.show(|reminder: Reminder| {
-        let repeats = repeats(&reminder).map(|repeats| format!(", {repeats}")).unwrap_or_default();
-        output::print_line(&format!(
-            "Added a reminder for '{}' at {}{repeats}",
-            task.title,
-            local_time(reminder.remind_at)
-        ))
+        output::print_line(&format!("Added a reminder for '{}' {}", task.title, times(&reminder)))
     })
+}
+
+/// Changes a reminder. Prints one line with its time and repetition, or with `--json` the response of the server. Fails
+/// with a usage error if the patch is empty. Also fails if no reminder matches or several do, or if the server rejects
+/// the patch.
+async fn edit(client: &Client, name: &str, patch: ReminderPatch) -> anyhow::Result<()> {
+    if patch.is_empty() {
+        let message = "nothing to change: give --at, --before, --every, --recurrence, --times or --once";
+        return Err(ExitError::new(ExitStatus::Usage, message).into());
+    }
+    let found = resolve(client, &[name.to_owned()]).await?;
+    for reminder in found {
+        client.patch(&format!("{PATH}/{}", reminder.id), &patch).await?.show(|reminder: Reminder| {
+            output::print_line(&format!("Changed the reminder to one {}", times(&reminder)))
+        })?;
+    }
+    Ok(())
+}
+
+/// Moves the next notification of a reminder. Prints one line with the time, or with `--json` the response of the server.
+/// Fails if no reminder matches or several do, or if the server rejects the time.
+async fn snooze(client: &Client, name: &str, until: String) -> anyhow::Result<()> {
+    for reminder in resolve(client, &[name.to_owned()]).await? {
+        let request = SnoozeRequest { until: until.clone() };
+        client.post(&format!("{PATH}/{}/snooze", reminder.id), &request).await?.show(|reminder: Reminder| {
+            output::print_line(&format!("Snoozed the reminder until {}", local_time(reminder.next_at)))
+        })?;
+    }
+    Ok(())
+}
+
+/// Describes the next time of a reminder and its repetition.
+fn times(reminder: &Reminder) -> String {
+    let repeats = repeats(reminder).map(|repeats| format!(", {repeats}")).unwrap_or_default();
+    let relative = reminder.before_minutes.map(|minutes| format!(", {} before the due date", before(minutes)));
+    format!("at {}{repeats}{}", local_time(reminder.next_at), relative.unwrap_or_default())
+}
+
+/// Returns the reminders of any status that the names select: ids, or the beginning or end of an id. Fails if a name
+/// matches none or several.
+async fn resolve(client: &Client, names: &[String]) -> anyhow::Result<Vec<Reminder>> {
+    let list = ListReminders { status: Some("all".to_owned()), ..ListReminders::default() };
+    let known = listing::all_items(client, PATH, list, usize::MAX).await?;
+    let resolve = async |name: &str| listing::select_one(name, &known, &[Named::has_id, Named::has_part]).cloned();
+    listing::resolve_each(names, resolve).await
 }
 
 named!("reminder": Reminder, |it| it.id, format!("{}, {}", local_time(it.remind_at), it.status.as_str()));
@@ -93,10 +166,7 @@ named!("reminder": Reminder, |it| it.id, format!("{}, {}", local_time(it.remind_
 /// first request that fails; the reminders before it stay removed, and nothing is printed. Otherwise prints one line
 /// with their number, or nothing with `--json`.
 async fn remove(client: &Client, names: &[String], yes: bool) -> anyhow::Result<()> {
-    let list = ListReminders { status: Some("all".to_owned()), ..ListReminders::default() };
-    let known = listing::all_items(client, PATH, list, usize::MAX).await?;
-    let resolve = async |name: &str| listing::select_one(name, &known, &[Named::has_id, Named::has_part]).cloned();
-    let found = listing::resolve_each(names, resolve).await?;
+    let found = resolve(client, names).await?;
     let removed = if found.len() == 1 { "the reminder".to_owned() } else { format!("{} reminders", found.len()) };
     output::confirm(&format!("Remove {removed}?"), yes)?;
     for reminder in &found {

@@ -58,7 +58,8 @@ fn row(task: &Task) -> Vec<String> {
 /// the server rejects the task.
 async fn add(client: &Client, title: String, details: TaskDetails) -> anyhow::Result<()> {
     let TaskDetails { description, due: due_date, priority, tag, repeat: recurrence } = details;
-    let draft = TaskDraft { title, description, priority, due_date, recurrence, tags: Some(tag) };
+    let draft =
+        TaskDraft { title, description, priority, due_date, recurrence, tags: Some(tag), ..TaskDraft::default() };
     client.post(PATH, &draft).await?.show(|task: Task| {
         let due = or_empty(task.due_date.map(|due| format!(", due {due}")));
         output::print_line(&format!("Added '{}'{due}", task.title))
@@ -146,7 +147,7 @@ async fn undo(client: &Client) -> anyhow::Result<()> {
             TaskChangeKind::Deleted => "restored",
             TaskChangeKind::Completed => "open again",
             TaskChangeKind::Reminded => "without that reminder",
-            TaskChangeKind::Updated => "as before",
+            TaskChangeKind::Updated | TaskChangeKind::ReminderChanged => "as before",
         };
         output::print_line(&format!("{} {verb} {sentence}", titles(&undone.tasks)))
     })

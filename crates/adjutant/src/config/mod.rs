@@ -203,6 +203,7 @@ fn server(reader: &ConfigReader<'_>, settings: &ConfigSettings, auth: Option<Aut
         rate_limit: rate_limit(reader, settings, auth.is_some()),
         time_zone: assistant.time_zone.clone().unwrap_or_else(TimeZone::system),
         numeric_dates: assistant.numeric_dates,
+        default_reminder_time: assistant.default_reminder_time,
         tasks: model::task::TaskLimits { max_title_chars: tasks.max_title_chars.size() },
         tool_names: tasks.tool_names,
         confirm: assistant.confirm,

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use assistant::models::ModelProvider;
 use ipnet::IpNet;
+use jiff::civil::Time;
 use jiff::tz::TimeZone;
 use store::{Durability, Pooler};
 use tools::{ConfirmationPolicy, ToolNames};
@@ -121,6 +122,8 @@ settings! {
         numeric_dates: DateOrder = "month_first" => "day_first";
         /// Changes that need a confirmation: destructive (deletions and changes to several tasks), bulk, never.
         confirm: ConfirmationPolicy = "destructive";
+        /// Time of day of reminders for a day without a time.
+        default_reminder_time: Time = "09:00";
         /// Maximum number of tool calls per turn.
         max_tool_calls: Number<1, 100> = 10;
     }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use assistant::models::ModelProvider;
 use ipnet::IpNet;
+use jiff::civil::Time;
 use jiff::tz::TimeZone;
 use model::UserId;
 use model::notification::NotificationKind;
@@ -272,6 +273,7 @@ pub(crate) struct ToolPattern(pub(crate) String);
 parsed! {
     SocketAddr: "an address and a port such as 127.0.0.1:7717", |text| text.parse().ok();
     TimeZone: "a time zone such as Europe/Berlin", |name| Self::get(name).ok();
+    Time: "a time of day such as 09:00", |text| Self::strptime("%H:%M", text).ok();
     IpNet: "an address or a network such as 10.0.0.0/8", |text| {
         text.parse().ok().or_else(|| text.parse().ok().map(|address: IpAddr| address.into()))
     };

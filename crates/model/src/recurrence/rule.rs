@@ -1,8 +1,8 @@
 //! The parts of an RRULE and their parsing. Lists of numbers are sorted and have no duplicates.
 
-use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Weekday};
 use jiff::tz::{Offset, TimeZone};
+use jiff::{SignedDuration, Timestamp};
 
 const MAX_RULE_BYTES: usize = 500;
 
@@ -127,6 +127,21 @@ impl RecurrenceRule {
     pub fn has_time_of_day(&self) -> bool {
         let times = [&self.hours, &self.minutes, &self.seconds];
         self.frequency >= Frequency::Hourly || times.iter().any(|list| !list.is_empty())
+    }
+
+    /// Returns the distance of the occurrences of an hourly or minutely rule without conditions such as `BYHOUR`. Returns
+    /// `None` for other rules.
+    pub fn fixed_period(&self) -> Option<SignedDuration> {
+        let minutes = match self.frequency {
+            Frequency::Hourly => 60,
+            Frequency::Minutely => 1,
+            _ => return None,
+        };
+        let lists = [&self.months, &self.weeks, &self.year_days, &self.month_days, &self.hours, &self.minutes];
+        let is_restricted = lists.iter().any(|list| !list.is_empty());
+        let is_simple =
+            !is_restricted && self.weekdays.is_empty() && self.seconds.is_empty() && self.positions.is_empty();
+        is_simple.then(|| SignedDuration::from_mins(minutes * self.interval))
     }
 
     /// Returns `true` if the local time in `zone` is not after `UNTIL`, or if the rule has no `UNTIL`. Other parts of

@@ -156,7 +156,7 @@ proptest! {
     ) {
         let text = [vec![format!("FREQ={frequency}")], parts.into_iter().map(str::to_owned).collect()].concat().join(";");
         let rule = RecurrenceRule::parse(&text).unwrap();
-        let civil = |second: i64| jiff::Timestamp::from_second(1_700_000_000 + second).unwrap().to_zoned(jiff::tz::TimeZone::UTC).datetime();
+        let civil = |second: i64| Timestamp::from_second(1_700_000_000 + second).unwrap().to_zoned(jiff::tz::TimeZone::UTC).datetime();
         let (start, from) = (civil(start), civil(start + later));
         let found: Vec<_> = rule.occurrences(start, from).take(20).collect();
         prop_assert!(found.iter().all(|time| *time >= from), "{text}");

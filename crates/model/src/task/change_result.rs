@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use super::Task;
 use crate::json::present;
+use crate::reminder::Reminder;
 use crate::string_enum::schema_enum;
 
 /// A task after a change.
@@ -16,6 +17,12 @@ pub struct ChangedTask {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Task>)]
     pub next_task: Option<Option<Task>>,
+    /// The reminders that the change has dropped: those before a due date that was removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped_reminders: Vec<Reminder>,
+    /// The reminders before the due date, if it was moved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moved_reminders: Vec<Reminder>,
     /// False if the change had no effect.
     #[serde(skip)]
     pub changed: bool,
@@ -30,7 +37,19 @@ schema_enum! {
         Deleted = "deleted",
         /// A reminder was set.
         Reminded = "reminded",
+        /// A reminder was changed, snoozed, cancelled or deleted.
+        ReminderChanged = "reminder_changed",
     }
+}
+
+/// A new task.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct CreatedTask {
+    #[serde(flatten)]
+    pub task: Task,
+    /// Present if a reminder was requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reminder: Option<Reminder>,
 }
 
 /// An undone change and the current state of its tasks. Tasks that the change had created are deleted; their last state

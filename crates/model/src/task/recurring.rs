@@ -4,12 +4,12 @@
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan, Unit, Zoned};
+use jiff::{Timestamp, Unit, Zoned};
 
 use super::{Task, TaskStatus};
 use crate::Clock;
 use crate::due::DueDate;
-use crate::recurrence::{RecurrenceRule, reduce_count};
+use crate::recurrence::{self, RecurrenceRule, reduce_count};
 use crate::reminder::{Reminder, ReminderStatus};
 
 impl Task {
@@ -34,16 +34,41 @@ impl Task {
         })
     }
 
-    /// Returns a copy of the reminder for the task `next`, with the same local time before the due date. If a due date
-    /// is only a day, the reminder moves by whole days. The copy is scheduled and has not fired.
+    /// Returns the first time after `now` at which the rule of the task repeats its due time. Unlike
+    /// [`Self::next_occurrence`], this is about the task itself, which stays open. Returns `None` if the task has no
+    /// rule or no due time, or if the rule has ended.
+    pub fn next_due_time(&self, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+        let rule = RecurrenceRule::parse(self.recurrence.as_deref()?).ok()?;
+        let due = self.due_date?.timestamp()?.to_zoned(zone.clone());
+        recurrence::next_moment(&rule, &due, now).map(|(next, _)| next.timestamp())
+    }
+
+    /// Returns a copy of the reminder for the task `next`, which has not fired. One with `before_minutes` gets the time
+    /// before the new due date; it is done if that has passed. Others keep the local time relative to the due date. If a
+    /// due date is only a day, they move by whole days.
     ///
-    /// Returns `None` if one of the tasks has no due date, or if the reminder is after the due date or was dropped.
-    /// Also returns `None` if the copy would not be in the future.
-    pub fn carry_reminder(&self, reminder: &Reminder, next: &Self, clock: &Clock, zone: &TimeZone) -> Option<Reminder> {
+    /// Returns `None` if the reminder was dropped or one of the tasks has no due date, or if the copy would not be in
+    /// the future. A reminder after the due date is copied only if it repeats.
+    pub fn carry_reminder(
+        &self,
+        reminder: &Reminder,
+        next: &Self,
+        clock: &Clock,
+        zone: &TimeZone,
+        default_time: Time,
+    ) -> Option<Reminder> {
+        if reminder.status == ReminderStatus::Dropped {
+            return None;
+        }
+        if reminder.before_minutes.is_some() {
+            let mut copy = Reminder { id: clock.id(), task_id: next.id, ..reminder.clone() };
+            copy.follow_due_date(next.due_date, default_time, clock.now());
+            return Some(copy).filter(|copy| copy.status != ReminderStatus::Dropped);
+        }
         let at = reminder.remind_at.to_zoned(zone.clone());
         let remind_at = match (self.due_date?, next.due_date?) {
-            (DueDate::Day(old), _) if at.date() > old => return None,
-            (DueDate::Moment { at: old, .. }, _) if reminder.remind_at > old => return None,
+            (DueDate::Day(old), _) if at.date() > old && !reminder.repeats() => return None,
+            (DueDate::Moment { at: old, .. }, _) if reminder.remind_at > old && !reminder.repeats() => return None,
             (DueDate::Moment { at: old, .. }, DueDate::Moment { at: new, .. }) => {
                 let local = |time: Timestamp| time.to_zoned(zone.clone()).datetime();
                 let moved = local(old).until((Unit::Day, local(new))).ok()?;
@@ -55,13 +80,14 @@ impl Task {
             }
         };
         let remind_at = remind_at.to_zoned(zone.clone()).ok()?.timestamp();
-        let is_carried = reminder.status != ReminderStatus::Dropped && remind_at > clock.now();
-        is_carried.then(|| Reminder {
+        (remind_at > clock.now()).then(|| Reminder {
             id: clock.id(),
             task_id: next.id,
             remind_at,
             fired_count: 0,
             status: ReminderStatus::Scheduled,
+            snoozed_until: None,
+            next_at: Some(remind_at),
             ..reminder.clone()
         })
     }
@@ -105,15 +131,8 @@ fn next_day(rule: &RecurrenceRule, due: Date, now: &Zoned) -> Option<(DueDate, i
 /// Returns the first moment of a rule that is after the due date and after now, with the number of occurrences up to
 /// it. Returns `None` if the rule has none.
 fn next_moment(rule: &RecurrenceRule, due: Zoned, now: &Zoned) -> Option<(DueDate, i64)> {
-    let zone = now.time_zone();
-    let last = due.timestamp().max(now.timestamp());
-    // A local time that a clock change skips is moved to a later time, so the search starts a day earlier.
-    let from = last.to_zoned(zone.clone()).datetime().checked_sub(1.day()).ok()?;
-    let moment = |time: DateTime| time.to_zoned(zone.clone()).ok();
-    let allowed = |time: DateTime| rule.allows(time, zone);
-    let ahead = |time: DateTime| moment(time).is_some_and(|time| time.timestamp() > last);
-    let (next, steps) = rule.next_occurrence(due.datetime(), from, allowed, ahead)?;
-    Some((DueDate::from_zoned(&moment(next)?), steps))
+    let (next, steps) = recurrence::next_moment(rule, &due, now.timestamp())?;
+    Some((DueDate::from_zoned(&next), steps))
 }
 
 #[cfg(test)]

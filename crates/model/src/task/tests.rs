@@ -49,6 +49,7 @@ fn all_violations_are_reported_at_once() {
         due_date: Some("soon".into()),
         recurrence: Some("often".into()),
         tags: Some(vec!["ok".into(), " # ".into()]),
+        ..TaskDraft::default()
     };
     let invalid = check(draft).unwrap_err();
     assert_eq!(fields(&invalid), ["title", "description", "priority", "due_date", "recurrence", "tags[1]"]);

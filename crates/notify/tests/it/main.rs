@@ -107,11 +107,17 @@ impl Bench {
     pub(crate) async fn remind(&self, task: Uuid, at: &str, interval: Option<i64>, count: Option<i64>) -> Uuid {
         let draft = reminder::ReminderDraft {
             task_id: task.to_string(),
-            remind_at: at.into(),
+            remind_at: Some(at.into()),
             repeat_interval_minutes: interval,
             repeat_count: count,
+            ..Default::default()
         };
-        let reminder = draft.check(&self.clock, &user()).unwrap();
+        self.add_reminder(draft).await
+    }
+
+    /// Adds a reminder of Alice and returns its id.
+    pub(crate) async fn add_reminder(&self, draft: reminder::ReminderDraft) -> Uuid {
+        let reminder = draft.check(&self.clock, &user(), reminder::DEFAULT_TIME).unwrap();
         let id = reminder.id;
         let now = self.clock.now();
         let owner = self.alice;

@@ -277,7 +277,7 @@ struct CheckedImport {
 /// Returns the cleaned objects of a document. Texts are normalized, `completed_at` of a task is made to fit its status,
 /// and long titles of conversations are cut. Fails with one violation if the document is missing. Otherwise fails with
 /// all violations: another format version, or an invalid task, reminder or message. A conversation itself is never
-/// invalid. Of a reminder, only the ranges of interval and count are checked, so it may be in the past. Ids that exist
+/// invalid. Of a reminder, only the ranges of its numbers, its rule and its time zone are checked, so it may be in the past. Ids that exist
 /// and references between objects are not checked. Fields of objects start with their path, such as `tasks[0].`.
 fn check(document: Option<UserData>, app: &App) -> Result<CheckedImport, Invalid> {
     let mut checks = Checks::default();
@@ -286,13 +286,14 @@ fn check(document: Option<UserData>, app: &App) -> Result<CheckedImport, Invalid
         checks.fail("adjutant_export", "version", format!("must be {FORMAT_VERSION}"));
     }
     let limits = app.active_config().settings.tasks;
+    let now = app.clock().now();
     let mut tasks = Vec::with_capacity(document.tasks.len());
     for (at, task) in document.tasks.into_iter().enumerate() {
         tasks.extend(checks.take(prefix_fields(format!("tasks[{at}]"), task.check(limits))));
     }
     let mut reminders = Vec::with_capacity(document.reminders.len());
     for (at, reminder) in document.reminders.into_iter().enumerate() {
-        reminders.extend(checks.take(prefix_fields(format!("reminders[{at}]"), reminder.check())));
+        reminders.extend(checks.take(prefix_fields(format!("reminders[{at}]"), reminder.check(now))));
     }
     let mut conversations = Vec::with_capacity(document.conversations.len());
     for (at, ExportedConversation { conversation, messages }) in document.conversations.into_iter().enumerate() {

@@ -1,11 +1,12 @@
 //! `/api/reminders`: the reminders of the user. Without `status`, the list contains only scheduled ones, with `all` all
-//! of them; an unknown status fails with 422. A reminder belongs to a task and is created as an undo step. Creating one
-//! fails with 404 if the task does not exist, and with 409 if it is completed. Deleting cannot be undone.
+//! of them; an unknown status fails with 422. A reminder belongs to a task. Each change is an undo step. It fails with 404
+//! if the reminder or the task does not exist, and with 409 if the task is completed.
 
-use api::reminders::{ListReminders, Reminder, ReminderDraft, ReminderStatus, Reminders};
+use api::reminders::{ListReminders, Reminder, ReminderDraft, ReminderPatch, ReminderStatus, Reminders, SnoozeRequest};
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
+use model::task::Task;
 use store::reminders::ReminderFilter;
 use store::undo::UndoStep;
 use uuid::Uuid;
@@ -61,13 +62,13 @@ pub(super) async fn create(request: IdempotentRequest<JsonBody<ReminderDraft>>) 
     let app = &request.app;
     let user = &request.user;
     let draft = request.body.0.clone();
-    let reminder = draft.check(app.clock(), user)?;
+    let reminder = draft.check(app.clock(), user, app.active_config().settings.default_reminder_time)?;
     let owner = user.id;
     let now = app.clock().now();
     request
         .run_transaction("task", async move |tx| {
             let mut step = UndoStep::begin(tx, owner).await?;
-            store::reminders::create(tx, &mut step, &reminder, now).await?;
+            let (reminder, _) = store::reminders::create(tx, &mut step, &reminder, now).await?;
             Ok(Success::Created(reminder))
         })
         .await
@@ -94,9 +95,75 @@ pub(super) async fn get(
     Ok(Json(reminder.map_err(Problem::from_store("reminder"))?))
 }
 
+/// Changes a reminder and schedules it.
+///
+/// `null` clears a field. A new time or repetition starts a new count of notifications.
+#[utoipa::path(
+    patch,
+    path = "/api/reminders/{id}",
+    tag = "reminders",
+    request_body = ReminderPatch,
+    params(("id" = Uuid, Path)),
+    responses(
+        (status = 200, description = "The changed reminder", body = Reminder),
+        (status = 404, description = "The user has no reminder with this id"),
+        (status = 409, description = "The task is completed"),
+    )
+)]
+pub(super) async fn update(
+    IdParam(id): IdParam<Uuid>,
+    request: IdempotentRequest<JsonBody<ReminderPatch>>,
+) -> Result<Response, Problem> {
+    let patch = request.body.0.clone();
+    let user = request.user.clone();
+    let clock = request.app.clock().clone();
+    request
+        .run_transaction("reminder", async move |tx| {
+            let default_time = tx.reminder_time();
+            let mut step = UndoStep::begin(tx, user.id).await?;
+            let apply =
+                |reminder: &Reminder, task: &Task| patch.apply(reminder, task.due_date, &clock, &user, default_time);
+            let (reminder, _) = store::reminders::change(tx, &mut step, id, apply).await?;
+            Ok(Success::Ok(reminder))
+        })
+        .await
+}
+
+/// Moves the next notification of a reminder.
+///
+/// A reminder that has ended is sent once more.
+#[utoipa::path(
+    post,
+    path = "/api/reminders/{id}/snooze",
+    tag = "reminders",
+    request_body = SnoozeRequest,
+    params(("id" = Uuid, Path)),
+    responses(
+        (status = 200, description = "The changed reminder", body = Reminder),
+        (status = 404, description = "The user has no reminder with this id"),
+        (status = 409, description = "The task is completed"),
+    )
+)]
+pub(super) async fn snooze(
+    IdParam(id): IdParam<Uuid>,
+    request: IdempotentRequest<JsonBody<SnoozeRequest>>,
+) -> Result<Response, Problem> {
+    let app = &request.app;
+    let default_time = app.active_config().settings.default_reminder_time;
+    let until = request.body.0.check(app.clock(), &request.user, default_time)?;
+    let owner = request.user.id;
+    request
+        .run_transaction("reminder", async move |tx| {
+            let mut step = UndoStep::begin(tx, owner).await?;
+            let (reminder, _) = store::reminders::snooze(tx, &mut step, id, until).await?;
+            Ok(Success::Ok(reminder))
+        })
+        .await
+}
+
 /// Deletes a reminder.
 ///
-/// This cannot be undone.
+/// This can be undone.
 #[utoipa::path(
     delete,
     path = "/api/reminders/{id}",
@@ -114,7 +181,8 @@ pub(super) async fn delete(
     let owner = request.user.id;
     request
         .run_transaction("reminder", async move |tx| {
-            store::reminders::delete(tx, owner, id).await?;
+            let mut step = UndoStep::begin(tx, owner).await?;
+            store::reminders::delete(tx, &mut step, id).await?;
             Ok(Success::<NoBody>::NoContent)
         })
         .await

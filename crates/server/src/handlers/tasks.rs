@@ -3,7 +3,9 @@
 //! Each change is one transaction and one undo step. Several tasks are changed all or none. Completing a recurring task
 //! adds the next one. Invalid filters and bodies fail with 422.
 
-use api::tasks::{ChangedTask, CompletedTasks, ListTasks, Task, TaskDraft, TaskIds, TaskPatch, Tasks, UndoneChange};
+use api::tasks::{
+    ChangedTask, CompletedTasks, CreatedTask, ListTasks, Task, TaskDraft, TaskIds, TaskPatch, Tasks, UndoneChange,
+};
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
@@ -52,24 +54,29 @@ pub(super) async fn list(
 }
 
 /// Adds a task.
+///
+/// With `remind_at` or `remind_before_minutes` also adds a reminder. Both are one undo step.
 #[utoipa::path(
     post,
     path = "/api/tasks",
     tag = "tasks",
     request_body = TaskDraft,
-    responses((status = 201, description = "The new task", body = Task))
+    responses((status = 201, description = "The new task", body = CreatedTask))
 )]
 pub(super) async fn create(request: IdempotentRequest<JsonBody<TaskDraft>>) -> Result<Response, Problem> {
     let app = &request.app;
     let user = &request.user;
     let draft = request.body.0.clone();
-    let task = draft.check(app.active_config().settings.tasks, app.clock(), user)?;
+    let config = app.active_config();
+    let reminder_time = config.settings.default_reminder_time;
+    let (task, reminder) = draft.check_with_reminder(config.settings.tasks, app.clock(), user, reminder_time)?;
     let owner = user.id;
+    let zone = user.time_zone.clone();
     request
         .run_transaction("task", async move |tx| {
             let mut step = UndoStep::begin(tx, owner).await?;
-            store::tasks::create(tx, &mut step, &task).await?;
-            Ok(Success::Created(task))
+            store::tasks::create_with_reminder(tx, &mut step, &task, reminder.as_ref(), &zone).await?;
+            Ok(Success::Created(CreatedTask { task, reminder }))
         })
         .await
 }

@@ -30,6 +30,8 @@ pub use self::tables::table_columns;
 const FORMAT: u64 = 1;
 /// The first schema that records notifications.
 const FIRST_SCHEMA_WITH_NOTIFICATIONS: i64 = 5;
+/// The first schema that stores the next notification of a due task.
+const FIRST_SCHEMA_WITH_DUE_REPETITION: i64 = 11;
 
 /// A backup in progress. It contains the database as of its start.
 pub struct Backup {
@@ -182,6 +184,9 @@ pub async fn restore(store: &Store, file: PathBuf, record: Option<AuditRecord>) 
             reminders::fill_missing_times(tx).await?;
             if schema < FIRST_SCHEMA_WITH_NOTIFICATIONS {
                 due::mark_past_notified(tx).await?;
+            }
+            if schema < FIRST_SCHEMA_WITH_DUE_REPETITION {
+                due::fill_missing_times(tx).await?;
             }
             if let Some(record) = record {
                 audit::record(tx, &record.with_after(&json!({"rows": rows}))).await?;

@@ -51,6 +51,8 @@ pub(super) const TABLES: &[BackupTable] = &[
             Int("updated_at"),
             Int("completed_at"),
             Int("due_told"),
+            Text("time_zone"),
+            Int("due_next"),
         ],
     },
     BackupTable {
@@ -76,6 +78,11 @@ pub(super) const TABLES: &[BackupTable] = &[
             Text("status"),
             Int("created_at"),
             Int("next_at"),
+            Text("recurrence"),
+            Int("before_minutes"),
+            Text("time_zone"),
+            Int("snoozed_until"),
+            Int("last_at"),
         ],
     },
     BackupTable {

@@ -75,11 +75,13 @@ async fn a_repeating_reminder_goes_on_after_the_clock_was_ahead(bench: Bench) {
     let start = bench.now();
     let draft = ReminderDraft {
         task_id: task.id.to_string(),
-        remind_at: (start + SignedDuration::from_mins(10)).to_string(),
+        remind_at: Some((start + SignedDuration::from_mins(10)).to_string()),
         repeat_interval_minutes: Some(30),
         repeat_count: Some(9),
+        ..ReminderDraft::default()
     };
-    let reminder = draft.check(&bench.clock, &User::local(jiff::tz::TimeZone::UTC)).unwrap();
+    let user = User::local(jiff::tz::TimeZone::UTC);
+    let reminder = draft.check(&bench.clock, &user, model::reminder::DEFAULT_TIME).unwrap();
     let new = reminder.clone();
     let add = bench
         .change(bench.alice, move |tx, step| Box::pin(async move { reminders::create(tx, step, &new, start).await }));

@@ -30,7 +30,8 @@ async fn current_due(bench: &Bench) -> Vec<DueTask> {
 }
 
 async fn claim_task(bench: &Bench, due: DueTask) -> Option<Task> {
-    write!(bench, tx => claim(tx, &due)).unwrap()
+    let now = bench.now();
+    write!(bench, tx => claim(tx, &due, now, &jiff::tz::TimeZone::UTC)).unwrap()
 }
 
 async fn change(bench: &Bench, task: &Task, patch: TaskPatch) -> Task {
@@ -125,13 +126,10 @@ async fn past_due_times_are_not_reported(bench: Bench) {
 
 async fn a_reminder_at_the_due_time_replaces_the_notification(bench: Bench) {
     let task = task_due(&bench, AT).await;
-    let draft = reminder::ReminderDraft {
-        task_id: task.id.to_string(),
-        remind_at: AT.into(),
-        repeat_interval_minutes: None,
-        repeat_count: None,
-    };
-    let reminder = draft.check(&bench.clock, &User::local(jiff::tz::TimeZone::UTC)).unwrap();
+    let draft =
+        reminder::ReminderDraft { task_id: task.id.to_string(), remind_at: Some(AT.into()), ..Default::default() };
+    let user = User::local(jiff::tz::TimeZone::UTC);
+    let reminder = draft.check(&bench.clock, &user, reminder::DEFAULT_TIME).unwrap();
     let now = bench.now();
     let set = bench.change(bench.alice, move |tx, step| {
         Box::pin(async move { reminders::create(tx, step, &reminder, now).await })

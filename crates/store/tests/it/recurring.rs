@@ -73,7 +73,8 @@ fn due(task: &Task) -> String {
 async fn completing_creates_the_next_task(bench: Bench) {
     // TASK-1
     let task = add(&bench, "FREQ=DAILY;COUNT=2", "2026-01-10").await;
-    let ChangedTask { task: done, next_task: Some(Some(next)), changed: true } = complete(&bench, &task).await else {
+    let ChangedTask { task: done, next_task: Some(Some(next)), changed: true, .. } = complete(&bench, &task).await
+    else {
         panic!("no next task")
     };
     assert_eq!(
@@ -135,11 +136,12 @@ async fn reminders_are_carried_over(bench: Bench) {
     for at in ["2026-01-12T09:00", "2026-01-12T11:00"] {
         let draft = model::reminder::ReminderDraft {
             task_id: task.id.to_string(),
-            remind_at: at.into(),
+            remind_at: Some(at.into()),
             repeat_interval_minutes: Some(5),
             repeat_count: Some(2),
+            ..Default::default()
         };
-        let reminder = draft.check(&bench.clock, &user).unwrap();
+        let reminder = draft.check(&bench.clock, &user, model::reminder::DEFAULT_TIME).unwrap();
         let work = bench
             .change(alice, move |tx, step| Box::pin(async move { reminders::create(tx, step, &reminder, now).await }));
         work.await.unwrap();
@@ -147,7 +149,8 @@ async fn reminders_are_carried_over(bench: Bench) {
     let before = reminded(&bench).await;
     let next = complete(&bench, &task).await.next_task.unwrap().unwrap();
     let of_next: Vec<_> = reminded(&bench).await.into_iter().filter(|reminder| reminder.task_id == next.id).collect();
-    let [carried] = of_next.as_slice() else { panic!("{of_next:?}") };
+    let [carried, after_due] = of_next.as_slice() else { panic!("{of_next:?}") };
+    assert_eq!(after_due.remind_at.to_string(), "2026-01-19T10:00:00Z", "a repeating reminder does not end");
     assert_eq!(carried.remind_at.to_string(), "2026-01-19T08:00:00Z");
     assert_eq!((carried.repeat_interval_minutes, carried.repeat_count), (Some(5), Some(2)));
     write!(bench, alice, tx => store::undo::undo(tx, alice)).unwrap();

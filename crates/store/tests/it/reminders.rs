@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::reminder::{Reminder, ReminderDraft, ReminderStatus};
+use model::reminder::{DEFAULT_TIME, Reminder, ReminderDraft, ReminderStatus};
 use model::task::{Task, TaskFilter};
 use model::{User, UserId};
 use store::reminders::{DueReminder, ReminderFilter};
@@ -25,11 +25,12 @@ on_both!(
 fn reminder(bench: &Bench, task: uuid::Uuid) -> Reminder {
     let draft = ReminderDraft {
         task_id: task.to_string(),
-        remind_at: "2026-01-11T09:00:00Z".to_owned(),
+        remind_at: Some("2026-01-11T09:00:00Z".to_owned()),
         repeat_interval_minutes: Some(30),
         repeat_count: Some(3),
+        ..ReminderDraft::default()
     };
-    draft.check(&bench.clock, &User::local(jiff::tz::TimeZone::UTC)).unwrap()
+    draft.check(&bench.clock, &User::local(jiff::tz::TimeZone::UTC), DEFAULT_TIME).unwrap()
 }
 
 async fn listed(bench: &Bench, owner: UserId) -> Vec<Reminder> {
@@ -51,7 +52,7 @@ async fn a_reminder_needs_a_task_of_its_owner(bench: Bench) {
             .await
     };
     assert!(matches!(set(bob).await, Err(Error::NotFound)));
-    assert_eq!(set(alice).await.unwrap().title, "dentist");
+    assert_eq!(set(alice).await.unwrap().1.title, "dentist");
     assert_eq!(listed(&bench, alice).await, std::slice::from_ref(&expected));
     assert_eq!(listed(&bench, bob).await, []);
     let undone = write!(bench, alice, tx => undo(tx, alice)).unwrap();
@@ -117,7 +118,8 @@ async fn each_firing_is_claimed_once(bench: Bench) {
     assert_eq!(found, [DueReminder { owner: bench.alice, reminder: expected.clone(), at: expected.remind_at }]);
     let tries = (0..8).map(|_| fire(&bench, &found[0]));
     let fired: Vec<_> = futures::future::join_all(tries).await.into_iter().flatten().collect();
-    let once = Reminder { fired_count: 1, ..expected };
+    let next_at = Some("2026-01-11T09:30:00Z".parse().unwrap());
+    let once = Reminder { fired_count: 1, next_at, ..expected };
     assert_eq!(fired, [(once.clone(), task)]);
     assert_eq!(next(&bench).await.as_deref(), Some("2026-01-11T09:30:00Z"));
     for expected in [2, 3] {
@@ -125,7 +127,10 @@ async fn each_firing_is_claimed_once(bench: Bench) {
         let (now, _) = fire(&bench, &due(&bench).await[0]).await.unwrap();
         assert_eq!(now.fired_count, expected);
     }
-    assert_eq!(listed(&bench, bench.alice).await, [Reminder { fired_count: 3, status: ReminderStatus::Done, ..once }]);
+    assert_eq!(
+        listed(&bench, bench.alice).await,
+        [Reminder { fired_count: 3, status: ReminderStatus::Done, next_at: None, ..once }]
+    );
     assert_eq!(next(&bench).await, None);
 }
 
@@ -145,7 +150,7 @@ async fn reminders_are_dropped_and_restored_with_their_task(bench: Bench) {
     // TASK-4, AGENT-13
     let alice = bench.alice;
     let (task, expected) = reminded(&bench).await;
-    let dropped = Reminder { status: ReminderStatus::Dropped, ..expected.clone() };
+    let dropped = Reminder { status: ReminderStatus::Dropped, next_at: None, ..expected.clone() };
     bench.complete(alice, task.id).await.unwrap();
     assert_eq!(listed(&bench, alice).await, std::slice::from_ref(&dropped));
     advance_to_due(&bench);
@@ -191,7 +196,8 @@ async fn reminders_are_dropped_and_restored_with_their_task(bench: Bench) {
 
 /// Returns a reminder in one hour.
 fn reminder_in(bench: &Bench, task: uuid::Uuid) -> Reminder {
-    Reminder { remind_at: bench.now() + Duration::from_secs(3600), id: bench.clock.id(), task_id: task, ..template() }
+    let remind_at = bench.now() + Duration::from_secs(3600);
+    Reminder { remind_at, id: bench.clock.id(), task_id: task, ..template() }
 }
 
 fn template() -> Reminder {
@@ -203,6 +209,11 @@ fn template() -> Reminder {
         repeat_count: None,
         fired_count: 0,
         status: ReminderStatus::Scheduled,
+        recurrence: None,
+        before_minutes: None,
+        time_zone: None,
+        snoozed_until: None,
+        next_at: None,
     }
 }
 
@@ -230,11 +241,18 @@ async fn only_the_owner_can_delete_a_reminder(bench: Bench) {
         assert_eq!(reminders::list(&mut reader, alice, &none, None, 50).await.unwrap().rows, []);
     }
     let id = expected.id;
-    assert!(matches!(write!(bench, tx => reminders::delete(tx, bob, id)), Err(Error::NotFound)));
+    let delete = async |owner| {
+        bench.change(owner, move |tx, step| Box::pin(async move { reminders::delete(tx, step, id).await })).await
+    };
+    assert!(matches!(delete(bob).await, Err(Error::NotFound)));
     assert_eq!(reminders::get(&mut reader, alice, id).await.unwrap(), expected);
     assert!(matches!(reminders::get(&mut reader, bob, id).await, Err(Error::NotFound)));
-    write!(bench, tx => reminders::delete(tx, alice, id)).unwrap();
-    assert!(matches!(write!(bench, tx => reminders::delete(tx, alice, id)), Err(Error::NotFound)));
+    delete(alice).await.unwrap();
+    assert!(matches!(delete(alice).await, Err(Error::NotFound)));
+    assert_eq!(listed(&bench, alice).await, []);
+    write!(bench, alice, tx => undo(tx, alice)).unwrap();
+    assert_eq!(listed(&bench, alice).await, [expected], "AGENT-13");
+    delete(alice).await.unwrap();
     assert_eq!(listed(&bench, alice).await, []);
 }
 

@@ -11,6 +11,8 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use model::Clock;
 use model::agent::{Agent, AgentDraft};
+use model::reminder::Reminder;
+use model::task::{Task, TaskStatus};
 use serde_json::{Value, json};
 use server::ServerSettings;
 use supervisor::{AgentRun, RunRecorder, RunResult, Runner, StreamName};
@@ -182,7 +184,8 @@ impl Table {
         let tasks = self.list("tasks", "?status=all&limit=200").await;
         let reminders = self.list("reminders", "?limit=200").await;
         let now = self.server.clock.now();
-        let rings = tasks.iter().map(|(id, task)| (id.clone(), ring_times(id, task, &reminders, now))).collect();
+        let rings =
+            tasks.iter().map(|(id, task)| (id.clone(), ring_times(task, &reminders, now, &self.zone))).collect();
         State {
             rings,
             tasks,
@@ -250,26 +253,35 @@ fn row_id(row: &Value) -> String {
     id.unwrap_or_else(|| panic!("no id: {row}")).to_owned()
 }
 
-/// Returns the next three times at which something rings for a task.
-fn ring_times(id: &str, task: &Value, reminders: &BTreeMap<String, Value>, now: Timestamp) -> Vec<Timestamp> {
+/// The number of ring times that are compared.
+const MAX_RINGS: usize = 3;
+
+/// Returns the next three times at which something rings for a task: its due time with the repetitions, and its
+/// scheduled reminders.
+fn ring_times(task: &Value, reminders: &BTreeMap<String, Value>, now: Timestamp, zone: &TimeZone) -> Vec<Timestamp> {
+    let task: Task = serde_json::from_value(task.clone()).unwrap();
     let mut times = Vec::new();
-    if task["status"] != "completed" {
-        times.extend(task["due_date"].as_str().and_then(|due| due.parse::<Timestamp>().ok()));
+    let due = task.due_date.and_then(|due| due.timestamp()).filter(|_| task.status == TaskStatus::Pending);
+    if let Some(due) = due {
+        times.push(due);
+        let mut last = now;
+        while let Some(next) = task.next_due_time(last, zone).filter(|_| times.len() <= MAX_RINGS) {
+            times.push(next);
+            last = next;
+        }
     }
-    for reminder in reminders.values().filter(|reminder| reminder["task_id"] == id) {
-        let first: Timestamp = reminder["remind_at"].as_str().unwrap().parse().unwrap();
-        let every = reminder["repeat_interval_minutes"].as_i64().map(SignedDuration::from_mins);
-        let count = match every {
-            None => 1,
-            Some(_) => reminder["repeat_count"].as_i64().unwrap_or(1000),
-        };
-        let step = every.unwrap_or_default();
-        let all = (0..count).map(|n| first + step * i32::try_from(n).unwrap());
-        times.extend(all.filter(|at| *at > now).take(3));
+    for reminder in reminders.values().filter(|reminder| reminder["task_id"] == task.id.to_string()) {
+        let mut reminder: Reminder = serde_json::from_value(reminder.clone()).unwrap();
+        let mut next = reminder.next_at;
+        for _ in 0..MAX_RINGS {
+            let Some(at) = next else { break };
+            times.push(at);
+            next = reminder.fire(at.max(now));
+        }
     }
     times.retain(|at| *at > now);
     times.sort();
     times.dedup();
-    times.truncate(3);
+    times.truncate(MAX_RINGS);
     times
 }
