@@ -3,6 +3,8 @@
 
 mod protocols;
 
+use std::sync::LazyLock;
+
 use api::Problem;
 use axum::Router;
 use axum::body::Bytes;
@@ -50,10 +52,20 @@ pub(crate) fn base_description() -> OpenApi {
         .build()
 }
 
-/// Adds the common errors, the idempotency keys and the paths of the protocols to the description. The paths of the
-/// protocols get no common errors. All changes except a restore get an idempotency key. Returns the routes of
-/// `/openapi.json` and `/docs`. The JSON is encoded once and is empty if that fails.
-pub(crate) fn pages(mut description: OpenApi) -> Router<App> {
+/// Returns the routes of `/openapi.json` and `/docs`. The description is created and encoded at its first request, because
+/// that takes a large part of the start of the server.
+pub(crate) fn pages() -> Router<App> {
+    static DESCRIPTION: LazyLock<Bytes> = LazyLock::new(|| encode(crate::api_description()));
+    let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    let config = Config::new(["/openapi.json"]).use_base_layout().validator_url("none");
+    Router::from(SwaggerUi::new("/docs").config(config))
+        .route("/openapi.json", get(|| async move { (json, DESCRIPTION.clone()) }))
+}
+
+/// Adds the common errors, the idempotency keys and the paths of the protocols to the description, and returns it as JSON.
+/// The paths of the protocols get no common errors. All changes except a restore get an idempotency key. The result is
+/// empty if the description cannot be encoded.
+fn encode(mut description: OpenApi) -> Bytes {
     for (path, item) in &mut description.paths.paths {
         for operation in [&mut item.put, &mut item.post, &mut item.patch, &mut item.delete].into_iter().flatten() {
             if path != RESTORE {
@@ -64,12 +76,7 @@ pub(crate) fn pages(mut description: OpenApi) -> Router<App> {
         item.get.iter_mut().for_each(add_problems);
     }
     description.merge(protocols::Protocols::openapi());
-    // Encoded once. The tree is large and is not needed afterwards.
-    let description = Bytes::from(serde_json::to_vec(&description).unwrap_or_default());
-    let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-    let config = Config::new(["/openapi.json"]).use_base_layout().validator_url("none");
-    Router::from(SwaggerUi::new("/docs").config(config))
-        .route("/openapi.json", get(|| async move { (json, description) }))
+    Bytes::from(serde_json::to_vec(&description).unwrap_or_default())
 }
 
 /// Adds the optional header `Idempotency-Key` and the response 409 for a key in use. A 409 that the handler describes

@@ -75,23 +75,33 @@ pub fn router(app: App) -> Router {
     router_with(app, Router::new())
 }
 
-/// Like [`router`], with further routes that need no user.
-pub(crate) fn router_with(app: App, extra: Router<App>) -> Router {
-    let (api, api_docs) = handlers::routes().split_for_parts();
-    let (open, mut description) = OpenApiRouter::with_openapi(docs::base_description())
+/// Returns the routes of health and metrics, with their description.
+fn public_routes() -> OpenApiRouter<App> {
+    OpenApiRouter::with_openapi(docs::base_description())
         .routes(routes!(health::health))
         .routes(routes!(health::live))
         .routes(routes!(health::ready))
         .routes(routes!(metrics::metrics))
-        .split_for_parts();
-    description.merge(api_docs);
+}
 
+/// Returns the description of all routes that are described at their handlers.
+fn api_description() -> utoipa::openapi::OpenApi {
+    let (_, mut description) = public_routes().split_for_parts();
+    let (_, api) = handlers::routes().split_for_parts();
+    description.merge(api);
+    description
+}
+
+/// Like [`router`], with further routes that need no user.
+pub(crate) fn router_with(app: App, extra: Router<App>) -> Router {
+    let (api, _) = handlers::routes().split_for_parts();
+    let (open, _) = public_routes().split_for_parts();
     api.merge(mcp::routes())
         .route_layer(from_fn_with_state(app.clone(), auth::require_user))
         .merge(a2a::routes(&app))
         .merge(open)
         .merge(extra)
-        .merge(docs::pages(description))
+        .merge(docs::pages())
         .route("/", get(|| async { Redirect::temporary("/docs/") }))
         .fallback(|| async { Problem::unknown_path() })
         .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })

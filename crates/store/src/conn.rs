@@ -2,6 +2,9 @@
 //! that handles the differences of the two drivers.
 //!
 //! SQLite runs on the calling thread. A point read takes microseconds, less than a switch to another thread.
+//!
+//! The futures of PostgreSQL are boxed, because they are large. Otherwise every future that reads or writes would contain
+//! one for each statement, and every request and open stream would hold and move it, also with SQLite.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -130,7 +133,9 @@ impl Conn {
                 let connection = reader.connection()?;
                 run_blocking(|| statement.all_on_sqlite(connection))
             }
-            DriverConnection::Postgres(session) => session.run(statement).await.map(|done| rows_of_postgres(done.rows)),
+            DriverConnection::Postgres(session) => {
+                Box::pin(session.run(statement)).await.map(|done| rows_of_postgres(done.rows))
+            }
         };
         self.note_fault(rows)
     }
@@ -155,7 +160,7 @@ impl Conn {
             DriverConnection::Sqlite(connection) => statement.first_on_sqlite(connection),
             DriverConnection::SqliteReader(reader) => statement.first_on_sqlite(reader.connection()?),
             DriverConnection::Postgres(session) => {
-                session.run(statement).await.map(|done| done.rows.into_iter().next().map(DbRow::Postgres))
+                Box::pin(session.run(statement)).await.map(|done| done.rows.into_iter().next().map(DbRow::Postgres))
             }
         };
         self.note_fault(row)
@@ -168,7 +173,7 @@ impl Conn {
         let done = match &mut self.driver {
             DriverConnection::Sqlite(connection) => statement.run_on_sqlite(connection),
             DriverConnection::SqliteReader(reader) => statement.run_on_sqlite(reader.connection()?),
-            DriverConnection::Postgres(session) => session.run(statement).await.map(|done| done.affected),
+            DriverConnection::Postgres(session) => Box::pin(session.run(statement)).await.map(|done| done.affected),
         };
         self.note_fault(done)
     }
@@ -178,7 +183,7 @@ impl Conn {
     pub(crate) async fn run_later(&mut self, statement: impl Into<Statement<'_>>) -> Result<()> {
         match &mut self.driver {
             DriverConnection::Postgres(session) => {
-                let done = session.run_later(statement.into()).await;
+                let done = Box::pin(session.run_later(statement.into())).await;
                 self.note_fault(done)
             }
             _ => self.run(statement).await.map(drop),
@@ -192,7 +197,7 @@ impl Conn {
         let done = match &mut self.driver {
             DriverConnection::Sqlite(connection) => connection.execute_batch(&sql).map_err(Error::from),
             DriverConnection::SqliteReader(reader) => reader.connection()?.execute_batch(&sql).map_err(Error::from),
-            DriverConnection::Postgres(session) => session.run_text(&sql).await.map(drop),
+            DriverConnection::Postgres(session) => Box::pin(session.run_text(&sql)).await.map(drop),
         };
         self.note_fault(done)
     }

@@ -248,8 +248,9 @@ impl Store {
         E: From<Error> + Send + 'static,
         F: for<'t> Job<'t, T, E> + 'static,
     {
+        // The futures of PostgreSQL are boxed because they are large.
         match &self.db {
-            Db::Postgres(postgres) => postgres.transaction(owner, job, self.commits.clone()).await,
+            Db::Postgres(postgres) => Box::pin(postgres.transaction(owner, job, self.commits.clone())).await,
             Db::Sqlite(sqlite) => sqlite.transaction(owner, when, job, self.commits.clone()).await,
         }
     }
@@ -271,7 +272,7 @@ impl Store {
     pub async fn reader(&self) -> Result<Conn> {
         match &self.db {
             Db::Sqlite(sqlite) => sqlite.reader().await,
-            Db::Postgres(postgres) => postgres.reader().await,
+            Db::Postgres(postgres) => Box::pin(postgres.reader()).await,
         }
     }
 
@@ -285,7 +286,7 @@ impl Store {
         };
         let conn = match &self.db {
             Db::Sqlite(sqlite) => sqlite.snapshot().await,
-            Db::Postgres(postgres) => postgres.snapshot().await,
+            Db::Postgres(postgres) => Box::pin(postgres.snapshot()).await,
         }?;
         Ok(StoreSnapshot { conn, _permit: permit })
     }
@@ -312,7 +313,7 @@ impl Store {
     pub async fn health_reader(&self) -> Result<Conn> {
         match &self.db {
             Db::Sqlite(sqlite) => sqlite.reader().await,
-            Db::Postgres(postgres) => postgres.health_reader().await,
+            Db::Postgres(postgres) => Box::pin(postgres.health_reader()).await,
         }
     }
 

@@ -62,7 +62,8 @@ async fn process_due(app: &App) -> store::Result<()> {
         let due = pushes::due_pushes(&mut app.store().reader().await?, last.as_ref(), BATCH_SIZE).await?;
         let is_last_page = i64::try_from(due.len()).unwrap_or(i64::MAX) < BATCH_SIZE;
         last = due.last().cloned();
-        let mut steps = futures::stream::iter(due).map(|due| process(app, due)).buffer_unordered(CONCURRENCY);
+        // Boxed because the futures are large, and most rounds have none.
+        let mut steps = futures::stream::iter(due).map(|due| Box::pin(process(app, due))).buffer_unordered(CONCURRENCY);
         while let Some(result) = steps.next().await {
             failed = failed.or(result.err());
         }
