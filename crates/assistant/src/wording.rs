@@ -408,6 +408,9 @@ fn released_opaque(kind: Option<ToolKind>, answer: &ToolAnswer) -> String {
         Some(ToolKind::RunAgent) => agent_started(text("agent"), data["reports_back"] == true),
         Some(ToolKind::ScheduleAgent) => format!("Okay! I've scheduled '{}' for '{}'.", text("name"), text("agent")),
         Some(ToolKind::ResumeSchedule) => schedule_resumed(text("name"), None),
+        Some(ToolKind::DeleteSchedule) => schedule_deleted(text("name")),
+        Some(ToolKind::RunSchedule) => schedule_started(data),
+        Some(ToolKind::UpdateSchedule) => done(&[format!("'{}'", text("name"))]),
         Some(ToolKind::Undo) => {
             let tasks = data["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
             let titles: Vec<_> = tasks.iter().filter_map(|task| task["title"].as_str()).collect();

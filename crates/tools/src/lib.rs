@@ -331,6 +331,10 @@ impl BuiltInCall<'_> {
             ToolKind::ScheduleAgent => schedules::create(self, tx).await,
             ToolKind::PauseSchedule => schedules::pause(self, tx).await,
             ToolKind::ResumeSchedule => schedules::resume(self, tx).await,
+            ToolKind::UpdateSchedule => schedules::changes::update(self, tx).await,
+            ToolKind::DeleteSchedule => schedules::changes::delete(self, tx).await,
+            ToolKind::RunSchedule => schedules::changes::run(self, tx).await,
+            ToolKind::ListExecutions | ToolKind::ExplainSchedule => return self.read_only(tx).await,
             ToolKind::List | ToolKind::ListAgents | ToolKind::GetExecution | ToolKind::ListSchedules => {
                 return self.read_only(tx).await;
             }
@@ -346,6 +350,8 @@ impl BuiltInCall<'_> {
             ToolKind::ListAgents => agents::list(self, conn).await,
             ToolKind::GetExecution => agents::execution(self, conn).await,
             ToolKind::ListSchedules => schedules::list(self, conn).await,
+            ToolKind::ListExecutions => agents::executions(self, conn).await,
+            ToolKind::ExplainSchedule => schedules::changes::explain(self, conn).await,
             other => return Err(store::Error::Database(format!("the tool {other:?} is not read-only"))),
         })
     }
