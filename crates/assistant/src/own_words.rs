@@ -64,7 +64,7 @@ pub(crate) fn is_requested(
 /// output of agents. The tasks of an external server that the operator trusts with them are data of the user.
 pub(crate) fn returns_foreign_text(spec: &ToolSpec) -> bool {
     match spec.kind {
-        Some(kind) => kind == ToolKind::GetExecution,
+        Some(kind) => matches!(kind, ToolKind::GetExecution | ToolKind::ListExecutions),
         None => true,
     }
 }

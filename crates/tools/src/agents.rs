@@ -1,21 +1,27 @@
-//! The handlers of the tools for agents: list the agents, run one, read an execution, cancel it. A user sees only the
+//! The handlers of the tools for agents: list the agents, run one, list executions, read one, cancel it. A user sees only the
 //! agents that they may run (OPS-6).
 
 use model::agent::{ASSISTANT_ID, AccessType, RunConfirmation};
-use model::execution::{ExecutionRecord, FollowUp};
+use model::execution::{ExecutionRecord, FollowUp, StateName};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use store::executions::OwnerScope;
+use store::executions::{ExecutionFilter, OwnerScope};
 use store::{Conn, Transaction};
 use supervisor::{AgentEntry, RunDraft, RunOrigin, SubmitError, Supervisor};
 use uuid::Uuid;
 
 use crate::answer::{self, Error, ToolFailure};
 use crate::catalog::RUN_AGENT;
-use crate::{BuiltInCall, HeldCall, ToolAnswer, ToolOutcome};
+use crate::{BuiltInCall, HeldCall, ToolAnswer, ToolOutcome, schedules};
 
 /// Longer output of an agent is shortened in the answer.
 const MAX_OUTPUT_BYTES: usize = 4000;
+/// Longer output of an agent is shortened in a list.
+const MAX_EXCERPT_BYTES: usize = 1000;
+/// The maximum number of executions in a list.
+pub(crate) const MAX_LISTED_EXECUTIONS: i64 = 20;
+/// The number of executions that are read for a list, because those of the assistant are left out.
+const MAX_SEARCHED_EXECUTIONS: i64 = 100;
 
 /// Lists the agents that the user may run, without the assistant but with disabled agents. Each has the number of its
 /// running and waiting executions, of all users. Arguments are ignored. Fails if agents are not available.
@@ -89,14 +95,90 @@ pub(crate) async fn run(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Resu
         }
         Err(error) => return Err(error.into()),
     };
-    Ok(ToolOutcome::Done(ToolAnswer::success(json!({
+    let mut data = json!({
         "success": true,
         "execution_id": id,
         "agent_id": entry.agent.id,
         "agent": entry.agent.name,
         "state": state,
         "reports_back": reports_back,
-    }))))
+    });
+    add_worker_note(&call, &mut data);
+    Ok(ToolOutcome::Done(ToolAnswer::success(data)))
+}
+
+/// Adds a note to an answer if no server runs, so that nothing starts before one does.
+pub(crate) fn add_worker_note(call: &BuiltInCall<'_>, data: &mut Value) {
+    if !call.tools.has_worker {
+        data["note"] = "No server is running. Nothing starts until 'adjutant serve' runs.".into();
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ListArguments {
+    agent: Option<String>,
+    schedule: Option<String>,
+    active: Option<bool>,
+    limit: Option<i64>,
+}
+
+/// Lists executions of the user, the newest first, at most [`MAX_LISTED_EXECUTIONS`]. Executions of the assistant are
+/// left out. An ended one has the end of its output with at most [`MAX_EXCERPT_BYTES`], marked as the text of the agent.
+/// With `active` set, lists only those that have not ended, or only those that have. Fails if the agent or the schedule
+/// is not found or ambiguous, or if the limit is not positive.
+pub(crate) async fn executions(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
+    let arguments: ListArguments = call.parse_arguments()?;
+    let limit = arguments.limit.unwrap_or(MAX_LISTED_EXECUTIONS).min(MAX_LISTED_EXECUTIONS);
+    if limit < 1 {
+        return Err(Error::Failure(ToolFailure::new(answer::VALIDATION_ERROR, "limit must be at least 1.")));
+    }
+    let mut filter = ExecutionFilter::default();
+    if let Some(agent) = &arguments.agent {
+        filter.agent_id = Some(find(&call, agent)?.agent.id.clone());
+    }
+    if let Some(schedule) = &arguments.schedule {
+        filter.schedule_id = Some(schedules::find(&call, conn, schedule).await?.id);
+    }
+    let ended = [StateName::Completed, StateName::Failed, StateName::Timeout, StateName::Cancelled];
+    filter.states = match arguments.active {
+        None => Vec::new(),
+        Some(true) => vec![StateName::Idle, StateName::Starting, StateName::Running, StateName::Cleanup],
+        Some(false) => ended.to_vec(),
+    };
+    let scope = OwnerScope::User(call.user.id);
+    let mut found = store::executions::list(conn, scope, &filter, None, MAX_SEARCHED_EXECUTIONS).await?.rows;
+    found.retain(|execution| execution.agent_id != ASSISTANT_ID);
+    found.truncate(usize::try_from(limit).unwrap_or_default());
+    let mut executions = Vec::with_capacity(found.len());
+    for execution in found {
+        let status = execution.ended().map(|end| end.status);
+        let record = ExecutionRecord::from(execution);
+        let name = supervisor(&call)?.agent(&record.agent_id).map(|entry| entry.agent.name.clone());
+        let mut data = json!({
+            "execution_id": record.id,
+            "agent_id": record.agent_id,
+            "agent": name.as_deref().unwrap_or(&record.agent_id),
+            "schedule_id": record.schedule_id,
+            "input": record.input,
+            "state": record.state,
+            "status": status,
+            "queue_position": record.queue_position,
+            "error_message": record.error_message,
+            "start_time": record.start_time,
+            "end_time": record.end_time,
+        });
+        if status.is_some() {
+            let result = store::executions::result(conn, scope, record.id).await.map_err(execution_error)?;
+            data["agent_output"] = shorten(&result.output, MAX_EXCERPT_BYTES).into();
+        }
+        if let Some(fields) = data.as_object_mut() {
+            fields.retain(|_, value| !value.is_null());
+        }
+        executions.push(data);
+    }
+    let data = json!({"success": true, "count": executions.len(), "executions": executions});
+    Ok(ToolOutcome::Done(ToolAnswer::success(data)))
 }
 
 #[derive(Deserialize)]
@@ -126,7 +208,7 @@ pub(crate) async fn execution(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Res
     if execution.end_time.is_some() {
         let result = store::executions::result(conn, scope, execution_id).await.map_err(execution_error)?;
         data["status"] = json!(result.status);
-        data["output"] = shorten(&result.output).into();
+        data["output"] = shorten(&result.output, MAX_OUTPUT_BYTES).into();
     }
     Ok(ToolOutcome::Done(ToolAnswer::success(data)))
 }
@@ -196,7 +278,7 @@ fn supervisor<'a>(call: &BuiltInCall<'a>) -> Result<&'a Supervisor, Error> {
 /// Converts the rejection of a request. A missing agent becomes `NOT_FOUND`. An agent that is disabled or not on this
 /// node, and an internal error, become `UNAVAILABLE`. A forbidden, invalid or too large request becomes
 /// `VALIDATION_ERROR`.
-fn submit_failure(error: SubmitError) -> Error {
+pub(crate) fn submit_failure(error: SubmitError) -> Error {
     let code = match error {
         SubmitError::AgentNotFound => answer::NOT_FOUND,
         SubmitError::AgentDisabled(_) | SubmitError::NotOnThisNode(_) | SubmitError::Internal(_) => answer::UNAVAILABLE,
@@ -216,10 +298,10 @@ fn execution_error(error: store::Error) -> Error {
 }
 
 /// Returns the end of a long text. The end usually contains the result.
-fn shorten(text: &str) -> String {
-    if text.len() <= MAX_OUTPUT_BYTES {
+fn shorten(text: &str, max: usize) -> String {
+    if text.len() <= max {
         return text.to_owned();
     }
-    let from = (text.len() - MAX_OUTPUT_BYTES..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let from = (text.len() - max..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
     format!("… {}", &text[from..])
 }

@@ -158,6 +158,8 @@ impl ToolAnswer {
             ToolKind::ScheduleAgent | ToolKind::ListSchedules | ToolKind::PauseSchedule | ToolKind::ResumeSchedule => {
                 self.data.to_string()
             }
+            ToolKind::ListExecutions | ToolKind::UpdateSchedule | ToolKind::DeleteSchedule => self.data.to_string(),
+            ToolKind::RunSchedule | ToolKind::ExplainSchedule => self.data.to_string(),
             ToolKind::List if self.data["count"] == 0 => "No tasks match.".to_owned(),
             ToolKind::List => format!("You have {}", self.task_list()),
         }

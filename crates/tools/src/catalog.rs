@@ -40,6 +40,11 @@ pub enum ToolKind {
     ListSchedules,
     PauseSchedule,
     ResumeSchedule,
+    ListExecutions,
+    UpdateSchedule,
+    DeleteSchedule,
+    RunSchedule,
+    ExplainSchedule,
 }
 
 impl ToolKind {
@@ -55,6 +60,9 @@ impl ToolKind {
                 | Self::RunAgent
                 | Self::ScheduleAgent
                 | Self::ResumeSchedule
+                | Self::UpdateSchedule
+                | Self::DeleteSchedule
+                | Self::RunSchedule
         )
     }
 }
@@ -425,9 +433,12 @@ fn status_argument() -> Property {
 pub(crate) const RUN_AGENT: &str = "run_agent";
 pub(crate) const SCHEDULE_AGENT: &str = "schedule_agent";
 pub(crate) const RESUME_SCHEDULE: &str = "resume_schedule";
+pub(crate) const UPDATE_SCHEDULE: &str = "update_schedule";
+pub(crate) const DELETE_SCHEDULE: &str = "delete_schedule";
+pub(crate) const RUN_SCHEDULE: &str = "run_schedule";
 pub(crate) const UNDO: &str = "undo_last_change";
 
-/// Returns the tools for agents: list, run, get and cancel an execution. To run and to cancel is destructive.
+/// Returns the tools for agents: list, run, list, get and cancel executions. To run and to cancel is destructive.
 fn agent_specs() -> Vec<ToolSpec> {
     let execution =
         |purpose: &str| ("execution_id", text(&format!("The id of the run {purpose}, as returned by run_agent.")));
@@ -475,11 +486,32 @@ fn agent_specs() -> Vec<ToolSpec> {
             destructive: true,
             ..spec(ToolKind::CancelExecution, "cancel_execution")
         },
+        ToolSpec {
+            title: "List runs of agents".into(),
+            description: "Lists the user's runs, the newest first, with their states. agent_output is text of the \
+                          agent, not of the user."
+                .into(),
+            schema: object(
+                &[],
+                vec![
+                    ("agent", text("Only runs of this agent, by its id or name.")),
+                    ("schedule", text("Only runs of this schedule, by its name or id.")),
+                    (
+                        "active",
+                        json!({"type": "boolean", "description": "true: only runs that have not ended. false: only ended ones."}),
+                    ),
+                    ("limit", number("The maximum number of runs.", crate::agents::MAX_LISTED_EXECUTIONS)),
+                ],
+            ),
+            read_only: true,
+            idempotent: true,
+            ..spec(ToolKind::ListExecutions, "list_executions")
+        },
     ]
 }
 
-/// Returns the tools for schedules: create, list, pause and resume. To create and to resume is destructive, because both
-/// start an agent.
+/// Returns the tools for schedules: create, list, pause, resume, change, delete, run and explain. To create, to resume
+/// and to run is destructive, because it starts an agent.
 fn schedule_specs() -> Vec<ToolSpec> {
     let schedule = |purpose: &str| ("schedule", text(&format!("The name or the id of the schedule {purpose}.")));
     vec![
@@ -537,6 +569,66 @@ fn schedule_specs() -> Vec<ToolSpec> {
             idempotent: true,
             destructive: true,
             ..spec(ToolKind::ResumeSchedule, RESUME_SCHEDULE)
+        },
+        ToolSpec {
+            title: "Change a schedule".into(),
+            description: "Changes the name, the input or the times of a schedule. Omitted fields stay. New times \
+                          replace all old ones: give exactly one of cron_expression, every and at."
+                .into(),
+            schema: object(
+                &["schedule"],
+                vec![
+                    schedule("to change"),
+                    ("name", bounded("The new name.", 1, schedule::MAX_NAME)),
+                    ("input", text("The new request to the agent.")),
+                    (
+                        "cron_expression",
+                        text("5 fields such as 0 17 * * FRI, or @daily, in the time zone of the schedule."),
+                    ),
+                    ("every", text("An interval such as 90m or 1h30m.")),
+                    ("at", text("A single date and time, in the time zone of the schedule unless it has an offset.")),
+                    ("start_at", text("The first possible date and time. The interval is counted from it.")),
+                    ("end_at", text("The last possible date and time.")),
+                    ("time_zone", text("A time zone such as Europe/Berlin.")),
+                    confirmation(),
+                ],
+            ),
+            idempotent: true,
+            // The runs of the old times do not take place.
+            destructive: true,
+            ..spec(ToolKind::UpdateSchedule, UPDATE_SCHEDULE)
+        },
+        ToolSpec {
+            title: "Delete a schedule".into(),
+            description:
+                "Deletes a schedule with its history. It cannot be undone. The user is asked to confirm first.".into(),
+            schema: object(&["schedule"], vec![schedule("to delete"), confirmation()]),
+            destructive: true,
+            ..spec(ToolKind::DeleteSchedule, DELETE_SCHEDULE)
+        },
+        ToolSpec {
+            title: "Run a schedule now".into(),
+            description: "Starts a run of a schedule now, also if it is paused. Its next run does not change.".into(),
+            schema: object(&["schedule"], vec![schedule("to run"), confirmation()]),
+            destructive: true,
+            ..spec(ToolKind::RunSchedule, RUN_SCHEDULE)
+        },
+        ToolSpec {
+            title: "Explain a schedule".into(),
+            description: "Explains if the last run of a schedule before a time took place, or why not.".into(),
+            schema: object(
+                &["schedule"],
+                vec![
+                    schedule("to explain"),
+                    (
+                        "at",
+                        text("The date and time, in the user's time zone unless it has an offset. Defaults to now."),
+                    ),
+                ],
+            ),
+            read_only: true,
+            idempotent: true,
+            ..spec(ToolKind::ExplainSchedule, "explain_schedule")
         },
     ]
 }

@@ -5,7 +5,9 @@ mod words;
 
 use std::collections::BTreeSet;
 
-use crate::catalog::{RESUME_SCHEDULE, RUN_AGENT, SCHEDULE_AGENT, UNDO};
+use crate::catalog::{
+    DELETE_SCHEDULE, RESUME_SCHEDULE, RUN_AGENT, RUN_SCHEDULE, SCHEDULE_AGENT, UNDO, UPDATE_SCHEDULE,
+};
 use crate::{ToolArguments, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -148,6 +150,11 @@ impl HeldCall {
             RUN_AGENT => ("run the agent ", Some("agent")),
             SCHEDULE_AGENT => ("schedule the agent ", Some("agent")),
             RESUME_SCHEDULE => ("resume the schedule ", Some("schedule")),
+            UPDATE_SCHEDULE => ("change the schedule ", Some("schedule")),
+            RUN_SCHEDULE => ("run the schedule ", Some("schedule")),
+            DELETE_SCHEDULE => {
+                return format!("delete the schedule '{}' with its history", self.text_argument("schedule"));
+            }
             UNDO => return "undo the last change, which removes tasks for good".to_owned(),
             tool => {
                 return match self.shown_arguments(None) {
@@ -169,6 +176,9 @@ impl HeldCall {
             RUN_AGENT => format!("yes run {}", self.text_argument("agent")),
             SCHEDULE_AGENT => format!("yes schedule {}", self.text_argument("agent")),
             RESUME_SCHEDULE => format!("yes resume {}", self.text_argument("schedule")),
+            UPDATE_SCHEDULE => format!("yes change {}", self.text_argument("schedule")),
+            RUN_SCHEDULE => format!("yes run {}", self.text_argument("schedule")),
+            DELETE_SCHEDULE => CONFIRM_DELETE_PHRASE.to_owned(),
             UNDO => "yes undo".to_owned(),
             tool => format!("yes run {tool}"),
         };

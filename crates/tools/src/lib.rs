@@ -336,7 +336,12 @@ impl BuiltInCall<'_> {
             ToolKind::ScheduleAgent => schedules::create(self, tx).await,
             ToolKind::PauseSchedule => schedules::pause(self, tx).await,
             ToolKind::ResumeSchedule => schedules::resume(self, tx).await,
+            ToolKind::UpdateSchedule => schedules::changes::update(self, tx).await,
+            ToolKind::DeleteSchedule => schedules::changes::delete(self, tx).await,
+            ToolKind::RunSchedule => schedules::changes::run(self, tx).await,
             ToolKind::ListReminders
+            | ToolKind::ListExecutions
+            | ToolKind::ExplainSchedule
             | ToolKind::List
             | ToolKind::ListAgents
             | ToolKind::GetExecution
@@ -356,6 +361,8 @@ impl BuiltInCall<'_> {
             ToolKind::ListAgents => agents::list(self, conn).await,
             ToolKind::GetExecution => agents::execution(self, conn).await,
             ToolKind::ListSchedules => schedules::list(self, conn).await,
+            ToolKind::ListExecutions => agents::executions(self, conn).await,
+            ToolKind::ExplainSchedule => schedules::changes::explain(self, conn).await,
             other => return Err(store::Error::Database(format!("the tool {other:?} is not read-only"))),
         })
     }

@@ -1,5 +1,7 @@
-//! The handlers of the tools for schedules: create, list, pause and resume. A schedule runs programs on this host, so
-//! only administrators have these tools (OPS-6).
+//! The handlers of the tools for schedules: create, list, pause and resume. [`changes`] has the others. A schedule runs
+//! programs on this host, so only administrators have these tools (OPS-6).
+
+pub(crate) mod changes;
 
 use model::User;
 use model::agent::RunConfirmation;
@@ -77,6 +79,7 @@ pub(crate) async fn create(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> R
                 audit(&call, tx, AuditAction::ScheduleCreated, change).await?;
                 let mut data = schedule_data(&schedule);
                 data["agent"] = entry.agent.name.as_str().into();
+                agents::add_worker_note(&call, &mut data);
                 return Ok(ToolOutcome::Done(ToolAnswer::success(data)));
             }
             // A generated name gets a number if it is in use.
@@ -136,7 +139,10 @@ pub(crate) async fn resume(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> R
         Ok(resumed) => {
             let change = ScheduleChange { before: Some(&found), after: Some(&resumed) };
             audit(&call, tx, AuditAction::ScheduleResumed, change).await?;
-            change_outcome(&resumed, !found.enabled)
+            let mut data = schedule_data(&resumed);
+            data["changed"] = (!found.enabled).into();
+            agents::add_worker_note(&call, &mut data);
+            Ok(ToolOutcome::Done(ToolAnswer::success(data)))
         }
         Err(store::Error::AlreadyEnded) => {
             let message = format!(
@@ -196,6 +202,7 @@ fn summary(schedule: &Schedule) -> Value {
         "next_execution": schedule.next_execution,
         "last_execution": schedule.last_execution,
         "last_status": schedule.last_status,
+        "paused_at": schedule.paused_at,
     });
     if let Some(fields) = summary.as_object_mut() {
         fields.retain(|_, value| !value.is_null());
@@ -227,7 +234,7 @@ async fn all_schedules(call: &BuiltInCall<'_>, conn: &mut Conn) -> Result<Vec<Sc
 /// priority. Searches only [`MAX_SCHEDULES`] schedules. Fails with `NOT_FOUND` if none matches or `name` is blank, and
 /// with `VALIDATION_ERROR` and the matching names if several match. Fails with `UNAVAILABLE` if there is no scheduler
 /// or the user is not an administrator.
-async fn find(call: &BuiltInCall<'_>, conn: &mut Conn, name: &str) -> Result<Schedule, Error> {
+pub(crate) async fn find(call: &BuiltInCall<'_>, conn: &mut Conn, name: &str) -> Result<Schedule, Error> {
     let query = name.trim().to_lowercase();
     let known = all_schedules(call, conn).await?;
     let is_exact =

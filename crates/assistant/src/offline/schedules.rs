@@ -1,92 +1,348 @@
-//! Lists, pauses, resumes and creates schedules: "List my schedules", "pause it", "have codex … every Friday".
+//! Answers messages about schedules: lists and explains them, changes, pauses, resumes, runs and deletes one, and creates
+//! them: "have codex … every Friday".
 //!
 //! All functions that call tools fail with the next call if its result is not known yet.
 
+pub(super) mod request;
+
 use jiff::Timestamp;
-use model::conversation::MessageRole;
 use serde_json::{Value, json};
 use tools::{ToolArguments, ToolKind};
 
+use super::agents::focus::{self, Focus};
+use super::agents::words::Words;
+use super::matching::best_matches;
+use super::timing::change::{TimeChange, find_change};
 use super::timing::{self, InputTiming, SchedulePlan};
 use super::{CallResult, OfflinePolicy, PendingCall};
 use crate::wording;
+use request::{ScheduleReference, ScheduleRequest, ScheduleTopic};
 
-const PAUSE: [&str; 3] = ["pause", "suspend", "stop"];
-const RESUME: [&str; 4] = ["resume", "unpause", "continue", "restart"];
-const REMOVE: [&str; 3] = ["delete", "remove", "cancel"];
-/// Verbs that refer to a schedule only together with the word "schedule".
-const AMBIGUOUS_VERBS: [&str; 3] = ["stop", "continue", "restart"];
-const PRONOUNS: [&str; 4] = ["it", "that", "this", "them"];
-const FILLERS: [&str; 9] = ["the", "my", "our", "schedule", "schedules", "scheduled", "agent", "run", "please"];
+/// The number of schedules that one message can pause or resume.
+const MAX_CHANGED: usize = 6;
 
-/// Answers a message that lists, pauses, resumes or removes schedules. `words` is the message without courtesy at its
-/// start. Removal is always declined. "Stop", "continue", "restart" and the verbs of removal need the word "schedule"
-/// too. Without a name or with a pronoun, the schedule that was mentioned last is meant. Several matches, and
-/// "schedule" without a name and a mentioned one, lead to a question. "Schedule" with an unknown name leads to a reply.
-/// So does a refusal of a tool.
+/// Answers a message about schedules. `words` is the message without courtesy. Without a name or with a pronoun, the
+/// schedule that was mentioned last is meant. Several matches lead to a question, and so does "schedule" without a known
+/// name. A refusal of a tool becomes the reply.
 ///
-/// Returns `None` if the message is not about schedules, the user does not have the tools, or a call is held. Also if
-/// the list of schedules is refused before a change. Also if no schedule matches and the word "schedule" is missing or
-/// the verb removes.
-pub(super) fn answer(policy: &mut OfflinePolicy<'_>, words: &[&str]) -> Result<Option<String>, PendingCall> {
+/// Returns `None` if the message is not about schedules, the user does not have the tools, or a call is held. Also if no
+/// schedule matches and the message has no word such as "schedule", or if a task has the name as well.
+pub(super) fn answer(
+    policy: &mut OfflinePolicy<'_>,
+    words: &Words<'_>,
+    focus: &Focus,
+) -> Result<Option<String>, PendingCall> {
     let Some(list) = policy.spec(ToolKind::ListSchedules) else { return Ok(None) };
-    let words: Vec<String> =
-        words.iter().map(|word| super::agents::plain_word(word)).filter(|word| !word.is_empty()).collect();
-    let verb = words.first().map(String::as_str).unwrap_or_default();
-    let pauses = PAUSE.contains(&verb);
-    let resumes = RESUME.contains(&verb);
-    if asks_for_list(&words) {
-        return Ok(Some(match policy.call(list, ToolArguments::new())? {
-            CallResult::Done(data) => wording::schedules(schedules_of(data), |time| time_words(policy, time)),
-            CallResult::Refused(_, message) => message.to_owned(),
-            CallResult::Held => return Ok(None),
-        }));
-    }
-    let about_schedules = words.iter().any(|word| word.starts_with("schedule"));
-    let is_known_verb = pauses || resumes || REMOVE.contains(&verb);
-    let is_meant = is_known_verb && (about_schedules || !AMBIGUOUS_VERBS.contains(&verb));
-    if !is_meant || (REMOVE.contains(&verb) && !about_schedules) {
+    let Some(request) = request::find_request(words) else { return Ok(None) };
+    let history = &policy.prompt.context.history;
+    if !may_be_meant(&request, focus, focus::has_schedules(history), words) {
         return Ok(None);
     }
-    let named: Vec<&str> = words[1..].iter().map(String::as_str).filter(|word| !FILLERS.contains(word)).collect();
-    let is_it = named.is_empty() || matches!(named.as_slice(), [word] if PRONOUNS.contains(word));
     let known = match policy.call(list, ToolArguments::new())? {
-        CallResult::Done(data) => schedules_of(data),
+        CallResult::Done(data) => data["schedules"].as_array().map(Vec::as_slice).unwrap_or_default(),
+        CallResult::Refused(_, message) if request.topic == ScheduleTopic::List => {
+            return Ok(Some(message.to_owned()));
+        }
         CallResult::Refused(..) | CallResult::Held => return Ok(None),
     };
-    let found: Vec<&Value> = match is_it {
-        true => last_mentioned(policy, known).into_iter().collect(),
-        false => known.iter().filter(|schedule| matches_words(schedule, &named)).collect(),
-    };
-    let schedule = match found.as_slice() {
-        [one] => *one,
-        // The message may be "Pause the music", or refer to a task "train schedule".
-        [] if !about_schedules || REMOVE.contains(&verb) => return Ok(None),
-        [] if is_it => return Ok(Some(wording::which_schedule(known))),
-        [] => return Ok(Some(wording::no_schedule(&named.join(" ")))),
-        _ => return Ok(Some(wording::which_schedule(found.iter().copied()))),
-    };
-    if !pauses && !resumes {
-        return Ok(Some(wording::cannot_remove_schedules()));
+    match request.topic {
+        ScheduleTopic::List => return Ok(list_answer(policy, known, words)),
+        ScheduleTopic::ListPaused => {
+            let paused: Vec<Value> = known.iter().filter(|one| one["state"] == "paused").cloned().collect();
+            return Ok(Some(wording::paused_schedules(&paused, known.len(), &policy.prompt.request.now)));
+        }
+        _ => {}
     }
-    let tool = if pauses { ToolKind::PauseSchedule } else { ToolKind::ResumeSchedule };
-    let Some(spec) = policy.spec(tool) else { return Ok(None) };
-    let arguments = ToolArguments::from_iter([("schedule".to_owned(), schedule["id"].clone())]);
+    let found = find(policy, &request, known, focus);
+    let schedule = match found.as_slice() {
+        [one] => (*one).clone(),
+        several @ [_, _, ..] if request.reference == ScheduleReference::All => {
+            let several: Vec<Value> = several.iter().map(|one| (*one).clone()).collect();
+            return change_several(policy, &request.topic, &several);
+        }
+        several @ [_, _, ..] => return Ok(Some(wording::which_schedule(several.iter().copied()))),
+        [] if !request.has_noun => return Ok(None),
+        [] => {
+            return Ok(match &request.reference {
+                ScheduleReference::Named(named) => Some(wording::no_schedule(&named.join(" "))),
+                // "The job" may be a run.
+                _ if focus.execution.is_some() || focus.is_task => None,
+                _ => Some(wording::which_schedule(known)),
+            });
+        }
+    };
+    if is_task_meant(policy, &request, &schedule)? {
+        return Ok(None);
+    }
+    act(policy, request, &schedule, words)
+}
+
+/// Returns false for requests that cannot mean a schedule, before the schedules are known. General verbs need a word
+/// such as "schedule", or a conversation about schedules.
+fn may_be_meant(request: &ScheduleRequest, focus: &Focus, has_schedules: bool, words: &Words<'_>) -> bool {
+    let is_mentioned = focus.schedule.is_some();
+    match (&request.topic, &request.reference) {
+        (ScheduleTopic::List, _) => true,
+        (ScheduleTopic::ListPaused, _) => request.has_noun || has_schedules,
+        // "Stop it" ends the run that was mentioned last. "Run it" repeats it.
+        (ScheduleTopic::Pause, ScheduleReference::Pronoun) if words.at(0) == "stop" => {
+            request.has_noun || (is_mentioned && focus.execution.is_none())
+        }
+        (ScheduleTopic::Run, ScheduleReference::Pronoun) => {
+            is_mentioned && (!words.has(&["again"]) || focus.execution.is_none())
+        }
+        (ScheduleTopic::Pause | ScheduleTopic::Resume, ScheduleReference::Pronoun) => {
+            is_mentioned || request.has_noun || (request.is_specific && !focus.is_task)
+        }
+        (ScheduleTopic::Next | ScheduleTopic::Why | ScheduleTopic::State, ScheduleReference::Pronoun) => {
+            is_mentioned || (has_schedules && !focus.is_task && request.has_noun)
+        }
+        (_, ScheduleReference::Pronoun) => is_mentioned || (request.has_noun && !focus.is_task),
+        (_, ScheduleReference::Position(_)) => has_schedules && !focus.is_task,
+        (_, ScheduleReference::All) => request.has_noun || (has_schedules && !focus.is_task && request.is_specific),
+        (_, ScheduleReference::Named(_)) => request.has_noun || request.is_specific || has_schedules,
+    }
+}
+
+/// Returns the schedules that the request names.
+fn find<'k>(
+    policy: &OfflinePolicy<'_>,
+    request: &ScheduleRequest,
+    known: &'k [Value],
+    focus: &Focus,
+) -> Vec<&'k Value> {
+    match &request.reference {
+        ScheduleReference::All => known.iter().collect(),
+        ScheduleReference::Position(at) => {
+            let shown = focus::last_schedule_list(&policy.prompt.context.history);
+            let at = (*at).min(if *at == usize::MAX { shown.len().saturating_sub(1) } else { usize::MAX });
+            let id = shown.get(at);
+            known.iter().filter(|schedule| schedule["id"].as_str() == id.map(String::as_str)).collect()
+        }
+        ScheduleReference::Pronoun => {
+            let is_it = |schedule: &&Value| {
+                let it = focus.schedule.as_deref();
+                schedule["id"].as_str() == it || schedule["name"].as_str() == it
+            };
+            let found: Vec<&Value> = known.iter().filter(is_it).collect();
+            match (found.as_slice(), known) {
+                ([], [only]) if focus.schedule.is_none() && focus.execution.is_none() => vec![only],
+                _ => found,
+            }
+        }
+        ScheduleReference::Named(named) => matching(known, named, request.has_noun),
+    }
+}
+
+/// Returns the schedules with these words in the name. Without one, those with the words in the name, the agent or the
+/// input, then those with a similar name. An agent alone counts only if the message has a word such as "schedule".
+fn matching<'k>(known: &'k [Value], named: &[String], has_noun: bool) -> Vec<&'k Value> {
+    let words_of = |schedule: &Value, keys: &[&str]| -> Vec<String> {
+        let text: Vec<&str> = keys.iter().filter_map(|key| schedule[*key].as_str()).collect();
+        let text = text.join(" ");
+        let words = text.split(|c: char| c.is_whitespace() || c == '-' || c == '_');
+        words.chain(text.split_whitespace()).map(super::agents::words::plain_word).collect()
+    };
+    let has_all = |schedule: &&Value, keys: &[&str]| {
+        let words = words_of(schedule, keys);
+        named.iter().all(|word| words.contains(word))
+    };
+    let exact: Vec<&Value> = known
+        .iter()
+        .filter(|schedule| schedule["name"].as_str().is_some_and(|name| name.to_lowercase() == named.join(" ")))
+        .collect();
+    let by_name = || known.iter().filter(|schedule| has_all(schedule, &["name"])).collect::<Vec<_>>();
+    let by_input = || known.iter().filter(|schedule| has_all(schedule, &["name", "input"])).collect::<Vec<_>>();
+    let by_agent = || match has_noun {
+        true => known.iter().filter(|schedule| has_all(schedule, &["name", "input", "agent_id"])).collect(),
+        false => Vec::new(),
+    };
+    let similar = || {
+        let titled: Vec<Value> = known.iter().map(|one| json!({"title": one["name"], "id": one["id"]})).collect();
+        let found: Vec<Value> = best_matches(&titled, &named.join(" ")).into_iter().cloned().collect();
+        known.iter().filter(|one| found.iter().any(|found| found["id"] == one["id"])).collect::<Vec<_>>()
+    };
+    [exact]
+        .into_iter()
+        .chain([by_name(), by_input(), by_agent(), similar()])
+        .find(|found| !found.is_empty())
+        .unwrap_or_default()
+}
+
+/// Returns true if a task has the words of the reference as well, and the message has no word that decides.
+fn is_task_meant(
+    policy: &mut OfflinePolicy<'_>,
+    request: &ScheduleRequest,
+    _schedule: &Value,
+) -> Result<bool, PendingCall> {
+    let ScheduleReference::Named(named) = &request.reference else { return Ok(false) };
+    if request.has_noun || request.is_specific {
+        return Ok(false);
+    }
+    let Some(list) = policy.spec(ToolKind::List) else { return Ok(false) };
+    let arguments = ToolArguments::from_iter([("query".to_owned(), json!(named.join(" ")))]);
+    Ok(match policy.call(list, arguments)? {
+        CallResult::Done(data) => data["tasks"].as_array().is_some_and(|tasks| !tasks.is_empty()),
+        CallResult::Refused(..) | CallResult::Held => false,
+    })
+}
+
+/// Carries out the request for one schedule.
+fn act(
+    policy: &mut OfflinePolicy<'_>,
+    request: ScheduleRequest,
+    schedule: &Value,
+    words: &Words<'_>,
+) -> Result<Option<String>, PendingCall> {
+    let now = policy.prompt.request.now.clone();
+    let selected = || ToolArguments::from_iter([("schedule".to_owned(), schedule["id"].clone())]);
+    let (kind, arguments) = match request.topic {
+        ScheduleTopic::List | ScheduleTopic::ListPaused => return Ok(None),
+        ScheduleTopic::Next | ScheduleTopic::State => {
+            // The explanation marks the schedule as the last mentioned one.
+            (ToolKind::ExplainSchedule, selected())
+        }
+        ScheduleTopic::Why => {
+            let mut arguments = selected();
+            if let Some(at) = asked_time(policy, words) {
+                arguments.insert("at".to_owned(), json!(at));
+            }
+            (ToolKind::ExplainSchedule, arguments)
+        }
+        ScheduleTopic::Pause => (ToolKind::PauseSchedule, selected()),
+        ScheduleTopic::Resume => (ToolKind::ResumeSchedule, selected()),
+        ScheduleTopic::Delete => (ToolKind::DeleteSchedule, selected()),
+        ScheduleTopic::Run => (ToolKind::RunSchedule, selected()),
+        ScheduleTopic::Rename(ref name) => {
+            let mut arguments = selected();
+            arguments.insert("name".to_owned(), json!(name));
+            (ToolKind::UpdateSchedule, arguments)
+        }
+        ScheduleTopic::NewInput(ref input) => {
+            let mut arguments = selected();
+            arguments.insert("input".to_owned(), json!(input));
+            (ToolKind::UpdateSchedule, arguments)
+        }
+        ScheduleTopic::Retime => match find_change(words.source(), schedule, &policy.prompt.request.parser, &now) {
+            TimeChange::Missing if !request.has_noun => return Ok(None),
+            TimeChange::Missing => return Ok(Some(wording::which_times(schedule, &now))),
+            TimeChange::Unsupported => return Ok(Some(wording::unclear_times(schedule, &now))),
+            TimeChange::Arguments(times) => {
+                let mut arguments = selected();
+                arguments.extend(times);
+                (ToolKind::UpdateSchedule, arguments)
+            }
+        },
+    };
+    let Some(spec) = policy.spec(kind) else { return Ok(None) };
+    let has_worker = policy.prompt.has_worker;
     Ok(match policy.call(spec, arguments)? {
         CallResult::Done(data) => {
-            let name = data["name"].as_str().unwrap_or_default();
-            Some(match (pauses, data["changed"] == false) {
-                (true, false) => wording::schedule_paused(name),
-                (true, true) => wording::schedule_already(name, "paused"),
-                (false, true) => wording::schedule_already(name, "active"),
-                (false, false) => {
-                    wording::schedule_resumed(name, time_words(policy, &data["next_execution"]).as_deref())
-                }
-            })
+            let sentence = match request.topic {
+                ScheduleTopic::Next => wording::next_run(&data["schedule"], &now),
+                ScheduleTopic::State => wording::schedule_state(&data["schedule"], &now),
+                ScheduleTopic::Why => wording::schedule_explanation(data, &now),
+                ScheduleTopic::Pause => wording::pause_done(data, request.has_until),
+                ScheduleTopic::Resume => wording::resume_done(data, &now),
+                ScheduleTopic::Run => wording::schedule_started(data),
+                _ => wording::schedule_changed(data, &now),
+            };
+            let starts = matches!(request.topic, ScheduleTopic::Resume | ScheduleTopic::Run);
+            Some(wording::with_worker_note(sentence, has_worker || !starts))
         }
-        CallResult::Refused(_, message) => Some(message.to_owned()),
+        CallResult::Refused(_, message) => Some(wording::refused_change(message)),
         CallResult::Held => None,
     })
+}
+
+/// Pauses or resumes several schedules. Other changes apply to one schedule.
+fn change_several(
+    policy: &mut OfflinePolicy<'_>,
+    topic: &ScheduleTopic,
+    schedules: &[Value],
+) -> Result<Option<String>, PendingCall> {
+    let kind = match topic {
+        ScheduleTopic::Pause => ToolKind::PauseSchedule,
+        ScheduleTopic::Resume => ToolKind::ResumeSchedule,
+        _ => return Ok(Some(wording::which_schedule(schedules))),
+    };
+    let Some(spec) = policy.spec(kind) else { return Ok(None) };
+    let now = policy.prompt.request.now.clone();
+    let is_open = |one: &&Value| (one["state"] == "paused") == (kind == ToolKind::ResumeSchedule);
+    let mut lines = Vec::new();
+    let open: Vec<&Value> = schedules.iter().filter(is_open).collect();
+    for schedule in open.iter().take(MAX_CHANGED) {
+        let arguments = ToolArguments::from_iter([("schedule".to_owned(), schedule["id"].clone())]);
+        lines.push(match policy.call(spec, arguments)? {
+            CallResult::Done(data) if kind == ToolKind::PauseSchedule => wording::pause_done(data, false),
+            CallResult::Done(data) => wording::resume_done(data, &now),
+            CallResult::Refused(_, message) => wording::refused_change(message),
+            CallResult::Held => continue,
+        });
+    }
+    if open.len() > MAX_CHANGED {
+        lines.push(wording::more_schedules(open.len() - MAX_CHANGED));
+    }
+    if open.is_empty() {
+        lines.push(wording::schedules(schedules, |time| time_words(policy, time)));
+    }
+    Ok(Some(lines.join("\n")))
+}
+
+/// Lists the schedules. With a day or a period in the question, only those with a run in it. Returns `None` for such a
+/// question if there are no schedules, because it may be about tasks.
+fn list_answer(policy: &OfflinePolicy<'_>, known: &[Value], words: &Words<'_>) -> Option<String> {
+    let request = policy.prompt.request;
+    let expressions = request.parser.find_expressions(words.source(), &request.now);
+    let period = expressions.iter().find_map(|found| {
+        let start = day_of(found.due.or(found.start)?);
+        let first = found.start.map_or(start, day_of);
+        let end = found.end.map(day_of).and_then(|end| end.yesterday().ok()).map_or(start, |end| end.max(first));
+        Some((first, end, found.text.trim().to_owned()))
+    });
+    match period {
+        Some(_) if known.is_empty() => None,
+        Some((first, last, text)) => {
+            let zone = request.now.time_zone();
+            let is_within = |schedule: &&Value| {
+                let next = schedule["next_execution"].as_str().and_then(|time| time.parse::<Timestamp>().ok());
+                next.is_some_and(|next| (first..=last).contains(&next.to_zoned(zone.clone()).date()))
+            };
+            let found: Vec<Value> = known.iter().filter(is_within).cloned().collect();
+            Some(match found.is_empty() {
+                true => wording::nothing_scheduled_then(&text),
+                false => wording::schedules(&found, |time| time_words(policy, time)),
+            })
+        }
+        None => Some(wording::schedules(known, |time| time_words(policy, time))),
+    }
+}
+
+fn day_of(when: understand::DayOrTime) -> jiff::civil::Date {
+    match when {
+        understand::DayOrTime::Day(day) => day,
+        understand::DayOrTime::Time(time) => time.date(),
+    }
+}
+
+/// Returns the end of the past time that a question names, such as "this morning" or "yesterday", as a local time.
+fn asked_time(policy: &OfflinePolicy<'_>, words: &Words<'_>) -> Option<String> {
+    let request = policy.prompt.request;
+    let now = request.now.datetime();
+    let expressions = request.parser.find_expressions(words.source(), &request.now);
+    let found = expressions.iter().find(|found| found.recurrence.is_none())?;
+    let at = match found.end.or(found.due).or(found.start)? {
+        understand::DayOrTime::Day(day) if found.end.is_some() => day.at(0, 0, 0, 0),
+        understand::DayOrTime::Day(day) => day.at(23, 59, 59, 0),
+        understand::DayOrTime::Time(time) => time,
+    };
+    // "On Monday" in a question about the past is the last one.
+    let at = if at > now && found.text.to_lowercase().contains("day") && !found.text.contains("today") {
+        at.checked_sub(jiff::Span::new().days(7)).ok()?
+    } else {
+        at
+    };
+    (at < now).then(|| at.strftime("%Y-%m-%dT%H:%M:%S").to_string())
 }
 
 /// Creates a schedule if the input contains a time. The agent gets the input without the time. Times that are
@@ -95,110 +351,50 @@ pub(super) fn answer(policy: &mut OfflinePolicy<'_>, words: &[&str]) -> Result<O
 pub(super) fn plan(policy: &mut OfflinePolicy<'_>, agent: &Value, input: &str) -> Result<Option<String>, PendingCall> {
     let request = policy.prompt.request;
     let expressions = request.parser.find_expressions(input, &request.now);
-    let SchedulePlan { arguments: mut times, words, input } =
-        match timing::find_timing(input, &expressions, &request.now) {
-            InputTiming::Now => return Ok(None),
-            InputTiming::Unsupported => return Ok(Some(wording::unsupported_times())),
-            InputTiming::Planned(plan) => plan,
-        };
+    let SchedulePlan { arguments: mut times, input, .. } = match timing::find_timing(input, &expressions, &request.now)
+    {
+        InputTiming::Now => return Ok(None),
+        InputTiming::Unsupported => return Ok(Some(wording::unsupported_times())),
+        InputTiming::Planned(plan) => plan,
+    };
     let Some(spec) = policy.spec(ToolKind::ScheduleAgent) else { return Ok(Some(wording::may_not_schedule())) };
     times.insert("agent".to_owned(), agent["id"].clone());
     times.insert("input".to_owned(), json!(input));
     Ok(Some(match policy.call(spec, times)? {
         CallResult::Done(data) => {
-            let text = |key: &str| data[key].as_str().unwrap_or_default();
-            let next = time_words(policy, &data["next_execution"]);
-            wording::scheduled(text("name"), text("agent"), &words, next.as_deref())
+            let sentence = wording::scheduled(data, &request.now);
+            wording::with_worker_note(sentence, policy.prompt.has_worker)
         }
         CallResult::Refused(_, message) => wording::refused_schedule(message),
         CallResult::Held => return Ok(None),
     }))
 }
 
-/// Returns `true` for a request to list schedules. It has at most 8 words, one of them "schedule", "schedules" or
-/// "scheduled", and none of them "task", "todo", their plurals or "reminders". It starts with "what", "what's",
-/// "which", "list", "show" or "is anything scheduled", or it is only "schedules".
-fn asks_for_list(words: &[String]) -> bool {
-    let about = words.iter().any(|word| matches!(word.as_str(), "scheduled" | "schedules" | "schedule"));
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    about
-        && words.len() <= 8
-        && (matches!(words.as_slice(), ["what" | "which" | "list" | "show" | "whats" | "what's", ..])
-            || matches!(words.as_slice(), ["is", "anything", "scheduled", ..] | ["schedules"]))
-        // "Show tasks about the schedule" is about tasks.
-        && !words.iter().any(|word| matches!(*word, "task" | "tasks" | "todo" | "todos" | "reminders"))
-}
-
-fn schedules_of(data: &Value) -> &[Value] {
-    data["schedules"].as_array().map(Vec::as_slice).unwrap_or_default()
-}
-
-/// Returns `true` if each word is a word of the name, the agent or the input of the schedule, or a part of a hyphenated
-/// one.
-fn matches_words(schedule: &Value, named: &[&str]) -> bool {
-    let field = |key: &str| schedule[key].as_str().unwrap_or_default().to_lowercase();
-    let text = format!("{} {} {}", field("name"), field("agent_id"), field("input"));
-    let known: Vec<String> = text.split_whitespace().map(super::agents::plain_word).collect();
-    named.iter().all(|word| known.iter().any(|known| known == word || known.split('-').any(|part| part == *word)))
-}
-
-/// Returns the schedule that the last tool result of the assistant with a `schedule_id` refers to, or `None` if it no
-/// longer exists. If there is no such result, returns the only schedule, if there is exactly one.
-fn last_mentioned<'a>(policy: &OfflinePolicy<'_>, known: &'a [Value]) -> Option<&'a Value> {
-    let answers = policy.prompt.context.history.iter().rev().filter(|message| message.role == MessageRole::Assistant);
-    let ids =
-        answers.flat_map(|message| message.tool_calls.iter().rev().map(|call| call.result["schedule_id"].clone()));
-    let mut ids = ids.filter(Value::is_string);
-    match ids.next() {
-        Some(id) => known.iter().find(|schedule| schedule["id"] == id),
-        None if known.len() == 1 => known.first(),
-        None => None,
-    }
-}
-
 /// Formats a timestamp in the time zone of the user. Returns `None` if it is missing or invalid.
 fn time_words(policy: &OfflinePolicy<'_>, time: &Value) -> Option<String> {
-    let now = &policy.prompt.request.now;
-    let time = time.as_str()?.parse::<Timestamp>().ok()?.to_zoned(now.time_zone().clone());
-    Some(wording::datetime_words(time.datetime(), now.date()))
+    wording::schedule_time(time, &policy.prompt.request.now)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Vec<String> {
-        text.split_whitespace().map(super::super::agents::plain_word).collect()
-    }
-
-    #[test]
-    fn questions_about_schedules_are_recognized() {
-        for text in [
-            "What is scheduled?",
-            "show my schedules",
-            "which schedules are there",
-            "list schedules",
-            "what's scheduled",
-        ] {
-            assert!(asks_for_list(&words(text)), "{text}");
-        }
-        for text in [
-            "show my tasks",
-            "add a task to check the train schedule",
-            "schedule a meeting",
-            "show tasks about the schedule",
-        ] {
-            assert!(!asks_for_list(&words(text)), "{text}");
-        }
-    }
-
     #[test]
     fn schedules_are_found_by_their_words() {
-        let tidy = json!({"name": "tidy the changelog", "agent_id": "code-x", "input": "Tidy the changelog."});
-        for (named, matches) in
-            [(&["tidy"][..], true), (&["changelog", "tidy"], true), (&["code"], true), (&["milk"], false)]
-        {
-            assert_eq!(matches_words(&tidy, named), matches, "{named:?}");
-        }
+        let known = [
+            json!({"id": "1", "name": "tidy the changelog", "agent_id": "code-x", "input": "Tidy the changelog."}),
+            json!({"id": "2", "name": "nightly", "agent_id": "claude", "input": "back up the notes"}),
+        ];
+        let find = |words: &str, has_noun| -> Vec<&str> {
+            let named: Vec<String> = words.split(' ').map(str::to_owned).collect();
+            matching(&known, &named, has_noun).into_iter().map(|one| one["id"].as_str().unwrap()).collect()
+        };
+        assert_eq!(find("tidy", false), ["1"]);
+        assert_eq!(find("changelog tidy", false), ["1"]);
+        assert_eq!(find("notes", false), ["2"]);
+        assert_eq!(find("nighty", false), ["2"], "a spelling mistake");
+        assert_eq!(find("claude", true), ["2"]);
+        assert_eq!(find("claude", false), Vec::<&str>::new(), "an agent is not its schedule");
+        assert_eq!(find("milk", true), Vec::<&str>::new());
     }
 }

@@ -1,6 +1,8 @@
 //! Converts times such as "every Friday at 5pm" to the arguments of a schedule. Times that a schedule cannot represent
 //! are refused, never rounded.
 
+pub(super) mod change;
+
 use jiff::Zoned;
 use jiff::civil::{DateTime, Time, Weekday, time};
 use model::recurrence::{Frequency, RecurrenceRule, Until};
@@ -50,7 +52,10 @@ pub(super) fn find_timing(text: &str, expressions: &[TimeExpression], now: &Zone
     let words = if has_time { words } else { format!("{words} at 9am") };
     let before = &text[..found.span.start];
     let after = &text[found.span.end..];
-    let input = format!("{} {}", trim_punctuation(before), trim_punctuation(after)).trim().to_owned();
+    let input = format!("{} {}", trim_punctuation(before), trim_punctuation(after));
+    // "tomorrow at 6am to rebuild the docs"
+    let input = input.trim();
+    let input = input.strip_prefix("to ").or_else(|| input.strip_prefix("and ")).unwrap_or(input).trim().to_owned();
     let arguments = arguments.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
     InputTiming::Planned(SchedulePlan { arguments, words, input })
 }

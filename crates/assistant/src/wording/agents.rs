@@ -1,9 +1,16 @@
-//! Sentences about other agents and their schedules.
+//! Sentences about other agents and their runs.
 
+mod schedules;
+
+use jiff::{Timestamp, Zoned};
 use model::execution::ExecutionStatus;
+use model::words::{join_with_and, time_words};
 use serde_json::Value;
 
+pub(crate) use schedules::*;
+
 use super::MAX_LISTED;
+use crate::report::AgentReport;
 
 /// Confirms the start of an agent. `reports_back` is set if its result will appear in this conversation.
 pub(crate) fn agent_started(name: &str, reports_back: bool) -> String {
@@ -39,7 +46,8 @@ pub(crate) fn output_truncated(characters: usize) -> String {
 /// work)". Leaves out agents after [`MAX_LISTED`] without a note. Returns a sentence if there are none.
 pub(crate) fn agents(agents: &[Value]) -> String {
     if agents.is_empty() {
-        return "There are no agents that you can run.".to_owned();
+        return "There are no agents that you can run. An administrator adds one with 'adjutant agents add'."
+            .to_owned();
     }
     let line = |(n, agent): (usize, &Value)| {
         let name = agent["name"].as_str().unwrap_or_default();
@@ -52,80 +60,159 @@ pub(crate) fn agents(agents: &[Value]) -> String {
     format!("You can have these agents do something:\n{}", lines.join("\n"))
 }
 
-/// Confirms a new schedule. `when` is the text of the user, `next` the first execution.
-pub(crate) fn scheduled(name: &str, agent: &str, when: &str, next: Option<&str>) -> String {
-    let next = next.map(|next| format!(" The next run is {next}.")).unwrap_or_default();
-    format!("Okay! I've scheduled '{name}' for '{agent}', {when}.{next}")
-}
+/// The maximum number of agents and runs that one sentence names.
+const MAX_NAMED: usize = 5;
+/// The maximum length of an input in a sentence, in characters.
+const MAX_INPUT_CHARS: usize = 120;
 
-/// Lists the schedules, numbered, with their agent and state: paused, at work, the next execution, or no more runs.
-/// `format_time` formats the time of the next execution. Shows at most [`MAX_LISTED`] and the number of the rest.
-/// Returns "Nothing is scheduled." if there are none.
-pub(crate) fn schedules(schedules: &[Value], format_time: impl Fn(&Value) -> Option<String>) -> String {
-    if schedules.is_empty() {
-        return "Nothing is scheduled.".to_owned();
-    }
-    let line = |(n, schedule): (usize, &Value)| {
-        let text = |key: &str| schedule[key].as_str().unwrap_or_default();
-        let state = match (text("state"), format_time(&schedule["next_execution"])) {
-            ("paused", _) => "paused".to_owned(),
-            ("executing", Some(next)) => format!("at work, next {next}"),
-            ("executing", None) => "at work".to_owned(),
-            (_, Some(next)) => format!("next {next}"),
-            (_, None) => "no more runs".to_owned(),
-        };
-        format!("{}. {} ({}, {state})", n + 1, text("name"), text("agent_id"))
+/// Reports that the user has no agent of this name, and names the agents that they have.
+pub(crate) fn unknown_agent(name: &str, agents: &[Value]) -> String {
+    let known: Vec<String> = agents.iter().take(MAX_NAMED).map(|agent| text(agent, "name").to_owned()).collect();
+    let more = agents.len().saturating_sub(MAX_NAMED);
+    let have = match (known.as_slice(), more) {
+        ([], _) => "You have no agents.".to_owned(),
+        (known, 0) => format!("You have {}.", join_with_and(known)),
+        (known, more) => format!("You have {} and {more} more.", known.join(", ")),
     };
-    let lines: Vec<_> = schedules.iter().take(MAX_LISTED).enumerate().map(line).collect();
-    let more = schedules.len().saturating_sub(MAX_LISTED);
-    let more = if more > 0 { format!("\nand {more} more") } else { String::new() };
-    let count = schedules.len();
-    let noun = if schedules.len() == 1 { "schedule" } else { "schedules" };
-    format!("You have {count} {noun}:\n{}{more}", lines.join("\n"))
+    format!("There is no agent '{name}'. {have}")
 }
 
-pub(crate) fn schedule_paused(name: &str) -> String {
-    format!("Okay! '{name}' is paused.")
+const WHAT_SHOULD: (&str, &str) = ("What should ", " do?");
+
+/// Asks for the input of an agent.
+pub(crate) fn what_should_agent_do(name: &str) -> String {
+    format!("{}{name}{}", WHAT_SHOULD.0, WHAT_SHOULD.1)
 }
 
-pub(crate) fn schedule_resumed(name: &str, next: Option<&str>) -> String {
-    match next {
-        Some(next) => format!("Okay! '{name}' goes on. The next run is {next}."),
-        None => format!("Okay! '{name}' goes on."),
+/// Parses a question of [`what_should_agent_do`]. Returns the name of the agent.
+pub(crate) fn read_what_should_agent_do(text: &str) -> Option<String> {
+    let name = text.lines().next_back()?.strip_prefix(WHAT_SHOULD.0)?.strip_suffix(WHAT_SHOULD.1)?;
+    Some(name.to_owned())
+}
+
+/// Adds that nothing starts without a server, if none runs.
+pub(crate) fn with_worker_note(sentence: String, has_worker: bool) -> String {
+    if has_worker {
+        sentence
+    } else {
+        format!("{sentence} No server is running, so it waits until 'adjutant serve' runs.")
     }
 }
 
-pub(crate) fn schedule_already(name: &str, state: &str) -> String {
-    format!("'{name}' is {state} already.")
+/// Lists the runs that have not ended. `agent` is the only agent that was asked about.
+pub(crate) fn active_runs(runs: &[&Value], agent: Option<&str>, now: &Zoned) -> String {
+    match (runs, agent) {
+        ([], Some(agent)) => format!("{agent} is not running."),
+        ([], None) => "Nothing is running.".to_owned(),
+        ([run], _) => format!("{}.", active_run(run, now)),
+        (runs, _) => {
+            let lines: Vec<_> = runs
+                .iter()
+                .take(MAX_LISTED)
+                .enumerate()
+                .map(|(n, run)| format!("{}. {}", n + 1, active_run(run, now)))
+                .collect();
+            format!("{} runs have not ended:\n{}", runs.len(), lines.join("\n"))
+        }
+    }
 }
 
-pub(crate) fn no_schedule(name: &str) -> String {
-    format!("I couldn't find a schedule about '{name}'.")
+/// Returns "codex is running 'check the build' since today (Tue 24 Nov) at 4:30pm".
+fn active_run(run: &Value, now: &Zoned) -> String {
+    let name = text(run, "agent");
+    let input = quoted_input(run);
+    match (text(run, "state"), local_time(&run["start_time"], now)) {
+        ("idle", _) => match run["queue_position"].as_i64() {
+            Some(position) => format!("{name} has {input} in its queue at position {position}"),
+            None => format!("{name} has {input} in its queue"),
+        },
+        (_, Some(since)) => format!("{name} is running {input} since {since}"),
+        (_, None) => format!("{name} is running {input}"),
+    }
 }
 
-/// Asks which schedule is meant, or reports that nothing is scheduled. Names at most 10 schedules.
-pub(crate) fn which_schedule<'a>(options: impl IntoIterator<Item = &'a Value>) -> String {
-    let names: Vec<_> = options.into_iter().filter_map(|schedule| schedule["name"].as_str()).collect();
-    let names: Vec<_> = names.iter().take(super::MAX_OPTIONS).map(|name| format!("'{name}'")).collect();
-    if names.is_empty() { "Nothing is scheduled.".to_owned() } else { format!("Which schedule: {}?", names.join(", ")) }
+/// Returns the input in quotes, shortened, or "without input".
+fn quoted_input(run: &Value) -> String {
+    match shortened(text(run, "input")) {
+        input if input.is_empty() => "without input".to_owned(),
+        input => format!("'{input}'"),
+    }
 }
 
-/// Removing a schedule also removes its history, which cannot be undone. So the assistant only pauses it.
-pub(crate) fn cannot_remove_schedules() -> String {
-    "I can pause a schedule, but not remove it. Shall I pause it? Say 'pause it'.".to_owned()
+fn shortened(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.char_indices().nth(MAX_INPUT_CHARS).map_or(line.clone(), |(end, _)| format!("{}…", &line[..end]))
 }
 
-pub(crate) fn unsupported_times() -> String {
-    "I can't schedule that: such times can't be kept. Try something like 'every Friday at 5pm' or 'every 90 minutes'."
-        .to_owned()
+/// Answers if a run has ended.
+pub(crate) fn run_state(run: &Value, now: &Zoned) -> String {
+    match run["status"].is_null() {
+        true => format!("No, {}.", active_run(run, now)),
+        false => format!("It has ended. {}", run_result(run, now)),
+    }
 }
 
-pub(crate) fn may_not_schedule() -> String {
-    "I can't schedule agents for you: that takes an administrator. I can have it done now.".to_owned()
+/// Returns the result of a run: the output of the agent, marked as such, or the reason of the failure.
+pub(crate) fn run_result(run: &Value, now: &Zoned) -> String {
+    let Some(status) = run["status"].as_str().and_then(read_status) else {
+        return format!("There is no result yet: {}.", active_run(run, now));
+    };
+    let name = text(run, "agent");
+    let report = AgentReport::new(name, status, text(run, "agent_output"), run["error_message"].as_str());
+    match report.text.strip_prefix(&report.title) {
+        Some(output) if status == ExecutionStatus::Success && output.starts_with(':') => {
+            let output = output.trim_start_matches(':').trim();
+            match output.contains('\n') {
+                true => format!("{name} answered to {}:\n{output}", quoted_input(run)),
+                false => format!("{name} answered to {}: \"{output}\"", quoted_input(run)),
+            }
+        }
+        _ => report.text,
+    }
 }
 
-/// Reports the refusal of the tool, with readable field names.
-pub(crate) fn refused_schedule(message: &str) -> String {
-    let plain = message.replace("cron_expression", "time").replace("end_at", "end").replace("agent_id", "agent");
-    format!("I couldn't schedule that: {}.", plain.trim_end_matches('.'))
+fn read_status(status: &str) -> Option<ExecutionStatus> {
+    serde_json::from_value(Value::from(status)).ok()
+}
+
+/// Reports that no run was found.
+pub(crate) fn no_run(agent: Option<&str>) -> String {
+    match agent {
+        Some(agent) => format!("I know of no run of {agent}."),
+        None => "I know of no run.".to_owned(),
+    }
+}
+
+pub(crate) fn run_already_ended(run: &Value) -> String {
+    format!("{} is not running {} any more: the run has ended.", text(run, "agent"), quoted_input(run))
+}
+
+pub(crate) fn run_stopped(run: &Value) -> String {
+    format!("Okay! {} stops working on {}.", text(run, "agent"), quoted_input(run))
+}
+
+pub(crate) fn more_runs(count: usize) -> String {
+    format!("{count} more have not ended. Ask again to stop them too.")
+}
+
+/// Asks which run is meant.
+pub(crate) fn which_run(runs: &[&Value]) -> String {
+    let names: Vec<_> =
+        runs.iter().take(MAX_NAMED).map(|run| format!("{} ({})", text(run, "agent"), quoted_input(run))).collect();
+    format!("Which run: {}?", names.join(", "))
+}
+
+/// Declines to repeat a run whose input is not stored completely.
+pub(crate) fn cannot_repeat() -> String {
+    "I can't repeat that run, because its input is not stored completely. Please write it again.".to_owned()
+}
+
+/// Formats a timestamp in the time zone of `now`. Returns `None` if it is missing or invalid.
+fn local_time(time: &Value, now: &Zoned) -> Option<String> {
+    let time = time.as_str()?.parse::<Timestamp>().ok()?.to_zoned(now.time_zone().clone());
+    Some(time_words(time.datetime(), now.date()))
+}
+
+fn text<'v>(value: &'v Value, key: &str) -> &'v str {
+    value[key].as_str().unwrap_or_default()
 }

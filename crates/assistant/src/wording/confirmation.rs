@@ -5,7 +5,7 @@ use jiff::Zoned;
 use tools::{HeldCall, ToolAnswer, ToolKind};
 
 use super::{
-    agent_started, completed_several, deleted, deleted_several, done, join_with_and, not_found, schedule_resumed,
+    agent_started, completed_several, deleted, deleted_several, done, join_with_and, not_found, schedule_deleted, schedule_resumed, schedule_started,
     system_error, undone, with_due_again,
 };
 
@@ -73,6 +73,9 @@ fn released_opaque(kind: Option<ToolKind>, answer: &ToolAnswer) -> String {
         Some(ToolKind::RunAgent) => agent_started(text("agent"), data["reports_back"] == true),
         Some(ToolKind::ScheduleAgent) => format!("Okay! I've scheduled '{}' for '{}'.", text("name"), text("agent")),
         Some(ToolKind::ResumeSchedule) => schedule_resumed(text("name"), None),
+        Some(ToolKind::DeleteSchedule) => schedule_deleted(text("name")),
+        Some(ToolKind::RunSchedule) => schedule_started(data),
+        Some(ToolKind::UpdateSchedule) => done(&[format!("'{}'", text("name"))]),
         Some(ToolKind::Undo) => {
             let tasks = data["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
             let titles: Vec<_> = tasks.iter().filter_map(|task| task["title"].as_str()).collect();
