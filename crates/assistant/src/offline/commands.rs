@@ -36,12 +36,9 @@ pub(super) fn run(policy: &mut OfflinePolicy<'_>, resolved: &follow_up::Resolved
         Intent::CreateTask => create(policy, command),
         Intent::ListTasks | Intent::ListReminders => list(policy, command),
         Intent::CompleteTask => complete(policy, command, *pick),
-        Intent::DeleteTask => delete(policy, command, *pick),
-        Intent::UpdateTask => update(policy, command, *pick),
+        Intent::DeleteTask | Intent::CancelReminder => delete(policy, command, *pick),
+        Intent::UpdateTask | Intent::UpdateReminder | Intent::SnoozeReminder => update(policy, command, *pick),
         Intent::ScheduleReminder => remind(policy, command, *pick),
-        Intent::SnoozeReminder | Intent::CancelReminder | Intent::UpdateReminder => {
-            Ok(Some(wording::missing(MissingSlot::Target)))
-        }
         Intent::Undo => undo(policy),
         Intent::ClarificationNeeded => Ok(Some(wording::missing(MissingSlot::Target))),
         Intent::Unknown => Ok(Some(small_talk::answer(&policy.prompt))),
