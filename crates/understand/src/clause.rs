@@ -7,6 +7,7 @@ use std::ops::Range;
 use jiff::Zoned;
 
 use crate::courtesy;
+use crate::date_names;
 use crate::dates::{self, DateMatch, DateScan};
 use crate::lexicon;
 use crate::phrases::{Phrases, WordBits};
@@ -65,7 +66,7 @@ impl<'a> Clause<'a> {
             *slot = courtesy::is_please(words.at(i));
         }
         let mut dates = dates::find(DateScan { words, start, end, now });
-        dates.retain(|found| !is_part_of_name(words, start, end, found));
+        dates.retain(|found| !date_names::is_part_of_name(words, start..end, found));
         let has_other_domain =
             !words.assume_tasks && (start..end).any(|i| words.is_one_of(i, lexicon::scope::OTHER_DOMAINS));
         let outer_start = range.start;
@@ -290,40 +291,6 @@ fn skip_tags(words: &TokenizedText, start: usize, end: usize) -> usize {
         start = courtesy::skip_opening(words, start + 1, end);
     }
     start
-}
-
-/// Returns true if a date is part of a name: "watch Saturday Night Live", "call April", "Black Friday". All words of
-/// such a date (except a first "the") are capitalised, as is the word after it; words in capitals only are not. A
-/// lower-case word of the clause `start..end`, other than "me" and "us", precedes it. A function word after the date
-/// does not count. Alternatively, it is a single "April", "May", "June" or "August" after "call", "with" and similar
-/// words. Or it is a single word in "day" after "black", "cyber", "palm" and similar words.
-fn is_part_of_name(words: &TokenizedText, start: usize, end: usize, found: &DateMatch) -> bool {
-    let tokens = found.tokens.clone();
-    let capital = |i: usize| {
-        let mut letters = words.text(i..i + 1).chars();
-        letters.next().is_some_and(char::is_uppercase) && letters.next().is_some_and(char::is_lowercase)
-    };
-    let small = |i: usize| words.text(i..i + 1).starts_with(char::is_lowercase);
-    let goes_on = words.is_word(tokens.end) && tokens.end < end && capital(tokens.end);
-    let plain = tokens.start > start && small(tokens.start - 1) && !matches!(words.before(tokens.start), "me" | "us");
-    let named = tokens.start + usize::from(words.at(tokens.start) == "the")..tokens.end;
-    let before = words.before(tokens.start);
-    let is_called = tokens.len() == 1
-        && match words.at(tokens.start) {
-            "april" | "may" | "june" | "august" => {
-                matches!(before, "call" | "meet" | "ask" | "email" | "text" | "tell" | "phone" | "message" | "with")
-            }
-            day if day.ends_with("day") => {
-                matches!(before, "black" | "cyber" | "taco" | "giving" | "palm" | "ash" | "fat" | "bowl" | "casual")
-            }
-            _ => false,
-        };
-    is_called
-        || goes_on
-            && plain
-            && !named.is_empty()
-            && named.into_iter().all(capital)
-            && !dates::is_function_word(words.at(tokens.end))
 }
 
 /// Returns true for marks that are trimmed from both ends of a title.

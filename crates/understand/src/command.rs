@@ -7,11 +7,13 @@ use crate::create::{self, CreatePhrasing};
 use crate::dates::{DateMatch, Repeat, RepeatFrequency};
 use crate::filter;
 use crate::intent::{self, CommandAction, Guess};
+use crate::lead_time;
 use crate::lexicon;
 use crate::numbers;
 use crate::parsed::{
     CommandFilter, DayOrTime, DueFilter, Intent, MissingSlot, ParsedCommand, StatusFilter, TaskTarget,
 };
+use crate::reminders;
 use crate::subject;
 use crate::tag_phrases;
 use crate::target;
@@ -65,7 +67,8 @@ impl CommandDraft {
 /// the first attempt consumed it. Consumes tokens of the clause.
 pub(crate) fn parse(clause: &mut Clause) -> CommandDraft {
     let decision = intent::decide(clause);
-    let command = build_command(clause, decision.guess);
+    let mut command = build_command(clause, decision.guess);
+    reminders::refine(clause, &mut command);
     // A command that only the model recognises needs a title or a target.
     if decision.overruled && matches!(command.missing, Some(MissingSlot::Title | MissingSlot::Target)) {
         return CommandDraft::from_rules(unknown_command(clause));
@@ -315,6 +318,12 @@ fn ends_compound(clause: &Clause, i: usize) -> bool {
 /// Otherwise it is the time if there is neither a time nor an interval. The confidence stays.
 fn parse_reminder(clause: &mut Clause, body: usize, confidence: f64) -> ParsedCommand {
     let mut command = ParsedCommand::new(Intent::ScheduleReminder, confidence);
+    command.asks_reminder = true;
+    if let Some(mention) = lead_time::find(clause, body..clause.end) {
+        lead_time::consume(clause, &mention);
+        command.before = Some(mention.lead);
+        command.before_target = mention.event;
+    }
     command.repeat_count = consume_count(clause, body);
     timing::consume_repeating(clause, body);
     let found = timing::choose_date(clause, body..clause.end, body);
@@ -335,8 +344,13 @@ fn parse_reminder(clause: &mut Clause, body: usize, confidence: f64) -> ParsedCo
     }
     let start = target::skip_connectives(clause, body, clause.end);
     command.target = target::parse(clause, start..clause.end, &mut command.filter);
+    if command.target.is_none() && command.before.is_some() {
+        command.target = Some(command.before_target.clone().unwrap_or(TaskTarget::It));
+    }
     if command.target.is_none() {
         command.missing = Some(MissingSlot::Target);
+    } else if command.before.is_some() {
+        command.missing = None;
     } else if command.when.is_none() && command.repeat_interval_minutes.is_none() {
         command.missing = Some(MissingSlot::Time);
     }

@@ -2,10 +2,12 @@
 
 use crate::attributes;
 use crate::clause::Clause;
+use crate::dates::DateMatch;
 use crate::intent;
 use crate::lead_time;
 use crate::lexicon;
-use crate::parsed::{Intent, MissingSlot, ParsedCommand};
+use crate::parsed::{DayOrTime, Intent, MissingSlot, ParsedCommand};
+use crate::reminders;
 use crate::tag_phrases;
 use crate::target;
 use crate::timing;
@@ -54,7 +56,17 @@ pub(crate) fn parse(clause: &mut Clause, body: usize, phrasing: CreatePhrasing, 
     };
     let list = words.as_ref().map_or(end, |words| words.start);
     clause.consume(words.unwrap_or(end..end));
-    consume_lead_time(clause, body, list);
+    command.asks_reminder = reminders::asks_reminder(clause, body, phrasing);
+    match lead_time::find(clause, clause.start..list).filter(|_| command.asks_reminder) {
+        Some(mention) => {
+            lead_time::consume(clause, &mention);
+            command.before = Some(mention.lead);
+            command.before_target = mention.event;
+        }
+        None => consume_lead_time(clause, body, list),
+    }
+    command.is_about = command.asks_reminder && reminders::is_about(clause, body, phrasing);
+    drop_past_dates(clause);
     timing::consume_repeating(clause, body);
     // A date that opens the clause counts: "Tomorrow at 5, remind me to …". A date inside of a preamble does not.
     let opens = clause.date_at(clause.start).is_some();
@@ -74,6 +86,20 @@ pub(crate) fn parse(clause: &mut Clause, body: usize, phrasing: CreatePhrasing, 
     };
     set_title(&mut command, title);
     command
+}
+
+/// Removes dates that point back from the clause: "thank Joe for last night". They describe the task and are not its due
+/// date. A date with "due" or "by", and a repetition, stay.
+fn drop_past_dates(clause: &mut Clause) {
+    let now = clause.now;
+    let words = clause.words;
+    let is_past = |found: &DateMatch| {
+        let deadline = matches!(words.at(found.tokens.start), "due" | "by");
+        let day = || found.resolve(now).map(DayOrTime::date);
+        let backward = found.tokens.clone().any(|i| lexicon::create_task::PAST_WORDS.contains(words.at(i)));
+        backward && found.parts.repeat.is_none() && !deadline && day().is_some_and(|day| day < now.date())
+    };
+    clause.dates.retain(|found| !is_past(found));
 }
 
 /// Sets the title. An empty title, or one that does not describe a task ("it", "something"), is set as missing instead.

@@ -112,9 +112,9 @@ impl<'a> ExtractedParams<'a> {
     fn from_command(command: &'a ParsedCommand) -> Self {
         let removes = command.tag_operation == TagOperation::Remove;
         Self {
-            title: command.title.as_deref(),
+            title: command.title.as_deref().or(command.before_target.as_ref().and_then(event_name)),
             description: command.description.as_deref(),
-            due_date: command.when.filter(|_| command.intent != Intent::ListTasks),
+            due_date: command.when.filter(|_| !matches!(command.intent, Intent::ListTasks | Intent::ListReminders)),
             recurrence: command.recurrence.as_deref(),
             priority: command.priority.map(Priority::as_str),
             tags: if removes { &[] } else { &command.tags },
@@ -181,6 +181,15 @@ impl fmt::Display for DayOrTime {
                 write!(f, "{}T{:02}:{:02}:{:02}", at.date(), time.hour(), time.minute(), time.second())
             }
         }
+    }
+}
+
+/// Returns the name of the event of a lead time. It stands for the title of a reminder without one: "remind me an hour
+/// before the dentist".
+fn event_name(event: &TaskTarget) -> Option<&str> {
+    match event {
+        TaskTarget::Named(name) => Some(name),
+        _ => None,
     }
 }
 

@@ -31,7 +31,10 @@ pub(crate) fn parse(
     // Most ranges are one command. Do not parse them, or long texts, a second time.
     let links =
         range.clone().filter(|i| words.is_one_of(*i, lexicon::clauses::OBJECT_LINKS)).take(MAX_LINKS + 1).count();
-    let kind = matches!(first.intent, Intent::CreateTask | Intent::UpdateTask | Intent::ListTasks);
+    let kind = matches!(
+        first.intent,
+        Intent::CreateTask | Intent::UpdateTask | Intent::UpdateReminder | Intent::ListTasks | Intent::ListReminders
+    );
     if !(1..=MAX_LINKS).contains(&links) || !kind || first.missing.is_some() {
         return None;
     }
@@ -42,7 +45,9 @@ pub(crate) fn parse(
         let end = cuts.get(n + 1).map_or(range.end, |next| next.start);
         drafts.push(CommandDraft::from_rules(parse_without_verb(&mut Clause::new(words, cut.end..end, now), first)?));
     }
-    let same = |draft: &CommandDraft| draft.command.intent == first.intent && draft.command.missing.is_none();
+    let same = |draft: &CommandDraft| {
+        draft.command.intent.as_str() == first.intent.as_str() && draft.command.missing.is_none()
+    };
     drafts.iter().all(same).then_some(drafts)
 }
 
@@ -89,7 +94,7 @@ fn separates_commands(clause: &Clause, first: &ParsedCommand, before: Range<usiz
             let closed = clause.dates.iter().any(|found| found.tokens.end == before.end);
             another || doing && dated(&after) && (closed || to == 1 && dated(&before))
         }
-        Intent::UpdateTask if definite => {
+        Intent::UpdateTask | Intent::UpdateReminder if definite => {
             let to = |side: &Range<usize>| {
                 dated(side) && side.clone().any(|i| matches!(clause.at(i), "to" | "until" | "till"))
             };
@@ -99,7 +104,7 @@ fn separates_commands(clause: &Clause, first: &ParsedCommand, before: Range<usiz
                 || first.priority.is_some() && level(&before) && level(&after)
                 || !first.tags.is_empty() && label(&before) && label(&after)
         }
-        Intent::ListTasks => {
+        Intent::ListTasks | Intent::ListReminders => {
             let all = clause.phrase(after.start, lexicon::clauses::UNDIVIDED_OPENERS).is_some();
             let kind = matches!(clause.at(after.start), "the" | "my") && clause.noun_in(after.clone()).is_some();
             after.len() > 1 && (all || kind && clause.noun_in(before).is_some())
@@ -123,7 +128,7 @@ fn parse_without_verb(clause: &mut Clause, first: &ParsedCommand) -> Option<Pars
             let another = clause.phrase(start, lexicon::clauses::ANOTHER_TASK).unwrap_or(0);
             create::parse(clause, start + another, CreatePhrasing::Rest, first.confidence)
         }
-        Intent::UpdateTask => {
+        Intent::UpdateTask | Intent::UpdateReminder => {
             let level = attributes::closing_priority(clause, start + 1).filter(|_| first.priority.is_some());
             let change = match level {
                 Some((_, priority)) => UpdateKind::Priority(priority),

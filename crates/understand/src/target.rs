@@ -25,6 +25,9 @@ pub(crate) fn parse(clause: &mut Clause, range: Range<usize>, filter: &mut Comma
     if range.is_empty() {
         return None;
     }
+    if let Some(shown) = parse_shown(clause, &range) {
+        return Some(shown);
+    }
     if let Some(positions) = multiple_targets::parse_positions(clause, &range) {
         return Some(positions);
     }
@@ -37,6 +40,39 @@ pub(crate) fn parse(clause: &mut Clause, range: Range<usize>, filter: &mut Comma
         return Some(several);
     }
     parse_one(clause, range.clone()).or_else(|| parse_by_date(clause, range, filter))
+}
+
+/// Parses a reference to tasks of the list shown last: "them", "all of those", "the last two", "the rest", "the other
+/// one", "the middle one". It must fill the range, up to a list mention. Returns `None` for other references.
+fn parse_shown(clause: &Clause, range: &Range<usize>) -> Option<TaskTarget> {
+    // Most references begin with another word.
+    if !clause.words.is_one_of(range.start, lexicon::references::SHOWN_STARTS) {
+        return None;
+    }
+    let end = before_list_mention(clause, range.clone());
+    let fills = |n: usize| range.start + n >= end;
+    if clause.phrase(range.start, lexicon::references::THEM).is_some_and(fills) {
+        return Some(TaskTarget::Them);
+    }
+    if clause.phrase(range.start, lexicon::references::REST).is_some_and(fills) {
+        return Some(TaskTarget::Rest);
+    }
+    let article = range.start + usize::from(vocabulary::is_article(clause.at(range.start)));
+    let one = |i: usize| {
+        i >= end
+            || matches!(clause.at(i), "one" | "ones") && i + 1 >= end
+            || clause.noun_at(i).is_some_and(|noun| noun.end >= end)
+    };
+    match clause.at(article) {
+        "other" if one(article + 1) && article + 1 < end => Some(TaskTarget::Other),
+        "middle" if one(article + 1) => Some(TaskTarget::Middle),
+        "last" | "bottom" | "final" => {
+            let (n, len) = numbers::cardinal(clause.words, article + 1).filter(|(n, _)| (2..=20).contains(n))?;
+            let n = usize::try_from(n).ok()?;
+            one(article + 1 + len).then_some(TaskTarget::LastN(n))
+        }
+        _ => None,
+    }
 }
 
 /// Returns the part of the range after its first correction: "mom, I mean the report". Returns the whole range if it
@@ -139,8 +175,11 @@ fn is_status(word: &str) -> bool {
 fn parse_all(clause: &mut Clause, range: Range<usize>, filter: &mut CommandFilter) -> TaskTarget {
     filter::parse(clause, range.clone(), filter);
     let range = range.start + clause.phrase(range.start, lexicon::references::RELATIVES).unwrap_or(0)..range.end;
-    let them = clause.phrase(range.start, lexicon::references::OF_THEM).is_some();
-    if them || is_whole_list(clause, range.clone()) {
+    let them = clause.phrase(range.start, lexicon::references::OF_THEM);
+    if them.is_some_and(|n| clause.is_exhausted(range.start + n..range.end)) && *filter == CommandFilter::default() {
+        return TaskTarget::Them;
+    }
+    if them.is_some() || is_whole_list(clause, range.clone()) {
         return TaskTarget::All;
     }
     let words = trim_edges(clause, range);

@@ -15,6 +15,7 @@ mod expressions;
 mod moods;
 mod multiple_commands;
 mod random;
+mod reminders;
 mod slots;
 mod statements;
 mod variations;
@@ -155,7 +156,7 @@ fn tasks_are_completed_and_deleted_by_name_position_and_context() {
         ("remove task 2", Intent::DeleteTask, Some(TaskTarget::Position(2))),
         ("delete #2", Intent::DeleteTask, Some(TaskTarget::Position(2))),
         ("delete the last one", Intent::DeleteTask, Some(TaskTarget::Last)),
-        ("cancel the dentist reminder", Intent::DeleteTask, named("dentist")),
+        ("cancel the dentist reminder", Intent::CancelReminder, named("dentist")),
         ("delete it", Intent::DeleteTask, Some(TaskTarget::It)),
         ("delete all my tasks", Intent::DeleteTask, Some(TaskTarget::All)),
         ("clear my list", Intent::DeleteTask, Some(TaskTarget::All)),

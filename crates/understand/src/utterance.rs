@@ -99,21 +99,25 @@ fn parse_with_remark(
     command: &ParsedCommand,
     now: &Zoned,
 ) -> Option<CommandDraft> {
-    let change = command.intent == Intent::UpdateTask && update::is_empty_update(command);
+    let change =
+        matches!(command.intent, Intent::UpdateTask | Intent::UpdateReminder) && update::is_empty_update(command);
     if command.missing != Some(MissingSlot::Title) && !change {
         return None;
     }
     let joined = parse_clause(words, range, now);
     let complete = joined.command.missing.is_none() || change && !update::is_empty_update(&joined.command);
     let fits = joined.command.intent == command.intent && complete;
-    (fits && matches!(command.intent, Intent::CreateTask | Intent::UpdateTask)).then_some(joined)
+    (fits && matches!(command.intent, Intent::CreateTask | Intent::UpdateTask | Intent::UpdateReminder))
+        .then_some(joined)
 }
 
 /// Sets the target of `command` from the remark in `range` before it: "The party is off. Delete that reminder". Clears
 /// a missing target. Has no effect if the command names its target by more than a pronoun. Has no effect if the remark
 /// names no task, and on new tasks, listings and unknown commands.
 fn set_target_from_remark(words: &TokenizedText, range: Range<usize>, command: &mut ParsedCommand, now: &Zoned) {
-    if !is_unnamed(command) || matches!(command.intent, Intent::CreateTask | Intent::ListTasks | Intent::Unknown) {
+    if !is_unnamed(command)
+        || matches!(command.intent, Intent::CreateTask | Intent::ListTasks | Intent::ListReminders | Intent::Unknown)
+    {
         return;
     }
     let mut clause = Clause::new(words, range.clone(), now);
@@ -124,7 +128,7 @@ fn set_target_from_remark(words: &TokenizedText, range: Range<usize>, command: &
 
 /// Returns true if the command names its target only by a pronoun, or not at all.
 fn is_unnamed(command: &ParsedCommand) -> bool {
-    command.target == Some(TaskTarget::It) || command.missing == Some(MissingSlot::Target)
+    matches!(command.target, Some(TaskTarget::It | TaskTarget::Them)) || command.missing == Some(MissingSlot::Target)
 }
 
 /// Adds a command to `drafts`. A second change of the same task ("… and make it urgent") is merged into the last
@@ -157,7 +161,14 @@ fn add_draft(drafts: &mut Vec<CommandDraft>, mut draft: CommandDraft) {
 fn is_reason(last: &ParsedCommand, command: &ParsedCommand) -> bool {
     let is_statement =
         last.intent == Intent::CompleteTask && last.confidence < command::REQUESTED_COMPLETION_CONFIDENCE;
-    let acts = matches!(command.intent, Intent::DeleteTask | Intent::UpdateTask | Intent::CompleteTask);
+    let acts = matches!(
+        command.intent,
+        Intent::DeleteTask
+            | Intent::CancelReminder
+            | Intent::UpdateTask
+            | Intent::UpdateReminder
+            | Intent::CompleteTask
+    );
     is_statement && acts && is_unnamed(command)
 }
 

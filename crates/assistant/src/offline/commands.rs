@@ -40,14 +40,15 @@ pub(super) fn run(policy: &mut OfflinePolicy<'_>, resolved: &follow_up::Resolved
     }
     match command.intent {
         Intent::CreateTask => create(policy, command),
-        Intent::ListTasks | Intent::ListReminders => list(policy, command),
+        Intent::ListTasks => list(policy, command),
+        Intent::ListReminders => reminders::list(policy, command),
         Intent::CompleteTask => complete(policy, command, *pick),
         Intent::DeleteTask => delete(policy, command, *pick),
         Intent::UpdateTask => update(policy, resolved),
+        Intent::SnoozeReminder => reminders::snooze(policy, resolved),
+        Intent::CancelReminder => reminders::cancel(policy, resolved),
+        Intent::UpdateReminder => reminders::change(policy, resolved),
         Intent::ScheduleReminder => remind(policy, command, *pick),
-        Intent::SnoozeReminder | Intent::CancelReminder | Intent::UpdateReminder => {
-            Ok(Some(wording::missing(MissingSlot::Target)))
-        }
         Intent::Undo => undo(policy),
         Intent::ClarificationNeeded => Ok(Some(wording::missing(MissingSlot::Target))),
         Intent::Unknown => Ok(Some(small_talk::answer(&policy.prompt))),

@@ -7,7 +7,7 @@ use crate::{ClearableField, DateShift, DayOrTime, Intent, MissingSlot, ParsedCom
 
 fn update(text: &str) -> ParsedCommand {
     let command = one(text);
-    assert_eq!(command.intent, Intent::UpdateTask, "{text}");
+    assert_eq!(command.intent.as_str(), "update_task", "{text}");
     command
 }
 

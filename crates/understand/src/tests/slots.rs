@@ -6,7 +6,7 @@ use jiff::civil::date;
 
 fn update(text: &str) -> ParsedCommand {
     let command = one(text);
-    assert_eq!(command.intent, Intent::UpdateTask, "{text}");
+    assert_eq!(command.intent.as_str(), "update_task", "{text}");
     command
 }
 
@@ -45,10 +45,10 @@ fn positions_have_many_spellings() {
 #[test]
 fn remarks_name_the_target() {
     for (text, intent, target) in [
-        ("the party got cancelled, so delete that reminder", Intent::DeleteTask, "party"),
-        ("The party is off. Delete that reminder.", Intent::DeleteTask, "party"),
+        ("the party got cancelled, so delete that reminder", Intent::CancelReminder, "party"),
+        ("The party is off. Delete that reminder.", Intent::CancelReminder, "party"),
         ("I changed my mind about the sourdough, remove it from the list", Intent::DeleteTask, "sourdough"),
-        ("I don't have to babysit. Remove the reminder.", Intent::DeleteTask, "babysit"),
+        ("I don't have to babysit. Remove the reminder.", Intent::CancelReminder, "babysit"),
     ] {
         let command = one(text);
         assert_eq!((command.intent, command.target), (intent, named(target)), "{text}");

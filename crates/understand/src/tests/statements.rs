@@ -4,8 +4,11 @@ use super::{named, one};
 use crate::{Intent, ParsedCommand, TaskTarget};
 
 fn assert_intent(intent: Intent, texts: &[&str]) {
-    let wrong: Vec<(&str, Intent)> =
-        texts.iter().map(|text| (*text, one(text).intent)).filter(|(_, read)| *read != intent).collect();
+    let wrong: Vec<(&str, Intent)> = texts
+        .iter()
+        .map(|text| (*text, one(text).intent))
+        .filter(|(_, read)| read.as_str() != intent.as_str())
+        .collect();
     assert!(wrong.is_empty(), "not {}: {wrong:?}", intent.as_str());
 }
 

@@ -168,8 +168,9 @@ pub(crate) fn is_empty_update(command: &ParsedCommand) -> bool {
 /// as a date. The status of the first wins. Cleared fields are added. A missing change or time is no longer missing.
 /// The confidence of the first stays.
 pub(crate) fn merge(first: &mut ParsedCommand, second: &ParsedCommand) -> bool {
-    let updates = first.intent == Intent::UpdateTask && second.intent == Intent::UpdateTask;
-    let same = second.target == Some(TaskTarget::It) && first.target.is_some();
+    let changes = |command: &ParsedCommand| matches!(command.intent, Intent::UpdateTask | Intent::UpdateReminder);
+    let updates = changes(first) && changes(second);
+    let same = matches!(second.target, Some(TaskTarget::It | TaskTarget::Them)) && first.target.is_some();
     let twice = first.title.is_some() && second.title.is_some()
         || (has_date(first) || first.shift.is_some()) && (has_date(second) || second.shift.is_some())
         || first.priority.is_some() && second.priority.is_some()
