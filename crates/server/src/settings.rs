@@ -49,6 +49,8 @@ pub struct ServerSettings {
     pub confirm: tools::ConfirmationPolicy,
     /// The most tool calls in one turn of the assistant.
     pub max_tool_calls: usize,
+    /// The length after which an answer ends with its sentence, in characters.
+    pub max_answer_chars: usize,
     pub retention: Retention,
     /// The limits of each user. The shares apply only with authentication, because there is one user without it.
     pub quotas: Quotas,
@@ -115,6 +117,7 @@ impl Default for ServerSettings {
             tool_names: tools::ToolNames::default(),
             confirm: tools::ConfirmationPolicy::default(),
             max_tool_calls: 10,
+            max_answer_chars: 500,
             retention: Retention::default(),
             quotas: Quotas::default(),
             a2a: A2aSettings::default(),

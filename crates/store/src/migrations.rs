@@ -22,6 +22,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (8, include_str!("migrations/0008_audit_and_stop.sql")),
     (9, include_str!("migrations/0009_quotas.sql")),
     (10, include_str!("migrations/0010_task_index.sql")),
+    (11, include_str!("migrations/0011_permissions.sql")),
 ];
 
 /// The version of the schema of this program.
