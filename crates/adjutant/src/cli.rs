@@ -2,6 +2,7 @@
 
 mod a2a;
 mod agents;
+mod permissions;
 mod reminders;
 mod schedules;
 
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use a2a::{A2aCommand, RemoteAgentArgs, SendArgs};
 pub(crate) use agents::{AddAgentArgs, AgentsCommand, ExecutionsCommand, RunArgs};
+pub(crate) use permissions::PermissionsCommand;
 pub(crate) use reminders::{NotificationsArgs, ReminderRepetition, RemindersCommand};
 pub(crate) use schedules::{ScheduleTiming, SchedulesCommand};
 
@@ -85,6 +87,9 @@ pub(crate) enum Command {
     Reminders(RemindersCommand),
     /// Show or follow notifications
     Notifications(NotificationsArgs),
+    /// Manage the tools that the assistant may use without asking
+    #[command(subcommand)]
+    Permissions(PermissionsCommand),
     /// Manage agents
     #[command(subcommand)]
     Agents(AgentsCommand),

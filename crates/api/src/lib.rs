@@ -16,6 +16,7 @@ pub mod data;
 pub mod executions;
 pub mod health;
 pub mod notifications;
+pub mod permissions;
 mod problem;
 pub mod reminders;
 pub mod schedules;

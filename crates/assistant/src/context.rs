@@ -68,4 +68,10 @@ impl TurnRequest {
         let utterance = parser.parse(&message, &now);
         Self { message, utterance, parser, now }
     }
+
+    /// Returns the request for a part of this message.
+    #[must_use]
+    pub(crate) fn with_message(&self, message: String, user: &User) -> Self {
+        Self::new(message, user, self.parser, self.now.timestamp())
+    }
 }

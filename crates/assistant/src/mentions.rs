@@ -110,8 +110,8 @@ fn is_bulk(result: &Value) -> bool {
 }
 
 /// Returns the task that the pronoun "it" refers to. Searches the messages of the assistant, the newest first. Each is
-/// searched in this order: the last target of its held calls, then the last tool result with a `next_task` or `task`.
-/// Then follow its list, and the quoted title in its last line. A list with several tasks ends the search. Returns
+/// searched in this order: the last target of its held calls, then the last tool result with a `next_task` or `task`. An
+/// earlier question that is still open comes after the tool results. Then follow its list, and the quoted title in its last line. A list with several tasks ends the search. Returns
 /// `None` then, or if no message mentions a task.
 pub(crate) fn last_task(history: &[Message]) -> Option<TaskMention> {
     let answers = history.iter().rev().filter(|message| message.role == MessageRole::Assistant);
@@ -124,7 +124,10 @@ pub(crate) fn last_task(history: &[Message]) -> Option<TaskMention> {
         let mentioned =
             |result: &Value| TaskMention::from_task(&result["next_task"]).or(TaskMention::from_task(&result["task"]));
         let acted = || message.tool_calls.iter().rev().find_map(|call| mentioned(&call.result));
-        if let Some(mention) = held.or_else(acted) {
+        // An answer to something else, below which an earlier question is still open.
+        let is_postponed = message.pending.as_ref().is_some_and(|pending| pending["postponed"].as_u64() > Some(0));
+        let mention = if is_postponed { acted().or(held) } else { held.or_else(acted) };
+        if let Some(mention) = mention {
             return Some(mention);
         }
         match last_list(std::slice::from_ref(message)).as_slice() {

@@ -16,7 +16,7 @@ use crate::offline::requested_run;
 /// - A run or a schedule of an agent: the message names the agent after a verb such as "run", and contains the input.
 ///   The times of a schedule must be those of the message.
 /// - A new task: the message has this title and, if there is one, this description.
-/// - A change of one task: the message names words of its title.
+/// - A change of one task, or of several: the message names words of each title.
 /// - An undo: the message asks for it.
 ///
 /// Returns false for all other kinds of calls that change something.
@@ -53,6 +53,14 @@ pub(crate) fn is_requested(
         ToolKind::Update => {
             let given = ["title", "description"].into_iter().all(|key| contains(&request.message, text(key)));
             given && changes_task(&[Intent::UpdateTask, Intent::CompleteTask])
+        }
+        ToolKind::UpdateSeveral => {
+            let updates = arguments.get("updates").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            let is_update = |update: &Value| {
+                let fields = update.as_object();
+                fields.is_some_and(|fields| is_requested(request, ToolKind::Update, fields, records))
+            };
+            !updates.is_empty() && updates.iter().all(is_update)
         }
         ToolKind::Delete => changes_task(&[Intent::DeleteTask]),
         ToolKind::Remind => changes_task(&[Intent::ScheduleReminder]),

@@ -1,5 +1,6 @@
 //! Reports the result of an agent to its requester, as short text without ids (AGENT-4, AGENT-6).
 
+use jiff::tz::TimeZone;
 use model::conversation::{Message, ToolCall};
 use model::execution::ExecutionStatus;
 use serde_json::{Value, json};
@@ -110,13 +111,17 @@ impl ReadableOutput {
 }
 
 /// Renews held calls when a message of an agent is added to the conversation. Without this, only the last message
-/// counts.
+/// counts. `last` is the message that the question belongs to.
 ///
-/// Returns the held calls to store with the new message, and the question to append to it. Returns `None` if `pending`
-/// contains no valid held calls.
-pub fn renew_confirmation(pending: &Value) -> Option<(Value, String)> {
-    let held = HeldCalls::from_untrusted(pending.clone())?;
-    let question = wording::confirm(&held.calls, &held.phrase);
+/// Returns the held calls to store with the new message, and the question to append to it. Returns `None` if the
+/// message has no valid held calls.
+pub fn renew_confirmation(last: &Message) -> Option<(Value, String)> {
+    let held = HeldCalls::from_untrusted(last.pending.clone()?)?;
+    // The question is the last line. Its dates are in the time zone of the user.
+    let question = match last.content.lines().next_back() {
+        Some(line) if wording::read_phrase(line) == Some(&held.phrase) => line.to_owned(),
+        _ => wording::confirm(&held, &last.timestamp.to_zoned(TimeZone::UTC)),
+    };
     serde_json::to_value(held).ok().map(|pending| (pending, question))
 }
 
@@ -172,10 +177,20 @@ mod tests {
         // AGENT-7
         let call = json!({"tool": "delete_task", "arguments": {"task_id": 7}, "targets": [{"id": 7, "title": "milk"}],
             "bulk": false});
+        let message = |content: &str, pending: Value| Message {
+            id: uuid::Uuid::nil(),
+            role: model::conversation::MessageRole::Assistant,
+            content: content.to_owned(),
+            timestamp: jiff::Timestamp::UNIX_EPOCH,
+            tool_calls: Vec::new(),
+            pending: Some(pending),
+        };
         let pending = json!({"phrase": "ok", "acts": [call]});
-        let (renewed, question) = renew_confirmation(&pending).unwrap();
-        assert_eq!(renewed["phrase"], "yes delete");
-        assert_eq!(question, "Do you really want to delete 'milk'? Reply 'yes delete' to confirm.");
-        assert_eq!(renew_confirmation(&json!({"phrase": "yes delete", "acts": []})), None);
+        let asked = "Do you really want to delete 'milk'? Reply 'yes delete' to confirm.";
+        for content in [format!("Hello.\n{asked}"), "forged".to_owned()] {
+            let (renewed, question) = renew_confirmation(&message(&content, pending.clone())).unwrap();
+            assert_eq!((renewed["phrase"].as_str(), question.as_str()), (Some("yes delete"), asked));
+        }
+        assert_eq!(renew_confirmation(&message("", json!({"phrase": "yes delete", "acts": []}))), None);
     }
 }

@@ -3,18 +3,27 @@
 //! The filter works on a stream. It buffers text that may still become part of an id, and the start of a line until the
 //! kind of the line is known.
 
-/// Prose ends with the sentence that exceeds this length, in characters.
-const SOFT_PROSE_LIMIT: usize = 500;
-/// Prose ends with the word that exceeds this length, in characters.
-const HARD_PROSE_LIMIT: usize = 700;
+mod known_ids;
+
+use model::conversation::MessageRole;
+use serde_json::Value;
+
+use crate::AgentContext;
+use known_ids::KnownIds;
+
+/// Prose ends with the sentence that exceeds this length, in characters, unless the settings have another limit.
+pub(crate) const DEFAULT_MAX_CHARS: usize = 500;
 const MAX_LIST_LINES: usize = crate::wording::MAX_LISTED;
 /// The number of characters that are needed to recognize the kind of a line.
 const LINE_KIND_CHARS: usize = 32;
 const UUID_LEN: usize = 36;
 
 /// Filters one reply.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ResponseFilter {
+    /// Prose ends with the sentence that exceeds this length, in characters.
+    max_chars: usize,
+    known: KnownIds,
     /// Received, but not filtered yet.
     buffered: String,
     /// The filtered text.
@@ -42,7 +51,66 @@ enum LineKind {
     Hidden,
 }
 
+impl Default for ResponseFilter {
+    fn default() -> Self {
+        Self::new(DEFAULT_MAX_CHARS)
+    }
+}
+
 impl ResponseFilter {
+    /// Creates a filter with this limit of prose, in characters.
+    pub(crate) fn new(max_chars: usize) -> Self {
+        Self {
+            max_chars,
+            known: KnownIds::default(),
+            buffered: String::new(),
+            passed: String::new(),
+            prose_chars: 0,
+            list_lines: 0,
+            hidden_lines: 0,
+            line: LineKind::default(),
+            full: false,
+            truncated: false,
+        }
+    }
+
+    /// Adds the ids of a tool result, which are removed from the reply.
+    pub(crate) fn learn(&mut self, result: &Value) {
+        self.known.add(result);
+    }
+
+    /// Adds the ids of the conversation and of the user. Texts of the user keep what looks like an id.
+    pub(crate) fn learn_context(&mut self, context: &AgentContext, message: &str) {
+        self.known.add_id(&Value::String(context.user.id.to_string()));
+        self.known.add_text(message);
+        for message in &context.history {
+            if message.role == MessageRole::User {
+                self.known.add_text(&message.content);
+            }
+            message.pending.iter().for_each(|pending| self.known.add(pending));
+            for call in &message.tool_calls {
+                self.known.add(&call.parameters);
+                self.known.add(&call.result);
+            }
+        }
+        for call in context.pending.iter().flat_map(|held| &held.calls) {
+            call.targets.iter().for_each(|target| self.known.add_id(&target.id));
+        }
+    }
+
+    /// Removes ids from a text.
+    pub(crate) fn without_ids(&self, text: &str) -> String {
+        without_ids(text, &self.known)
+    }
+
+    /// Filters a complete text like a reply, without adding it to this one.
+    pub(crate) fn filter_text(&self, text: &str) -> String {
+        let mut filter = Self { known: self.known.clone(), ..Self::new(self.max_chars) };
+        filter.push(text);
+        filter.finish();
+        filter.text().trim_end().to_owned()
+    }
+
     /// Adds a piece. Returns the text that can be sent now, or `None` if there is none. Ignores pieces after the length
     /// limit.
     pub(crate) fn push(&mut self, piece: &str) -> Option<String> {
@@ -92,7 +160,8 @@ impl ResponseFilter {
     /// Returns the line break, if one was needed.
     pub(crate) fn restart(&mut self) -> Option<String> {
         let passed = std::mem::take(&mut self.passed);
-        *self = Self { passed, ..Self::default() };
+        let known = std::mem::take(&mut self.known);
+        *self = Self { passed, known, ..Self::new(self.max_chars) };
         let open = !self.passed.is_empty() && !self.passed.ends_with('\n');
         open.then(|| self.add_line(""))
     }
@@ -111,8 +180,9 @@ impl ResponseFilter {
                 self.begin_line();
             }
             // Must happen before the text is split, because a split could separate an id.
-            if find_uuid(&self.buffered).is_some() || find_labelled_id(&self.buffered).is_some() {
-                self.buffered = without_ids(&self.buffered);
+            let known = &self.known;
+            if find_uuid(&self.buffered, known).is_some() || find_labelled_id(&self.buffered, known).is_some() {
+                self.buffered = without_ids(&self.buffered, known);
             }
             let (part, ends_line) = match self.buffered.find('\n') {
                 Some(at) => (at, true),
@@ -168,21 +238,21 @@ impl ResponseFilter {
         }
     }
 
-    /// Adds prose until a length limit is reached. From [`SOFT_PROSE_LIMIT`] on, the reply ends after a sentence. From
-    /// [`HARD_PROSE_LIMIT`] on, it ends with "…" after a word, or within a word of more than 100 further characters.
-    /// The reply is then full. White space at the start of the reply is left out.
+    /// Adds prose until a length limit is reached. From `max_chars` on, the reply ends after a sentence. From 1.4 times
+    /// that on, it ends with "…" after a word, or within a word of more than 100 further characters. The reply is then
+    /// full. White space at the start of the reply is left out.
     fn pass_prose(&mut self, text: &str) {
+        let hard_limit = self.max_chars.saturating_add(self.max_chars * 2 / 5);
         for c in text.chars() {
             if self.passed.is_empty() && c.is_whitespace() {
                 continue;
             }
             let ends_sentence = c.is_whitespace() && self.passed.ends_with(['.', '!', '?', '…', '。']);
-            if self.prose_chars >= SOFT_PROSE_LIMIT && ends_sentence {
+            if self.prose_chars >= self.max_chars && ends_sentence {
                 self.full = true;
                 return;
             }
-            if self.prose_chars >= HARD_PROSE_LIMIT && (c.is_whitespace() || self.prose_chars >= HARD_PROSE_LIMIT + 100)
-            {
+            if self.prose_chars >= hard_limit && (c.is_whitespace() || self.prose_chars >= hard_limit + 100) {
                 self.passed.push('…');
                 self.full = true;
                 return;
@@ -191,14 +261,6 @@ impl ResponseFilter {
             self.prose_chars += 1;
         }
     }
-}
-
-/// Filters a complete text.
-pub(crate) fn filter_text(text: &str) -> String {
-    let mut filter = ResponseFilter::default();
-    filter.push(text);
-    filter.finish();
-    filter.text().trim_end().to_owned()
 }
 
 /// Recognizes list items: "1. ☐ buy milk", "- buy milk".
@@ -270,27 +332,28 @@ const ID_SEPARATORS: [char; 3] = [':', '#', ' '];
 /// The maximum length of an id of another server. Longer texts are not ids.
 const MAX_ID_LEN: usize = 64;
 
-/// Returns the byte range of the first "(ID: …)", including the brackets. Case is ignored. At least one colon, "#" or
+/// Returns the byte range of the first "(ID: …)" that is removed, including the brackets. Case is ignored. At least one colon, "#" or
 /// space must follow the label. The id can have any format without white space, up to [`MAX_ID_LEN`] bytes. Returns
 /// `None` if there is none.
-fn find_labelled_id(text: &str) -> Option<(usize, usize)> {
+fn find_labelled_id(text: &str, known: &KnownIds) -> Option<(usize, usize)> {
     text.match_indices('(').find_map(|(at, _)| {
         let inside = &text[at + 1..at + 1 + text[at + 1..].find(')')?];
         let word = inside.get(..2).filter(|word| word.eq_ignore_ascii_case("id"))?;
         let id = inside[word.len()..].strip_prefix(ID_SEPARATORS)?.trim_start_matches(ID_SEPARATORS);
         let is_id = !id.is_empty() && id.len() <= MAX_ID_LEN && !id.contains(char::is_whitespace);
-        is_id.then_some((at, at + 1 + inside.len() + 1))
+        let end = at + 1 + inside.len() + 1;
+        (is_id && known.removes_labelled(id, &text[at..end])).then_some((at, end))
     })
 }
 
-/// Removes UUIDs and labelled ids of any format, with their brackets, their label and the white space before these. A
+/// Removes known UUIDs and labelled ids of any format, with their brackets, their label and the white space before these. A
 /// UUID without a bracket is removed alone. Inserts a space where the texts on both sides would join.
-pub(crate) fn without_ids(text: &str) -> String {
+fn without_ids(text: &str, known: &KnownIds) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     loop {
-        let id = find_uuid(rest);
-        let label = find_labelled_id(rest);
+        let id = find_uuid(rest, known);
+        let label = find_labelled_id(rest, known);
         let (start, end, labelled) = match (id, label) {
             (Some((start, end)), label) if label.is_none_or(|(at, _)| start < at) => (start, end, false),
             (_, Some((start, end))) => (start, end, true),
@@ -318,9 +381,9 @@ pub(crate) fn without_ids(text: &str) -> String {
     out
 }
 
-/// Returns the byte range of the first UUID with hyphens, or `None` if there is none. Upper and lower case match. A
+/// Returns the byte range of the first known UUID with hyphens, or `None` if there is none. Upper and lower case match. A
 /// UUID inside a longer word is found too.
-fn find_uuid(text: &str) -> Option<(usize, usize)> {
+fn find_uuid(text: &str, known: &KnownIds) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
     (0..bytes.len().saturating_sub(UUID_LEN - 1)).find_map(|start| {
         let word = &bytes[start..start + UUID_LEN];
@@ -328,7 +391,9 @@ fn find_uuid(text: &str) -> Option<(usize, usize)> {
             8 | 13 | 18 | 23 => *byte == b'-',
             _ => byte.is_ascii_hexdigit(),
         });
-        is_id.then_some((start, start + UUID_LEN))
+        // An id consists of ASCII characters, so it can be cut out.
+        let is_known = || text.get(start..start + UUID_LEN).is_some_and(|id| known.has_id(id));
+        (is_id && is_known()).then_some((start, start + UUID_LEN))
     })
 }
 
@@ -339,6 +404,34 @@ mod tests {
     use super::*;
 
     const ID: &str = "0190a6d2-7c00-7000-8000-000000000000";
+
+    fn known() -> KnownIds {
+        let mut known = KnownIds::default();
+        known.add(&serde_json::json!({"task": {"id": ID, "title": "renew (ID: X9)"}}));
+        known
+    }
+
+    fn filter_text(text: &str) -> String {
+        ResponseFilter { known: known(), ..ResponseFilter::default() }.filter_text(text)
+    }
+
+    #[test]
+    fn ids_of_others_remain() {
+        // AGENT-6
+        let other = "7f8d0c1e-1111-4222-8333-123456789abc";
+        assert_eq!(filter_text(&format!("The serial is {other}, not {ID}.")), format!("The serial is {other}, not ."));
+        assert_eq!(filter_text("1. ☐ renew (ID: X9)"), "1. ☐ renew (ID: X9)", "a title");
+        assert_eq!(filter_text("Created 'milk' (ID: X8)."), "Created 'milk'.");
+    }
+
+    #[test]
+    fn the_limit_is_a_setting() {
+        // AGENT-4
+        let text = "This is a sentence of some length. ".repeat(300);
+        let filter = ResponseFilter::new(2000);
+        let length = filter.filter_text(&text).chars().count();
+        assert!((2000..2060).contains(&length), "{length}");
+    }
 
     #[test]
     fn ids_are_removed() {
@@ -390,7 +483,7 @@ mod tests {
             before in "[a-f0-9 (-]{0,40}", after in "[a-f0-9 ).-]{0,40}", cuts in proptest::collection::vec(1usize..20, 0..20)
         ) {
             let text = format!("{before} (ID: {ID}){after} {ID}{after} (id: td_12)");
-            let mut filter = ResponseFilter::default();
+            let mut filter = ResponseFilter { known: known(), ..ResponseFilter::default() };
             let (mut rest, mut out) = (text.as_str(), String::new());
             for cut in cuts {
                 let at = cut.min(rest.len());
@@ -399,7 +492,8 @@ mod tests {
             }
             out.push_str(&filter.push(rest).unwrap_or_default());
             out.push_str(&filter.finish().unwrap_or_default());
-            prop_assert!(find_uuid(&out).is_none() && find_labelled_id(&out).is_none(), "{out}");
+            let known = known();
+            prop_assert!(find_uuid(&out, &known).is_none() && find_labelled_id(&out, &known).is_none(), "{out}");
             prop_assert_eq!(out, filter.text());
         }
     }

@@ -1,7 +1,10 @@
 //! The agent loop: queries the model and calls the requested tools until the model requests no more. Enforces all
 //! limits, independent of the model.
 
+mod claims;
+mod ending;
 mod model_reply;
+mod read_back;
 mod release;
 mod thoughts;
 
@@ -17,11 +20,11 @@ use tools::{
 };
 use understand::Intent;
 
-use crate::confirm::{ConfirmationReply, read_confirmation};
-use crate::response_filter::{ResponseFilter, without_ids};
+use crate::confirm::{ConfirmationReply, OpenQuestion, read_confirmation};
+use crate::response_filter::{DEFAULT_MAX_CHARS, ResponseFilter};
 use crate::{
-    AgentContext, ErrorType, ModelChain, ModelUsage, Prompt, RequestedCall, ToolCallStatus, ToolStep, TurnEvent,
-    TurnRequest, log, own_words, report, wording,
+    AgentContext, ChatModel, ErrorType, ModelChain, ModelUsage, Prompt, RequestedCall, ToolCallStatus, ToolStep,
+    TurnEvent, TurnRequest, log, own_words, report, wording,
 };
 use model_reply::{ReplyEnd, fallback_reserve};
 use thoughts::ThoughtBuffer;
@@ -37,13 +40,16 @@ const MAX_RECORDED_TASKS: usize = 50;
 #[derive(Clone, Copy, Debug)]
 pub struct TurnLimits {
     pub max_tool_calls: usize,
-    /// Limits the calls of models and tools. A turn in one transaction is only limited as a whole.
+    /// Limits the calls of models and tools. A turn in one transaction is only limited as a whole. Calls of external
+    /// tools have their own limit.
     pub time_limit: Duration,
+    /// Prose ends with the sentence that exceeds this length.
+    pub max_answer_chars: usize,
 }
 
 impl Default for TurnLimits {
     fn default() -> Self {
-        Self { max_tool_calls: 10, time_limit: Duration::from_secs(30) }
+        Self { max_tool_calls: 10, time_limit: Duration::from_secs(30), max_answer_chars: DEFAULT_MAX_CHARS }
     }
 }
 
@@ -138,8 +144,18 @@ impl AgentRunner {
         };
         let tool_deadline =
             deadline.and_then(|deadline| deadline.checked_sub(fallback_reserve(self.limits.time_limit)));
-        toolbox.set_deadline(tool_deadline);
-        let run = TurnLoop {
+        let tool_time = toolbox.max_call_time();
+        toolbox.set_deadline(tool_deadline.map(|deadline| deadline + tool_time));
+        let reply = read_confirmation(context, &request.message);
+        // What follows a refusal is the request of this turn.
+        let rest = match &reply {
+            ConfirmationReply::RefuseThen(_, rest) => Some(request.with_message(rest.clone(), &context.user)),
+            _ => None,
+        };
+        let request = rest.as_ref().unwrap_or(request);
+        let mut filter = ResponseFilter::new(self.limits.max_answer_chars);
+        filter.learn_context(context, &request.message);
+        let mut run = TurnLoop {
             limits: self.limits,
             is_built_in: self.models.first().is_built_in(),
             specs: toolbox.specs().clone(),
@@ -148,7 +164,11 @@ impl AgentRunner {
             request,
             toolbox,
             on_event,
-            filter: ResponseFilter::default(),
+            filter,
+            preface: 0,
+            tool_time,
+            open: None,
+            confirmed: None,
             thoughts: ThoughtBuffer::default(),
             records: Vec::new(),
             calls: 0,
@@ -162,12 +182,22 @@ impl AgentRunner {
             answered_by: None,
         };
         // Only the future that waits for the model is stored inline. Many turns wait at once, so its size matters.
-        match read_confirmation(context, &request.message) {
-            ConfirmationReply::Release(held) => Box::pin(run.release(held)).await,
-            ConfirmationReply::ReleaseByTitle(title) => Box::pin(run.release_by_title(&title)).await,
-            ConfirmationReply::UnknownCalls => Ok(run.answer(&wording::confirm_again())),
-            ConfirmationReply::NotConfirmed => run.run_models(&self.models).await,
+        match reply {
+            ConfirmationReply::Release(held) => return Box::pin(run.release(held, &self.models)).await,
+            ConfirmationReply::AllowAlways(held) => return Box::pin(run.allow_always(held, &self.models)).await,
+            ConfirmationReply::ReleaseByTitle(title) => {
+                return Box::pin(run.release_by_title(&title, &self.models)).await;
+            }
+            ConfirmationReply::Narrow(held) => return Box::pin(run.narrow(held, &self.models)).await,
+            ConfirmationReply::UnknownCalls => return Ok(run.answer(&wording::confirm_again())),
+            ConfirmationReply::Repeat(question) => return Ok(run.repeat(question)),
+            ConfirmationReply::Cancel => return Ok(run.answer(&wording::not_confirmed())),
+            ConfirmationReply::Refuse => return Ok(run.answer(&wording::nothing_changed())),
+            ConfirmationReply::RefuseThen(held, _) => run.add_preface(&wording::dropped(held.as_ref())),
+            ConfirmationReply::Postpone(question) => run.open = Some(question),
+            ConfirmationReply::NoQuestion => {}
         }
+        run.run_models(&self.models).await
     }
 }
 
@@ -184,7 +214,15 @@ struct TurnLoop<'a, 'b> {
     toolbox: &'a mut Toolbox<'b>,
     on_event: &'a mut (dyn FnMut(TurnEvent) + Send),
     filter: ResponseFilter,
+    /// The length of the text that precedes the answer of the model, in bytes.
+    preface: usize,
     thoughts: ThoughtBuffer,
+    /// The time by which calls of external tools may still extend the turn.
+    tool_time: Duration,
+    /// The earlier question that stays open over this turn.
+    open: Option<OpenQuestion>,
+    /// The sentences about the confirmed calls, if a provider model continues after them.
+    confirmed: Option<String>,
     records: Vec<ToolCall>,
     /// The number of calls so far, including held calls.
     calls: usize,
@@ -212,19 +250,24 @@ struct TurnFailure {
 }
 
 impl TurnLoop<'_, '_> {
-    /// Alternates between the model and the tools until a reply requests no calls. Logs and reports the intent first,
-    /// and warns about unavailable servers. If a model is unavailable, the next one continues, but not the built-in one
-    /// after a change. The turn ends with a failure if no model is left, the time limit passes, or a call exceeds the
-    /// limit of calls. Earlier changes remain. Fails only as [`Self::call_tool`] does.
-    async fn run_models(mut self, models: &ModelChain) -> store::Result<AgentResult> {
+    /// Logs and reports the intent, and lets the models answer. Fails as [`Self::continue_models`] does.
+    async fn run_models(self, models: &ModelChain) -> store::Result<AgentResult> {
         let commands = &self.request.utterance.commands;
         let thought = wording::intent_thought(commands);
         if let Some(command) = commands.first().filter(|_| !self.toolbox.is_prefetching()) {
             log::reasoning(&thought, command);
         }
         (self.on_event)(TurnEvent::Thinking { content: thought });
+        self.continue_models(models, Vec::new()).await
+    }
+
+    /// Alternates between the model and the tools until a reply requests no calls. `steps` are the calls so far. Warns
+    /// about unavailable servers first. If a model is unavailable, the next one continues, but not the built-in one
+    /// after a tool ran: it would answer a second time. The turn ends with a failure if no model is left, the time
+    /// limit passes, or a call exceeds the limit of calls. Earlier changes remain. After confirmed calls, a failure of
+    /// the models ends the turn with the sentences about these calls. Fails only as [`Self::call_tool`] does.
+    async fn continue_models(mut self, models: &ModelChain, mut steps: Vec<ToolStep>) -> store::Result<AgentResult> {
         self.warn_unavailable_tools();
-        let mut steps: Vec<ToolStep> = Vec::new();
         let specs = self.specs.clone();
         let mut at = 0;
         while let Some(model) = models.get(at) {
@@ -239,11 +282,12 @@ impl TurnLoop<'_, '_> {
             let mut step = match self.read_reply(model, prompt).await {
                 Ok(ReplyEnd::Final) => return Ok(self.end()),
                 Ok(ReplyEnd::Calls(step)) => step,
-                Err(failure) if failure.error_type != ErrorType::ModelUnavailable => return Ok(self.abort(failure)),
                 Err(failure) => {
-                    match next {
-                        Some(next) if !self.changed || !next.is_built_in() => self.fall_back(next, &mut steps),
-                        _ => return Ok(self.abort(failure)),
+                    let is_unavailable = failure.error_type == ErrorType::ModelUnavailable;
+                    let can_answer = |next: &dyn ChatModel| !next.is_built_in() || self.records.is_empty();
+                    match next.filter(|next| is_unavailable && can_answer(*next)) {
+                        Some(next) => self.fall_back(next, &mut steps),
+                        None => return Ok(self.end_without_model(failure)),
                     }
                     at += 1;
                     continue;
@@ -317,10 +361,31 @@ impl TurnLoop<'_, '_> {
         let outcome = match arguments {
             Err(failure) => ToolOutcome::Done(ToolAnswer::failed(failure)),
             Ok(arguments) => {
-                let calling = self.toolbox.call(&call.name, arguments, consent);
-                // A built-in tool completes its work. A late success is better than a false failure.
-                let grace = if spec.is_none_or(ToolSpec::is_built_in) { BUILT_IN_TOOL_GRACE } else { Duration::ZERO };
-                match within(self.deadline.map(|deadline| deadline + grace), calling).await {
+                // A built-in tool completes its work. A late success is better than a false failure. An external tool
+                // has its own limit.
+                let grace = if spec.is_none_or(ToolSpec::is_built_in) { BUILT_IN_TOOL_GRACE } else { self.tool_time };
+                let deadline = self.deadline.map(|deadline| deadline + grace);
+                let (progress, mut reports) = tokio::sync::mpsc::unbounded_channel();
+                self.toolbox.set_progress(Some(progress));
+                let called = {
+                    let mut calling =
+                        std::pin::pin!(within(deadline, self.toolbox.call(&call.name, arguments, consent)));
+                    loop {
+                        tokio::select! {
+                            biased;
+                            called = &mut calling => break called,
+                            Some(report) = reports.recv() => {
+                                let content = self.filter.filter_text(&wording::tool_progress(&name, &report));
+                                (self.on_event)(TurnEvent::Thinking { content });
+                            }
+                        }
+                    }
+                };
+                self.toolbox.set_progress(None);
+                if spec.is_some_and(|spec| !spec.is_built_in()) {
+                    self.extend_deadlines(started.elapsed());
+                }
+                match called {
                     Some(Ok(outcome)) => outcome,
                     // The whole turn is one transaction, and that transaction is lost.
                     Some(Err(error)) if self.deadline.is_none() => return Err(ToolCallError::Store(error)),
@@ -351,6 +416,7 @@ impl TurnLoop<'_, '_> {
             (self.on_event)(event(ToolCallStatus::InProgress));
         }
         let mut result = answer.data().clone();
+        self.filter.learn(&result);
         truncate_tasks(&mut result);
         redact_json(&mut result);
         let failed = answer.error().map(|(code, message)| (code.to_owned(), message.to_owned()));
@@ -364,6 +430,16 @@ impl TurnLoop<'_, '_> {
         self.update_failure(spec.is_some_and(|spec| !spec.read_only), failed);
         self.has_foreign_text |= spec.is_some_and(own_words::returns_foreign_text);
         Ok(outcome)
+    }
+
+    /// Extends the turn by the time that an external tool took, as long as there is time left for that.
+    fn extend_deadlines(&mut self, taken: Duration) {
+        let extension = taken.min(self.tool_time);
+        self.tool_time -= extension;
+        self.deadline = self.deadline.map(|deadline| deadline + extension);
+        let time_limit = self.limits.time_limit;
+        let tool_deadline = self.deadline.and_then(|deadline| deadline.checked_sub(fallback_reserve(time_limit)));
+        self.toolbox.set_deadline(tool_deadline.map(|deadline| deadline + self.tool_time));
     }
 
     /// Updates the state of the turn after a call. `changes` is set for tools that change data, and counts only after a
@@ -408,113 +484,6 @@ impl TurnLoop<'_, '_> {
         if let Some(delta) = piece {
             let accumulated = self.filter.text().to_owned();
             (self.on_event)(TurnEvent::ResponseDelta { delta, accumulated });
-        }
-    }
-
-    /// Returns the failure of a turn with too many calls. Its text lists the completed changes.
-    fn too_many_calls(&self) -> TurnFailure {
-        let text = wording::too_many_calls(&self.changed_titles());
-        TurnFailure { error_type: ErrorType::LimitReached, text, code: None }
-    }
-
-    /// Returns the quoted titles of the tasks that this turn has changed. Results without a title are left out.
-    fn changed_titles(&self) -> Vec<String> {
-        let changes = |name: &str| self.specs.iter().any(|spec| spec.name == name && !spec.read_only);
-        let done = self.records.iter().filter(|call| call.error.is_none() && changes(&call.tool_name));
-        done.filter_map(|call| call.result["title"].as_str()).map(|title| format!("'{title}'")).collect()
-    }
-
-    /// Ends the turn with this reply.
-    fn answer(mut self, text: &str) -> AgentResult {
-        let piece = self.filter.push(text);
-        self.emit_delta(piece);
-        self.end()
-    }
-
-    /// Ends the turn: the text of the model, then the question about held calls. If a provider model sent no text, the
-    /// changes are listed before that question. Without text and held calls, the reply reports the failure of the last
-    /// tool call, else it lists the changes. If there is neither, reports [`ErrorType::ModelUnavailable`] as a
-    /// recoverable event and as the failure.
-    fn end(mut self) -> AgentResult {
-        let rest = self.filter.finish();
-        self.emit_delta(rest);
-        let held = HeldCalls::new(std::mem::take(&mut self.held));
-        if let Some(held) = &held {
-            if self.filter.text().is_empty() && self.changed && !self.is_built_in {
-                self.add_line(&wording::done(&self.changed_titles()));
-            }
-            self.add_line(&wording::confirm(&held.calls, &held.phrase));
-        } else if self.filter.text().trim().is_empty() && self.failure.is_none() && self.changed {
-            // The model has made the changes but has sent no text.
-            self.add_line(&wording::done(&self.changed_titles()));
-        } else if self.filter.text().trim().is_empty() {
-            let failure_text = self.failure.as_ref().map(|failure| failure.text.clone());
-            let text = failure_text.unwrap_or_else(|| wording::system_error().to_owned());
-            if self.failure.is_none() {
-                let error_type = ErrorType::ModelUnavailable;
-                self.failure = Some(TurnFailure { error_type, text: text.clone(), code: None });
-                (self.on_event)(TurnEvent::Error { error_type, message: text.clone(), recoverable: true });
-            }
-            self.add_line(&text);
-        }
-        self.result(held)
-    }
-
-    /// Ends the turn with a failure: sends the buffered text, an `Error` event that is not recoverable, and the text of
-    /// the failure as the last line of the reply. The event has that text too, except for
-    /// [`ErrorType::ModelUnavailable`], which has its own sentence. Changes so far remain. Held calls are dropped.
-    fn abort(mut self, failure: TurnFailure) -> AgentResult {
-        let rest = self.filter.finish();
-        self.emit_delta(rest);
-        let TurnFailure { error_type, text, .. } = &failure;
-        let message = match error_type {
-            ErrorType::ModelUnavailable => wording::model_unavailable(None),
-            _ => text.clone(),
-        };
-        (self.on_event)(TurnEvent::Error { error_type: *error_type, message, recoverable: false });
-        let text = text.clone();
-        self.add_line(&text);
-        self.failure = Some(failure);
-        self.result(None)
-    }
-
-    /// Adds text of the assistant on its own line. It needs no filter, except for ids.
-    fn add_line(&mut self, text: &str) {
-        let line = self.filter.add_line(&without_ids(text));
-        self.emit_delta(Some(line));
-    }
-
-    /// Creates the result from the state of the turn. After a confirmation, the intent is `CompleteTask` if a tool with
-    /// a name "complete…" was called, else `DeleteTask`. Otherwise the first command determines it, as
-    /// `ClarificationNeeded` if a slot is missing. Without commands it is `Unknown`. The turn is a success if it has no
-    /// failure.
-    fn result(self, pending: Option<HeldCalls>) -> AgentResult {
-        let command = self.request.utterance.commands.first();
-        let bulk = |call: &ToolCall| call.tool_name.starts_with("complete");
-        let (intent, confidence) = match command {
-            Some(_) if self.released && self.records.iter().any(bulk) => (Intent::CompleteTask, 1.0),
-            Some(_) if self.released => (Intent::DeleteTask, 1.0),
-            Some(command) if command.missing.is_some() => (Intent::ClarificationNeeded, command.confidence),
-            Some(command) => (command.intent, command.confidence),
-            None => (Intent::Unknown, 0.0),
-        };
-        let (error, error_type, tool_error) = match self.failure {
-            Some(TurnFailure { error_type, text, code }) => (Some(text), Some(error_type), code),
-            None => (None, None, None),
-        };
-        AgentResult {
-            success: error.is_none(),
-            response: self.filter.text().trim_end().to_owned(),
-            tool_calls: self.records,
-            error,
-            error_type,
-            tool_error,
-            pending,
-            warnings: self.warnings,
-            model_calls: self.model_calls,
-            answered_by: self.answered_by,
-            intent,
-            confidence,
         }
     }
 }

@@ -28,6 +28,12 @@ pub(crate) fn created(title: &str, details: &[String]) -> String {
     format!("Got it! Added '{title}' to your list.{details} Anything else?")
 }
 
+/// Confirms a new task and ends with the question in `details`.
+pub(crate) fn created_and_asks(title: &str, details: &[String]) -> String {
+    let details: String = details.iter().map(|sentence| format!(" {sentence}")).collect();
+    format!("Got it! Added '{title}' to your list.{details}")
+}
+
 pub(crate) fn completed(title: &str) -> String {
     format!("Great! I've marked '{title}' as complete.")
 }
@@ -84,11 +90,35 @@ pub(crate) fn with_unsupported_fields(sentence: String, fields: &[&str]) -> Stri
     if fields.is_empty() { sentence } else { format!("{sentence}\n{}", unsupported_fields(fields)) }
 }
 
-pub(crate) fn reminder_set(title: &str, when: &str, repeats: Option<&str>) -> String {
-    match repeats {
-        None => format!("Okay! I'll remind you about '{title}' {when}."),
-        Some(repeats) => format!("Okay! I'll remind you about '{title}' {when}, {repeats}."),
+pub(crate) fn reminder_set(title: &str, when: &str) -> String {
+    format!("Okay! I'll remind you about '{title}' {when}.")
+}
+
+pub(crate) fn reminder_cancelled(title: &str) -> String {
+    format!("Okay! I won't remind you about '{title}'. The task stays on your list.")
+}
+
+/// Reports that a task has no reminder to cancel. `rings` is true if it rings when it is due.
+pub(crate) fn no_reminder(title: &str, rings: bool) -> String {
+    match rings {
+        true => format!("'{title}' has no reminder of its own. It rings when it is due. Remove its time to stop that."),
+        false => format!("There's no reminder for '{title}'."),
     }
+}
+
+/// Reports that no reminder was set, because the task has no due date.
+pub(crate) fn no_due_date_for_reminder(title: &str) -> String {
+    format!("'{title}' has no due date, so no reminder is set. When is it due?")
+}
+
+/// Reports that no reminder was set, because no time was given.
+pub(crate) fn no_reminder_time() -> &'static str {
+    "No reminder is set, because you gave no time. When should I remind you?"
+}
+
+/// Reports that nothing rings without a server.
+pub(crate) fn no_server_rings() -> &'static str {
+    "No server runs, so nothing rings until 'adjutant serve' is started."
 }
 
 const NOT_FOUND: (&str, &str) = ("I couldn't find a task about '", "' in your list.");

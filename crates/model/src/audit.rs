@@ -21,6 +21,9 @@ schema_enum! {
         SchedulePaused = "schedule.paused",
         ScheduleResumed = "schedule.resumed",
         TokenRevoked = "token.revoked",
+        /// A user has exempted a tool of an external server from confirmations.
+        PermissionGranted = "permission.granted",
+        PermissionRemoved = "permission.removed",
         /// A backup was requested.
         BackupRead = "backup.read",
         BackupRestored = "backup.restored",

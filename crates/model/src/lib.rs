@@ -16,6 +16,7 @@ pub mod invalid;
 pub mod json;
 pub mod notification;
 pub mod output;
+pub mod permission;
 pub mod quota;
 pub mod recurrence;
 pub mod reminder;

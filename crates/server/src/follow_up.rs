@@ -183,7 +183,7 @@ impl EndReport {
             Err(Error::NotFound) => return Ok(()),
             Err(error) => return Err(error),
         };
-        let pending = last.and_then(|message| message.pending).as_ref().and_then(renew_confirmation);
+        let pending = last.as_ref().and_then(renew_confirmation);
         let (pending, question) = pending.unzip();
         let content = match question {
             Some(question) => format!("{}\n\n{question}", self.report.text),

@@ -73,7 +73,8 @@ pub(crate) async fn handle(State(app): State<App>, request: Request, next: Next)
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let name = route.as_ref().map_or("other", MatchedPath::as_str);
-    let limit = time_limit(&method, name, app.active_config().settings.request_timeout);
+    let config = app.active_config();
+    let limit = time_limit(&method, name, config.settings.request_timeout, config.tools.max_call_time());
     // Traces bypass the redaction of the log.
     let path = redact(request.uri().path()).into_owned();
     // The highest level, so that every log level keeps the id in its entries.

@@ -55,6 +55,8 @@ pub struct ServerSettings {
     pub has_worker: bool,
     /// The most tool calls in one turn of the assistant.
     pub max_tool_calls: usize,
+    /// The length after which an answer ends with its sentence, in characters.
+    pub max_answer_chars: usize,
     pub retention: Retention,
     /// The limits of each user. The shares apply only with authentication, because there is one user without it.
     pub quotas: Quotas,
@@ -123,6 +125,7 @@ impl Default for ServerSettings {
             confirm: tools::ConfirmationPolicy::default(),
             has_worker: true,
             max_tool_calls: 10,
+            max_answer_chars: 500,
             retention: Retention::default(),
             quotas: Quotas::default(),
             a2a: A2aSettings::default(),

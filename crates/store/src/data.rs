@@ -86,7 +86,7 @@ pub async fn import_conversations(conn: &mut Conn, owner: UserId, list: &[FullCo
     Ok(imported)
 }
 
-/// Deletes all data of the user: tasks with undo steps and reminders, notifications and their deliveries,
+/// Deletes all data of the user: tasks with undo steps and reminders, permissions, notifications and their deliveries,
 /// conversations, idempotency keys, sessions, A2A contexts and push configurations, schedules and executions. Running
 /// executions and sessions are deleted too, and their nodes cancel them then. Schedules of the configuration file stay,
 /// but lose their decisions. Revoked tokens stay. SQLite overwrites the data on disk soon after the commit. This cannot
@@ -97,6 +97,7 @@ pub async fn erase(tx: &mut Transaction, owner: UserId) -> Result<()> {
         "DELETE FROM tasks WHERE owner = $1",
         "DELETE FROM task_changes WHERE owner = $1",
         "DELETE FROM reminders WHERE owner = $1",
+        "DELETE FROM permissions WHERE owner = $1",
         "DELETE FROM notifications WHERE owner = $1",
         "DELETE FROM deliveries WHERE owner = $1",
         "DELETE FROM messages WHERE owner = $1",

@@ -35,6 +35,7 @@ pub mod notifications;
 pub mod outbox;
 mod owner_limits;
 pub mod page;
+pub mod permissions;
 mod postgres;
 mod quotas;
 pub mod recurring;

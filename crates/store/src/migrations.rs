@@ -23,6 +23,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (9, include_str!("migrations/0009_quotas.sql")),
     (10, include_str!("migrations/0010_task_index.sql")),
     (11, include_str!("migrations/0011_repeating_reminders.sql")),
+    (12, include_str!("migrations/0012_permissions.sql")),
 ];
 
 /// The version of the schema of this program.

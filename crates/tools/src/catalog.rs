@@ -305,7 +305,7 @@ fn task_specs(names: ToolNames) -> Vec<ToolSpec> {
     }
     // Before the undo.
     specs.splice(specs.len() - 1..specs.len() - 1, reminder_specs(names));
-    specs.push(update_several_spec(names));
+    specs.push(crate::update_several::spec(names));
     specs
 }
 
@@ -399,33 +399,7 @@ fn minutes_before() -> Value {
     })
 }
 
-/// Returns the tool that changes several tasks, each in its own way.
-fn update_several_spec(names: ToolNames) -> ToolSpec {
-    let id = task_id_arguments(names).0;
-    let fields = [
-        vec![(id, text("The id of the task to change, taken from the list of tasks."))],
-        attributes("The new title."),
-        vec![status_argument()],
-    ];
-    let updates = json!({
-        "type": "array",
-        "description": "The changes: the id of each task with its new values. Omitted fields are not changed. An empty \
-                        text or list removes the value.",
-        "items": object(&[id], fields.concat()),
-        "minItems": 1,
-        "maxItems": crate::tasks::MAX_BULK_TASKS,
-    });
-    ToolSpec {
-        title: "Update several tasks".into(),
-        description: "Changes several tasks in one step. The user is asked to confirm first.".into(),
-        schema: object(&["updates"], vec![("updates", updates), confirmation()]),
-        destructive: true,
-        idempotent: true,
-        ..spec(ToolKind::UpdateSeveral, if names == ToolNames::Todo { "update_todos" } else { "update_tasks" })
-    }
-}
-
-fn status_argument() -> Property {
+pub(crate) fn status_argument() -> Property {
     ("status", choice("The new status. pending reopens a completed task.", &["pending", "completed"]))
 }
 
@@ -634,7 +608,7 @@ fn schedule_specs() -> Vec<ToolSpec> {
 }
 
 /// Returns a specification with a kind and a name. Its texts and its schema are empty, and its flags are false.
-fn spec(kind: ToolKind, name: &'static str) -> ToolSpec {
+pub(crate) fn spec(kind: ToolKind, name: &'static str) -> ToolSpec {
     ToolSpec {
         kind: Some(kind),
         name: name.into(),
@@ -648,11 +622,11 @@ fn spec(kind: ToolKind, name: &'static str) -> ToolSpec {
     }
 }
 
-type Property = (&'static str, Value);
+pub(crate) type Property = (&'static str, Value);
 
 /// Returns the arguments for the fields of a task, except the status. `title` is the description of the argument
 /// `title`.
-fn attributes(title: &str) -> Vec<Property> {
+pub(crate) fn attributes(title: &str) -> Vec<Property> {
     vec![
         ("title", bounded(title, 1, task::MAX_TITLE_CHARS)),
         ("description", bounded("Details of the task.", 0, task::MAX_DESCRIPTION_CHARS)),
@@ -692,7 +666,7 @@ fn ids_argument(name: &'static str) -> Property {
     (name, list(description, crate::tasks::MAX_BULK_TASKS))
 }
 
-fn confirmation() -> Property {
+pub(crate) fn confirmation() -> Property {
     (
         "confirmation",
         json!({"type": "boolean", "description": "true only if the user has confirmed exactly this call."}),
@@ -700,7 +674,7 @@ fn confirmation() -> Property {
 }
 
 /// Returns the schema of an object with these properties, in their order. Other properties are not allowed.
-fn object(required: &[&str], properties: Vec<Property>) -> Map<String, Value> {
+pub(crate) fn object(required: &[&str], properties: Vec<Property>) -> Map<String, Value> {
     let properties: Map<_, _> = properties.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
     let mut schema = Map::new();
     schema.insert("type".to_owned(), "object".into());
@@ -710,7 +684,7 @@ fn object(required: &[&str], properties: Vec<Property>) -> Map<String, Value> {
     schema
 }
 
-fn text(description: &str) -> Value {
+pub(crate) fn text(description: &str) -> Value {
     json!({"type": "string", "description": description})
 }
 

@@ -45,6 +45,10 @@ pub struct HeldCall {
     pub targets: Vec<CallTarget>,
     /// True if the call changes several tasks.
     pub bulk: bool,
+    /// True if the user can exempt the tool from confirmations. Only set for tools of external servers, and never after
+    /// foreign text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub can_allow: bool,
 }
 
 /// What a held call does to its targets.
@@ -129,6 +133,20 @@ impl HeldCalls {
     /// Returns true if the message is the confirmation phrase. Ignores case, quotes and punctuation.
     pub fn is_confirmed_by(&self, message: &str) -> bool {
         normalize(message) == self.phrase
+    }
+
+    /// Returns the phrase that confirms a single call and exempts its tool from confirmations, such as "always allow
+    /// send_mail". Returns `None` if there are several calls or the tool cannot be exempted.
+    pub fn allow_phrase(&self) -> Option<String> {
+        match self.calls.as_slice() {
+            [call] if call.can_allow && call.is_opaque() => Some(normalize(&format!("always allow {}", call.tool))),
+            _ => None,
+        }
+    }
+
+    /// Returns true if the message is the phrase of [`Self::allow_phrase`].
+    pub fn is_allowed_by(&self, message: &str) -> bool {
+        self.allow_phrase().is_some_and(|phrase| normalize(message) == phrase)
     }
 }
 
@@ -252,22 +270,27 @@ impl HeldCall {
         Some(self).filter(|call| !call.is_opaque())
     }
 
+    /// Creates a held call.
+    pub fn with_targets(tool: &str, arguments: ToolArguments, targets: Vec<CallTarget>, bulk: bool) -> Self {
+        Self { tool: tool.to_owned(), arguments, targets, bulk, can_allow: false }
+    }
+
     /// Creates a held call for one task.
-    pub(crate) fn single(tool: &str, key: &str, target: CallTarget) -> Self {
+    pub fn single(tool: &str, key: &str, target: CallTarget) -> Self {
         let arguments = ToolArguments::from_iter([(key.to_owned(), json!(target.id))]);
-        Self { tool: tool.to_owned(), arguments, targets: vec![target], bulk: false }
+        Self::with_targets(tool, arguments, vec![target], false)
     }
 
     /// Creates a held call without targets.
     pub(crate) fn opaque(tool: &str, arguments: ToolArguments) -> Self {
-        Self { tool: tool.to_owned(), arguments, targets: Vec::new(), bulk: false }
+        Self::with_targets(tool, arguments, Vec::new(), false)
     }
 
     /// Creates a held call for several tasks.
     pub(crate) fn bulk(tool: &str, key: &str, targets: Vec<CallTarget>) -> Self {
         let ids: Vec<_> = targets.iter().map(|target| target.id.clone()).collect();
         let arguments = ToolArguments::from_iter([(key.to_owned(), json!(ids))]);
-        Self { tool: tool.to_owned(), arguments, targets, bulk: true }
+        Self::with_targets(tool, arguments, targets, true)
     }
 }
 

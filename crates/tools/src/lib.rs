@@ -17,15 +17,20 @@ mod schedules;
 mod tasks;
 mod update_several;
 
+use std::collections::HashMap;
 use std::time::Duration;
 
+use model::audit::{Actor, AuditAction, AuditRecord};
 use model::conversation::ConversationId;
-use model::{Clock, User, task};
+use model::permission::Permission;
+use model::{Clock, User, UserId, task};
 use scheduler::Scheduler;
 use serde_json::{Map, Value};
 use store::{Conn, Store, Transaction};
 use supervisor::Supervisor;
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
+use uuid::Uuid;
 
 pub use answer::ToolAnswer;
 pub use catalog::{ToolKind, ToolNames, ToolSet, ToolSpec, ToolSpecs};
@@ -33,7 +38,7 @@ pub use held::{CallTarget, HeldCall, HeldCalls};
 pub use prefetch::PrefetchedCalls;
 
 use answer::ToolFailure;
-use mcp_client::{ExternalCaller, McpServers};
+use mcp_client::{ExternalCaller, ExternalTool, McpServers};
 
 /// The arguments of a tool call, by name.
 pub type ToolArguments = Map<String, Value>;
@@ -95,6 +100,8 @@ pub struct Toolbox<'a> {
     user: &'a User,
     specs: ToolSpecs,
     deadline: Option<Instant>,
+    /// Gets the progress of external tools, as text.
+    progress: Option<UnboundedSender<String>>,
     conversation: Option<ConversationId>,
     access: DataAccess<'a>,
     prefetched: PrefetchedCalls,
@@ -143,6 +150,7 @@ impl Tools {
             user,
             specs,
             deadline: None,
+            progress: None,
             conversation: None,
             access,
             prefetched: PrefetchedCalls::default(),
@@ -167,6 +175,12 @@ impl Tools {
             (true, true) => ToolSet::Schedules,
         };
         catalog::built_in(self.names, set)
+    }
+
+    /// Returns the longest time that a call of an external tool may take without progress, or zero if there are no
+    /// external servers.
+    pub fn max_call_time(&self) -> Duration {
+        self.servers.as_ref().map(McpServers::max_call_timeout).unwrap_or_default()
     }
 
     /// Returns the built-in tools of the user, and the external tools if any are configured.
@@ -199,6 +213,49 @@ impl Toolbox<'_> {
     /// Returns false if no server runs. Agents, schedules and reminders wait for one then.
     pub fn has_worker(&self) -> bool {
         self.tools.has_worker
+    }
+
+    /// Returns the longest time that a call of an external tool may take without progress.
+    pub fn max_call_time(&self) -> Duration {
+        self.tools.max_call_time()
+    }
+
+    /// Sets the receiver of the progress of external tools.
+    pub fn set_progress(&mut self, progress: Option<UnboundedSender<String>>) {
+        self.progress = progress;
+    }
+
+    /// Returns the titles of those of our own tasks that exist, by id. Fails if the database fails.
+    pub async fn titles(&mut self, ids: &[Uuid]) -> store::Result<HashMap<Uuid, String>> {
+        let owner = self.user.id;
+        match &mut self.access {
+            _ if ids.is_empty() => Ok(HashMap::new()),
+            DataAccess::Store(store) => read_titles(&mut store.owner_reader(owner).await?, owner, ids).await,
+            DataAccess::Transaction(tx) => read_titles(tx, owner, ids).await,
+            DataAccess::Reader(reader) => read_titles(reader, owner, ids).await,
+        }
+    }
+
+    /// Exempts an external tool from confirmations for this user, and adds an audit record. Returns false if the tool
+    /// does not exist or cannot be exempted. Fails if the database fails.
+    pub async fn allow_always(&mut self, name: &str) -> store::Result<bool> {
+        let spec = self.specs.iter().find(|spec| spec.name == name);
+        let Some(external) = spec.and_then(|spec| spec.external.clone()).filter(|external| external.can_allow()) else {
+            return Ok(false);
+        };
+        let DataAccess::Store(store) = self.access else { return Ok(false) };
+        let clock = self.tools.clock.clone();
+        let owner = self.user.id;
+        let permission = Permission::new(&clock, &*external.tool.server, external.tool.name.as_str());
+        let job = async move |tx: &mut Transaction| {
+            if store::permissions::add(tx, owner, &permission).await? {
+                let actor = Actor::tool_user(owner);
+                let record = AuditRecord::new(&clock, actor, AuditAction::PermissionGranted, permission.id);
+                store::audit::record(tx, &record.with_after(&permission)).await?;
+            }
+            Ok(true)
+        };
+        store.owner_transaction(owner, job).await
     }
 
     /// Returns true if this toolbox prefetches answers. The calls are repeated in a transaction and logged there.
@@ -237,8 +294,14 @@ impl Toolbox<'_> {
         if let (Some(spec), Some(servers)) = (spec, &self.tools.servers)
             && let Some(external) = &spec.external
         {
+            let is_allowed = match self.access {
+                DataAccess::Store(store) => is_allowed(store, self.user.id, external, consent).await,
+                DataAccess::Transaction(_) | DataAccess::Reader(_) => false,
+            };
             let caller = ExternalCaller {
                 servers,
+                is_allowed,
+                progress: self.progress.as_ref(),
                 user: self.user,
                 confirmation: self.tools.confirmation,
                 specs: &specs,
@@ -293,6 +356,30 @@ impl Toolbox<'_> {
             }
         }
     }
+}
+
+/// Returns true if the user has exempted this external tool from confirmations. After foreign text, no tool is exempt.
+/// Returns false if the database fails, so that the call is held.
+async fn is_allowed(store: &Store, owner: UserId, external: &ExternalTool, consent: Consent) -> bool {
+    if !external.can_allow() || consent == Consent::AfterForeignText {
+        return false;
+    }
+    let Ok(mut reader) = store.owner_reader(owner).await else { return false };
+    let tool = &external.tool;
+    store::permissions::is_allowed(&mut reader, owner, &tool.server, &tool.name).await.unwrap_or_default()
+}
+
+/// Returns the titles of the tasks of a user that exist, by id.
+async fn read_titles(conn: &mut Conn, owner: UserId, ids: &[Uuid]) -> store::Result<HashMap<Uuid, String>> {
+    let mut titles = HashMap::with_capacity(ids.len());
+    for id in ids {
+        match store::tasks::get(conn, owner, *id).await {
+            Ok(task) => drop(titles.insert(*id, task.title)),
+            Err(store::Error::NotFound) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(titles)
 }
 
 /// Turns a failure of the caller into an answer. Fails only if the database fails.

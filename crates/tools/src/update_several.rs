@@ -13,7 +13,9 @@ use store::undo::UndoStep;
 use uuid::Uuid;
 
 use crate::answer::{Error, NOT_FOUND, ToolFailure};
-use crate::catalog::{task_id_arguments, tool_name};
+use crate::catalog::{
+    self, ToolNames, ToolSpec, attributes, confirmation, object, status_argument, task_id_arguments, text, tool_name,
+};
 use crate::tasks::{MAX_BULK_TASKS, TaskUpdate, call_target, too_many};
 use crate::{BuiltInCall, HeldCall, ToolAnswer, ToolArguments, ToolKind, ToolOutcome};
 
@@ -50,8 +52,8 @@ pub(crate) async fn update(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result
     }
     if call.needs_confirmation(true) {
         let arguments = held_arguments(&call, updates);
-        let tool = tool_name(call.tools.names, ToolKind::UpdateSeveral).to_owned();
-        return Ok(ToolOutcome::Held(HeldCall { tool, arguments, targets, bulk: true }));
+        let tool = tool_name(call.tools.names, ToolKind::UpdateSeveral);
+        return Ok(ToolOutcome::Held(HeldCall::with_targets(tool, arguments, targets, true)));
     }
     let mut step = UndoStep::begin(conn, call.user.id).await?;
     let mut done = Vec::with_capacity(changes.len());
@@ -66,6 +68,32 @@ pub(crate) async fn update(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result
     }
     let data = json!({"success": true, "count": done.len(), "tasks": done});
     Ok(ToolOutcome::Done(ToolAnswer::success(data)))
+}
+
+/// Returns the tool that changes several tasks, each in its own way.
+pub(crate) fn spec(names: ToolNames) -> ToolSpec {
+    let id = task_id_arguments(names).0;
+    let fields = [
+        vec![(id, text("The id of the task to change, taken from the list of tasks."))],
+        attributes("The new title."),
+        vec![status_argument()],
+    ];
+    let updates = json!({
+        "type": "array",
+        "description": "The changes: the id of each task with its new values. Omitted fields are not changed. An empty \
+                        text or list removes the value.",
+        "items": object(&[id], fields.concat()),
+        "minItems": 1,
+        "maxItems": MAX_BULK_TASKS,
+    });
+    ToolSpec {
+        title: "Update several tasks".into(),
+        description: "Changes several tasks in one step. The user is asked to confirm first.".into(),
+        schema: object(&["updates"], vec![("updates", updates), confirmation()]),
+        destructive: true,
+        idempotent: true,
+        ..catalog::spec(ToolKind::UpdateSeveral, if names == ToolNames::Todo { "update_todos" } else { "update_tasks" })
+    }
 }
 
 /// Returns the ids with their validated changes, in the given order. Fails with all violations. A violation names its

@@ -13,6 +13,7 @@ mod listing;
 pub(crate) mod manual;
 pub(crate) mod mcp;
 mod notifications;
+mod permissions;
 pub(crate) mod recover;
 mod reload_record;
 mod reminders;
@@ -33,7 +34,7 @@ use crate::client::Client;
 use crate::config::{Config, ConfigMistake};
 use crate::exit::{ExitError, ExitStatus};
 
-/// Runs one of the commands `agents`, `tasks`, `reminders`, `notifications`, `token`, `backup`, `restore`, `export`,
+/// Runs one of the commands `agents`, `tasks`, `reminders`, `notifications`, `permissions`, `token`, `backup`, `restore`, `export`,
 /// `import`, `erase`, `stop`, `stop-all`, `resume-all` and `audit`. They use the server, or the data directory if no server runs. Has no effect for the commands
 /// that `main` runs itself. Fails if the command fails.
 pub(crate) async fn run_with_client(global: &GlobalOptions, command: Command) -> anyhow::Result<()> {
@@ -42,6 +43,7 @@ pub(crate) async fn run_with_client(global: &GlobalOptions, command: Command) ->
         Command::Tasks(command) => tasks::run(global, command).await,
         Command::Reminders(command) => reminders::run(global, command).await,
         Command::Notifications(args) => notifications::run(global, &args).await,
+        Command::Permissions(command) => permissions::run(global, command).await,
         Command::Token(command) => token::run(global, command).await,
         Command::Backup { file } => backup::backup(&Client::connect(global).await?, file).await,
         Command::Restore { file } => backup::restore(global, &file).await,

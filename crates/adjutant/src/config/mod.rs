@@ -208,6 +208,7 @@ fn server(reader: &ConfigReader<'_>, settings: &ConfigSettings, auth: Option<Aut
         tool_names: tasks.tool_names,
         confirm: assistant.confirm,
         max_tool_calls: assistant.max_tool_calls.size(),
+        max_answer_chars: assistant.max_answer_chars.size(),
         retention: Retention {
             conversations: days(retention.conversation_days),
             executions: days(retention.execution_days),

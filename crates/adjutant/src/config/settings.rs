@@ -126,6 +126,8 @@ settings! {
         default_reminder_time: Time = "09:00";
         /// Maximum number of tool calls per turn.
         max_tool_calls: Number<1, 100> = 10;
+        /// Length after which an answer ends with its sentence. Lists have up to 20 lines in addition.
+        max_answer_chars: Number<100, 100_000> = 500;
     }
     tasks: TasksSection {
         /// Names of the built-in tools: task (add_task …), todo (create_todo …), or none if an MCP server manages the

@@ -7,6 +7,7 @@
 use jiff::civil::DateTime;
 use jiff::{ToSpan, Unit, Zoned};
 use model::due::DueDate;
+use model::recurrence::{Frequency, RecurrenceRule};
 use model::task::TaskStatus;
 use model::words;
 use redact::MARK;
@@ -20,13 +21,14 @@ use understand::{
 
 use super::lookup::{LookupResult, StatusPreference, current, find};
 use super::{
-    CallResult, OfflinePolicy, PendingCall, continuation, follow_up, fragment, limited_tools, small_talk, task_words,
+    CallResult, OfflinePolicy, PendingCall, continuation, follow_up, fragment, limited_tools, reminders, small_talk,
+    task_words,
 };
 use crate::mentions::TaskMention;
 use crate::wording;
 
 /// The sentence about a command. `None` if the agent loop asks for a confirmation instead.
-type CommandReply = Result<Option<String>, PendingCall>;
+pub(super) type CommandReply = Result<Option<String>, PendingCall>;
 
 /// Runs a command and returns its sentence. A missing slot, or an unclear intent, leads to a question. An unknown
 /// intent is answered as small talk. Fails with the next tool call if its result is not known yet.
@@ -59,22 +61,100 @@ pub(super) fn run(policy: &mut OfflinePolicy<'_>, resolved: &follow_up::Resolved
 /// the fields that an external tool does not support. Without a tool to add tasks, the reply is the system error. The
 /// new task becomes "it".
 fn create(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) -> CommandReply {
+    if let Some(reply) = remind_of_existing(policy, command)? {
+        return Ok(reply);
+    }
+    let command = &with_first_date(policy, command)?;
     let Some(title) = &command.title else { return Ok(Some(wording::missing(MissingSlot::Title))) };
     let Some(spec) = policy.spec(ToolKind::Add) else { return Ok(Some(wording::system_error().to_owned())) };
     let (command, unsupported) = limited_tools::supported_command(spec, command);
-    let now = &policy.prompt.request.now;
-    let mut arguments = attributes(&command, now);
+    let now = policy.prompt.request.now.clone();
+    let mut arguments = attributes(&command, &now);
     arguments.insert("title".to_owned(), title.as_str().into());
     arguments.entry("priority").or_insert("medium".into());
+    let rings_when_due = matches!(command.when, Some(DayOrTime::Time(_)));
+    if command.asks_reminder && spec.has_argument("remind_at") && !rings_when_due {
+        if let Some(DayOrTime::Day(day)) = command.when {
+            arguments.insert("remind_at".to_owned(), day.to_string().into());
+        } else if let Some(before) = command.before {
+            arguments.insert("remind_before_minutes".to_owned(), json!(i64::from(before.days) * 1440 + before.minutes));
+        }
+    }
+    let asked_without_time = command.asks_reminder && command.when.is_none() && command.recurrence.is_none();
     Ok(match policy.call(spec, arguments)? {
         CallResult::Done(data) => {
             policy.last = TaskMention::from_task(task_of(data));
-            let details = task_words::stored_task(task_of(data), now.time_zone());
-            let details: Vec<_> = details.and_then(|task| words::task_sentence(&task, now)).into_iter().collect();
+            let stored = task_words::stored_task(task_of(data), now.time_zone());
+            let mut details: Vec<String> = stored.and_then(|task| words::task_sentence(&task, &now)).into_iter().collect();
+            let ring = reminders::ring_words(&data["reminder"], &now);
+            details.extend(ring.map(|when| format!("I'll remind you {when}.")));
+            if asked_without_time && data["reminder"].is_null() {
+                details.push(wording::no_reminder_time().to_owned());
+                let title = title_of(data, title);
+                return Ok(Some(wording::with_unsupported_fields(wording::created_and_asks(title, &details), &unsupported)));
+            }
+            if (command.asks_reminder || rings_when_due) && !policy.prompt.has_worker {
+                details.push(wording::no_server_rings().to_owned());
+            }
             Some(wording::with_unsupported_fields(wording::created(title_of(data, title), &details), &unsupported))
         }
         other => refused(other, title),
     })
+}
+
+/// Sets a reminder for an existing task, if the command asks to be reminded about one: "remind me about the lawn at 5".
+/// Returns `None` if it adds a task.
+fn remind_of_existing(
+    policy: &mut OfflinePolicy<'_>,
+    command: &ParsedCommand,
+) -> Result<Option<Option<String>>, PendingCall> {
+    let event = command.before_target.as_ref().filter(|_| command.title.is_none());
+    let about = command.title.as_ref().filter(|_| command.is_about || command.before.is_some());
+    if !command.asks_reminder {
+        return Ok(None);
+    }
+    let target = match (event, about) {
+        (Some(event), _) => event.clone(),
+        (None, Some(title)) if command.before_target.is_none() => TaskTarget::Named(title.clone()),
+        (None, None) if command.title.is_none() && (command.before.is_some() || command.when.is_some()) => TaskTarget::It,
+        _ => return Ok(None),
+    };
+    let found = find(policy, &target, StatusPreference::Open, None)?;
+    Ok(match single_task(found) {
+        Ok(mention) => Some(reminders::schedule(policy, command, &mention)?),
+        // A name without a task is a new task, unless the reminder depends on it.
+        Err(NoSingleTask::Reply(text)) if command.title.is_none() || text.contains("Which one") => Some(Some(text)),
+        Err(_) => None,
+    })
+}
+
+/// Returns the command with a due date where its words imply one: the first occurrence of a repetition, or the time
+/// before another task.
+fn with_first_date(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) -> Result<ParsedCommand, PendingCall> {
+    let mut command = command.clone();
+    let now = policy.prompt.request.now.clone();
+    if let (Some(before), Some(target), None) = (command.before, command.before_target.clone(), command.when)
+        && let LookupResult::One(event) = find(policy, &target, StatusPreference::Open, None)?
+    {
+        let event = current(policy, event)?;
+        command.when = event.due.as_deref().and_then(|due| reminders::time_before(&before, due, &now));
+        command.before = None;
+    }
+    if command.when.is_none()
+        && command.asks_reminder
+        && let Some(rule) = command.recurrence.as_deref().and_then(|rule| RecurrenceRule::parse(rule).ok())
+    {
+        let step = match rule.frequency {
+            Frequency::Minutely => Some(rule.interval.minutes()),
+            Frequency::Hourly => Some(rule.interval.hours()),
+            _ => None,
+        };
+        command.when = step.and_then(|step| {
+            let first = now.datetime().checked_add(step).ok()?;
+            Some(DayOrTime::Time(first.round(Unit::Minute).unwrap_or(first)))
+        });
+    }
+    Ok(command)
 }
 
 /// Lists tasks, only open ones by default. Tasks of an external list are filtered by status here. Without any task and
@@ -468,32 +548,7 @@ fn remind(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand, pick: Option<
         Err(NoSingleTask::Several(_)) => return Ok(Some(wording::one_at_a_time())),
         Err(NoSingleTask::Reply(text)) => return Ok(Some(text)),
     };
-    let now = &policy.prompt.request.now;
-    let remind_at = match (command.when, command.repeat_interval_minutes) {
-        (Some(DayOrTime::Time(time)), _) => time,
-        // "Every half hour" starts in half an hour.
-        (None, Some(minutes)) => now.saturating_add(minutes.minutes()).datetime(),
-        _ => return Ok(Some(wording::missing(MissingSlot::Time))),
-    };
-    let remind_at = remind_at.round(Unit::Second).unwrap_or(remind_at);
-    let Some(spec) = policy.spec(ToolKind::Remind) else { return Ok(Some(wording::system_error().to_owned())) };
-    let mut arguments = task_argument(spec, &mention);
-    arguments.insert("remind_at".to_owned(), time_text(remind_at, now).into());
-    let numbers =
-        [("repeat_interval_minutes", command.repeat_interval_minutes), ("repeat_count", command.repeat_count)];
-    for (name, number) in numbers {
-        arguments.extend(number.map(|number| (name.to_owned(), number.into())));
-    }
-    let when = wording::datetime_words(remind_at, policy.prompt.request.now.date());
-    let repeats = wording::repeats(command.repeat_interval_minutes, command.repeat_count);
-    let outcome = policy.call(spec, arguments)?;
-    Ok(reply_about(
-        policy,
-        outcome,
-        &mention,
-        |title| wording::reminder_set(title, &when, repeats.as_deref()),
-        wording::unchanged,
-    ))
+    reminders::schedule(policy, command, &mention)
 }
 
 /// Undoes the last change. The reply names a single task, and has only the number of several tasks. It reports that
@@ -563,7 +618,7 @@ fn reply_about(
 
 /// Returns the sentence about a refused call, or `None` if the call is held. `name` is the task that was not found. The
 /// message of a validation error or a quota is shown. Any other error becomes the system error.
-fn refused(outcome: CallResult<'_>, name: &str) -> Option<String> {
+pub(super) fn refused(outcome: CallResult<'_>, name: &str) -> Option<String> {
     match outcome {
         CallResult::Held => None,
         CallResult::Refused(NOT_FOUND, _) => Some(wording::not_found(name)),
@@ -573,7 +628,7 @@ fn refused(outcome: CallResult<'_>, name: &str) -> Option<String> {
     }
 }
 
-fn task_of(data: &Value) -> &Value {
+pub(super) fn task_of(data: &Value) -> &Value {
     data.get("task").unwrap_or(data)
 }
 
@@ -609,7 +664,7 @@ fn due_text(when: DayOrTime, now: &Zoned) -> String {
 
 /// Formats a local time, usually without an offset. A time can occur twice at the end of daylight saving time. If the
 /// first occurrence has passed and the second has not, the result has the offset of the second.
-fn time_text(time: DateTime, now: &Zoned) -> String {
+pub(super) fn time_text(time: DateTime, now: &Zoned) -> String {
     let ambiguous = now.time_zone().to_ambiguous_zoned(time);
     let earlier = ambiguous.clone().earlier().ok();
     let later = ambiguous.later().ok().filter(|later| later.datetime() == time && later > now);

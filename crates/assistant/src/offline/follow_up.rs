@@ -7,7 +7,7 @@ use understand::{Intent, MissingSlot, ParsedCommand, TaskTarget};
 use super::matching::{best_matches, normalize};
 use super::small_talk;
 use crate::mentions::TaskMention;
-use crate::{Prompt, wording};
+use crate::{Prompt, confirm, wording};
 
 /// A command after the previous question was taken into account.
 #[derive(Debug)]
@@ -41,8 +41,7 @@ pub(super) fn answer(prompt: &Prompt<'_>) -> Option<ResolvedCommand> {
 /// Returns the commands of the message alone. A consent or refusal becomes at most one command with an unknown intent.
 pub(super) fn commands(prompt: &Prompt<'_>) -> Vec<ResolvedCommand> {
     let (mut commands, only_if_found) = read_commands(prompt);
-    let words = normalize(&prompt.request.message);
-    if small_talk::is_consent(&prompt.request.message) || small_talk::is_refusal(&words) {
+    if confirm::is_consent(&prompt.request.message) || confirm::is_refusal(&prompt.request.message) {
         commands.truncate(1);
         commands.iter_mut().for_each(|command| command.intent = Intent::Unknown);
     }

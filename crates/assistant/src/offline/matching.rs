@@ -116,7 +116,7 @@ pub(super) fn overlapping_tasks<'t>(tasks: impl IntoIterator<Item = &'t Value>, 
 }
 
 /// Converts to lower case, removes punctuation and normalizes spaces.
-pub(super) fn normalize(text: &str) -> String {
+pub(crate) fn normalize(text: &str) -> String {
     let spaced: String =
         text.to_lowercase().chars().map(|c| if c.is_alphanumeric() || is_symbol(c) { c } else { ' ' }).collect();
     spaced.split_whitespace().collect::<Vec<_>>().join(" ")

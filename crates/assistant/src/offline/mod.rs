@@ -26,6 +26,7 @@ use tools::{ToolAnswer, ToolArguments, ToolKind, ToolOutcome, ToolSpec};
 use understand::TaskTarget;
 
 pub(crate) use agents::requested_run;
+pub(crate) use matching::normalize as normalize_words;
 
 use crate::mentions::{self, TaskMention};
 use crate::{ChatModel, ModelError, Prompt, ReplyDelta, RequestedCall, wording};

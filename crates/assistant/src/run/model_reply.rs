@@ -85,13 +85,13 @@ impl TurnLoop<'_, '_> {
         let end = loop {
             let Some(delta) = within(self.deadline, reply.next()).await else { break Err(timeout_failure()) };
             if !matches!(delta, Some(Ok(ReplyDelta::Thinking(_)))) {
-                let rest = self.thoughts.finish();
+                let rest = self.thoughts.finish(&self.filter);
                 self.emit_thought(rest);
             }
             match delta {
                 None => break Ok(()),
                 Some(Ok(ReplyDelta::Thinking(piece))) => {
-                    let thought = self.thoughts.push(&piece);
+                    let thought = self.thoughts.push(&piece, &self.filter);
                     self.emit_thought(thought);
                 }
                 Some(Ok(ReplyDelta::Text(text))) => {

@@ -1,7 +1,7 @@
 //! Buffers the reasoning of a model. It arrives in very small pieces and is sent on in lines or sentences. Otherwise an
 //! id that is split over two pieces would pass the filter (AGENT-6).
 
-use crate::response_filter::filter_text;
+use crate::response_filter::ResponseFilter;
 
 /// The maximum reasoning that one turn sends, in bytes.
 const MAX_BYTES: usize = 20_000;
@@ -18,7 +18,7 @@ impl ThoughtBuffer {
     /// Adds a piece. Returns the complete lines in the buffer, filtered like a reply. Without a line break, a buffer of
     /// more than [`MAX_LINE_BYTES`] is returned up to its last complete sentence or word. Returns `None` if nothing is
     /// complete or the filter leaves nothing. Ignores pieces once [`MAX_BYTES`] were received.
-    pub(super) fn push(&mut self, piece: &str) -> Option<String> {
+    pub(super) fn push(&mut self, piece: &str, filter: &ResponseFilter) -> Option<String> {
         if self.received >= MAX_BYTES {
             return None;
         }
@@ -30,12 +30,12 @@ impl ThoughtBuffer {
             None => return None,
         };
         let out: String = self.buffered.drain(..end).collect();
-        filtered(&out)
+        filtered(&out, filter)
     }
 
     /// Returns the rest of the buffer. Called when the model continues with text or calls.
-    pub(super) fn finish(&mut self) -> Option<String> {
-        filtered(&std::mem::take(&mut self.buffered))
+    pub(super) fn finish(&mut self, filter: &ResponseFilter) -> Option<String> {
+        filtered(&std::mem::take(&mut self.buffered), filter)
     }
 }
 
@@ -46,8 +46,8 @@ fn split_offset(text: &str) -> usize {
 }
 
 /// Filters a text like a reply. Returns `None` if nothing remains.
-fn filtered(text: &str) -> Option<String> {
-    Some(filter_text(text)).filter(|text| !text.is_empty())
+fn filtered(text: &str, filter: &ResponseFilter) -> Option<String> {
+    Some(filter.filter_text(text)).filter(|text| !text.is_empty())
 }
 
 #[cfg(test)]
@@ -58,10 +58,12 @@ mod tests {
 
     fn all(text: &str, size: usize) -> Vec<String> {
         let mut thoughts = ThoughtBuffer::default();
+        let mut filter = ResponseFilter::default();
+        filter.learn(&serde_json::json!({"id": ID}));
         let chars: Vec<_> = text.chars().collect();
         let mut out: Vec<_> =
-            chars.chunks(size).filter_map(|piece| thoughts.push(&piece.iter().collect::<String>())).collect();
-        out.extend(thoughts.finish());
+            chars.chunks(size).filter_map(|piece| thoughts.push(&piece.iter().collect::<String>(), &filter)).collect();
+        out.extend(thoughts.finish(&filter));
         out
     }
 

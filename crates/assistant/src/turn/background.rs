@@ -129,14 +129,14 @@ impl TurnRun {
     }
 
     /// Waits, without a time limit, until no other node runs a turn of this conversation. The lease lasts for the time
-    /// limit of the turn, at most [`MAX_LEASE`], plus [`LEASE_MARGIN`]. The lease of a crashed node expires. Returns
+    /// limit of the turn and of external tools, at most [`MAX_LEASE`], plus [`LEASE_MARGIN`]. The lease of a crashed node expires. Returns
     /// the holder of the new lease, or `None` if the store is not shared between nodes. Fails if the database fails.
     async fn acquire_lease(&self, id: &ConversationId) -> store::Result<Option<Uuid>> {
         if !self.store().is_shared() {
             return Ok(None);
         }
         let holder = self.clock().id();
-        let lease = self.time_limit().min(MAX_LEASE) + LEASE_MARGIN;
+        let lease = self.time_limit().saturating_add(self.tools.max_call_time()).min(MAX_LEASE) + LEASE_MARGIN;
         let mut backoff = LEASE_RETRY_BACKOFF.start();
         loop {
             let id = id.clone();

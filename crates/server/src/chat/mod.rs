@@ -24,8 +24,12 @@ use crate::{App, Problem};
 /// Starts a turn under the active configuration. Fails if the conversation is not found or the database fails.
 async fn start(app: &App, turn: Turn) -> store::Result<TurnStream> {
     let config = app.active_config();
-    let limits =
-        TurnLimits { max_tool_calls: config.settings.max_tool_calls, time_limit: config.settings.request_timeout };
+    let settings = &config.settings;
+    let limits = TurnLimits {
+        max_tool_calls: settings.max_tool_calls,
+        time_limit: settings.request_timeout,
+        max_answer_chars: settings.max_answer_chars,
+    };
     let runner = AgentRunner { models: config.models.clone(), limits };
     app.turns().start(runner, config.tools.clone(), turn).await
 }

@@ -10,6 +10,7 @@ mod data;
 mod execution_events;
 pub(crate) mod executions;
 mod notifications;
+mod permissions;
 mod reminders;
 mod schedules;
 mod sessions;
@@ -55,6 +56,8 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(notifications::list))
         .routes(routes!(notifications::stream))
         .routes(routes!(notifications::read))
+        .routes(routes!(permissions::list))
+        .routes(routes!(permissions::get, permissions::delete))
         .routes(routes!(agents::list, agents::create))
         .routes(routes!(agents::get, agents::replace, agents::delete))
         .routes(routes!(agents::status))
@@ -91,11 +94,11 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 }
 
 /// Returns the time limit until the response of a request starts. `default` is the configured limit. Chat has twice the
-/// default plus five seconds, because a turn has its own limit.
+/// default plus five seconds and the time of external tools, because a turn has its own limit.
 ///
 /// `Duration::MAX` means no limit. It applies to imports, restores and A2A. It also applies to endpoints that may wait
 /// for an execution or an idle agent, even without `wait`.
-pub(crate) fn time_limit(method: &Method, route: &str, default: Duration) -> Duration {
+pub(crate) fn time_limit(method: &Method, route: &str, default: Duration, tool_time: Duration) -> Duration {
     match route {
         // Large bodies may take any time to arrive and to be stored.
         RESTORE | IMPORT if *method == Method::POST => Duration::MAX,
@@ -106,7 +109,9 @@ pub(crate) fn time_limit(method: &Method, route: &str, default: Duration) -> Dur
         _ if route.starts_with(A2A_PREFIX) => Duration::MAX,
         _ if A2A_GRPC_PREFIXES.iter().any(|prefix| route.starts_with(prefix)) => Duration::MAX,
         // A turn has its own limit and ends with a reply. This limit is only a safeguard.
-        "/chat" | "/chat/stream" | "/agent/run" => default.saturating_mul(2).saturating_add(Duration::from_secs(5)),
+        "/chat" | "/chat/stream" | "/agent/run" => {
+            default.saturating_mul(2).saturating_add(Duration::from_secs(5)).saturating_add(tool_time)
+        }
         _ => default,
     }
 }

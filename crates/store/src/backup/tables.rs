@@ -173,6 +173,13 @@ pub(super) const TABLES: &[BackupTable] = &[
         columns: &[Text("id"), Int("revoked_at"), Int("expires_at")],
     },
     BackupTable {
+        name: "permissions",
+        key: 2,
+        keep_existing: false,
+        batch_size: BATCH_SIZE,
+        columns: &[Text("owner"), Text("id"), Text("server"), Text("tool"), Int("created_at")],
+    },
+    BackupTable {
         name: "audit_records",
         key: 1,
         keep_existing: true,

@@ -159,7 +159,7 @@ mod tests {
         let titles = ["a", "b", "c", "d", "e", "f", "g"];
         let targets: Vec<_> = (0..updates.as_array().unwrap().len()).map(|n| target(n, titles[n])).collect();
         let arguments = ToolArguments::from_iter([("updates".to_owned(), updates)]);
-        HeldCall { tool: "update_tasks".to_owned(), arguments, targets, bulk: true }
+        HeldCall::with_targets("update_tasks", arguments, targets, true)
     }
 
     #[test]

@@ -232,7 +232,7 @@ mod tests {
     fn held_call(tool: &str, titles: &[&str], bulk: bool) -> HeldCall {
         let targets = titles.iter().map(|title| CallTarget { id: json!(title), title: (*title).to_owned() }).collect();
         let arguments = ToolArguments::from_iter([("task_id".to_owned(), json!(Uuid::nil()))]);
-        HeldCall { tool: tool.to_owned(), arguments, targets, bulk }
+        HeldCall::with_targets(tool, arguments, targets, bulk)
     }
 
     #[test]

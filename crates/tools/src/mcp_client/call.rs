@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use model::User;
 use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
 use super::{ExternalCallError, ExternalTool, McpServers, normalize};
@@ -17,6 +18,9 @@ const MIN_CALL_TIME: Duration = Duration::from_secs(1);
 /// The context of calls to external tools.
 pub(crate) struct ExternalCaller<'a> {
     pub(crate) servers: &'a McpServers,
+    /// True if the user has exempted the tool from confirmations.
+    pub(crate) is_allowed: bool,
+    pub(crate) progress: Option<&'a UnboundedSender<String>>,
     pub(crate) user: &'a User,
     pub(crate) confirmation: ConfirmationPolicy,
     /// All tools of the user.
@@ -43,8 +47,15 @@ impl ExternalCaller<'_> {
         if external.takes_confirmation {
             arguments.shift_remove("confirmation");
         }
-        if external.needs_confirmation(self.confirmation, consent) {
-            return self.hold(spec, external, arguments).await;
+        if !self.is_allowed && external.needs_confirmation(self.confirmation, consent) {
+            let can_allow = external.can_allow() && consent != Consent::AfterForeignText;
+            return match self.hold(spec, external, arguments).await {
+                ToolOutcome::Held(held) => {
+                    let can_allow = can_allow && held.is_opaque();
+                    ToolOutcome::Held(HeldCall { can_allow, ..held })
+                }
+                done => done,
+            };
         }
         if external.takes_user {
             arguments.insert("user_id".to_owned(), json!(self.user.id));
@@ -71,7 +82,7 @@ impl ExternalCaller<'_> {
         let max_wait = self
             .deadline
             .map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()).max(MIN_CALL_TIME));
-        match self.servers.call_within(&external.tool, arguments, max_wait).await {
+        match self.servers.call_within(&external.tool, arguments, max_wait, self.progress).await {
             Ok(result) => normalize::answer(result, spec.kind),
             Err(error) => {
                 let code = match error {

@@ -31,6 +31,8 @@ use crate::ToolArguments;
 
 /// The maximum duration of a call, even if it reports progress.
 const MAX_CALL_DURATION: Duration = Duration::from_secs(600);
+/// The time between two reports of a running call.
+const REPORT_INTERVAL: Duration = Duration::from_secs(3);
 /// The maximum number of pages of a list of tools.
 const MAX_PAGES: usize = 100;
 /// The delays between two subscriptions to tool changes.
@@ -272,7 +274,7 @@ impl McpPeer {
             let remaining = deadline.saturating_duration_since(Instant::now());
             let params = PaginatedRequestParams::default().with_cursor(cursor.take());
             let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
-            let page = match self.request(request, remaining, remaining).await {
+            let page = match self.request(request, remaining, remaining, &|_| ()).await {
                 Ok(ServerResult::ListToolsResult(page)) => page,
                 Ok(_) => {
                     return Err(RequestFailure::Refused("sent an unexpected response to the list of tools".to_owned()));
@@ -302,7 +304,7 @@ impl McpPeer {
     }
 
     /// Calls a tool. `idle_timeout` is the time without progress, `max_wait` the total time, limited to
-    /// [`MAX_CALL_DURATION`]. Fails as [`Self::request`] does. Also fails with `Refused` if the server requires user
+    /// [`MAX_CALL_DURATION`]. `report` gets the progress. Fails as [`Self::request`] does. Also fails with `Refused` if the server requires user
     /// input or answers with a task.
     pub(super) async fn call(
         &self,
@@ -310,10 +312,11 @@ impl McpPeer {
         arguments: ToolArguments,
         idle_timeout: Duration,
         max_wait: Duration,
+        report: &(dyn Fn(String) + Sync),
     ) -> Result<ServerResult, RequestFailure> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        match self.request(request, idle_timeout.min(max_wait), MAX_CALL_DURATION.min(max_wait)).await? {
+        match self.request(request, idle_timeout.min(max_wait), MAX_CALL_DURATION.min(max_wait), report).await? {
             ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_) => {
                 Err(RequestFailure::Refused(INPUT_REQUIRED.to_owned()))
             }
@@ -353,12 +356,13 @@ impl McpPeer {
     /// Sends a request and waits for the result. Fails with `Lost` if the connection is lost or rmcp opens a new
     /// session. Fails with `Refused` if the server answers with an error. Fails with `TimedOut` if neither a result nor
     /// progress arrives within `idle_timeout`, or no result within `max_wait`. A timeout, or dropping the future,
-    /// cancels the request at the server.
+    /// cancels the request at the server. `report` gets the progress as text, at most once in [`REPORT_INTERVAL`].
     async fn request(
         &self,
         request: ClientRequest,
         idle_timeout: Duration,
         max_wait: Duration,
+        report: &(dyn Fn(String) + Sync),
     ) -> Result<ServerResult, RequestFailure> {
         let lost = || RequestFailure::Lost(self.signals.reason().unwrap_or(CONNECTION_CLOSED).to_owned());
         let sent = self.peer.send_request_with_option(request, PeerRequestOptions::no_options());
@@ -370,6 +374,8 @@ impl McpPeer {
         let mut pending = PendingRequest(Some(sent));
         let deadline = Instant::now() + max_wait;
         let mut idle_deadline = (Instant::now() + idle_timeout).min(deadline);
+        let started = Instant::now();
+        let mut next_report = started + REPORT_INTERVAL;
         loop {
             tokio::select! {
                 biased;
@@ -385,7 +391,13 @@ impl McpPeer {
                     pending.forget();
                     return Err(lost());
                 }
-                () = progress.notify.notified() => idle_deadline = (Instant::now() + idle_timeout).min(deadline),
+                () = progress.changed() => idle_deadline = (Instant::now() + idle_timeout).min(deadline),
+                () = sleep_until(next_report) => {
+                    let seconds = started.elapsed().as_secs();
+                    let words = progress.words().map(|words| format!(", {words}")).unwrap_or_default();
+                    report(format!("still running after {seconds} s{words}"));
+                    next_report = Instant::now() + REPORT_INTERVAL;
+                }
                 () = sleep_until(idle_deadline) => return Err(RequestFailure::TimedOut),
             }
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{JsonRpcMessage, ProgressToken, ServerNotification};
+use rmcp::model::{JsonRpcMessage, ProgressNotificationParam, ProgressToken, ServerNotification};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::sync::{Notify, Semaphore};
@@ -15,6 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 /// The maximum number of unsent replies to requests of the server. A server that exceeds it does not read.
 const MAX_PENDING_REPLIES: usize = 64;
+/// The maximum length of the message of a progress, in characters.
+const MAX_PROGRESS_CHARS: usize = 120;
 /// The reason of a connection to a child that has exited.
 pub(super) const EXITED: &str = "exited";
 /// The reason of a connection that the server has closed.
@@ -30,7 +32,7 @@ pub(super) struct ConnectionSignals {
     /// The server may be down and must be checked.
     pub(super) check_needed: Notify,
     /// The calls that wait for progress.
-    progress_waiters: Mutex<HashMap<ProgressToken, Arc<Notify>>>,
+    progress_waiters: Mutex<HashMap<ProgressToken, Arc<ProgressState>>>,
 }
 
 impl ConnectionSignals {
@@ -52,12 +54,12 @@ impl ConnectionSignals {
 
     /// Subscribes to the progress of a request, until the subscription is dropped.
     pub(super) fn progress(self: &Arc<Self>, token: ProgressToken) -> ProgressSubscription {
-        let notify = Arc::new(Notify::new());
-        self.progress_waiters().insert(token.clone(), notify.clone());
-        ProgressSubscription { signals: self.clone(), token, notify }
+        let state = Arc::new(ProgressState::default());
+        self.progress_waiters().insert(token.clone(), state.clone());
+        ProgressSubscription { signals: self.clone(), token, state }
     }
 
-    fn progress_waiters(&self) -> MutexGuard<'_, HashMap<ProgressToken, Arc<Notify>>> {
+    fn progress_waiters(&self) -> MutexGuard<'_, HashMap<ProgressToken, Arc<ProgressState>>> {
         self.progress_waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -66,7 +68,41 @@ impl ConnectionSignals {
 pub(super) struct ProgressSubscription {
     signals: Arc<ConnectionSignals>,
     token: ProgressToken,
-    pub(super) notify: Arc<Notify>,
+    state: Arc<ProgressState>,
+}
+
+impl ProgressSubscription {
+    /// Waits for the next progress.
+    pub(super) async fn changed(&self) {
+        self.state.notify.notified().await;
+    }
+
+    /// Returns the last progress as text: "3 of 10, uploading". Returns `None` if the server has sent none.
+    pub(super) fn words(&self) -> Option<String> {
+        self.state.words.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The last progress of a request.
+#[derive(Default)]
+struct ProgressState {
+    notify: Notify,
+    words: Mutex<Option<String>>,
+}
+
+impl ProgressState {
+    /// Stores the progress and wakes the waiter. The message of the server is cut to [`MAX_PROGRESS_CHARS`].
+    fn update(&self, progress: &ProgressNotificationParam) {
+        let total = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();
+        let message = progress.message.as_deref().map(|message| {
+            let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
+            line.chars().take(MAX_PROGRESS_CHARS).collect::<String>()
+        });
+        let message = message.filter(|message| !message.is_empty()).map(|message| format!(", {message}"));
+        let words = format!("{}{total}{}", progress.progress, message.unwrap_or_default());
+        *self.words.lock().unwrap_or_else(PoisonError::into_inner) = Some(words);
+        self.notify.notify_one();
+    }
 }
 
 impl Drop for ProgressSubscription {
@@ -136,7 +172,7 @@ impl<T> GuardedTransport<T> {
                         ServerNotification::ToolListChangedNotification(_) => self.signals.tools_changed.notify_one(),
                         ServerNotification::ProgressNotification(progress) => {
                             if let Some(waiter) = self.signals.progress_waiters().get(&progress.params.progress_token) {
-                                waiter.notify_one();
+                                waiter.update(&progress.params);
                             }
                         }
                         _ => {}

@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use model::breaker::{BreakerConfig, Breakers};
 use redact::{RedactOptions, Redactor};
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
@@ -170,6 +171,11 @@ impl McpServers {
         specs
     }
 
+    /// Returns the longest `call_timeout` of all servers.
+    pub(crate) fn max_call_timeout(&self) -> Duration {
+        self.servers().iter().map(|server| server.settings.call_timeout).max().unwrap_or_default()
+    }
+
     /// Returns the names of the servers that cannot be used at the moment.
     pub(crate) fn unavailable(&self) -> Vec<String> {
         let is_unavailable = |server: &&Arc<ManagedServer>| !server.is_ready();
@@ -183,20 +189,21 @@ impl McpServers {
         tool: &DiscoveredTool,
         arguments: ToolArguments,
     ) -> Result<ExternalResult, ExternalCallError> {
-        self.call_within(tool, arguments, Duration::MAX).await
+        self.call_within(tool, arguments, Duration::MAX, None).await
     }
 
-    /// Like [`McpServers::call`], but waits no longer than `max_wait`. Fails with [`ExternalCallError::Unavailable`] if
+    /// Like [`McpServers::call`], but waits no longer than `max_wait`, and reports the progress. Fails with [`ExternalCallError::Unavailable`] if
     /// the server is no longer configured.
     pub(crate) async fn call_within(
         &self,
         tool: &DiscoveredTool,
         arguments: ToolArguments,
         max_wait: Duration,
+        progress: Option<&UnboundedSender<String>>,
     ) -> Result<ExternalResult, ExternalCallError> {
         let server = self.servers().iter().find(|server| server.name == tool.server).cloned();
         match server {
-            Some(server) => server.call(&tool.name, arguments, max_wait).await,
+            Some(server) => server.call(&tool.name, arguments, max_wait, progress).await,
             None => Err(ExternalCallError::Unavailable("is no longer configured".to_owned())),
         }
     }

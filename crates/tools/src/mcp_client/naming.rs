@@ -41,6 +41,12 @@ enum ConfirmationRule {
 }
 
 impl ExternalTool {
+    /// Returns true if the user can exempt the tool from confirmations: it may be destructive, but it is not a known
+    /// tool for tasks, and the configuration does not require a confirmation.
+    pub(crate) fn can_allow(&self) -> bool {
+        self.confirmation == ConfirmationRule::IfDestructive
+    }
+
     /// Returns true if a call must be held: it is not confirmed, and the rule of the tool requires it under this
     /// policy. A tool that the configuration lists in `ask` is held under every policy. A tool that may be destructive
     /// is held unless the policy is `Never`, and the deletion of a task only under `Destructive`. After foreign text,

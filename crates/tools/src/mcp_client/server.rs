@@ -10,6 +10,7 @@ use model::breaker::{Breaker, BreakerSnapshot};
 use redact::{RedactOptions, Redactor};
 use rmcp::model::ServerResult;
 use serde::Serialize;
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -30,7 +31,7 @@ const MIN_LIST_LIFETIME: Duration = Duration::from_secs(10);
 const MAX_LIST_LIFETIME: Duration = Duration::from_secs(3600);
 /// The timeout of a list after the start, and the delay after a failed list.
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
-/// A timeout of a call with less time than this is not counted as a failure of the server.
+/// A timeout of a call with less time than this says nothing about the server.
 const MIN_FAIR_TIMEOUT: Duration = Duration::from_secs(5);
 /// The minimum time between two lists, even if the server reports more changes.
 const MIN_LIST_INTERVAL: Duration = Duration::from_secs(1);
@@ -325,14 +326,16 @@ impl ManagedServer {
     /// the connection is lost. Fails with `Refused` if the server no longer has the tool, rejects the call or sends an
     /// unexpected response, and with `TimedOut`.
     ///
-    /// For the circuit breaker, a missing or lost connection and a timeout are failures, and a `Refused` call that was
-    /// sent is a success. A missing tool does not count. A timeout or a lost connection also requests a check. A
-    /// timeout has neither effect if `max_wait` is less than both [`MIN_FAIR_TIMEOUT`] and the call timeout.
+    /// For the circuit breaker, a missing or lost connection is a failure, and a `Refused` call that was sent is a
+    /// success. A missing tool does not count. Neither does a timeout, because it is our own limit. A timeout or a lost
+    /// connection requests a check, which ends the connection to a server that hangs. A timeout does not if `max_wait`
+    /// is less than both [`MIN_FAIR_TIMEOUT`] and the call timeout.
     pub(super) async fn call(
         &self,
         tool: &str,
         arguments: ToolArguments,
         max_wait: Duration,
+        progress: Option<&UnboundedSender<String>>,
     ) -> Result<ExternalResult, ExternalCallError> {
         let Some(permit) = self.breaker.try_acquire() else {
             let why = "failed repeatedly and is not called for some time";
@@ -354,7 +357,12 @@ impl ManagedServer {
             // The permit is released without a result, because no call was sent.
             return Err(ExternalCallError::Refused("no longer has this tool".to_owned()));
         }
-        match peer.call(tool, arguments, self.settings.call_timeout, max_wait).await {
+        let report = |text: String| {
+            if let Some(progress) = progress {
+                let _ = progress.send(quote(&self.redactor, &text));
+            }
+        };
+        match peer.call(tool, arguments, self.settings.call_timeout, max_wait, &report).await {
             Ok(ServerResult::CallToolResult(result)) => {
                 permit.succeeded();
                 Ok(self.without_secrets(ExternalResult::new(result, self.settings.max_result_bytes)))
@@ -372,9 +380,8 @@ impl ManagedServer {
                 Err(ExternalCallError::TimedOut)
             }
             Err(RequestFailure::TimedOut) => {
-                // Either the tool is slow or the server hangs.
+                // Either the tool is slow or the server hangs. A hanging server fails the check, and counts then.
                 peer.signals.check_needed.notify_one();
-                permit.failed(&ExternalCallError::TimedOut.to_string());
                 Err(ExternalCallError::TimedOut)
             }
             Err(RequestFailure::Lost(why)) => {
