@@ -337,8 +337,35 @@ pub(crate) fn unsupported_filter() -> String {
 }
 
 pub(crate) fn capabilities() -> String {
-    "I can add, list, complete, change and delete your tasks, and remind you of them. What would you like to do?"
+    "I can add, list, complete, change and delete your tasks, remind you of them, run your agents and schedule them. \
+     Say 'undo' to take back a change. What would you like to do?"
         .to_owned()
+}
+
+pub(crate) fn introduction() -> String {
+    format!("I'm adjutant, your assistant for tasks, reminders and agents. {}", capabilities())
+}
+
+pub(crate) fn how_are_you() -> String {
+    "I'm fine, thanks! What can I do for you?".to_owned()
+}
+
+pub(crate) fn goodbye() -> String {
+    "Goodbye! Your tasks are saved.".to_owned()
+}
+
+pub(crate) fn acknowledged() -> String {
+    "Glad to hear it. Anything else?".to_owned()
+}
+
+/// Answers a message that contains only quoted or pasted text.
+pub(crate) fn quoted_text() -> String {
+    "That looks like quoted text, so I didn't carry out anything in it. What should I do with it?".to_owned()
+}
+
+/// Asks about a long message in which few clauses are certain.
+pub(crate) fn uncertain_message() -> String {
+    "I'm not sure what to do with that, so nothing was changed. Please tell me in one or two short sentences.".to_owned()
 }
 
 pub(crate) fn hello() -> String {

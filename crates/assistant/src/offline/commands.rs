@@ -21,7 +21,7 @@ use understand::{
 
 use super::lookup::{LookupResult, StatusPreference, current, find};
 use super::{
-    CallResult, OfflinePolicy, PendingCall, continuation, follow_up, fragment, limited_tools, reminders, small_talk,
+    CallResult, OfflinePolicy, PendingCall, continuation, follow_up, fragment, limited_tools, questions, reminders, small_talk,
     task_words,
 };
 use crate::mentions::TaskMention;
@@ -74,8 +74,9 @@ fn create(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) -> CommandRep
     arguments.entry("priority").or_insert("medium".into());
     let rings_when_due = matches!(command.when, Some(DayOrTime::Time(_)));
     if command.asks_reminder && spec.has_argument("remind_at") && !rings_when_due {
-        if let Some(DayOrTime::Day(day)) = command.when {
-            arguments.insert("remind_at".to_owned(), day.to_string().into());
+        if let Some(DayOrTime::Day(_)) = command.when {
+            // At the usual time of that day, also if the day changes.
+            arguments.insert("remind_before_minutes".to_owned(), json!(0));
         } else if let Some(before) = command.before {
             arguments.insert("remind_before_minutes".to_owned(), json!(i64::from(before.days) * 1440 + before.minutes));
         }
@@ -167,6 +168,7 @@ pub(super) fn list(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) -> C
         true => command.filter.clone(),
         false => limited_tools::supported_filter(spec, &command.filter, policy.prompt.request.now.date()),
     };
+    let filter = with_known_tag(policy, filter)?;
     let arguments = filters(spec, &filter);
     let data = match policy.call(spec, arguments)? {
         CallResult::Done(data) => data,
@@ -188,7 +190,7 @@ pub(super) fn list(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) -> C
     let lines: Vec<_> = tasks.iter().map(|task| task_words::list_line(task, &policy.prompt.request.now)).collect();
     let total = data["total"].as_u64().and_then(|total| usize::try_from(total).ok()).filter(|_| spec.is_built_in());
     let total = total.unwrap_or(tasks.len());
-    let described = if filter.unsupported { &filter } else { &command.filter };
+    let described = &filter;
     let list = wording::list(&lines, total, described);
     Ok(Some(if filter.unsupported { format!("{}\n{list}", wording::unfiltered()) } else { list }))
 }
@@ -304,7 +306,7 @@ fn several(
             ToolArguments::from_iter([(key.to_owned(), json!(ids))])
         }
         None => {
-            let mut filter = command.filter.clone();
+            let mut filter = with_known_tag(policy, command.filter.clone())?;
             // "delete all my tasks" includes completed tasks.
             if filter == CommandFilter::default() {
                 let all = kind == ToolKind::DeleteSeveral;
@@ -340,6 +342,9 @@ fn update(policy: &mut OfflinePolicy<'_>, resolved: &follow_up::ResolvedCommand)
     } else {
         StatusPreference::OpenIfTied
     };
+    let moved = with_part_of_day(policy, resolved);
+    let resolved = moved.as_ref().unwrap_or(resolved);
+    let command = &resolved.command;
     let found = match &command.target {
         Some(TaskTarget::All) => return update_filtered(policy, resolved),
         Some(target) => find(policy, target, prefer, resolved.pick)?,
@@ -373,6 +378,23 @@ fn update(policy: &mut OfflinePolicy<'_>, resolved: &follow_up::ResolvedCommand)
         wording::with_unsupported_fields(sentence, unsupported)
     };
     Ok(reply_about(policy, outcome, &mention, updated, wording::unchanged))
+}
+
+/// Reads "to the afternoon" as a time of the same day. Returns `None` if the message names a day, too.
+fn with_part_of_day(
+    policy: &OfflinePolicy<'_>,
+    resolved: &follow_up::ResolvedCommand,
+) -> Option<follow_up::ResolvedCommand> {
+    let request = policy.prompt.request;
+    if resolved.command.time_of_day.is_some() || !matches!(resolved.command.when, Some(DayOrTime::Time(_))) {
+        return None;
+    }
+    let found = request.parser.find_expressions(&request.message, &request.now);
+    let [only] = found.as_slice() else { return None };
+    let clock = fragment::part_of_day(&only.text)?;
+    let mut resolved = resolved.clone();
+    resolved.command.time_of_day = Some(clock);
+    Some(resolved)
 }
 
 /// Returns the arguments that change one task. Values that depend on the current ones are computed from `mention`.
@@ -412,9 +434,28 @@ fn new_values(
     arguments
 }
 
+/// Replaces the search text of a filter by a tag of this name, if an open task has one: "all uni tasks". Removes a text
+/// that says nothing, such as "stuff".
+fn with_known_tag(policy: &mut OfflinePolicy<'_>, mut filter: CommandFilter) -> Result<CommandFilter, PendingCall> {
+    let Some(text) = filter.text.clone() else { return Ok(filter) };
+    let plain = text.to_lowercase();
+    if matches!(plain.as_str(), "stuff" | "things" | "ones" | "jobs" | "thats" | "items" | "list") {
+        filter.text = None;
+        return Ok(filter);
+    }
+    let word = plain.trim_end_matches(" stuff").trim_end_matches(" things").trim_end_matches(" ones");
+    if !word.contains(' ')
+        && let Some(tag) = questions::known_tag(policy, word)?
+    {
+        filter.text = None;
+        filter.tags.push(tag);
+    }
+    Ok(filter)
+}
+
 /// Changes all open tasks that match the filter of the command, with one call.
 fn update_filtered(policy: &mut OfflinePolicy<'_>, resolved: &follow_up::ResolvedCommand) -> CommandReply {
-    let filter = &resolved.command.filter;
+    let filter = &with_known_tag(policy, resolved.command.filter.clone())?;
     let Some(list) = policy.spec(ToolKind::List) else { return Ok(Some(wording::system_error().to_owned())) };
     if filter.unsupported {
         return Ok(Some(wording::unsupported_filter()));

@@ -3,11 +3,11 @@
 //! known yet.
 
 use jiff::civil::{Date, Time};
-use jiff::{Timestamp, ToSpan};
+use jiff::Timestamp;
 use model::task::{Priority, TaskStatus};
 use tools::ToolKind;
 use understand::{
-    CommandFilter, DayOrTime, DueFilter, Intent, MissingSlot, ParsedCommand, StatusFilter, TagOperation, TaskTarget,
+    CommandFilter, DayOrTime, DueFilter, Intent, LeadTime, MissingSlot, ParsedCommand, StatusFilter, TagOperation, TaskTarget,
 };
 
 use super::dialogue::{LastAct, LastExchange, changed_tasks};
@@ -24,8 +24,22 @@ type Reading = Result<Option<Vec<ResolvedCommand>>, PendingCall>;
 /// Returns the commands of a message that continues or corrects the last exchange, or `None` if it makes sense alone.
 pub(super) fn read(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &LastExchange<'_>) -> Reading {
     let request = policy.prompt.request;
+    if let LastAct::Changed(kind, _) = last.act
+        && takes_back(&framing.body, kind)
+    {
+        return Ok(Some(vec![ResolvedCommand::new(ParsedCommand::new(Intent::Undo, 0.9))]));
+    }
+    if let Some(commands) = about_reminder(policy, framing, last)? {
+        return Ok(Some(commands));
+    }
     let fragment = fragment::read(&framing.body, request);
     let is_known = is_explicit_command(policy);
+    if let LastAct::Asked = last.act
+        && !is_known
+        && let Some(commands) = repeat_with_target(policy, last, strip_meant(&framing.body))?
+    {
+        return Ok(Some(commands));
+    }
     if fragment.is_pure() && !is_new_task(policy)
         && let Some(commands) = values_alone(policy, framing, last, &fragment)?
     {
@@ -60,6 +74,147 @@ fn is_explicit_command(policy: &OfflinePolicy<'_>) -> bool {
     commands.iter().all(is_explicit) && !commands.is_empty()
 }
 
+/// Returns true if a message takes back the last change: "revert that", "put it back on the list".
+fn takes_back(body: &str, kind: ToolKind) -> bool {
+    let text = normalize(body);
+    let starts = [
+        "revert", "undo", "put that back", "put it back", "bring it back", "bring that back", "bring them back", "roll that back",
+        "roll it back", "restore it", "restore that", "take that back", "reopen it", "reopen that",
+    ];
+    let is_short = text.split(' ').count() <= 7;
+    let cancels = matches!(text.as_str(), "cancel that" | "cancel it" | "scrap that" | "forget that") && kind == ToolKind::Add;
+    cancels || is_short && starts.iter().any(|start| text == *start || text.starts_with(&format!("{start} ")))
+}
+
+/// Reads values that change, repeat or move the reminder of the last exchange: "no, wednesday", "and the day before too",
+/// "another 20 minutes".
+fn about_reminder(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &LastExchange<'_>) -> Reading {
+    let request = policy.prompt.request;
+    let body = framing.body.as_str();
+    let text = normalize(body);
+    let words: Vec<&str> = text.split(' ').collect();
+    let parse = |text: String| request.parser.parse(&text, &request.now).commands.into_iter().next();
+    // "another 20 minutes", "5 more minutes", "tell me again tonight"
+    let asks_more = words.iter().any(|word| matches!(*word, "another" | "more")) && words.len() <= 6;
+    let again = ["tell me again ", "remind me again ", "ping me again ", "nudge me again ", "ask me again "];
+    let tell_again = again.iter().find_map(|start| text.find(start).map(|at| text[at + start.len()..].to_owned()));
+    let duration = || {
+        let amount: Vec<&str> = words.iter().copied().filter(|word| !matches!(*word, "another" | "more" | "give" | "me" | "bit" | "a" | "just")).collect();
+        let amount = amount.join(" ");
+        if amount.starts_with("half hour") { "half an hour".to_owned() } else { amount }
+    };
+    let snoozed = match (&tell_again, asks_more) {
+        (Some(when), _) => parse(format!("snooze it until {when}")).or_else(|| parse(format!("snooze it {when}"))),
+        (None, true) => parse(format!("snooze it for {}", duration())),
+        _ => None,
+    };
+    if let Some(command) = snoozed
+        && command.intent == Intent::SnoozeReminder
+        && (command.when.is_some() || command.shift.is_some())
+    {
+        return Ok(Some(vec![ResolvedCommand::new(ParsedCommand { target: Some(TaskTarget::It), ..command })]));
+    }
+    // "remind me an hour before and a day before"
+    if text.starts_with("remind me") && text.contains(" before and ") {
+        let parts = text.trim_start_matches("remind me").split(" and ").map(str::trim).collect::<Vec<_>>();
+        let commands: Vec<_> = parts.iter().filter_map(|part| lead_time(policy, part)).collect();
+        if commands.len() == parts.len() {
+            let commands = commands.into_iter().map(|before| {
+                let reminder = ParsedCommand::new(Intent::ScheduleReminder, 0.9);
+                ResolvedCommand::new(ParsedCommand { before: Some(before), target: Some(TaskTarget::It), asks_reminder: true, ..reminder })
+            });
+            return Ok(Some(commands.collect()));
+        }
+    }
+    let LastAct::Changed(kind, call) = last.act else { return Ok(None) };
+    let has_reminder = matches!(kind, ToolKind::Remind | ToolKind::UpdateReminder | ToolKind::SnoozeReminder);
+    if !has_reminder || framing.is_question {
+        return Ok(None);
+    }
+    let reminder = |intent: Intent| ParsedCommand { target: Some(TaskTarget::It), asks_reminder: true, ..ParsedCommand::new(intent, 0.9) };
+    let intent = if framing.continues { Intent::ScheduleReminder } else { Intent::UpdateReminder };
+    let fragment = fragment::read(body, request);
+    let old_before = call.result["reminder"]["before_minutes"].as_i64();
+    let own_text = text.trim_start_matches("about ").to_owned();
+    // "and leo's an hour before": the rest names another task.
+    let before = lead_time(policy, &own_text).or_else(|| {
+        let minutes = old_before?;
+        let number = fragment.number.filter(|_| fragment.rest.is_empty());
+        match number {
+            Some(number) => Some(same_unit(minutes, i64::from(number))),
+            None => lead_time(policy, &format!("{} before", text.split(" would").next().unwrap_or_default())),
+        }
+    });
+    if let Some(before) = before {
+        let mention = subject_before(policy, &text)?;
+        let intent = if mention.is_some() { Intent::ScheduleReminder } else { intent };
+        let command = ParsedCommand { before: Some(before), ..reminder(intent) };
+        return Ok(Some(vec![ResolvedCommand { mention, ..ResolvedCommand::new(command) }]));
+    }
+    if !fragment.has_values() || fragment.command.priority.is_some() || !fragment.command.tags.is_empty() {
+        return Ok(None);
+    }
+    let mut command = reminder(intent);
+    command.when = fragment.command.when;
+    command.time_of_day = fragment.command.time_of_day;
+    command.shift = fragment.command.shift;
+    command.recurrence.clone_from(&fragment.command.recurrence);
+    if let Some(number) = fragment.number {
+        let Ok(time) = Time::new(number, 0, 0, 0) else { return Ok(None) };
+        command.time_of_day = Some(time);
+        command.when = Some(DayOrTime::Time(request.now.date().to_datetime(time)));
+    }
+    if fragment.rest.is_empty() {
+        return Ok((!fragment.states || framing.continues || framing.replaces() || words.first() == Some(&"make")).then(|| vec![ResolvedCommand::new(command)]));
+    }
+    // "and the first one tomorrow at 1pm", "and about grandma at 7pm"
+    if !framing.continues {
+        return Ok(None);
+    }
+    if let Some(target) = position_target(&fragment.rest) {
+        command.target = Some(target);
+        return Ok(Some(vec![ResolvedCommand::new(command)]));
+    }
+    let Some(mention) = named_task(policy, &fragment.rest)? else { return Ok(None) };
+    Ok(Some(vec![ResolvedCommand { mention: Some(mention), ..ResolvedCommand::new(command) }]))
+}
+
+/// Returns the distance that a text names, which must end with "before": "an hour before", "the day before".
+fn lead_time(policy: &OfflinePolicy<'_>, text: &str) -> Option<LeadTime> {
+    if !text.contains("before") {
+        return None;
+    }
+    let request = policy.prompt.request;
+    // The distance begins at an article, a number or "half".
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let start = words.iter().position(|word| {
+        matches!(*word, "a" | "an" | "the" | "half" | "one" | "couple") || fragment::number(word).is_some() || word.parse::<u32>().is_ok()
+    })?;
+    let text = words[start..].join(" ");
+    let commands = request.parser.parse(&format!("remind me about it {text}"), &request.now).commands;
+    commands.into_iter().find_map(|command| command.before)
+}
+
+/// Returns the task that the words before a distance name: "leo's an hour before".
+fn subject_before(policy: &mut OfflinePolicy<'_>, text: &str) -> Result<Option<TaskMention>, PendingCall> {
+    let words: Vec<&str> = text.split(' ').collect();
+    let end = words.iter().position(|word| {
+        matches!(*word, "a" | "an" | "the" | "half" | "one" | "couple") || fragment::number(word).is_some() || word.parse::<u32>().is_ok()
+    });
+    match end {
+        Some(end) if end > 0 => named_task(policy, &words[..end].join(" ")),
+        _ => Ok(None),
+    }
+}
+
+/// Returns a distance of `number` in the largest unit that divides `minutes`.
+fn same_unit(minutes: i64, number: i64) -> LeadTime {
+    let unit = [10080, 1440, 60, 1].into_iter().find(|unit| minutes % unit == 0).unwrap_or(1);
+    let total = unit * number;
+    let days = i32::try_from(total / 1440).unwrap_or_default();
+    if unit >= 1440 { LeadTime { days, ..LeadTime::default() } } else { LeadTime { minutes: total, ..LeadTime::default() } }
+}
+
 /// Returns true if the message explicitly adds a task: "add high priority".
 fn is_new_task(policy: &OfflinePolicy<'_>) -> bool {
     let commands = &policy.prompt.request.utterance.commands;
@@ -73,7 +228,7 @@ fn values_alone(
     last: &LastExchange<'_>,
     fragment: &Fragment,
 ) -> Reading {
-    let is_plural = ["both", "them", "those", "these", "all"].iter().any(|word| normalize(&framing.body).split(' ').any(|one| one == *word));
+    let is_plural = ["both", "them", "those", "these"].iter().any(|word| normalize(&framing.body).split(' ').any(|one| one == *word));
     match last.act {
         LastAct::Listed if !fragment.states && !framing.replaces() => Ok(refined_list(policy, framing, last)),
         LastAct::Listed if is_plural => Ok(None),
@@ -224,6 +379,10 @@ fn correction(
     if body.is_empty() || framing.is_question {
         return Ok(None);
     }
+    // "the other one too" is no correction.
+    if framing.continues && !framing.refuses {
+        return Ok(None);
+    }
     // Another task was meant.
     let is_other = |mention: &TaskMention| !changed.iter().any(|task| task.id == mention.id);
     if let Some(mention) = named_task(policy, body)?
@@ -333,15 +492,25 @@ pub(super) fn named_task(policy: &mut OfflinePolicy<'_>, text: &str) -> Result<O
 /// Repeats the command of the last exchange, which lacked its task, with this name.
 fn repeat_with_target(policy: &mut OfflinePolicy<'_>, last: &LastExchange<'_>, name: &str) -> Reading {
     let request = policy.prompt.request;
+    let Some(mention) = named_task(policy, name)? else { return Ok(None) };
+    let framing = Framing::read(last.user);
+    let values = fragment::read(&framing.body, request);
+    if values.is_pure() {
+        let command = ParsedCommand { target: Some(TaskTarget::It), ..values.command };
+        let resolved = ResolvedCommand { drops_time: values.drops_time, ..ResolvedCommand::new(command) };
+        return Ok(Some(vec![ResolvedCommand { mention: Some(mention), ..resolved }]));
+    }
     let earlier = request.parser.parse(last.user, &request.now).commands;
-    let Some(earlier) = earlier.into_iter().find(|command| command.target.is_some() && command.intent != Intent::CreateTask)
-    else {
-        return Ok(None);
+    let is_repeatable = |command: &ParsedCommand| {
+        command.intent != Intent::Unknown
+            && (command.target.is_some() || command.asks_reminder || command.missing == Some(MissingSlot::Target))
     };
-    Ok(named_task(policy, name)?.map(|mention| {
-        let repeated = ParsedCommand { target: Some(TaskTarget::It), missing: None, ..earlier };
-        vec![ResolvedCommand { mention: Some(mention), ..ResolvedCommand::new(repeated) }]
-    }))
+    let Some(mut earlier) = earlier.into_iter().find(is_repeatable) else { return Ok(None) };
+    if earlier.intent == Intent::CreateTask {
+        earlier.intent = Intent::ScheduleReminder;
+    }
+    let command = ParsedCommand { target: Some(TaskTarget::It), title: None, missing: None, ..earlier };
+    Ok(Some(vec![ResolvedCommand { mention: Some(mention), ..ResolvedCommand::new(command) }]))
 }
 
 /// Returns the command that repeats a change for the task in `mention`. Returns `None` for changes that cannot be
@@ -516,11 +685,6 @@ pub(super) fn due_parts(due: &str, zone: &jiff::tz::TimeZone) -> Option<(Date, O
             (local.date(), Some(local.time()))
         }
     })
-}
-
-/// Returns the day after `day`, or the day itself at the end of time.
-pub(super) fn next_day(day: Date) -> Date {
-    day.checked_add(1.day()).unwrap_or(day)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::mentions::TaskMention;
 use crate::{Prompt, confirm, wording};
 
 /// A command after the previous question was taken into account.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ResolvedCommand {
     pub(super) command: ParsedCommand,
     /// Selects one of several equally good matches.

@@ -3,8 +3,9 @@
 
 use std::ops::Range;
 
+use jiff::civil::{Time, time};
 use model::task::Priority;
-use understand::{ClearableField, Intent, ParsedCommand, TagOperation};
+use understand::{ClearableField, DayOrTime, Intent, ParsedCommand, TagOperation};
 
 use super::framing;
 use crate::TurnRequest;
@@ -310,6 +311,16 @@ fn read_tags(words: &mut [Word<'_>], fragment: &mut Fragment) {
                 word.used = true;
             }
         }
+        // "tag the litter one pets"
+        if is(words, at, &["tag", "label"])
+            && added.is_empty()
+            && let Some(one) = (at + 1..words.len()).find(|i| is(words, *i, &["one", "as", "with"]))
+            && one > at + 1
+            && one + 2 == words.len()
+        {
+            added.push(words[one + 1].text.to_owned());
+            use_words(words, one..one + 2);
+        }
         let removes = is(words, at, &["drop", "remove", "delete", "lose", "scrap", "without", "ditch", "no"]);
         if removes {
             let start = at + 1 + usize::from(is(words, at + 1, &["the", "that"]));
@@ -361,6 +372,11 @@ fn read_dates(text: &str, words: &mut [Word<'_>], fragment: &mut Fragment, reque
         texts.push(framing::trim(&unused[found.span.clone()]).to_owned());
     }
     let joined = texts.join(" ");
+    if let Some(time) = part_of_day(&joined) {
+        fragment.command.time_of_day = Some(time);
+        fragment.command.when = Some(DayOrTime::Time(request.now.date().to_datetime(time)));
+        return;
+    }
     let is_repetition = expressions.iter().any(|found| found.recurrence.is_some());
     let first = if is_repetition { format!("make it {joined}") } else { format!("change it to {joined}") };
     for template in [first, format!("set it to {joined}"), format!("move it to {joined}")] {
@@ -376,6 +392,29 @@ fn read_dates(text: &str, words: &mut [Word<'_>], fragment: &mut Fragment, reque
     let found = &expressions[0];
     fragment.command.when = found.due.or(found.start);
     fragment.command.recurrence = expressions.iter().find_map(|found| found.recurrence.clone());
+}
+
+/// Returns the time of a text that names a part of the day and nothing else: "in the morning". The day stays the same
+/// then.
+pub(super) fn part_of_day(text: &str) -> Option<Time> {
+    const PARTS: [(&str, Time); 10] = [
+        ("morning", time(9, 0, 0, 0)),
+        ("noon", time(12, 0, 0, 0)),
+        ("noonish", time(12, 0, 0, 0)),
+        ("midday", time(12, 0, 0, 0)),
+        ("lunchtime", time(12, 0, 0, 0)),
+        ("lunch", time(12, 0, 0, 0)),
+        ("afternoon", time(15, 0, 0, 0)),
+        ("evening", time(18, 0, 0, 0)),
+        ("night", time(20, 0, 0, 0)),
+        ("midnight", time(0, 0, 0, 0)),
+    ];
+    let lower = text.to_lowercase();
+    let words: Vec<&str> = lower.split_whitespace().filter(|word| !matches!(*word, "in" | "the" | "at" | "around" | "by" | "to")).collect();
+    match words.as_slice() {
+        [part] => PARTS.iter().find(|(name, _)| name == part).map(|(_, time)| *time),
+        _ => None,
+    }
 }
 
 /// Replaces the used words by spaces, so that positions stay.

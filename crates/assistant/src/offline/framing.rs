@@ -55,6 +55,8 @@ const LEADS: &[(&str, Frame)] = &[
     ("on second thought", Corrects),
     ("on second thoughts", Corrects),
     ("you know what", Corrects),
+    ("how about", Continues),
+    ("what about", Continues),
     ("oh and", Continues),
     ("and then", Continues),
     ("and also", Continues),
@@ -134,6 +136,7 @@ const KEPT: &[(&str, &[&str])] = &[
     ("its", &["deadline", "date", "priority", "tag", "tags", "title", "name", "due", "note"]),
     ("wait", &["for", "until", "till"]),
     ("hold", &["it", "that", "the"]),
+    ("how", &[]),
 ];
 
 /// Phrases that close a message.
@@ -154,6 +157,7 @@ const TAILS: &[(&str, Frame)] = &[
     ("atm", Neutral),
     ("rn", Neutral),
     ("then", Neutral),
+    ("now", Neutral),
     ("though", Neutral),
     ("tho", Neutral),
     ("for me", Neutral),
@@ -291,7 +295,7 @@ mod tests {
             ("oh no, sorry: thursday please", "thursday", "rc"),
             ("hmm, better saturday", "saturday", "c"),
             ("and raisins", "raisins", "+"),
-            ("the gas bill as well now", "the gas bill as well now", ""),
+            ("the gas bill as well now", "the gas bill", "+"),
             ("the deltacom one too actually", "the deltacom one", "c+"),
             ("no rush on that one", "no rush on that one", ""),
             ("right, number 2 is finished", "number 2 is finished", ""),

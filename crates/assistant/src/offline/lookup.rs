@@ -57,6 +57,13 @@ pub(super) fn find(
     pick: Option<usize>,
 ) -> Result<LookupResult, PendingCall> {
     let found = match target {
+        TaskTarget::Named(words) if names_last_change(words) => match policy.last.clone() {
+            Some(mention) => LookupResult::One(TaskMention { completed: false, current: false, ..mention }),
+            None => LookupResult::NotNamed,
+        },
+        TaskTarget::Them | TaskTarget::Both if !policy.named.is_empty() => {
+            return Ok(LookupResult::Several(std::mem::take(&mut policy.named)));
+        }
         TaskTarget::Named(words) => match find_by_name(policy, words, prefer, pick)? {
             LookupResult::NoMatch(words) => return find_joined(policy, words, prefer),
             found => found,
@@ -148,6 +155,13 @@ fn several(
         1 => mentions.pop().map_or(LookupResult::NotNamed, LookupResult::One),
         _ => LookupResult::Several(mentions),
     })
+}
+
+/// Returns true for names such as "the one I just added".
+fn names_last_change(words: &str) -> bool {
+    let text = matching::normalize(words);
+    let verbs = ["added", "created", "made", "mentioned", "entered", "changed", "said"];
+    text.contains("just") && verbs.iter().any(|verb| text.ends_with(verb)) || text == "last added"
 }
 
 /// Returns true if both mentions are the same task.

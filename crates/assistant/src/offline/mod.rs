@@ -3,6 +3,7 @@
 //! same calls.
 
 mod agents;
+mod clauses;
 mod commands;
 mod continuation;
 mod dialogue;
@@ -23,7 +24,7 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use serde_json::Value;
 use tools::{ToolAnswer, ToolArguments, ToolKind, ToolOutcome, ToolSpec};
-use understand::TaskTarget;
+use understand::{Intent, TaskTarget};
 
 pub(crate) use agents::requested_run;
 pub(crate) use matching::normalize as normalize_words;
@@ -66,6 +67,8 @@ struct OfflinePolicy<'a> {
     answered: usize,
     /// The task that "it" refers to at this point.
     last: Option<TaskMention>,
+    /// The tasks that "them" refers to, if an earlier clause of the message names them.
+    named: Vec<TaskMention>,
     /// With many commands, one list call serves all of them.
     list: TaskListCache<'a>,
 }
@@ -100,7 +103,7 @@ enum CallResult<'a> {
 impl<'a> OfflinePolicy<'a> {
     fn new(prompt: Prompt<'a>) -> Self {
         let last = mentions::last_task(&prompt.context.history);
-        Self { prompt, answered: 0, last, list: TaskListCache::PerName }
+        Self { prompt, answered: 0, last, named: Vec::new(), list: TaskListCache::PerName }
     }
 
     /// Runs the policy and returns the reply, with one line per command. A message about agents or schedules is
@@ -108,6 +111,14 @@ impl<'a> OfflinePolicy<'a> {
     /// of a command that applies only if its task exists, if no task is found. With more than two commands that name
     /// tasks, one list serves all lookups. Fails with the first call that has no result yet.
     fn run(mut self) -> Result<String, PendingCall> {
+        let utterance = &self.prompt.request.utterance;
+        let is_unknown = utterance.commands.iter().all(|command| command.intent == Intent::Unknown);
+        if utterance.skipped_quoted_text && is_unknown {
+            return Ok(wording::quoted_text());
+        }
+        if utterance.is_uncertain {
+            return Ok(wording::uncertain_message());
+        }
         if let Some(text) = agents::answer(&mut self)? {
             return Ok(text);
         }
@@ -151,7 +162,14 @@ impl<'a> OfflinePolicy<'a> {
         if let Some(commands) = continuation::read(self, &framing, &last)? {
             return Ok(Reading::Commands(commands));
         }
-        Ok(Reading::Commands(follow_up::commands(&self.prompt)))
+        if let Some(commands) = clauses::read(self, &framing, &last)? {
+            return Ok(Reading::Commands(commands));
+        }
+        let same_day = clauses::with_known_day(self);
+        Ok(Reading::Commands(match same_day {
+            Some(utterance) => utterance.commands.into_iter().map(follow_up::ResolvedCommand::new).collect(),
+            None => follow_up::commands(&self.prompt),
+        }))
     }
 
     /// Returns the first tool of this kind, or `None` if the user has none.

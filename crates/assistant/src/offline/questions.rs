@@ -12,7 +12,7 @@ use understand::{CommandFilter, Intent, StatusFilter, TaskTarget};
 use super::dialogue::{LastAct, LastExchange};
 use super::framing::{self, Framing};
 use super::lookup::{self, LookupResult, StatusPreference, find};
-use super::matching::{mentioned_tasks, normalize, overlapping_tasks};
+use super::matching::{is_same_word, mentioned_tasks, normalize, overlapping_tasks};
 use super::{OfflinePolicy, PendingCall, continuation, reminders, task_words};
 use crate::mentions::TaskMention;
 use crate::wording;
@@ -50,7 +50,7 @@ const PROPERTY_WORDS: &[&str] = &[
     "remind", "reminds", "reminder", "reminders", "reminding", "ring", "rings", "nag", "notify", "notified", "alert", "alerts",
     "ping", "repeat", "repeats", "repeating", "recurring", "recur", "recurs", "priority", "prio", "urgent", "important", "tag",
     "tags", "tagged", "label", "labels", "note", "notes", "noted", "description", "details", "detail", "done", "finished",
-    "complete", "completed", "ticked", "finish",
+    "complete", "completed", "ticked", "finish", "high", "low", "medium", "normal",
 ];
 
 /// Answers a question. Returns `None` if the message is no question about tasks, or one that a list answers.
@@ -67,10 +67,13 @@ pub(super) fn answer(
     if let Some(reply) = about_lists(policy, &words, framing, last)? {
         return Ok(Some(reply));
     }
-    let continues = (framing.continues || words.starts_with(&["how", "about"]) || words.starts_with(&["what", "about"]))
-        && framing.is_question;
+    let continues = (framing.continues && framing.is_question) || framing.replaces();
+    let has = |known: &[&str]| words.iter().any(|word| known.contains(word));
     let asked = match asked_property(&words) {
         Some(asked) => asked,
+        None if framing.continues && framing.is_question && has(&["tag", "tags"]) => Asked::Tags,
+        None if framing.continues && framing.is_question && has(&["note", "notes"]) => Asked::Note,
+        None if framing.continues && framing.is_question && has(&["priority", "prio"]) => Asked::Priority,
         // "and the hay?" asks the same about another task.
         None if continues && matches!(last.act, LastAct::Answered) => {
             asked_property(&normalize_question(&Framing::read(last.user).body).split(' ').collect::<Vec<_>>())
@@ -80,7 +83,7 @@ pub(super) fn answer(
     };
     let dates = policy.prompt.request.parser.find_expressions(&framing.body, &policy.prompt.request.now);
     let mut subject_text = framing.body.clone();
-    for found in dates.iter().rev().filter(|found| found.recurrence.is_none()) {
+    for found in dates.iter().rev() {
         subject_text.replace_range(found.span.clone(), " ");
     }
     let plain = normalize_question(&subject_text);
@@ -89,6 +92,12 @@ pub(super) fn answer(
         .filter(|word| !word.is_empty() && !QUESTION_WORDS.contains(word) && !PROPERTY_WORDS.contains(word))
         .collect();
     let tasks = subjects(policy, &subject.join(" "), asked, framing)?;
+    // "what time is that?" after a reminder was set
+    let is_reminder_act = matches!(
+        last.act,
+        LastAct::Changed(ToolKind::Remind | ToolKind::UpdateReminder | ToolKind::SnoozeReminder, _)
+    );
+    let asked = if asked == Asked::Due && subject.is_empty() && is_reminder_act { Asked::Reminder } else { asked };
     if asked == Asked::Reminder {
         return reminders::answer(policy, &tasks, subject.is_empty());
     }
@@ -419,25 +428,42 @@ fn topic(
     let rest: Vec<&str> = words.iter().copied().filter(|word| !QUESTION_WORDS.contains(word) && !LIST_WORDS.contains(word)).collect();
     let [topic] = rest.as_slice() else { return Ok(None) };
     let topic = topic.trim_start_matches('#').trim_end_matches("'s");
-    let now = policy.prompt.request.now.clone();
-    if !policy.prompt.request.parser.find_expressions(topic, &now).is_empty() || PROPERTY_WORDS.contains(&topic) || topic.chars().count() < 2 {
+    if PROPERTY_WORDS.contains(&topic) || topic.chars().count() < 2 {
         return Ok(None);
     }
-    let all = lookup::all_tasks(policy)?;
-    let has_tag = |task: &&Value| {
-        task["status"] != "completed"
-            && task["tags"].as_array().into_iter().flatten().filter_map(Value::as_str).any(|tag| super::matching::is_same_word(&tag.to_lowercase(), topic))
-    };
-    let tagged: Vec<&Value> = all.iter().filter(has_tag).collect();
-    let Some(tag) = tagged.first().and_then(|task| {
-        let tags = task["tags"].as_array()?.iter().filter_map(Value::as_str);
-        tags.into_iter().find(|tag| super::matching::is_same_word(&tag.to_lowercase(), topic)).map(str::to_owned)
-    }) else {
+    if let Some(tag) = known_tag(policy, topic)? {
+        let filter = CommandFilter { tags: vec![tag], status: None::<StatusFilter>, ..CommandFilter::default() };
+        let command = understand::ParsedCommand { filter, ..understand::ParsedCommand::new(Intent::ListTasks, 0.9) };
+        return super::commands::list(policy, &command);
+    }
+    let now = policy.prompt.request.now.clone();
+    let request = policy.prompt.request;
+    if !request.parser.find_expressions(topic, &now).is_empty() || continues {
         return Ok(None);
+    }
+    let parsed = request.utterance.commands.first().is_some_and(|command| command.intent == Intent::ListTasks && command.filter.text.is_none() && command.filter != CommandFilter::default());
+    if parsed {
+        return Ok(None);
+    }
+    let has_word = |task: &&Value| {
+        let title = normalize(task["title"].as_str().unwrap_or_default());
+        task["status"] != "completed" && title.split(' ').any(|word| is_same_word(word, topic))
     };
-    let filter = CommandFilter { tags: vec![tag], status: None::<StatusFilter>, ..CommandFilter::default() };
-    let command = understand::ParsedCommand { filter, ..understand::ParsedCommand::new(Intent::ListTasks, 0.9) };
-    super::commands::list(policy, &command)
+    let found: Vec<&Value> = lookup::all_tasks(policy)?.iter().filter(has_word).collect();
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let lines: Vec<_> = found.iter().map(|task| task_words::list_line(task, &now)).collect();
+    let filter = CommandFilter { text: Some(topic.to_owned()), ..CommandFilter::default() };
+    Ok(Some(wording::list(&lines, lines.len(), &filter)))
+}
+
+/// Returns the tag of an open task that a word names, in its stored spelling.
+pub(super) fn known_tag(policy: &mut OfflinePolicy<'_>, word: &str) -> Result<Option<String>, PendingCall> {
+    let all = lookup::all_tasks(policy)?;
+    let open = all.iter().filter(|task| task["status"] != "completed");
+    let mut tags = open.flat_map(|task| task["tags"].as_array().into_iter().flatten()).filter_map(Value::as_str);
+    Ok(tags.find(|tag| is_same_word(&tag.to_lowercase(), &word.to_lowercase())).map(str::to_owned))
 }
 
 /// Returns true if a message has the form of a question.
@@ -445,6 +471,7 @@ pub(super) fn is_question(framing: &Framing) -> bool {
     let text = normalize_question(framing::trim(&framing.body));
     let words: Vec<&str> = text.split(' ').collect();
     framing.is_question
+        || framing.replaces()
         || asked_property(&words).is_some()
         || matches!(words.first(), Some(&("which" | "what" | "whats" | "what's" | "how" | "show" | "list" | "did" | "tell")))
 }
