@@ -172,14 +172,14 @@ fn parse_numeric(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts
 
 /// Parses a month in figures, due on its first day: "3/2027", "03-2027", "2027-03", "2027/3", "03.2027". One figure has
 /// four digits, the other is 1 to 12. Without a slash, the figures need a preposition, to be the whole text, or no noun
-/// after them. With a period, they need one of the first two.
+/// after them and no word such as "part" before them. With a period, they need one of the first two.
 fn parse_month_of_year(scan: &DateScan, figures: [&str; 2], mark: char, i: usize, lead_start: usize) -> DayMatch {
     let [a, b] = figures;
     let (year, month) = if a.len() == 4 { (a, b) } else { (b, a) };
     let near = lead_start < i && scan.before(i) != "the" || scan.covers_all(i, i + 1);
     let fits = match mark {
         '/' => b.len() == 4 || near || scan.can_end_at(i + 1),
-        '-' => near || scan.can_end_at(i + 1),
+        '-' => near || scan.can_end_at(i + 1) && !scan.words.is_one_of(i.wrapping_sub(1), lexicon::numbers::NUMBERED),
         _ => near,
     };
     let month = numbers::parse_digits(month).filter(|_| month.len() <= 2).and_then(|month| i8::try_from(month).ok())?;

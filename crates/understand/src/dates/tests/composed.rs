@@ -242,6 +242,7 @@ fn a_number_beside_a_day_counts_things() {
         ("buy 3 eggs tomorrow", "buy 3 eggs"),
         ("clean room 7 on friday", "clean room 7"),
         ("plan the date night on friday", "plan the date night"),
+        ("host the coffee morning on friday", "host the coffee morning"),
         ("attend the parents evening on friday", "attend the parents evening"),
     ] {
         let parsed = parse(text, &now());
