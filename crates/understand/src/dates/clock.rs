@@ -476,7 +476,8 @@ pub(crate) fn parse_part(
             "the" | "in" | "at" | "on" | "by" | "before" | "during" | "this" | "early" | "late"
         );
     let after_day = parts.names_day() || parts.clock.is_some();
-    let before_clock = parse(scan, at + 1, at + 1, &DateParts { part: Some(part), ..DateParts::default() }).is_some();
+    let beside = DateParts { part: Some(part), looks_ahead: parts.looks_ahead, ..DateParts::default() };
+    let before_clock = parse(scan, at + 1, at + 1, &beside).is_some();
     let fits = this > 0
         || after_day
         || middle && (scan.covers_all(i, at + 1) || names_day(scan.at(at + 1)))

@@ -1,7 +1,8 @@
 //! Looks ahead: decides if a word that can have other meanings is part of a date because of the piece after it.
 //!
 //! "9" is a time before "tomorrow", "20th" is a day before "8pm", and "christmas eve" is a day before "7pm". The piece
-//! after it is parsed without looking ahead again, so each word is read a fixed number of times.
+//! after it is parsed without looking ahead again ([`DateParts::looks_ahead`]), so each word is read a fixed number of
+//! times.
 
 use super::names::{self, DayPart};
 use super::{DateParts, DatePiece, DateScan, Day, day, dispatch, parse_piece, skip_links};
@@ -34,8 +35,8 @@ pub(super) fn precedes_day(scan: &DateScan, end: usize, parts: &DateParts) -> bo
 }
 
 /// Returns true if a day can end at `end`: no noun follows, or a time does.
-pub(super) fn can_day_end_at(scan: &DateScan, end: usize) -> bool {
-    scan.can_end_at(end) || precedes_time(scan, end, &DateParts::default())
+pub(super) fn can_day_end_at(scan: &DateScan, end: usize, parts: &DateParts) -> bool {
+    scan.can_end_at(end) || precedes_time(scan, end, parts)
 }
 
 /// Returns true if a time can end at `end`: no noun follows, or a day does.
