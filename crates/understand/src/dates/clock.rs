@@ -418,7 +418,7 @@ fn names_day(word: &str) -> bool {
 /// match. "eve" counts only after "this", a day or a time. Accepts:
 /// - "first thing", not after "the", "my", "a", "is" or "are". Without "in the morning", no noun and no "to" may
 ///   follow.
-/// - "last thing" under the same conditions; "start of business" as the start of the working day.
+/// - "last thing", see [`ends_last_thing`]; "start of business" as the start of the working day.
 /// - "EOD", "COB" and "COP" as the end of the working day; "am" and "pm" after a day without a clock time.
 /// - A name ("morning") after "this", after a day or a time, or after a preposition if no noun follows.
 /// - A name before a time, if that is in figures or the name begins the text.
@@ -447,11 +447,12 @@ pub(crate) fn parse_part(
     }
     if let Some(n) = scan.phrase(i, lexicon::clock::LAST_THING)
         && !matches!(scan.before(i), "the" | "my" | "is" | "are" | "a")
-        && ends_thing(scan, i, n, parts)
+        && ends_last_thing(scan, i, n, parts)
     {
         return Some((DatePiece::Part(DayPart::Last), i + n));
     }
-    if let Some(n) = scan.phrase(i, lexicon::clock::WORK_START) {
+    if let Some(n) = scan.phrase(i, lexicon::clock::WORK_START).filter(|n| context::can_time_end_at(scan, i + n, parts))
+    {
         return Some((DatePiece::Part(DayPart::First), i + n));
     }
     if matches!(word, "eod" | "cob" | "cop") {
@@ -475,7 +476,8 @@ pub(crate) fn parse_part(
             "the" | "in" | "at" | "on" | "by" | "before" | "during" | "this" | "early" | "late"
         );
     let after_day = parts.names_day() || parts.clock.is_some();
-    let before_clock = parse(scan, at + 1, at + 1, &DateParts { part: Some(part), ..DateParts::default() }).is_some();
+    let beside = DateParts { part: Some(part), looks_ahead: parts.looks_ahead, ..DateParts::default() };
+    let before_clock = parse(scan, at + 1, at + 1, &beside).is_some();
     let fits = this > 0
         || after_day
         || middle && (scan.covers_all(i, at + 1) || names_day(scan.at(at + 1)))
@@ -486,15 +488,22 @@ pub(crate) fn parse_part(
     fits.then_some((DatePiece::Part(part), at + 1))
 }
 
-/// Returns true if "first thing" or "last thing" of `n` tokens at `i` is a time: with "in the morning", beside a day, or
+/// Returns true if "first thing" of `n` tokens at `i` is a time: with "in the morning", beside a day, or
 /// if no noun and no "to" follows.
 fn ends_thing(scan: &DateScan, i: usize, n: usize, parts: &DateParts) -> bool {
     n > 2 || parts.names_day() || context::can_time_end_at(scan, i + n, parts) && scan.at(i + n) != "to"
 }
 
+/// Returns true if "last thing" of `n` tokens at `i` is a time: with "at night", beside a day, or at the end.
+fn ends_last_thing(scan: &DateScan, i: usize, n: usize, parts: &DateParts) -> bool {
+    let closed = !scan.words.is_word(i + n) || i + n >= scan.end || scan.at(i + n) == "tonight";
+    n > 2 || parts.names_day() || closed || context::precedes_day(scan, i + n, parts)
+}
+
 /// Returns true if the part of the day at `at` belongs to the day or the time after it: "morning of the 15th", "evening
 /// on Sunday", "afternoon at 7". `i` is the first word of the piece. Inside of a sentence, a noun can form a name with a
-/// night or an evening ("date night on Friday"). They need a preposition then, the evening only before a day.
+/// night or an evening ("date night on Friday"). They need a preposition then, the evening only before a day,
+/// other parts only before "on" with a day.
 fn precedes_rest(scan: &DateScan, i: usize, at: usize, lead_start: usize, parts: &DateParts) -> bool {
     let free = context::is_free_part(scan, i, lead_start) || scan.at(at + 1) == "of";
     let (named_day, named_time) = match names::day_part(scan.at(at)) {
@@ -502,7 +511,8 @@ fn precedes_rest(scan: &DateScan, i: usize, at: usize, lead_start: usize, parts:
         Some((DayPart::Night, _)) => (false, false),
         // "parents evening"
         Some((DayPart::Evening, _)) => (false, !scan.before(i).ends_with('s')),
-        _ => (true, true),
+        // "coffee morning on Saturday"
+        _ => (scan.at(at + 1) != "on", true),
     };
     named_day && context::precedes_day(scan, at + 1, parts)
         || named_time && context::precedes_clock(scan, at + 1, parts)

@@ -1,7 +1,8 @@
 //! Looks ahead: decides if a word that can have other meanings is part of a date because of the piece after it.
 //!
 //! "9" is a time before "tomorrow", "20th" is a day before "8pm", and "christmas eve" is a day before "7pm". The piece
-//! after it is parsed without looking ahead again, so each word is read a fixed number of times.
+//! after it is parsed without looking ahead again ([`DateParts::looks_ahead`]), so each word is read a fixed number of
+//! times.
 
 use super::names::{self, DayPart};
 use super::{DateParts, DatePiece, DateScan, Day, day, dispatch, parse_piece, skip_links};
@@ -34,8 +35,8 @@ pub(super) fn precedes_day(scan: &DateScan, end: usize, parts: &DateParts) -> bo
 }
 
 /// Returns true if a day can end at `end`: no noun follows, or a time does.
-pub(super) fn can_day_end_at(scan: &DateScan, end: usize) -> bool {
-    scan.can_end_at(end) || precedes_time(scan, end, &DateParts::default())
+pub(super) fn can_day_end_at(scan: &DateScan, end: usize, parts: &DateParts) -> bool {
+    scan.can_end_at(end) || precedes_time(scan, end, parts)
 }
 
 /// Returns true if a time can end at `end`: no noun follows, or a day does.
@@ -95,11 +96,25 @@ pub(super) fn is_free_part(scan: &DateScan, i: usize, lead_start: usize) -> bool
     i > lead_start || i == scan.start || !scan.words.is_word(i - 1) || matches!(scan.before(i), "me" | "us")
 }
 
+/// Returns true if the text begins with a piece or a preposition, and at most four words precede `i`.
+pub(super) fn begins_text(scan: &DateScan, i: usize) -> bool {
+    let begins =
+        dispatch::parsers_for(scan.words, scan.start) != 0 || scan.phrase(scan.start, lexicon::dates::LEADS).is_some();
+    begins && i <= scan.start + 4
+}
+
+/// Returns true if the piece `lead_start..end` begins the text and a day after it ends the text.
+pub(super) fn precedes_last_day(scan: &DateScan, lead_start: usize, end: usize, parts: &DateParts) -> bool {
+    lead_start == scan.start
+        && precedes_day(scan, end, parts)
+        && parse_next(scan, end, parts).is_some_and(|(_, next)| scan.covers_all(scan.start, next))
+}
+
 /// Returns true if the number at `i` is a time between the day at the start of the text and a name: "tomorrow 9
 /// dentist". `lead_start` is the end of the day. A plural or a word of measure counts things ("Friday 3 eggs").
 pub(super) fn precedes_name(scan: &DateScan, i: usize, lead_start: usize) -> bool {
     let next = scan.at(i + 1);
-    let leading = i == lead_start && i <= scan.start + 3 && dispatch::parsers_for(scan.words, scan.start) != 0;
+    let leading = i == lead_start && begins_text(scan, i);
     let name = scan.words.is_letters(i + 1) && next.len() > 2 && !next.ends_with('s');
     let name = name && names::month(next).is_none() && dispatch::parsers_for(scan.words, i + 1) == 0;
     leading && name && !scan.words.is_one_of(i + 1, lexicon::numbers::MEASURES)

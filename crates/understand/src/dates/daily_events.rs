@@ -34,7 +34,7 @@ fn event_hours(scan: &DateScan, i: usize) -> Option<([i8; 3], usize)> {
 
 /// Parses a daily event at `i`. The preposition directly before it selects the hour: "before", "after", or one of "at",
 /// "by", "around", "during", "until", "till" and "over". Returns an hour of the 24-hour clock and its end. As the whole
-/// text and beside a day ("after work tomorrow"), every event counts. Inside of a sentence, only the sun and lunch after one of the group of "at" count. There,
+/// text, also with a day ("after work tomorrow"), every event counts. Inside of a sentence, only the sun and lunch after one of the group of "at" count. There,
 /// no noun may follow, and none of "with", "at", "in", "for", "of", "and", "is" and "my". Returns `None` without such a
 /// preposition, and if the event has no hour for it ("after bed").
 pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> Option<(ClockTime, usize)> {
@@ -52,8 +52,8 @@ pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize, parts: &DatePa
     let closed =
         scan.can_end_at(end) && !matches!(scan.at(end), "with" | "at" | "in" | "for" | "of" | "and" | "is" | "my");
     let beside = || {
-        let day = parts.day.is_some() || parts.weekday.is_some();
-        day && parts.part.is_none() && closed || scan.before(i) != "over" && context::precedes_day(scan, end, parts)
+        let after_day = parts.names_day() && parts.part.is_none() && scan.covers_all(scan.start, end);
+        after_day && context::begins_text(scan, i) || context::precedes_last_day(scan, lead_start, end, parts)
     };
     (scan.covers_all(lead_start, end) || sun && closed || beside())
         .then_some((ClockTime { hour, minute: 0, second: 0, half: DayHalf::Exact }, end))

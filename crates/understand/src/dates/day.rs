@@ -53,7 +53,7 @@ pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize, parts: &DatePa
     if let Some((day, more, end)) = parse_days_of_month(scan, i) {
         return Some((DatePiece::Days(day, more), end));
     }
-    parse_relative(scan, i)
+    parse_relative(scan, i, parts)
         .or_else(|| parse_numeric(scan, i, lead_start, parts))
         .or_else(|| parse_compact(scan, i, lead_start))
         .or_else(|| parse_month_day(scan, i))
@@ -63,25 +63,40 @@ pub(crate) fn parse(scan: &DateScan, i: usize, lead_start: usize, parts: &DatePa
         .or_else(|| parse_day_of_month(scan, i, lead_start, parts).map(|(day, end)| (DatePiece::Day(day), end)))
 }
 
-/// Parses a day at `i` without prepositions and other parts, and resolves it: the reference of "3 days from …". Also
-/// parses the edge of a period ("the end of the month") and a day that is counted in one, with their due dates. If no
-/// day matches, a holiday counts as after a preposition, see [`super::holidays::parse`]. Returns the date and the next
-/// position. Of several days, it is the first. A timestamp does not match.
+/// Parses the day that a distance counts from ("3 days before …") and resolves it. It is the edge of a period ("the end
+/// of the month"), a day that is counted in one, or any other day, see [`parse_alone`]. Returns the due date and the next
+/// position.
+pub(crate) fn parse_reference(scan: &DateScan, i: usize) -> Option<(Date, usize)> {
+    let named = i + usize::from(scan.at(i) == "the");
+    let piece = super::span::parse_edge(scan, named)
+        .filter(|(piece, _)| matches!(piece, DatePiece::Day(_)))
+        .or_else(|| super::span::parse_nth_day(scan, named));
+    match piece {
+        Some((piece, end)) => Some((resolve_piece(scan, piece)?, end)),
+        None => parse_alone(scan, i),
+    }
+}
+
+/// Parses a day at `i` without prepositions and other parts, and resolves it. If no day matches, a holiday counts as
+/// after a preposition, see [`super::holidays::parse`]. Returns the date and the next position. Of several days, it is
+/// the first. A timestamp does not match. Never looks ahead, see [`context`].
 pub(crate) fn parse_alone(scan: &DateScan, i: usize) -> Option<(Date, usize)> {
-    // "the 4th of July", "the end of the month"
+    let alone = DateParts { looks_ahead: true, ..DateParts::default() };
+    // "the 4th of July"
     let named = i + usize::from(scan.at(i) == "the");
     let dated = || parse_day_month(scan, named).filter(|_| named > i).map(|(day, end)| (DatePiece::Day(day), end));
-    let piece = dated()
-        .or_else(|| super::span::parse_edge(scan, named).filter(|(piece, _)| matches!(piece, DatePiece::Day(_))))
-        .or_else(|| super::span::parse_nth_day(scan, named))
-        .or_else(|| parse(scan, i, i, &DateParts::default()));
-    let (piece, end) = piece.or_else(|| {
-        super::holidays::parse(scan, i, i.saturating_sub(1), &DateParts::default())
+    let (piece, end) = dated().or_else(|| parse(scan, i, i, &alone)).or_else(|| {
+        super::holidays::parse(scan, i, i.saturating_sub(1), &alone)
             .map(|(d, end)| (DatePiece::Day(Day::Fixed(d)), end))
     })?;
+    Some((resolve_piece(scan, piece)?, end))
+}
+
+/// Returns the date of a single piece.
+fn resolve_piece(scan: &DateScan, piece: DatePiece) -> Option<Date> {
     let mut parts = DateParts::default();
     parts.add(piece);
-    Some((resolve::resolve_date(&parts, scan.now)?, end))
+    resolve::resolve_date(&parts, scan.now)
 }
 
 /// A day and the position after it.
@@ -90,7 +105,7 @@ type DayMatch = Option<(Day, usize)>;
 /// Parses a day relative to today as a fixed date: "today", "tomorrow" (also misspelled), "yesterday". "the next day"
 /// is tomorrow; "the day after tomorrow" and "overmorrow" are two days ahead. "today week" and "tomorrow week" are
 /// seven days later, unless a noun follows. "the day after" before other words does not match.
-fn parse_relative(scan: &DateScan, i: usize) -> DayMatch {
+fn parse_relative(scan: &DateScan, i: usize, parts: &DateParts) -> DayMatch {
     let today = scan.today();
     if let Some(n) = scan.phrase(i, lexicon::days::NEXT_DAY) {
         return Some((Day::Fixed(calendar::plus_days(today, 1)?), i + n));
@@ -118,7 +133,7 @@ fn parse_relative(scan: &DateScan, i: usize) -> DayMatch {
         "fortnight" => 14,
         _ => 0,
     };
-    let later = days >= 0 && more > 0 && context::can_day_end_at(scan, i + 2);
+    let later = days >= 0 && more > 0 && context::can_day_end_at(scan, i + 2, parts);
     let (days, end) = if later { (days + more, i + 2) } else { (days, i + 1) };
     Some((Day::Fixed(calendar::plus_days(today, days)?), end))
 }
@@ -156,7 +171,7 @@ fn parse_numeric(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts
         let near = led || qualifier(scan.before(i)).is_some() || scan.covers_all(i, i + 1);
         // "24/7" means always, unless a preposition asks for a day.
         let always = word == "24/7" && (scan.words.date_order == DateOrder::MonthFirst || !led);
-        let near = near || parts.clock.is_some() || context::can_day_end_at(scan, i + 1);
+        let near = near || parts.clock.is_some() || context::can_day_end_at(scan, i + 1, parts);
         let counts = names::time_unit(scan.at(i + 1)).is_some() && !scan.starts_time(i + 1);
         let fits = shaped && !always && near && !counts;
         return if fits { build_day(small(month)?, day, None, i + 1) } else { None };
@@ -172,14 +187,14 @@ fn parse_numeric(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts
 
 /// Parses a month in figures, due on its first day: "3/2027", "03-2027", "2027-03", "2027/3", "03.2027". One figure has
 /// four digits, the other is 1 to 12. Without a slash, the figures need a preposition, to be the whole text, or no noun
-/// after them. With a period, they need one of the first two.
+/// after them and no word such as "part" before them. With a period, they need one of the first two.
 fn parse_month_of_year(scan: &DateScan, figures: [&str; 2], mark: char, i: usize, lead_start: usize) -> DayMatch {
     let [a, b] = figures;
     let (year, month) = if a.len() == 4 { (a, b) } else { (b, a) };
     let near = lead_start < i && scan.before(i) != "the" || scan.covers_all(i, i + 1);
     let fits = match mark {
         '/' => b.len() == 4 || near || scan.can_end_at(i + 1),
-        '-' => near || scan.can_end_at(i + 1),
+        '-' => near || scan.can_end_at(i + 1) && !scan.words.is_one_of(i.wrapping_sub(1), lexicon::numbers::NUMBERED),
         _ => near,
     };
     let month = numbers::parse_digits(month).filter(|_| month.len() <= 2).and_then(|month| i8::try_from(month).ok())?;
@@ -371,22 +386,25 @@ fn parse_weekday(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts
         || form == WeekdayForm::Short
             && stated.is_none()
             && parts.clock.is_none()
-            && !is_short_weekday(scan, i, lead_start)
+            && !is_short_weekday(scan, i, lead_start, parts)
     {
         return None;
     }
     let end = at + 1;
     if let Some(n) = scan.phrase(end, lexicon::days::LATER_WEEK)
-        && (n > 1 || context::can_day_end_at(scan, end + 1))
+        && (n > 1 || context::can_day_end_at(scan, end + 1, parts))
         && (scan.before(end + n) != "this" || scan.can_end_at(end + n))
     {
         return Some((DatePiece::Weekday(day, PeriodQualifier::AfterNext), end + n));
     }
-    if let Some(n) = scan.phrase(end, lexicon::days::LATER_FORTNIGHT).filter(|n| context::can_day_end_at(scan, end + n))
+    if let Some(n) =
+        scan.phrase(end, lexicon::days::LATER_FORTNIGHT).filter(|n| context::can_day_end_at(scan, end + n, parts))
     {
         return Some((DatePiece::Weekday(day, PeriodQualifier::Fortnight), end + n));
     }
-    if let Some(n) = scan.phrase(end, lexicon::days::BEFORE_LAST).filter(|n| context::can_day_end_at(scan, end + n)) {
+    if let Some(n) =
+        scan.phrase(end, lexicon::days::BEFORE_LAST).filter(|n| context::can_day_end_at(scan, end + n, parts))
+    {
         return Some((DatePiece::Weekday(day, PeriodQualifier::BeforeLast), end + n));
     }
     if let Some((date, end)) = parse_relative_to_day(scan, end, day) {
@@ -434,14 +452,14 @@ fn effective_qualifier(word: &str, stated: Option<PeriodQualifier>) -> PeriodQua
 /// Returns true if the short name at `i` is a day. Unambiguous names always are. An ambiguous one ("sun", "sat") needs
 /// a preposition before it; after "the", no noun may follow. Otherwise it needs a figure or a month after it, or no
 /// noun and neither "the" nor "my".
-fn is_short_weekday(scan: &DateScan, i: usize, lead_start: usize) -> bool {
+fn is_short_weekday(scan: &DateScan, i: usize, lead_start: usize, parts: &DateParts) -> bool {
     if !names::is_ambiguous(scan.at(i)) {
         return true;
     }
     let digit = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
     let article = matches!(scan.at(i + 1), "the" | "my");
     i > lead_start && (scan.before(i) != "the" || scan.can_end_at(i + 1))
-        || context::can_day_end_at(scan, i + 1) && !article
+        || context::can_day_end_at(scan, i + 1, parts) && !article
         || digit(scan.at(i + 1))
         || names::month(scan.at(i + 1)).is_some()
         || matches!(scan.at(i + 1), "." | ",")

@@ -395,7 +395,7 @@ fn is_lead(scan: &DateScan, i: usize, n: usize) -> bool {
             matches!(next, "in" | "this" | "next" | "today" | "tonight" | "tomorrow")
                 || names::day_part(next).is_some()
                 || names::weekday(next).is_some() && names::day_part(scan.at(i + n + 1)).is_some()
-                || next == "on" && names::weekday(scan.at(i + n + 1)).is_some()
+                || i == scan.start && next == "on" && names::weekday(scan.at(i + n + 1)).is_some()
         }
         "due" => !matches!(scan.before(i), "is" | "are" | "was" | "be"),
         "all" if n == 2 => !scan.words.is_word(i + n) || scan.can_end_at(i + n) || names::month(next).is_some(),

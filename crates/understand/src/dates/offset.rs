@@ -110,7 +110,7 @@ fn parse_step(scan: &DateScan, i: usize) -> Option<((i64, i64), TimeUnit, usize)
 /// Parses an amount and a unit in one word: "45min", "2.5h", "3d" and "1h30m". Returns whole units and sixtieths with
 /// the unit. "1h30m" is in minutes; its minutes are below 60. "m", "d", "w", "y" and "s" are units here. Returns `None`
 /// if the word does not begin with a number, or if the letters are no unit.
-fn parse_tight(word: &str) -> Option<((i64, i64), TimeUnit)> {
+pub(super) fn parse_tight(word: &str) -> Option<((i64, i64), TimeUnit)> {
     let cut = word.find(|c: char| c.is_ascii_alphabetic())?;
     let digits = word.get(..cut)?;
     let rest = word.get(cut..)?;
@@ -285,7 +285,7 @@ fn parse_workdays(scan: &DateScan, i: usize, led: bool) -> Option<(DatePiece, us
 /// Parses "4 days from Monday", "two days before Christmas". `end` is the position of "from", "after" or "before".
 /// Returns a fixed day.
 fn parse_from_day(scan: &DateScan, distance: Distance, end: usize) -> Option<(DatePiece, usize)> {
-    let (base, end_of_day) = day::parse_alone(scan, end + 1)?;
+    let (base, end_of_day) = day::parse_reference(scan, end + 1)?;
     let distance = if scan.at(end) == "before" { distance.negated() } else { distance };
     Some((DatePiece::Day(Day::Fixed(distance.added_to(base)?)), end_of_day))
 }

@@ -9,7 +9,7 @@ use jiff::civil::{Date, Weekday};
 
 use super::day::{self, PeriodQualifier};
 use super::names::{self, DayPart, TimeUnit};
-use super::{DatePiece, DateScan, Day, calendar, quarter};
+use super::{DatePiece, DateScan, Day, calendar, offset, quarter};
 use crate::lexicon;
 use crate::numbers;
 
@@ -93,7 +93,8 @@ fn shift_by(date: Date, unit: TimeUnit, by: i64) -> Option<Date> {
 
 /// Parses a named period: "this week", "the following month", "April", "April 2027", "next year", "Q3". Returns its
 /// first day, its exclusive end, its unit and the next position. Without a qualifier, it is the current period, or the
-/// next one of that name. "after next" and "after that" after a unit select the second period after the current one,
+/// next one of that name. "after next" and "after that" after a unit select the second period after the current one ("March after next" a
+/// year after the next March),
 /// "before last" the second one before it. A season has the unit quarter. Returns `None` for units other than week, month, quarter and year. Does not check the
 /// context.
 fn parse_period(scan: &DateScan, i: usize) -> Option<(Date, Date, TimeUnit, usize)> {
@@ -107,6 +108,10 @@ fn parse_period(scan: &DateScan, i: usize) -> Option<(Date, Date, TimeUnit, usiz
     if let Some(month) = names::month(scan.at(at)) {
         let (year, end) = parse_year_after(scan, at + 1);
         let first = month_start(scan.today(), month, year, by)?;
+        if let Some(n) = scan.phrase(end, lexicon::spans::AFTER_NEXT).filter(|_| year.is_none()) {
+            let later = calendar::plus_months(first, 12)?;
+            return Some((later, calendar::plus_months(later, 1)?, TimeUnit::Month, end + n));
+        }
         return Some((first, calendar::plus_months(first, 1)?, TimeUnit::Month, end));
     }
     if let Some((start, end, next)) = quarter::parse(scan, at, by) {
@@ -329,7 +334,7 @@ fn move_ahead(scan: &DateScan, date: Date, word: &str) -> Date {
     if past { calendar::plus_months(date, 12).unwrap_or(date) } else { date }
 }
 
-/// Parses "next 3 weeks", "the next two days", "previous 3 minutes". "few" and "couple" are two. Accepts 1 to 399
+/// Parses "next 3 weeks", "the next two days", "previous 3 minutes", "last 3mins". "few" and "couple" are two. Accepts 1 to 399
 /// units. "last" and synonyms count backward, all other qualifiers forward. Units below a day yield a point in time;
 /// seconds count as minutes. Days yield a date. Weeks, months, quarters and years yield whole units: "next 2 weeks"
 /// begins next Monday and is due on its last day. "previous 3 weeks" ends with the start of last week and is due then.
@@ -337,11 +342,14 @@ fn move_ahead(scan: &DateScan, date: Date, word: &str) -> Date {
 fn parse_several(scan: &DateScan, i: usize) -> Option<(DatePiece, usize)> {
     let at = i + usize::from(scan.at(i) == "the");
     let which = day::qualifier(scan.at(at))?;
-    let (n, len) = numbers::cardinal(scan.words, at + 1)
+    let counted = numbers::cardinal(scan.words, at + 1)
         .or_else(|| scan.phrase(at + 1, lexicon::spans::SEVERAL).map(|len| (2, len)))
-        .filter(|(n, _)| (1..400).contains(n))?;
-    let unit = names::time_unit(scan.at(at + 1 + len))?;
-    let end = at + 2 + len;
+        .and_then(|(n, len)| Some((n, names::time_unit(scan.at(at + 1 + len))?, at + 2 + len)));
+    let tight = || match offset::parse_tight(scan.at(at + 1)) {
+        Some(((n, 0), unit)) => Some((n, unit, at + 2)),
+        _ => None,
+    };
+    let (n, unit, end) = counted.or_else(tight).filter(|(n, ..)| (1..400).contains(n))?;
     let sign = if which == PeriodQualifier::Last { -1 } else { 1 };
     match unit {
         TimeUnit::Second | TimeUnit::Minute | TimeUnit::Hour => {

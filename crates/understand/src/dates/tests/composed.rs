@@ -205,18 +205,57 @@ fn a_date_before_a_name_leaves_the_name() {
 
 #[test]
 fn further_compositions() {
+    let mut wrong = Wrong::default();
     for (text, day, time) in [
-        ("after work tomorrow", "2026-03-12", "17:00"),
-        ("tomorrow before bed", "2026-03-12", "21:00"),
         ("in an hour & a half", "2026-03-11", "11:00"),
         ("in 2-3 hours", "2026-03-11", "11:30"),
         ("at 5 to 6 tomorrow", "2026-03-12", "17:55"),
         ("0900 tomorrow", "2026-03-12", "09:00"),
         ("1400h tomorrow", "2026-03-12", "14:00"),
         ("on the twenty first at noon", "2026-03-21", "12:00"),
+        ("just before noon tomorrow", "2026-03-12", "12:00"),
+        ("just after 5pm", "2026-03-11", "17:00"),
+        ("right before 3 tomorrow", "2026-03-12", "15:00"),
+        ("right after 9 on friday", "2026-03-13", "09:00"),
+        ("friday shortly before 6pm", "2026-03-13", "18:00"),
+        ("shortly after noon", "2026-03-11", "12:00"),
     ] {
-        let mut wrong = Wrong::default();
         wrong.check(text, day, time);
-        wrong.assert_none();
+    }
+    wrong.assert_none();
+}
+
+#[test]
+fn an_event_of_the_day_is_a_time_only_as_the_whole_text() {
+    for (text, time) in [("after work tomorrow", "17:00"), ("tomorrow before bed", "21:00")] {
+        let whole = parse_when(text, &now(), UtteranceParser::default()).unwrap();
+        assert_eq!(whole.due, Some(at("2026-03-12", time)), "{text}");
+    }
+    let parsed = parse("remind me to buy eggs after work tomorrow", &now());
+    assert_eq!(parsed.commands[0].title.as_deref(), Some("buy eggs after work"));
+}
+
+#[test]
+fn a_number_beside_a_day_counts_things() {
+    for (text, title) in [
+        ("read chapter 9 tomorrow", "read chapter 9"),
+        ("buy 3 eggs tomorrow", "buy 3 eggs"),
+        ("clean room 7 on friday", "clean room 7"),
+        ("plan the date night on friday", "plan the date night"),
+        ("host the coffee morning on friday", "host the coffee morning"),
+        ("attend the parents evening on friday", "attend the parents evening"),
+    ] {
+        let parsed = parse(text, &now());
+        assert_eq!(parsed.commands[0].title.as_deref(), Some(title), "{text}");
+        assert!(matches!(parsed.commands[0].when, Some(DayOrTime::Day(_))), "{text}");
+    }
+}
+
+#[test]
+fn words_before_a_time_belong_to_it() {
+    for text in ["call mom just before noon", "call mom just after noon", "call mom right before noon"] {
+        let parsed = parse(text, &now());
+        assert_eq!(parsed.commands[0].title.as_deref(), Some("call mom"), "{text}");
+        assert_eq!(parsed.commands[0].when, Some(at("2026-03-11", "12:00")), "{text}");
     }
 }

@@ -128,6 +128,15 @@ fn words_and_figures_that_are_not_dates() {
         "dinner plates",
         "breakfast cereal",
         "sunrise alarm clock",
+        "the last thing i need is milk",
+        "last thing i need is milk",
+        "start of play rehearsal",
+        "look up part 10-2027",
+        "upgrade from python 3.12",
+        "ist das ok",
+        "est. delivery",
+        "the europe/london office",
+        "the new year party",
     ] {
         assert_eq!(first(WEDNESDAY, text), (None, None), "{text}");
     }

@@ -116,6 +116,22 @@ const TEXTS: &[&str] = &[
     "tomorrow 9 liter",
     "tomorrow 9 pound",
     "tomorrow 9 euro",
+    "fix book 9 tomorrow",
+    "fix act 9 tomorrow",
+    "fix first 9 tomorrow",
+    "fix python 9 tomorrow",
+    "fix rfc 9 tomorrow",
+    "fix invoice 9 tomorrow",
+    "fix model 9 tomorrow",
+    "call 9 tomorrow",
+    "email 9 tomorrow",
+    "pay 9 tomorrow",
+    "win 9 tomorrow",
+    "lose 9 tomorrow",
+    "pick up 9 tomorrow",
+    "charge 9 tomorrow",
+    "transfer 9 tomorrow",
+    "pay 4.50 tomorrow",
 ];
 
 #[test]

@@ -298,6 +298,7 @@ fn dates_months_and_their_parts() {
             ("the year after next", "2028-01-01"),
             ("week after next", "2026-03-23"),
             ("wkend", "2026-03-14"),
+            ("june after next", "2027-06-01"),
             ("weekend", "2026-03-14"),
             ("over the weekend", "2026-03-14"),
             ("at the weekend", "2026-03-14"),

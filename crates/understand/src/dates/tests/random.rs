@@ -129,7 +129,8 @@ const WORDS: &str = "every other first last 3 31st 29 feb march may sun mon, tue
     weeks month quarter year days 2nd next this the of in on at by 3pm 15:30 9-5 half past quarter noon midnight tomorrow \
     évening 🎂 «x» naïve ½ q3 2027 99999 0 -1 12/31 31/12 13/13 24/7 christmas easter day before after a an business \
     working morning tonight times except weekends daily twice 5x 1h30m + ( ) . ' late early mid end start spring decade \
-    20270315 2027-03-15t10:00 each couple 1st 15th ago hence 2.5 999 hours minutes";
+    20270315 2027-03-15t10:00 am pm eod est europe / berlin fortnight week weekend ago half sat 6/5 eve thing new year's \
+    1400 4.30 ish ten before after play each couple 1st 15th ago hence 2.5 999 hours minutes";
 
 fn check(text: &str) {
     let mut last = 0;
@@ -155,4 +156,52 @@ fn spans_are_byte_offsets() {
     assert_eq!(found[0].span.start, text.find("tomorrow").unwrap());
     let text = "přijít 明日 every Monday";
     assert_eq!(text[find_expressions(text, &now())[0].span.clone()], *"every Monday");
+}
+
+#[test]
+fn looking_ahead_is_linear() {
+    // AGENT-12
+    for phrase in [
+        "sat",
+        "6/5",
+        "9",
+        "9 on",
+        "morning",
+        "morning at",
+        "christmas",
+        "christmas eve",
+        "friday week",
+        "half seven",
+        "2 hours after",
+        "2 days before",
+        "the end of",
+        "on 20",
+        "20th",
+        "tomorrow week",
+        "9 6/5",
+        "am on",
+        "ten june 5",
+        "a week on sat",
+        "5 to 6",
+        "early on",
+        "after work",
+        "the day before the 4th of",
+        "4.30",
+        "1400",
+        "europe/berlin",
+        "2 days before 6/5",
+        "last thing",
+        "first thing on",
+        "at 9 two weeks from",
+        "evening of the",
+        "3pm est",
+    ] {
+        let reads = |n: usize| {
+            crate::tokens::WORD_READS.set(0);
+            find_expressions(&format!("{phrase} ").repeat(n), &now());
+            crate::tokens::WORD_READS.get()
+        };
+        let (few, many) = (reads(40), reads(160));
+        assert!(many < few * 6, "{phrase}: {few} reads for 40, {many} for 160");
+    }
 }
