@@ -110,7 +110,15 @@ pub(crate) fn parse_list_item(clause: &mut Clause, intent: Intent) -> CommandDra
     let start = clause.start;
     let end = clause.end;
     CommandDraft::from_rules(match intent {
-        Intent::CreateTask => create::parse(clause, start, CreatePhrasing::Add, 0.93),
+        Intent::CreateTask => {
+            let mut command = create::parse(clause, start, CreatePhrasing::Add, 0.93);
+            // "a" and "something" are titles here, because nothing of a list is dropped.
+            if command.missing == Some(MissingSlot::Title) && start < end {
+                command.title = Some(clause.words.text(start..end).to_owned());
+                command.missing = None;
+            }
+            command
+        }
         intent => parse_complete_or_delete(clause, intent, start, end, 0.85),
     })
 }
