@@ -153,7 +153,15 @@ fn ends_description(word: &str) -> bool {
     lexicon::dates::DESCRIPTION_STOPS.contains(word)
         || matches!(
             word,
-            "at" | "by"
+            "already"
+                | "again"
+                | "too"
+                | "either"
+                | "only"
+                | "ok"
+                | "okay"
+                | "at"
+                | "by"
                 | "from"
                 | "until"
                 | "till"

@@ -165,5 +165,20 @@ pub(crate) fn is_statement_about_people(clause: &Clause) -> bool {
     matches!(
         clause.words.at(clause.outer_start),
         "we're" | "i'm" | "he's" | "she's" | "they're" | "it's" | "there's" | "you're" | "he" | "she" | "they"
-    )
+    ) && !(clause.outer_start..clause.end).any(|i| {
+        matches!(
+            clause.words.at(i),
+            "need"
+                | "needs"
+                | "must"
+                | "have"
+                | "has"
+                | "essential"
+                | "important"
+                | "supposed"
+                | "due"
+                | "meant"
+                | "going"
+        )
+    })
 }

@@ -41,15 +41,23 @@ pub(crate) fn parse(words: &TokenizedText, now: &Zoned) -> Option<ParsedUtteranc
     let closes = |i: usize, line: &TaskLine| i == last && i > 0 && is_remark(line.text);
     let bullets = items.iter().enumerate().all(|(i, line)| line.is_bulleted || closes(i, line));
     let colon = first.text.ends_with(':');
+    // "add milk" above bullets is a task and no heading.
+    let own = || parse_line(words, first.text, now);
+    if !first.is_bulleted && bullets && !colon && own().iter().all(|command| command.title.is_some()) {
+        let items = items.iter().filter(|line| line.is_bulleted);
+        return utterance_of(
+            own().into_iter().chain(items.flat_map(|line| parse_item(words, line.text, now))).collect(),
+        );
+    }
     if !first.is_bulleted && (colon || bullets) && announces_tasks(first.text) {
         let due = heading_date(first.text, now);
         let commands = items.iter().filter(|line| line.is_bulleted || !is_remark(line.text));
         let commands = commands.flat_map(|line| parse_item(words, line.text, now));
-        return Some(utterance_of(commands.map(|command| with_date(command, due)).collect()));
+        return utterance_of(commands.map(|command| with_date(command, due)).collect());
     }
     if first.is_bulleted && bullets {
         let items = lines.iter().filter(|line| line.is_bulleted);
-        return Some(utterance_of(items.flat_map(|line| parse_item(words, line.text, now)).collect()));
+        return utterance_of(items.flat_map(|line| parse_item(words, line.text, now)).collect());
     }
     if colon || lines.iter().any(|line| line.is_bulleted) {
         return None;
@@ -82,7 +90,7 @@ fn parse_plain(words: &TokenizedText, lines: &[TaskLine], now: &Zoned) -> Option
             false => commands,
         }
     });
-    Some(utterance_of(commands.collect()))
+    utterance_of(commands.collect())
 }
 
 /// Returns true if a line begins with an activity: "call Bob".
@@ -106,7 +114,10 @@ fn parse_numbered(words: &TokenizedText, text: &str, now: &Zoned) -> Option<Pars
     }
     items.push(rest);
     let item = |item: &&str| parse_item(words, item.trim().trim_end_matches([',', ';']), now);
-    (items.len() > 1).then(|| utterance_of(items.iter().flat_map(item).collect()))
+    if items.len() < 2 {
+        return None;
+    }
+    utterance_of(items.iter().flat_map(item).collect())
 }
 
 /// Returns the commands of a bulleted line. A line that names an existing task keeps its command, any other line is a
@@ -185,6 +196,7 @@ fn announces_tasks(heading: &str) -> bool {
         vocabulary::noun(&words, i).is_some()
             || matches!(vocabulary::verb(words.at(i)), Some(Verb::Add | Verb::Put | Verb::Remind))
             || words.phrase(i, lexicon::reminders::LIST_ANNOUNCEMENTS).is_some()
+            || matches!((words.at(i), words.at(i + 1)), ("we", "need") | ("don't", "forget") | ("for", "tomorrow"))
     });
     let dated = words.len() <= 5 && !words.is_quoted(0) && heading_is_date(&words);
     (announces || dated) && !verbs.iter().any(acts)
@@ -229,6 +241,7 @@ fn is_remark(line: &str) -> bool {
         || words.at(0) == "the" && (1..words.len()).any(|i| matches!(words.at(i), "is" | "are" | "was" | "were"))
 }
 
-fn utterance_of(commands: Vec<ParsedCommand>) -> ParsedUtterance {
-    ParsedUtterance { commands, ..ParsedUtterance::default() }
+/// Returns an utterance with these commands, or `None` without commands.
+fn utterance_of(commands: Vec<ParsedCommand>) -> Option<ParsedUtterance> {
+    (!commands.is_empty()).then(|| ParsedUtterance { commands, ..ParsedUtterance::default() })
 }

@@ -88,6 +88,9 @@ fn lead_times_in_days_have_a_time_of_day() {
         ("remind me the evening before the exam", 1, time(18, 0, 0, 0)),
         ("remind me the night before", 1, time(20, 0, 0, 0)),
         ("remind me on the morning of the exam", 0, time(9, 0, 0, 0)),
+        ("remind me the evening of the party", 0, time(18, 0, 0, 0)),
+        ("remind me the night of the show", 0, time(20, 0, 0, 0)),
+        ("remind me the day of the trip at 8am", 0, time(8, 0, 0, 0)),
     ] {
         let wanted = LeadTime { days, minutes: 0, time_of_day: Some(hour) };
         assert_eq!(one(text).before, Some(wanted), "{text}");
