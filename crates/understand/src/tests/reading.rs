@@ -278,7 +278,7 @@ fn changes_in_other_words_are_recognised() {
     ] {
         let command = one(text);
         assert_eq!((command.intent, command.target), (Intent::UpdateTask, named(target)), "{text}");
-        assert_eq!((command.description.as_deref(), command.appends_description), (Some("butter"), true), "{text}");
+        assert_eq!((command.description.as_deref(), command.adds_item), (Some("butter"), true), "{text}");
     }
     assert_eq!(one("the dentist moved to 4pm").target, named("dentist"));
     assert_eq!(one("the dentist got moved to 4pm").target, named("dentist"));

@@ -252,6 +252,7 @@ pub(crate) fn merge(first: &mut ParsedCommand, second: &ParsedCommand) -> bool {
     first.title = first.title.take().or_else(|| second.title.clone());
     first.description = first.description.take().or_else(|| second.description.clone());
     first.appends_description |= second.appends_description;
+    first.adds_item |= second.adds_item;
     first.recurrence = first.recurrence.take().or_else(|| second.recurrence.clone());
     first.when = first.when.or(second.when);
     first.time_of_day = first.time_of_day.or(second.time_of_day);
@@ -285,6 +286,7 @@ fn parse_addition(clause: &mut Clause, range: Range<usize>, command: &mut Parsed
     let Some(to) = intent::added_reminder_start(clause, range.start.saturating_sub(1)) else { return range };
     command.description = Some(clause.remaining_text(range.start..to - 1)).filter(|text| !text.is_empty());
     command.appends_description = command.description.is_some();
+    command.adds_item = command.appends_description;
     to..range.end
 }
 

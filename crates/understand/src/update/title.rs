@@ -261,6 +261,7 @@ pub(super) fn parse_addition(
     let start = at + n + usize::from(matches!(clause.at(at + n), "also" | "to"));
     command.description = Some(clause.remaining_text(start..end)).filter(|text| !text.is_empty());
     command.appends_description = command.description.is_some();
+    command.adds_item = command.appends_description;
     Some(range.start..at)
 }
 
