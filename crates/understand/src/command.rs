@@ -346,7 +346,8 @@ fn parse_reminder(clause: &mut Clause, body: usize, confidence: f64) -> ParsedCo
             _ => None,
         });
         command.repeat_interval_minutes = minutes;
-        if minutes.is_none() {
+        command.recurrence = repeat.is_some().then(|| counted_rule(&found, command.repeat_count)).flatten();
+        if command.recurrence.is_none() {
             command.recurrence = found.rrule();
         }
     }
@@ -363,6 +364,16 @@ fn parse_reminder(clause: &mut Clause, body: usize, confidence: f64) -> ParsedCo
         command.missing = Some(MissingSlot::Time);
     }
     command
+}
+
+/// Returns the RRULE of a repetition with the number of reminders as its COUNT.
+fn counted_rule(found: &DateMatch, count: Option<i64>) -> Option<String> {
+    let rule = found.rrule()?;
+    let bounded = rule.contains("COUNT=") || rule.contains("UNTIL=");
+    Some(match count.filter(|_| !bounded) {
+        Some(count) => format!("{rule};COUNT={count}"),
+        None => rule,
+    })
 }
 
 /// Consumes and returns the first repetition among the dates at or after `body`. It is separate from the time: "in 10
