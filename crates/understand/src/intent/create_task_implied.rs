@@ -45,7 +45,7 @@ fn recognise_errand(clause: &Clause) -> Guess {
     if asked || clause.end - i < 2 || other && !deadline && !needed {
         return None;
     }
-    let timed = !clause.dates.is_empty() || urgent;
+    let timed = !clause.dates.is_empty() || urgent || clause.has_date_name;
     let errand = clause.phrase(i, lexicon::create_task::ERRANDS).is_some();
     let confidence = if timed {
         0.6
