@@ -303,6 +303,11 @@ fn recognise_noun(clause: &Clause, i: usize) -> Guess {
     if is_about_task(clause, noun.end) {
         return Some((CommandAction::Remind(noun.end), 0.88));
     }
+    // "set all my overdue tasks to today"
+    let all = noun.plural && matches!(clause.at(i + 1), "all" | "every") && matches!(verb, "set" | "make");
+    if all && clause.dates.iter().any(|found| found.tokens.end == clause.end && found.tokens.start >= noun.end) {
+        return Some((CommandAction::Update(UpdateKind::Due, i + 1, clause.end), 0.86));
+    }
     let definite = matches!(clause.at(i + 1), "my" | "the" | "that" | "this") && verb == "make";
     let moved = verb == "set"
         && matches!(clause.at(i + 1), "my" | "the" | "that")

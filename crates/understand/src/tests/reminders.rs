@@ -192,8 +192,14 @@ fn pronouns_refer_to_the_last_list() {
         ("delete the last two", TaskTarget::LastN(2)),
         ("complete the last three tasks", TaskTarget::LastN(3)),
         ("complete both", TaskTarget::Both),
+        ("remind me about those tomorrow", TaskTarget::Them),
     ] {
         assert_eq!(one(text).target, Some(target), "{text}");
     }
     assert_eq!(one("delete all my tasks").target, Some(TaskTarget::All));
+    let overdue = one("set all my overdue tasks to today");
+    assert_eq!((overdue.intent, overdue.target), (Intent::UpdateTask, Some(TaskTarget::All)));
+    assert_eq!(overdue.filter.due, Some(crate::DueFilter::Overdue));
+    let two = TaskTarget::Several(vec![TaskTarget::Position(1), TaskTarget::Position(2)]);
+    assert_eq!(one("complete the top two").target, Some(two));
 }
