@@ -18,6 +18,9 @@ const MAX_ITEMS: usize = 50;
 /// Returns `None` if the text has no heading, no items, or more than [`MAX_ITEMS`].
 pub(crate) fn parse_items(words: &TokenizedText) -> Option<(Intent, Vec<Range<usize>>)> {
     let start = courtesy::skip_opening(words, 0, words.len());
+    if let Some(items) = parse_quoted_items(words, start) {
+        return Some((Intent::CreateTask, items));
+    }
     let (intent, body) = parse_heading(words, start)?;
     let broken = (body..words.len()).any(|i| words.kind(i) == Some(TokenKind::Break));
     let ends = |i: usize| {
@@ -38,6 +41,26 @@ pub(crate) fn parse_items(words: &TokenizedText) -> Option<(Intent, Vec<Range<us
         from = i + 1;
     }
     (!items.is_empty() && items.len() <= MAX_ITEMS).then_some((intent, items))
+}
+
+/// Returns the quoted titles of "add 'pay rent' and 'buy milk'", at least two. Only links may stand between them, and only
+/// a list mention of up to four words after them. Returns `None` for other texts.
+fn parse_quoted_items(words: &TokenizedText, start: usize) -> Option<Vec<Range<usize>>> {
+    if !words.is_quoted(start + 1) && !words.is_quoted(start + 2) {
+        return None;
+    }
+    let adds = vocabulary::verb(words.at(start)) == Some(Verb::Add) || matches!(words.at(start), "create" | "put");
+    let first = start + 1 + usize::from(!words.is_quoted(start + 1));
+    let link = |i: usize| matches!(words.at(i), "and" | "," | "&" | "plus");
+    let last = (first..words.len()).take_while(|i| words.is_quoted(*i) || link(*i)).last()?;
+    let titles: Vec<Range<usize>> = (first..=last).filter(|i| words.is_quoted(*i)).map(|i| i..i + 1).collect();
+    let rest = last + 1..words.len();
+    let listed = rest.is_empty()
+        || rest.len() <= 4
+            && matches!(words.at(rest.start), "to" | "on" | "onto" | "in")
+            && words.at(words.len() - 1) == "list";
+    let led = first == start + 1 || matches!(words.at(start + 1), "tasks" | "todos" | "both" | "the" | "task");
+    (adds && led && listed && titles.len() > 1).then_some(titles)
 }
 
 /// Returns the intent and the start of the items after "add these:", "create the following tasks:", "new tasks:",
@@ -64,6 +87,19 @@ fn parse_heading(words: &TokenizedText, start: usize) -> Option<(Intent, usize)>
         return Some((Intent::CreateTask, start + 1));
     }
     let plain = lexicon::clauses::BARE_LIST_HEADINGS.contains(word);
+    // "delete:" above a list
+    if adds && words.at(start + 1) == ":" && words.kind(start + 2) == Some(TokenKind::Break) {
+        return Some((intent, start + 3));
+    }
+    // "I have to do 3 things: …", "3 tasks: …"
+    let does = matches!(word, "do" | "have" | "got" | "remember");
+    let counted = counted_length(words, start + usize::from(does)).map(|n| start + usize::from(does) + n);
+    if let Some(end) = counted.filter(|_| !adds || does)
+        && let Some(colon) = (end..end + 4).find(|i| words.at(*i) == ":")
+        && (end..colon).all(|i| matches!(words.at(i), "to" | "do" | "for" | "me" | "today" | "tomorrow" | "please"))
+    {
+        return Some((Intent::CreateTask, colon + 1));
+    }
     if !adds && !plain {
         return None;
     }

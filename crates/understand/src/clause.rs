@@ -30,6 +30,8 @@ pub(crate) struct Clause<'a> {
     has_other_domain: bool,
     /// True if the clause contains a word for a plan: a meeting, a game. Always false if the text assumes tasks.
     has_plan: bool,
+    /// True if a date is part of a name: "saturday match".
+    pub(crate) has_date_name: bool,
     /// True if the clause contains a question mark, or one follows it. A mark directly before another token counts only
     /// at the end.
     pub(crate) is_question: bool,
@@ -66,7 +68,9 @@ impl<'a> Clause<'a> {
             *slot = courtesy::is_please(words.at(i));
         }
         let mut dates = dates::find(DateScan { words, start, end, now });
+        let all = dates.len();
         dates.retain(|found| !date_names::is_part_of_name(words, start..end, found));
+        let has_date_name = dates.len() < all;
         let has_other_domain =
             !words.assume_tasks && (start..end).any(|i| words.is_one_of(i, lexicon::scope::OTHER_DOMAINS));
         let outer_start = range.start;
@@ -84,6 +88,7 @@ impl<'a> Clause<'a> {
             nouns: Vec::new(),
             has_other_domain,
             has_plan,
+            has_date_name,
             is_question,
             outer_start,
             consumed,

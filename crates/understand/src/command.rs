@@ -110,7 +110,15 @@ pub(crate) fn parse_list_item(clause: &mut Clause, intent: Intent) -> CommandDra
     let start = clause.start;
     let end = clause.end;
     CommandDraft::from_rules(match intent {
-        Intent::CreateTask => create::parse(clause, start, CreatePhrasing::Add, 0.93),
+        Intent::CreateTask => {
+            let mut command = create::parse(clause, start, CreatePhrasing::Add, 0.93);
+            // "a" and "something" are titles here, because nothing of a list is dropped.
+            if command.missing == Some(MissingSlot::Title) && start < end {
+                command.title = Some(clause.words.text(start..end).to_owned());
+                command.missing = None;
+            }
+            command
+        }
         intent => parse_complete_or_delete(clause, intent, start, end, 0.85),
     })
 }
@@ -338,7 +346,8 @@ fn parse_reminder(clause: &mut Clause, body: usize, confidence: f64) -> ParsedCo
             _ => None,
         });
         command.repeat_interval_minutes = minutes;
-        if minutes.is_none() {
+        command.recurrence = repeat.is_some().then(|| counted_rule(&found, command.repeat_count)).flatten();
+        if command.recurrence.is_none() {
             command.recurrence = found.rrule();
         }
     }
@@ -355,6 +364,16 @@ fn parse_reminder(clause: &mut Clause, body: usize, confidence: f64) -> ParsedCo
         command.missing = Some(MissingSlot::Time);
     }
     command
+}
+
+/// Returns the RRULE of a repetition with the number of reminders as its COUNT.
+fn counted_rule(found: &DateMatch, count: Option<i64>) -> Option<String> {
+    let rule = found.rrule()?;
+    let bounded = rule.contains("COUNT=") || rule.contains("UNTIL=");
+    Some(match count.filter(|_| !bounded) {
+        Some(count) => format!("{rule};COUNT={count}"),
+        None => rule,
+    })
 }
 
 /// Consumes and returns the first repetition among the dates at or after `body`. It is separate from the time: "in 10

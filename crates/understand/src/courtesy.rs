@@ -1,5 +1,6 @@
 //! Skips polite words before and after a command: "hey, could you please …", "… thanks".
 
+use crate::emoji;
 use crate::lexicon;
 use crate::tokens::TokenizedText;
 use crate::vocabulary;
@@ -113,5 +114,5 @@ pub(crate) fn trim_closing(words: &TokenizedText, start: usize, end: usize) -> u
 }
 
 fn is_closing_mark(mark: &str) -> bool {
-    lexicon::courtesy::CLOSING_MARKS.contains(mark)
+    lexicon::courtesy::CLOSING_MARKS.contains(mark) || !mark.is_ascii() && emoji::is_emoji(mark)
 }

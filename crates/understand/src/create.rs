@@ -12,7 +12,7 @@ use crate::tag_phrases;
 use crate::target;
 use crate::timing;
 use crate::trimming;
-use crate::vocabulary::{self, Noun};
+use crate::vocabulary::{self, Noun, Verb};
 
 /// The phrasing of the request. It determines the position of the title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +73,7 @@ pub(crate) fn parse(clause: &mut Clause, body: usize, phrasing: CreatePhrasing, 
     let dated = if opens { clause.start } else { from };
     timing::apply_date(&mut command, timing::choose_date(clause, dated..end, body), clause.now);
     consume_due_label(clause, from, end);
+    consume_put_particle(clause, body);
     command.priority = attributes::consume_priority(clause, from, list);
     let title = match phrasing {
         CreatePhrasing::Make => title_around_noun(clause, body, list),
@@ -86,6 +87,19 @@ pub(crate) fn parse(clause: &mut Clause, body: usize, phrasing: CreatePhrasing, 
     };
     set_title(&mut command, title);
     command
+}
+
+/// Consumes "in" or "down" of "put dentist in for friday". It must directly precede a consumed date with "for".
+fn consume_put_particle(clause: &mut Clause, body: usize) {
+    if vocabulary::verb(clause.words.before(body)) != Some(Verb::Put) {
+        return;
+    }
+    let particle = clause.dates.iter().map(|found| found.tokens.start).find(|start| {
+        clause.at(*start) == "for" && *start > body + 1 && matches!(clause.before(*start), "in" | "down" | "on")
+    });
+    if let Some(at) = particle.filter(|at| clause.is_consumed(*at)) {
+        clause.consume(at - 1..at);
+    }
 }
 
 /// Removes dates that point back from the clause: "thank Joe for last night". They describe the task and are not its due

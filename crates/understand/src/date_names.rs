@@ -72,10 +72,12 @@ enum DateModifier {
 ///   at the start of the clause and after "me", "us" and words that end a part of the sentence.
 /// - A clock time describes only a noun after other words of a title, or a document ("9am standup notes").
 fn is_modifier(words: &TokenizedText, clause: Range<usize>, found: &DateMatch) -> bool {
-    let led = words.at(found.tokens.start) == "the";
-    let at = found.tokens.start + usize::from(led);
     let head = found.tokens.end;
-    if head != at + 1 || head >= clause.end {
+    let at = head - 1;
+    let preposition =
+        usize::from(found.tokens.len() > 1 && matches!(words.at(found.tokens.start), "of" | "for" | "about" | "from"));
+    let led = words.at(found.tokens.start + preposition) == "the";
+    if found.tokens.start + preposition + usize::from(led) != at || head >= clause.end {
         return false;
     }
     let Some(kind) = modifier_kind(words, at, found) else { return false };
@@ -83,6 +85,9 @@ fn is_modifier(words: &TokenizedText, clause: Range<usize>, found: &DateMatch) -
         return false;
     }
     let before = if at > clause.start { words.before(at) } else { "" };
+    if preposition == 1 && kind == DateModifier::Clock {
+        return false;
+    }
     if led || vocabulary::is_article(before) {
         return kind != DateModifier::Clock || head + 1 < clause.end;
     }
@@ -153,7 +158,15 @@ fn ends_description(word: &str) -> bool {
     lexicon::dates::DESCRIPTION_STOPS.contains(word)
         || matches!(
             word,
-            "at" | "by"
+            "already"
+                | "again"
+                | "too"
+                | "either"
+                | "only"
+                | "ok"
+                | "okay"
+                | "at"
+                | "by"
                 | "from"
                 | "until"
                 | "till"

@@ -107,12 +107,15 @@ struct ExtractedParams<'a> {
 
 impl<'a> ExtractedParams<'a> {
     /// Collects the slots. The date of a list is not a due date and is omitted. Tags appear as `remove_tags` if the
-    /// command removes them, else as `tags`. `shift`, `time_of_day` and `appends_description` are not part of the
+    /// command removes them, else as `tags`. An added item, and the event of a reminder without a title, appear as the
+    /// title. `shift`, `time_of_day` and `appends_description` are not part of the
     /// object.
     fn from_command(command: &'a ParsedCommand) -> Self {
         let removes = command.tag_operation == TagOperation::Remove;
+        let added_item = command.description.as_deref().filter(|_| command.adds_item);
+        let event = command.before_target.as_ref().and_then(event_name);
         Self {
-            title: command.title.as_deref().or(command.before_target.as_ref().and_then(event_name)),
+            title: command.title.as_deref().or(added_item).or(event),
             description: command.description.as_deref(),
             due_date: command.when.filter(|_| !matches!(command.intent, Intent::ListTasks | Intent::ListReminders)),
             recurrence: command.recurrence.as_deref(),

@@ -9,13 +9,13 @@ use crate::parsed::TaskTarget;
 use crate::target::{parse_one, parse_position};
 use crate::vocabulary;
 
-/// Parses "tasks 2 and 4", "tasks 2 to 4", "the first two". An article may come first. "first" needs a number from 2 to
+/// Parses "tasks 2 and 4", "tasks 2 to 4", "the first two". An article may come first. "first" or "top" needs a number from 2 to
 /// 20, and nothing or a noun after it. A list of one or more numbers needs a plural noun before it, so "tasks 2" yields
 /// [`TaskTarget::Several`] with one position; only "and", commas, "&" and "#" may separate them. Returns `None` for
 /// other references and for more than 20 tasks.
 pub(crate) fn parse_positions(clause: &Clause, range: &Range<usize>) -> Option<TaskTarget> {
     let article = range.start + usize::from(vocabulary::is_article(clause.at(range.start)));
-    if clause.at(article) == "first" {
+    if matches!(clause.at(article), "first" | "top") {
         let (n, len) = numbers::cardinal(clause.words, article + 1).filter(|(n, _)| (2..=20).contains(n))?;
         let after = article + 1 + len;
         let closed = after >= range.end || clause.noun_at(after).is_some_and(|noun| noun.end >= range.end);

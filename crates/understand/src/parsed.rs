@@ -94,6 +94,8 @@ pub struct ParsedCommand {
     pub tag_operation: TagOperation,
     /// For an update: true if `description` is appended to the existing description.
     pub appends_description: bool,
+    /// For an update: true if `description` is one more item of the task ("add butter to the grocery task") and no note.
+    pub adds_item: bool,
     /// For an update: the new status of the task.
     pub status: Option<TaskStatus>,
     /// For an update: the fields to clear ("remove the due date of …").
@@ -130,6 +132,7 @@ impl ParsedCommand {
             tags: Vec::new(),
             tag_operation: TagOperation::Set,
             appends_description: false,
+            adds_item: false,
             status: None,
             cleared_fields: Vec::new(),
             target: None,

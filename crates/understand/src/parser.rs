@@ -3,8 +3,11 @@
 use jiff::Zoned;
 
 use crate::corrections;
+use crate::emoji;
 use crate::expression::{self, TimeExpression};
 use crate::parsed::ParsedUtterance;
+use crate::quoted_text;
+use crate::task_lines;
 use crate::tokens::TokenizedText;
 use crate::utterance;
 
@@ -38,16 +41,23 @@ impl UtteranceParser {
         self.parse_with(text, now, true)
     }
 
-    /// Applies the first correction ("at 5, no, 6") and parses the result. `assume_tasks` takes words of other domains
+    /// Removes quoted text, rewrites an emoji of a command, applies the first correction ("at 5, no, 6") and parses the
+    /// result. `assume_tasks` takes words of other domains
     /// for names of tasks. Never fails; returns at least one command.
     fn parse_with(self, text: &str, now: &Zoned, assume_tasks: bool) -> ParsedUtterance {
+        let own_text = quoted_text::remove(text);
+        let skipped_quoted_text = own_text.is_some();
+        let text = own_text.as_deref().unwrap_or(text);
+        let rewritten = emoji::rewrite_command(text);
+        let text = rewritten.as_deref().unwrap_or(text);
         let mut words = self.tokenize(text);
         let corrected = corrections::apply(&words);
         if let Some(corrected) = &corrected {
             words = self.tokenize(corrected);
         }
         words.assume_tasks = assume_tasks;
-        utterance::parse(&words, now)
+        let parsed = task_lines::parse(&words, now).unwrap_or_else(|| utterance::parse(&words, now));
+        ParsedUtterance { skipped_quoted_text, ..parsed }
     }
 
     /// Returns the dates, times and repetitions of a text in order. They never overlap. Corrections are not applied, so

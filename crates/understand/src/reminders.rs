@@ -21,6 +21,7 @@ pub(crate) fn refine(clause: &mut Clause, command: &mut ParsedCommand) {
         }
         Intent::ListTasks if names_reminder(clause) => command.intent = Intent::ListReminders,
         Intent::CreateTask if command.missing == Some(MissingSlot::Title) => refine_untitled(clause, command),
+        Intent::CreateTask if command.is_about => refine_plural(command),
         _ => {}
     }
 }
@@ -87,6 +88,21 @@ fn refine_update(clause: &mut Clause, command: &mut ParsedCommand) {
             command.target = Some(TaskTarget::It);
         }
         command.missing = None;
+    }
+}
+
+/// Turns "remind me about those tomorrow" into a reminder for the tasks of the last list.
+fn refine_plural(command: &mut ParsedCommand) {
+    let target = match command.title.as_deref() {
+        Some("those" | "these" | "them" | "all of them" | "all of those" | "all of these") => TaskTarget::Them,
+        Some("both" | "both of them") => TaskTarget::Both,
+        _ => return,
+    };
+    command.title = None;
+    command.intent = Intent::ScheduleReminder;
+    command.target = Some(target);
+    if command.when.is_none() && command.before.is_none() && command.recurrence.is_none() {
+        command.missing = Some(MissingSlot::Time);
     }
 }
 

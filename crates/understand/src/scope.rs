@@ -100,3 +100,85 @@ pub(crate) fn is_purchase(clause: &Clause) -> bool {
 pub(crate) fn is_warning(clause: &Clause) -> bool {
     clause.has(lexicon::scope::WARNING_TOPICS)
 }
+
+/// Returns true for a list of something else than tasks: "make me a list of the top ten songs", "get me a list of
+/// restaurants". The clause begins with a verb of making or getting within three tokens before "a list of". Words for a
+/// task, "my" and "I" after it name the own list.
+pub(crate) fn is_list_of_others(clause: &Clause) -> bool {
+    if clause.words.assume_tasks {
+        return false;
+    }
+    let Some(list) =
+        clause.noun_in(clause.start..clause.end.min(clause.start + 6)).filter(|noun| noun.noun == Noun::List)
+    else {
+        return false;
+    };
+    let asked = matches!(
+        clause.at(clause.start),
+        "make"
+            | "get"
+            | "give"
+            | "create"
+            | "find"
+            | "write"
+            | "need"
+            | "want"
+            | "generate"
+            | "show"
+            | "send"
+            | "compile"
+            | "build"
+            | "list"
+            | "have"
+            | "start"
+            | "a"
+            | "provide"
+            | "i"
+    );
+    let article = matches!(clause.before(list.at), "a" | "new" | "another" | "me") || clause.at(clause.start) == "list";
+    let own = (list.end..clause.end).any(|i| {
+        matches!(
+            clause.at(i),
+            "my" | "i"
+                | "i'm"
+                | "i've"
+                | "our"
+                | "we"
+                | "due"
+                | "overdue"
+                | "everything"
+                | "all"
+                | "stuff"
+                | "chores"
+                | "errands"
+                | "pending"
+                | "done"
+                | "completed"
+        )
+    }) || clause.nouns_in(list.end..clause.end).any(|noun| noun.noun != Noun::List)
+        || (list.end..clause.end).any(|i| clause.at(i) == "things" && clause.at(i + 1) == "to");
+    asked && article && clause.at(list.end) == "of" && list.end + 1 < clause.end && !own
+}
+
+/// Returns true if the clause begins like a statement about people or the weather: "we're out of milk", "it's raining".
+pub(crate) fn is_statement_about_people(clause: &Clause) -> bool {
+    matches!(
+        clause.words.at(clause.outer_start),
+        "we're" | "i'm" | "he's" | "she's" | "they're" | "it's" | "there's" | "you're" | "he" | "she" | "they"
+    ) && !(clause.outer_start..clause.end).any(|i| {
+        matches!(
+            clause.words.at(i),
+            "need"
+                | "needs"
+                | "must"
+                | "have"
+                | "has"
+                | "essential"
+                | "important"
+                | "supposed"
+                | "due"
+                | "meant"
+                | "going"
+        )
+    })
+}

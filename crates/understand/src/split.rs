@@ -196,6 +196,10 @@ fn starts_command(words: &TokenizedText, start: usize, link: usize, next: usize)
         return true;
     }
     let Some(verb) = command_verb(word) else { return false };
+    // In "mark groceries and trash as done", "trash" is a name.
+    if matches!(words.at(courtesy + 1), "as" | "done" | "is" | "are") {
+        return false;
+    }
     let then = (link..next).any(|i| words.at(i) == "then");
     let named = names_task(words, courtesy + 1);
     // "Add milk, delete bread": no open phrase could continue with a verb. Evaluated last, because it inspects all

@@ -90,7 +90,9 @@ fn after_correction(clause: &Clause, range: Range<usize>) -> Range<usize> {
 fn without_remark(clause: &Clause, range: Range<usize>) -> Range<usize> {
     let cut = clause
         .find_phrase(range.start + 1, lexicon::references::REMARKS)
-        .filter(|(at, _)| *at < range.end && !clause.is_consumed(*at));
+        .filter(|(at, _)| *at < range.end && !clause.is_consumed(*at))
+        // "everything that is done" is a condition.
+        .filter(|(at, n)| clause.at(*at) != "that" || !is_filter_word(clause.at(at + n)));
     range.start..cut.map_or(range.end, |(at, _)| at)
 }
 
@@ -203,8 +205,7 @@ fn parse_by_date(clause: &mut Clause, range: Range<usize>, filter: &mut CommandF
     filter.due.is_some().then_some(TaskTarget::All)
 }
 
-/// Parses a reference to one task by position, pronoun or title, or to two tasks by "both". Positions come first, so
-/// "that one" is position 1. Returns `None` if the title is empty. Also returns `None` for a bare noun without "the",
+/// Parses a reference to one task by position, pronoun or title, or to two tasks by "both". Positions come first. Returns `None` if the title is empty. Also returns `None` for a bare noun without "the",
 /// "that" or "this" ("a task", "my task"). Consumes dates inside of a title.
 pub(crate) fn parse_one(clause: &mut Clause, range: Range<usize>) -> Option<TaskTarget> {
     if let Some(position) = parse_position(clause, range.clone()) {
@@ -249,6 +250,10 @@ fn parse_pronoun(clause: &Clause, range: &Range<usize>) -> Option<Option<TaskTar
 pub(crate) fn parse_position(clause: &Clause, range: Range<usize>) -> Option<TaskTarget> {
     let end = before_list_mention(clause, range.clone());
     let small = |i: &usize| !vocabulary::is_article(clause.at(*i)) && clause.at(*i) != "very";
+    // "that one" is a pronoun.
+    if range.len() == 2 && clause.at(range.start + 1) == "one" && !matches!(clause.at(range.start), "top" | "last") {
+        return None;
+    }
     let i = (range.start..end).find(small).unwrap_or(end);
     let noun_end = |at: usize| match clause.at(at) {
         "one" | "entry" | "ones" | "one's" | "thing" => Some(at + 1),
@@ -299,6 +304,13 @@ pub(crate) fn list_mention(clause: &Clause, range: Range<usize>) -> Option<Range
     for i in range.start + 1..range.end {
         if !lexicon::references::LIST_LEADS.contains(clause.at(i)) {
             continue;
+        }
+        // "on there", and "on it" after a quoted title
+        let there = clause.at(i + 1) == "there" || clause.at(i + 1) == "it" && clause.words.is_quoted(i - 1);
+        let closes =
+            |from: usize| (from..range.end).all(|k| clause.date_at(k).is_some() || clause.is_exhausted(k..k + 1));
+        if there && matches!(clause.at(i), "on" | "in" | "to" | "onto") && closes(i + 2) {
+            return Some(i..i + 2);
         }
         let near = clause
             .nouns_in(i + 1..range.end.min(i + 7))

@@ -15,6 +15,7 @@ mod expressions;
 mod moods;
 mod multiple_commands;
 mod random;
+mod reading;
 mod reminders;
 mod slots;
 mod statements;

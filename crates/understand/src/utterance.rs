@@ -10,6 +10,7 @@ use jiff::Zoned;
 use crate::bullets;
 use crate::clause::Clause;
 use crate::command::{self, CommandDraft};
+use crate::intent::delete_task_colloquial::NEWS_CONFIDENCE;
 use crate::parsed::{Intent, MissingSlot, ParsedCommand, ParsedUtterance, TaskTarget};
 use crate::shared_verb;
 use crate::split;
@@ -28,10 +29,22 @@ pub(crate) fn parse(words: &TokenizedText, now: &Zoned) -> ParsedUtterance {
             .collect(),
         None => parse_clauses(words, now),
     };
-    ParsedUtterance {
-        commands: drafts.into_iter().map(CommandDraft::into_command).collect(),
-        ..ParsedUtterance::default()
+    let commands: Vec<ParsedCommand> = drafts.into_iter().map(CommandDraft::into_command).collect();
+    let is_uncertain = is_uncertain(words, &commands);
+    ParsedUtterance { commands, is_uncertain, ..ParsedUtterance::default() }
+}
+
+/// The number of tokens of a long message.
+const MIN_LONG_TOKENS: usize = 50;
+
+/// Returns true for a long message in which at most a third of the clauses are certain commands.
+fn is_uncertain(words: &TokenizedText, commands: &[ParsedCommand]) -> bool {
+    if words.len() < MIN_LONG_TOKENS || commands.iter().all(|command| command.intent == Intent::Unknown) {
+        return false;
     }
+    let certain =
+        |command: &&ParsedCommand| command.intent != Intent::Unknown && !command.implied && command.confidence >= 0.9;
+    commands.iter().filter(certain).count() * 3 <= split::split_clauses(words).len()
 }
 
 /// Parses all clauses in order. Each clause yields one command, or several if they share a verb. A command without
@@ -159,8 +172,9 @@ fn add_draft(drafts: &mut Vec<CommandDraft>, mut draft: CommandDraft) {
 /// that task". `last` must be a completion below [`command::REQUESTED_COMPLETION_CONFIDENCE`]. `command` must delete,
 /// update or complete a task that it names only by a pronoun or not at all.
 fn is_reason(last: &ParsedCommand, command: &ParsedCommand) -> bool {
-    let is_statement =
-        last.intent == Intent::CompleteTask && last.confidence < command::REQUESTED_COMPLETION_CONFIDENCE;
+    let is_statement = last.intent == Intent::CompleteTask
+        && last.confidence < command::REQUESTED_COMPLETION_CONFIDENCE
+        || last.intent == Intent::DeleteTask && last.confidence <= NEWS_CONFIDENCE;
     let acts = matches!(
         command.intent,
         Intent::DeleteTask

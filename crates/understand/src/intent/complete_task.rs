@@ -5,7 +5,7 @@
 //! match. A *word for a task* is a noun for a task, a reminder or a list. A *definite* object begins with "the", "my",
 //! "it", a quote, a number, a name or such a noun.
 
-use super::{CommandAction, Guess, complete_task_statement, grammar, no_request};
+use super::{CommandAction, Guess, complete_task_past, complete_task_statement, grammar, no_request};
 use crate::attributes;
 use crate::clause::Clause;
 use crate::lexicon;
@@ -137,6 +137,13 @@ pub(super) fn recognise_done(clause: &Clause, i: usize) -> Guess {
         let end = clause.find_phrase(i + n, lexicon::grammar::COMMA).map_or(clause.end, |(at, _)| at);
         let fits = fits && clause.at(i + n) != "not";
         return fits.then_some((CommandAction::Complete(i + n, end), 0.85));
+    }
+    // "resolved it": a deed with a pronoun
+    let deed = clause.start + 2 == clause.end
+        && matches!(clause.at(i + 1), "it" | "that" | "this" | "them" | "those" | "both")
+        && complete_task_past::is_chore_report(clause.at(i));
+    if deed && i == clause.start && !clause.is_question {
+        return Some((CommandAction::Complete(i + 1, clause.end), 0.75));
     }
     let number = clause.at(i + 1) == "#" || crate::numbers::parse_digits(clause.at(i + 1)).is_some();
     if clause.at(i) == "done" && number {

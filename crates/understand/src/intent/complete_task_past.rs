@@ -47,3 +47,50 @@ pub(super) fn particle_length(word: &str) -> usize {
 pub(super) fn finished_length(clause: &Clause, i: usize) -> Option<usize> {
     clause.phrase(i, lexicon::complete_task::FINISHED)
 }
+
+/// Returns true for a past tense of a finished deed: "resolved it", "fixed it". Feelings ("loved it") and changes of a
+/// task ("moved it", "deleted it") do not count.
+pub(super) fn is_chore_report(word: &str) -> bool {
+    let other = matches!(
+        word,
+        "loved"
+            | "liked"
+            | "hated"
+            | "enjoyed"
+            | "wanted"
+            | "needed"
+            | "missed"
+            | "changed"
+            | "moved"
+            | "deleted"
+            | "added"
+            | "removed"
+            | "cancelled"
+            | "canceled"
+            | "delayed"
+            | "postponed"
+            | "renamed"
+            | "snoozed"
+            | "said"
+            | "saw"
+            | "read"
+            | "put"
+            | "cut"
+            | "set"
+            | "shut"
+            | "heard"
+            | "found"
+            | "left"
+            | "told"
+            | "had"
+            | "forgot"
+            | "tried"
+            | "started"
+            | "lost"
+            | "pushed"
+            | "tagged"
+            | "marked"
+            | "reopened"
+    );
+    !other && !word.ends_with("eed") && crate::tense::base_form(word).is_some_and(|base| base != word)
+}

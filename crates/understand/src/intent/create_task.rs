@@ -177,8 +177,13 @@ pub(super) fn recognise_add(clause: &Clause, i: usize) -> Guess {
 /// "reminders" needs a name before it. Returns `None` if a word for a task precedes the "to".
 pub(crate) fn added_reminder_start(clause: &Clause, i: usize) -> Option<usize> {
     let leads = |k: &usize| {
-        let near = clause.nouns_in(k + 1..clause.end.min(k + 8)).find(|noun| noun.noun == Noun::Reminder);
-        near.is_some_and(|noun| {
+        let nouns = || clause.nouns_in(k + 1..clause.end.min(k + 8));
+        let near = nouns().find(|noun| noun.noun == Noun::Reminder);
+        let near = near.or_else(|| nouns().filter(|noun| noun.noun == Noun::Task).last());
+        let own = |noun: &NounMention| {
+            noun.noun == Noun::Reminder || !noun.plural && matches!(clause.at(k + 1), "the" | "my")
+        };
+        near.filter(own).is_some_and(|noun| {
             let leads_on =
                 |m: usize| matches!(clause.at(m), "for" | "about") || clause.at(m) == "to" && clause.at(m + 1) != "do";
             let straight = !(k + 1..noun.at).any(leads_on) && clause.at(k + 1) != "do";
@@ -221,6 +226,12 @@ pub(super) fn recognise_put(clause: &Clause, i: usize) -> Guess {
         && let Some(guess) = update_task::recognise_made_due(clause, i)
     {
         return Some(guess);
+    }
+    // "put 'call Bob' on there", "put milk on there"
+    let there = (i + 2..clause.end).any(|k| clause.at(k) == "there" && matches!(clause.before(k), "on" | "in"));
+    let quoted = clause.words.is_quoted(i + 1);
+    if (there || quoted) && !matches!(clause.at(i + 1), "that" | "it" | "this" | "them") && !clause.is_question {
+        return Some((CommandAction::Create(CreatePhrasing::Add, i + 1), 0.9));
     }
     let on_list = clause.has_noun() && (clause.has(lexicon::create_task::PUT_ON) || clause.at(i) == "note");
     if on_list && clause.at(i + 1) != "that" {
@@ -291,6 +302,11 @@ fn recognise_noun(clause: &Clause, i: usize) -> Guess {
     }
     if is_about_task(clause, noun.end) {
         return Some((CommandAction::Remind(noun.end), 0.88));
+    }
+    // "set all my overdue tasks to today"
+    let all = noun.plural && matches!(clause.at(i + 1), "all" | "every") && matches!(verb, "set" | "make");
+    if all && clause.dates.iter().any(|found| found.tokens.end == clause.end && found.tokens.start >= noun.end) {
+        return Some((CommandAction::Update(UpdateKind::Due, i + 1, clause.end), 0.86));
     }
     let definite = matches!(clause.at(i + 1), "my" | "the" | "that" | "this") && verb == "make";
     let moved = verb == "set"

@@ -38,13 +38,14 @@ fn recognise_errand(clause: &Clause) -> Guess {
     let deadline = clause.dates.iter().any(|found| clause.at(found.tokens.start) == "by");
     // "email Bob" is an errand, although "email" belongs to another domain.
     let other = clause.is_out_of_scope() && (i + 1..clause.end).any(|k| scope::is_out_of_scope_word(clause.at(k)));
-    let needed = no_request::is_need(clause, i)
+    let must = i > clause.start;
+    let needed = (must || no_request::is_need(clause, i))
         && (clause.has(lexicon::create_task::BOOKED_DOINGS) || !other)
         && !matches!(clause.at(i + 1), "it" | "that");
     if asked || clause.end - i < 2 || other && !deadline && !needed {
         return None;
     }
-    let timed = !clause.dates.is_empty() || urgent;
+    let timed = !clause.dates.is_empty() || urgent || clause.has_date_name;
     let errand = clause.phrase(i, lexicon::create_task::ERRANDS).is_some();
     let confidence = if timed {
         0.6

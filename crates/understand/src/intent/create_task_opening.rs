@@ -112,7 +112,13 @@ fn title_after_heading(clause: &Clause, i: usize) -> Option<usize> {
     let pointed = matches!(clause.at(i), "the" | "my" | "this") || alone && clause.at(i) == "list";
     let noted = clause.at(i) == "add" && clause.before(colon) == "note";
     let acts = matches!(verb_at(clause, colon + 1), Some(Verb::Delete | Verb::Take)) && clause.before(colon) == "list";
-    let fits = has_heading && (i..colon).all(known) && !pointed && !noted && !acts || alone && clause.at(i) == "title";
+    // "buy groceries: eggs and flour" is one task.
+    let bought = (i + 1..colon).any(|k| {
+        matches!(clause.at(k), "groceries" | "shopping")
+            && matches!(clause.before(k), "buy" | "get" | "add" | "bought" | "the")
+    });
+    let fits = !bought && has_heading && (i..colon).all(known) && !pointed && !noted && !acts
+        || alone && clause.at(i) == "title";
     (fits && !clause.is_question).then_some(colon + 1)
 }
 

@@ -25,13 +25,28 @@ fn is_off_verb(clause: &Clause, i: usize) -> bool {
     grammar::pronoun_length(clause, i).is_some_and(|n| matches!(clause.at(i + n), "off" | "away" | "out"))
 }
 
+/// The confidence of a deletion that only news about the event implies: "the gym is off".
+pub(crate) const NEWS_CONFIDENCE: f64 = 0.62;
+
 /// Recognises a colloquial command or statement at `i`.
 pub(super) fn recognise(clause: &Clause, i: usize) -> Guess {
-    recognise_verb(clause, i)
+    recognise_to_trash(clause, i)
+        .or_else(|| recognise_verb(clause, i))
         .or_else(|| recognise_off_list(clause, i))
         .or_else(|| recognise_unneeded(clause, i))
         .or_else(|| recognise_no_reminder(clause, i))
         .or_else(|| recognise_may_go(clause, i))
+}
+
+/// Recognises "move the report to the trash", "throw the gym in the bin" (0.85). The place must end the clause.
+fn recognise_to_trash(clause: &Clause, i: usize) -> Guess {
+    if !matches!(clause.at(i), "move" | "put" | "throw" | "send" | "chuck" | "toss" | "drag" | "drop") {
+        return None;
+    }
+    let place = clause.end.checked_sub(1).filter(|k| matches!(clause.at(*k), "trash" | "bin" | "wastebasket"))?;
+    let at = place - usize::from(clause.before(place) == "the");
+    let lead = at.checked_sub(1).filter(|k| *k > i + 1 && matches!(clause.at(*k), "to" | "in" | "into"))?;
+    (!clause.is_question).then_some((CommandAction::Delete(i + 1, lead), 0.86))
 }
 
 /// Recognises "ditch the juggling task", "bin the ebay one", "rm 3". The object ends before a comma, "because", "since"
@@ -158,6 +173,16 @@ fn recognise_may_go(clause: &Clause, i: usize) -> Guess {
     let subject = grammar::is_definite(clause, i) || matches!(clause.at(i), "everything" | "any");
     let listed = clause.phrase(end, lexicon::delete_task::FROM_THE_LIST).is_some();
     let asked = clause.is_question && !matches!(clause.words.before(i), "could" | "can");
+    // "the gym is off" ends the sentence and names the task by "the" or "my".
+    let off = clause.at(at) == "is"
+        && clause.at(at + 1) == "off"
+        && clause.is_exhausted(end..clause.end)
+        && matches!(clause.at(i), "the" | "my")
+        && at <= i + 5
+        && !clause.is_out_of_scope();
+    if off && !entry {
+        return (!clause.is_question).then_some((CommandAction::Delete(i, at), NEWS_CONFIDENCE));
+    }
     let fits = tail && subject && (entry || listed || !is_news) && at <= i + 9 && !asked && !clause.is_other_domain();
     fits.then_some((CommandAction::Delete(i, at), if entry { 0.8 } else { 0.66 }))
 }

@@ -18,7 +18,7 @@ mod create_task;
 mod create_task_implied;
 mod create_task_opening;
 mod delete_task;
-mod delete_task_colloquial;
+pub(crate) mod delete_task_colloquial;
 mod grammar;
 mod keywords;
 mod later_command;
@@ -74,13 +74,17 @@ pub(crate) type Guess = Option<(CommandAction, f64)>;
 /// deletions, updates and undo that the clause only asks about become `None` or a status check. A decision that is
 /// changed after the model has no likelihood.
 pub(crate) fn decide(clause: &Clause) -> IntentDecision {
-    if no_request::is_no_request(clause) || scope::is_code(clause) {
+    if no_request::is_no_request(clause) || scope::is_code(clause) || scope::is_list_of_others(clause) {
         return IntentDecision::without_model(None);
     }
     let ruled = recognise_by_rules(clause);
     let mut decision = model::apply_model(clause, ruled);
     if describes_new(clause, ruled, decision.guess) {
         decision = IntentDecision::without_model(ruled);
+    }
+    let stated = decision.overruled && matches!(decision.guess, Some((CommandAction::Create(..), _)));
+    if stated && scope::is_statement_about_people(clause) {
+        return IntentDecision::without_model(None);
     }
     let guess = no_request::reject_questions(clause, decision.guess);
     if guess == decision.guess { decision } else { IntentDecision::without_model(guess) }

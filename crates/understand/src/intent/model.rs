@@ -231,8 +231,8 @@ fn required_probability(clause: &Clause, guess: Guess, best: IntentClass) -> f64
 
 /// Returns the action of a class, or `None` for [`IntentClass::Other`]. Prefers the action of the rules without the
 /// domain check, if it has the same class. Otherwise a create or a listing uses the whole clause. Completions,
-/// deletions and updates use the words to the end of the clause. These begin with the first article or quote among the
-/// first four tokens. Without one, they begin after the command verb or at the start.
+/// deletions and updates use the words to the end of the clause, the first two without a state ("is cancelled"). These
+/// begin with the first article or quote among the first four tokens. Without one, they begin after the command verb or at the start.
 fn action_for_class(clause: &Clause, class: IntentClass) -> Option<CommandAction> {
     let as_tasks = super::recognise_by_rules(&clause.assuming_tasks());
     if let Some((action, _)) = as_tasks.filter(|_| IntentClass::from_guess(&as_tasks) == Some(class)) {
@@ -241,14 +241,19 @@ fn action_for_class(clause: &Clause, class: IntentClass) -> Option<CommandAction
     let start = clause.start;
     let end = clause.end;
     let verb = usize::from(super::verb_at(clause, start).is_some() && start + 1 < end);
-    let object =
-        (start..end.min(start + 4)).find(|i| vocabulary::is_article(clause.at(*i)) || clause.words.is_quoted(*i));
+    // "a day" is a distance and no object.
+    let is_distance = |i: usize| clause.date_at(i).is_some() || crate::lead_time::is_unit(clause, i + 1);
+    let object = (start..end.min(start + 4))
+        .find(|i| vocabulary::is_article(clause.at(*i)) && !is_distance(*i) || clause.words.is_quoted(*i));
     let object = object.unwrap_or(start + verb);
+    // "swim class is cancelled" names "swim class".
+    let state = (object + 1..end).find(|i| matches!(clause.at(*i), "is" | "are" | "was" | "were" | "has" | "got"));
+    let named = state.filter(|at| verb == 0 && end - at <= 3).unwrap_or(end);
     Some(match class {
         IntentClass::Create => CommandAction::Create(CreatePhrasing::Rest, start),
         IntentClass::List => CommandAction::List(start),
-        IntentClass::Complete => CommandAction::Complete(object, end),
-        IntentClass::Delete => CommandAction::Delete(object, end),
+        IntentClass::Complete => CommandAction::Complete(object, named),
+        IntentClass::Delete => CommandAction::Delete(object, named),
         IntentClass::Update => CommandAction::Update(UpdateKind::Any, object, end),
         IntentClass::Other => return None,
     })

@@ -131,6 +131,12 @@ pub(super) fn recognise_set_field(clause: &Clause, i: usize) -> Guess {
 pub(super) fn recognise_made_due(clause: &Clause, i: usize) -> Guess {
     let object = matches!(clause.at(i + 1), "it" | "that" | "the" | "my" | "this") || clause.words.is_quoted(i + 1);
     let dated = clause.dates.last().is_some_and(|found| found.tokens.end == clause.end && found.tokens.start > i + 1);
+    let ranked = clause.dates.last().is_some_and(|found| {
+        let link = matches!(clause.at(found.tokens.end), "and" | "," | "&");
+        link && attributes::priority_at(clause, found.tokens.end + 1)
+            .is_some_and(|(_, n)| clause.is_exhausted(found.tokens.end + 1 + n..clause.end))
+    });
+    let dated = dated || ranked;
     let moved =
         clause.has(lexicon::update_task::DISTANCES) && matches!(clause.before(clause.end), "earlier" | "sooner");
     let dated = dated || moved;

@@ -58,7 +58,7 @@ pub(super) fn recognise_statement(clause: &Clause, i: usize) -> Guess {
     }
     if let Some(n) = clause.phrase(i, lexicon::update_task::CALL_IT).filter(|n| i + n < end && clause.dates.is_empty())
     {
-        return Some((CommandAction::Update(UpdateKind::NewName(i + n), i + 1, i + 2), 0.6));
+        return Some((CommandAction::Update(UpdateKind::NewName(i + n), i + 1, i + n), 0.6));
     }
     if let Some(at) = due_statement(clause, i) {
         return Some((CommandAction::Update(UpdateKind::Replace(at), i, end), 0.65));

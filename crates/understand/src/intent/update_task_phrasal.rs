@@ -62,7 +62,7 @@ fn recognise_postponement(clause: &Clause, i: usize) -> Guess {
         let fits = lexicon::update_task::POSTPONE_VERBS.contains(clause.at(i))
             && !on
             && (led || until)
-            && grammar::is_definite(clause, i + 1);
+            && (grammar::is_definite(clause, i + 1) || clause.at(i) == "bring" && clause.at(at) == "forward");
         // "put the laundry off" and "bring the party forward" need no date. All other verbs do.
         let plain = matches!((clause.at(i), clause.at(at)), ("put", "off") | ("bring", "forward"));
         (fits && (plain || has_date_after(clause, at))).then_some(i + 1)
@@ -131,6 +131,14 @@ fn recognise_priority(clause: &Clause, i: usize) -> Guess {
         clause.at(i),
         "put" | "give" | "set" | "turn" | "treat" | "consider" | "make" | "add" | "rank" | "assign" | "escalate"
     ) {
+        return None;
+    }
+    // "set the priority of file taxes to low" names a field.
+    let field = i + 1 + usize::from(vocabulary::is_article(clause.at(i + 1)));
+    if clause
+        .phrase(field, lexicon::create_task::FIELDS)
+        .is_some_and(|n| matches!(clause.at(field + n), "of" | "for" | "on"))
+    {
         return None;
     }
     // "put high priority on the visa form"

@@ -22,6 +22,11 @@ use crate::update::UpdateKind;
 /// field, arrows, stated values, "dentist to friday", more time, and "instead".
 pub(super) fn recognise(clause: &Clause) -> Guess {
     let i = clause.start;
+    // "from one bag of coffee to two"
+    let counted = clause.at(i) == "from" && crate::numbers::cardinal(clause.words, i + 1).is_some();
+    if counted && (i + 3..clause.end).any(|k| clause.at(k) == "to") && clause.dates.len() < 2 && !clause.is_question {
+        return Some((CommandAction::Update(UpdateKind::Any, i, clause.end), 0.6));
+    }
     recognise_correction(clause, i)
         .or_else(|| recognise_new_value(clause, i))
         .or_else(|| recognise_arrow(clause, i))
@@ -219,7 +224,8 @@ fn recognise_required_value(clause: &Clause, i: usize, definite: bool, entry: bo
     let (at, n) = clause.find_phrase(i + 1, lexicon::update_task::SHALL_BE).filter(|(at, _)| *at <= i + 8)?;
     let after = at + n;
     let is = matches!(clause.at(at), "is" | "are" | "isn't");
-    if !definite && is {
+    let is_now = clause.find_phrase(after, lexicon::update_task::SHALL_TAILS).is_some_and(|(k, n)| k + n == clause.end);
+    if !definite && is && !(is_now && date_near(clause, after).is_some()) {
         return None;
     }
     if let Some(guess) = recognise_stated_value(clause, i, at, after) {

@@ -3,7 +3,7 @@
 use jiff::civil::{Time, date, time};
 
 use super::{named, one};
-use crate::{ClearableField, DateShift, DayOrTime, Intent, MissingSlot, ParsedCommand, TaskTarget};
+use crate::{ClearableField, DateShift, DayOrTime, MissingSlot, ParsedCommand, TaskTarget};
 
 fn update(text: &str) -> ParsedCommand {
     let command = one(text);

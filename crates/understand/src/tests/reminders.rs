@@ -88,6 +88,9 @@ fn lead_times_in_days_have_a_time_of_day() {
         ("remind me the evening before the exam", 1, time(18, 0, 0, 0)),
         ("remind me the night before", 1, time(20, 0, 0, 0)),
         ("remind me on the morning of the exam", 0, time(9, 0, 0, 0)),
+        ("remind me the evening of the party", 0, time(18, 0, 0, 0)),
+        ("remind me the night of the show", 0, time(20, 0, 0, 0)),
+        ("remind me the day of the trip at 8am", 0, time(8, 0, 0, 0)),
     ] {
         let wanted = LeadTime { days, minutes: 0, time_of_day: Some(hour) };
         assert_eq!(one(text).before, Some(wanted), "{text}");
@@ -189,8 +192,14 @@ fn pronouns_refer_to_the_last_list() {
         ("delete the last two", TaskTarget::LastN(2)),
         ("complete the last three tasks", TaskTarget::LastN(3)),
         ("complete both", TaskTarget::Both),
+        ("remind me about those tomorrow", TaskTarget::Them),
     ] {
         assert_eq!(one(text).target, Some(target), "{text}");
     }
     assert_eq!(one("delete all my tasks").target, Some(TaskTarget::All));
+    let overdue = one("set all my overdue tasks to today");
+    assert_eq!((overdue.intent, overdue.target), (Intent::UpdateTask, Some(TaskTarget::All)));
+    assert_eq!(overdue.filter.due, Some(crate::DueFilter::Overdue));
+    let two = TaskTarget::Several(vec![TaskTarget::Position(1), TaskTarget::Position(2)]);
+    assert_eq!(one("complete the top two").target, Some(two));
 }

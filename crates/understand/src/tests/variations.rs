@@ -180,7 +180,8 @@ fn every_field_can_be_changed() {
     assert_eq!(update("rename task 3 to buy bread").title.as_deref(), Some("buy bread"));
     assert_eq!(update("change task 2's title to \"buy bread\"").target, Some(TaskTarget::Position(2)));
     assert_eq!(update("postpone the dentist").missing, Some(MissingSlot::Change));
-    assert_eq!(update("change the report alert to 30 minutes before").missing, Some(MissingSlot::Time));
+    let lead = update("change the report alert to 30 minutes before").before;
+    assert_eq!(lead.map(|lead| lead.minutes), Some(30));
     let both = update("update \"buy milk\" to due tomorrow with high priority");
     assert_eq!((both.when, both.priority), (Some(DayOrTime::Day(date(2025, 12, 22))), Some(Priority::High)));
 }

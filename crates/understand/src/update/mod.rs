@@ -16,6 +16,7 @@ use model::task::{Priority, TaskStatus};
 
 use crate::attributes;
 use crate::clause::Clause;
+use crate::dates::DateMatch;
 use crate::intent;
 use crate::lexicon;
 use crate::parsed::{ClearableField, Intent, MissingSlot, ParsedCommand, TaskTarget};
@@ -64,6 +65,15 @@ pub(crate) enum UpdateKind {
 pub(crate) fn parse(clause: &mut Clause, range: Range<usize>, change: UpdateKind, confidence: f64) -> ParsedCommand {
     let mut command = ParsedCommand::new(Intent::UpdateTask, confidence);
     let before = range.start.saturating_sub(1);
+    let (range, second) = match change {
+        UpdateKind::Any | UpdateKind::Due | UpdateKind::Priority(_) => split_second_change(clause, range),
+        _ => (range, SecondChange::default()),
+    };
+    // In "make the report due friday and urgent", the date is the first change.
+    let change = match change {
+        UpdateKind::Priority(_) if second.priority.is_some() => UpdateKind::Due,
+        change => change,
+    };
     let about = match change {
         UpdateKind::Reopen => {
             command.status = Some(TaskStatus::Pending);
@@ -95,6 +105,8 @@ pub(crate) fn parse(clause: &mut Clause, range: Range<usize>, change: UpdateKind
         UpdateKind::Title => title::parse_rename(clause, range, &mut command),
         UpdateKind::Any | UpdateKind::Due => parse_change(clause, range, change, &mut command),
     };
+    second.apply(clause, &mut command);
+    let about = without_direction(clause, about, &command);
     let bare =
         clause.is_exhausted(about.clone()) || clause.noun_in(about.clone()).is_some_and(|noun| noun.noun != Noun::List);
     command.target = target::parse(clause, about, &mut command.filter);
@@ -103,6 +115,64 @@ pub(crate) fn parse(clause: &mut Clause, range: Range<usize>, change: UpdateKind
     }
     set_missing_slot(&mut command, bare);
     command
+}
+
+/// A change after "and": "high priority and due friday", "due friday and high priority".
+#[derive(Default)]
+struct SecondChange {
+    date: Option<DateMatch>,
+    priority: Option<Priority>,
+}
+
+impl SecondChange {
+    /// Sets the fields that the first change left empty.
+    fn apply(self, clause: &Clause, command: &mut ParsedCommand) {
+        if command.when.is_none() && command.recurrence.is_none() && command.shift.is_none() {
+            timing::apply_date(command, self.date, clause.now);
+        }
+        command.priority = command.priority.or(self.priority);
+    }
+}
+
+/// Splits "and due friday" after a priority, or "and high priority" after a date, from the end of the range and consumes
+/// it. Returns the range before it. Returns the whole range if no such words end it.
+fn split_second_change(clause: &mut Clause, range: Range<usize>) -> (Range<usize>, SecondChange) {
+    let link = |i: usize| matches!(clause.at(i), "and" | "," | "&" | "plus" | "with");
+    let Some(at) = range.clone().skip(2).rev().find(|i| link(*i) && clause.date_at(*i).is_none()) else {
+        return (range, SecondChange::default());
+    };
+    let ranked_before = (range.start + 1..at).any(|i| {
+        attributes::priority_at(clause, i).is_some_and(|(_, n)| i + n == at)
+            || attributes::priority_level(clause.at(i)).is_some() && i + 1 == at
+    });
+    let mut start = at + 1;
+    while matches!(clause.at(start), "and" | "make" | "set" | "it" | "also" | "is" | "as" | "a" | "to") {
+        start += 1;
+    }
+    let ends = |end: usize| clause.is_exhausted(end..range.end);
+    let date = clause.date_at(start).or(clause.date_at(start + 1)).filter(|found| ends(found.tokens.end)).cloned();
+    if let Some(date) = date.filter(|_| ranked_before) {
+        clause.consume(at..range.end);
+        return (range.start..at, SecondChange { date: Some(date), priority: None });
+    }
+    let dated_before = clause.dates.iter().any(|found| found.tokens.end == at);
+    let priority = attributes::priority_at(clause, start).filter(|(_, n)| dated_before && ends(start + n));
+    match priority {
+        Some((priority, _)) => {
+            clause.consume(at..range.end);
+            (range.start..at, SecondChange { date: None, priority: Some(priority) })
+        }
+        None => (range, SecondChange::default()),
+    }
+}
+
+/// Returns the range without a final "back", "forward" or similar word if the command has no change yet: "bring the
+/// report forward".
+fn without_direction(clause: &Clause, about: Range<usize>, command: &ParsedCommand) -> Range<usize> {
+    let last = about.end.saturating_sub(1);
+    let directed =
+        about.len() > 1 && matches!(clause.at(last), "back" | "forward" | "forwards" | "backwards" | "out" | "up");
+    if directed && is_empty_update(command) { about.start..last } else { about }
 }
 
 /// Takes the target from the remark before the verb at `verb`, and the date if the command has no change yet: "The
@@ -182,6 +252,7 @@ pub(crate) fn merge(first: &mut ParsedCommand, second: &ParsedCommand) -> bool {
     first.title = first.title.take().or_else(|| second.title.clone());
     first.description = first.description.take().or_else(|| second.description.clone());
     first.appends_description |= second.appends_description;
+    first.adds_item |= second.adds_item;
     first.recurrence = first.recurrence.take().or_else(|| second.recurrence.clone());
     first.when = first.when.or(second.when);
     first.time_of_day = first.time_of_day.or(second.time_of_day);
@@ -215,6 +286,7 @@ fn parse_addition(clause: &mut Clause, range: Range<usize>, command: &mut Parsed
     let Some(to) = intent::added_reminder_start(clause, range.start.saturating_sub(1)) else { return range };
     command.description = Some(clause.remaining_text(range.start..to - 1)).filter(|text| !text.is_empty());
     command.appends_description = command.description.is_some();
+    command.adds_item = command.appends_description;
     to..range.end
 }
 
@@ -271,7 +343,8 @@ fn parse_change(
     if !is_empty_update(command) || field == Some(UpdatedFieldKind::Value) {
         return range;
     }
-    let retitled = title::parse_replace(clause, range.clone(), command)
+    let retitled = title::parse_from_to(clause, range.clone(), command)
+        .or_else(|| title::parse_replace(clause, range.clone(), command))
         .or_else(|| title::parse_should_say(clause, range.clone(), command))
         .or_else(|| title::parse_instead(clause, range.clone(), command))
         .or_else(|| title::parse_addition(clause, range.clone(), command));

@@ -87,6 +87,54 @@ pub(super) fn parse_should_say(
     Some(on.map_or(range.start..at, |on| on + 1..range.end))
 }
 
+/// Parses "from one bag of coffee to two", "from oat milk to soy milk". The old value must be words: no date, time,
+/// priority or status. A bare number replaces the number of the old value. Returns the range before "from". Returns
+/// `None` for other values.
+pub(super) fn parse_from_to(
+    clause: &mut Clause,
+    range: Range<usize>,
+    command: &mut ParsedCommand,
+) -> Option<Range<usize>> {
+    let from = range.clone().find(|i| clause.at(*i) == "from")?;
+    let to = (from + 2..range.end).find(|i| clause.at(*i) == "to" && *i + 1 < range.end)?;
+    let counted = crate::numbers::cardinal(clause.words, from + 1).map(|(_, len)| len);
+    let first = from + 1 + counted.unwrap_or(0);
+    let is_value = |i: usize| {
+        attributes::priority_level(clause.at(i)).is_some()
+            || lexicon::update_titles::NOT_TITLES.contains(clause.at(i))
+            || lead_time::is_unit(clause, i)
+            || matches!(
+                clause.at(i),
+                "am" | "pm" | "o'clock" | "noon" | "midnight" | "done" | "open" | "days" | "times"
+            )
+    };
+    let dated = |range: Range<usize>| {
+        range.into_iter().any(|i| clause.date_at(i).is_some_and(|found| !found.parts.is_clock_only()))
+    };
+    if first >= to || (first..to).any(is_value) || dated(from..to) || is_value(to + 1) {
+        return None;
+    }
+    let number = crate::numbers::cardinal(clause.words, to + 1).filter(|(_, len)| to + 1 + len == range.end);
+    if number.is_none() && (dated(to..range.end) || clause.date_at(to + 1).is_some() || counted.is_none()) {
+        return None;
+    }
+    let new = clause.words.text(to + 1..range.end);
+    command.title = Some(match number.filter(|_| counted.is_some()) {
+        Some((n, _)) => format!("{new} {}", pluralized(clause.words.text(first..to), n)),
+        None => new.to_owned(),
+    });
+    clause.consume(from..range.end);
+    Some(range.start..from)
+}
+
+/// Returns the counted words with an "s" at the first one if the number is above 1: "bag of coffee" becomes "bags of
+/// coffee".
+fn pluralized(words: &str, n: i64) -> String {
+    let (first, rest) = words.split_once(' ').map_or((words, ""), |(first, rest)| (first, rest));
+    let first = if n > 1 && !first.ends_with('s') { format!("{first}s") } else { first.to_owned() };
+    if rest.is_empty() { first } else { format!("{first} {rest}") }
+}
+
 /// Parses "replace a with b", "swap a for b". Needs "replace", "swap", "switch", "exchange" or "substitute" directly
 /// before the range. Splits at the first "with" or "by" outside of a date. "for" counts only after "swap" and
 /// "exchange", and not after a noun for a task. Returns `None` without such a verb or divider, or if a date that ends
@@ -213,6 +261,7 @@ pub(super) fn parse_addition(
     let start = at + n + usize::from(matches!(clause.at(at + n), "also" | "to"));
     command.description = Some(clause.remaining_text(start..end)).filter(|text| !text.is_empty());
     command.appends_description = command.description.is_some();
+    command.adds_item = command.appends_description;
     Some(range.start..at)
 }
 
