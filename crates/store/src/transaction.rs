@@ -1,8 +1,8 @@
 //! A database transaction, and the effects that wait for its outcome.
 //!
 //! Code inside a transaction must not act on the outside world: the transaction may still be rolled back. It registers
-//! an effect instead. Effects run on the thread that learns the outcome, so they must be short and must not block; they
-//! may spawn tasks.
+//! an effect instead. Effects run on the thread that learns the outcome or in a task of the runtime, so they must be short
+//! and must not block; they may spawn tasks.
 
 use std::fmt;
 use std::future::Future;
@@ -98,6 +98,12 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
+    /// Removes the effects of a rollback, because the transaction is committed. Dropping the rest has no effect.
+    pub(crate) fn without_rollback(mut self) -> Self {
+        self.on_rollback.clear();
+        self
+    }
+
     /// Runs the effects of a commit.
     pub(crate) fn committed(mut self) {
         self.on_rollback.clear();

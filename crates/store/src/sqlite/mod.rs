@@ -27,7 +27,7 @@ pub(crate) use self::salvage::{SalvageSource, SalvageTable, SalvagedRow, TableDa
 use self::files::DatabaseFiles;
 use self::integrity::{CheckInterrupt, StartCheck};
 use self::queue::{JobSender, job_queue};
-use self::writer::{FlushFn, JobOutcome, QueuedJob, Writer, WriterChecks, WriterStop};
+use self::writer::{FinishFn, FlushFn, JobOutcome, QueuedJob, Writer, WriterChecks, WriterStop};
 use crate::conn::{Conn, DriverConnection};
 use crate::fault::StorageHealth;
 use crate::quotas::QuotaLedger;
@@ -131,27 +131,27 @@ impl Sqlite {
                 }
                 let Ok(result) = result else {
                     // Dropping `answer` reports the panic to the caller, after the effects have run.
-                    let roll_back = move |_| {
+                    let roll_back = move |_| -> FinishFn {
                         drop(effects);
-                        drop(answer);
+                        Box::new(move || drop(answer))
                     };
                     return JobOutcome { is_kept: false, when, answer: Box::new(roll_back) };
                 };
                 let is_kept = result.is_ok();
-                let answer = move |committed: Result<()>| {
+                let answer = move |committed: Result<()>| -> FinishFn {
                     // A failed job was rolled back, regardless of the outcome of the group.
                     let result = result.and_then(|value| committed.map(|()| value).map_err(E::from));
-                    match &result {
-                        Ok(_) => {
-                            commits.send_modify(|count| *count += 1);
-                            effects.committed();
-                        }
-                        Err(_) => {
-                            forget_counts();
-                            drop(effects);
-                        }
+                    if result.is_err() {
+                        forget_counts();
+                        drop(effects);
+                        return Box::new(move || drop(answer.send(result)));
                     }
-                    let _ = answer.send(result);
+                    let effects = effects.without_rollback();
+                    Box::new(move || {
+                        commits.send_modify(|count| *count += 1);
+                        effects.committed();
+                        drop(answer.send(result));
+                    })
                 };
                 JobOutcome { is_kept, when, answer: Box::new(answer) }
             })

@@ -35,6 +35,8 @@ use crate::{Acknowledge, Error, Result, Transaction};
 const MAX_GROUP_SIZE: usize = 256;
 /// The largest number of jobs in a group of several owners. Each of them waits for the jobs of the others.
 const SHARED_GROUP_SIZE: usize = 32;
+/// The number of jobs after which the task that answers a group lets other tasks run.
+const FINISH_BATCH_SIZE: usize = 16;
 /// The delay before a failed checkpoint is repeated.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
@@ -52,9 +54,12 @@ pub(super) struct JobOutcome {
     /// False if the changes of the job must be rolled back.
     pub(super) is_kept: bool,
     pub(super) when: Acknowledge,
-    /// Called with the outcome of the commit.
-    pub(super) answer: Box<dyn FnOnce(Result<()>) + Send>,
+    /// Called with the outcome of the commit. Returns the rest of the work, which any thread may do.
+    pub(super) answer: Box<dyn FnOnce(Result<()>) -> FinishFn + Send>,
 }
+
+/// Runs the effects of a commit and answers the caller of a job.
+pub(super) type FinishFn = Box<dyn FnOnce() + Send>;
 
 /// Syncs all commits to disk. Fails if the disk fails.
 pub(super) type FlushFn = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
@@ -442,13 +447,28 @@ fn try_flush(flush: &FlushFn, health: &StorageHealth) -> bool {
     }
 }
 
-/// Answers all jobs of a group, with an error if `failure` is set.
+/// Answers all jobs of a group, with an error if `failure` is set. Several jobs are finished in a task of the runtime, so
+/// that this thread can continue, and so that the tasks that are woken or started stay on the threads of the runtime.
 fn answer(outcomes: Vec<JobOutcome>, failure: Option<&Error>) {
-    for outcome in outcomes {
+    let finish = |outcome: JobOutcome| {
         (outcome.answer)(match failure {
             None => Ok(()),
             Some(Error::Storage(fault)) => Err(Error::Storage(*fault)),
             Some(error) => Err(Error::Unavailable(error.to_string())),
-        });
+        })
+    };
+    let finishers: Vec<FinishFn> = outcomes.into_iter().map(finish).collect();
+    match Handle::try_current() {
+        Ok(runtime) if finishers.len() > 1 => {
+            runtime.spawn(async move {
+                for (number, finish) in finishers.into_iter().enumerate() {
+                    if number % FINISH_BATCH_SIZE == FINISH_BATCH_SIZE - 1 {
+                        tokio::task::yield_now().await;
+                    }
+                    finish();
+                }
+            });
+        }
+        _ => finishers.into_iter().for_each(|finish| finish()),
     }
 }

@@ -74,7 +74,8 @@ impl WriterBench {
             Box::pin(async move {
                 let is_kept = conn.run((sql, args![text])).await.is_ok();
                 let _ = ran.send(());
-                JobOutcome { is_kept, when, answer: Box::new(|committed| answer.send(committed).unwrap()) }
+                let answer = |committed| -> FinishFn { Box::new(move || answer.send(committed).unwrap()) };
+                JobOutcome { is_kept, when, answer: Box::new(answer) }
             })
         });
         block_on(self.jobs.send(owner, job)).unwrap();
