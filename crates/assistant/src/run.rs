@@ -415,6 +415,7 @@ impl TurnLoop<'_, '_> {
             (self.on_event)(event(ToolCallStatus::InProgress));
         }
         let mut result = answer.data().clone();
+        self.filter.learn(&shown);
         self.filter.learn(&result);
         truncate_tasks(&mut result);
         redact_json(&mut result);

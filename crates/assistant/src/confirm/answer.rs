@@ -24,7 +24,7 @@ const YES: &str = "yes, yess, yeah, yep, yup, yea, yh, ya, y, aye, ok, okay, oke
 const YES_PHRASES: &str = "go ahead, do it, do that, do so, please do, go on, go for it, of course, by all means, why not, thats fine, \
     that is fine, thats right, sounds good, make it so, carry on, im sure, i mean it";
 /// Words that may accompany an agreement.
-const YES_FILLERS: &str = "please, pls, plz, it, that, them, those, these, this, all, just, do, go, ahead, on, now, then, the, a, i, \
+const YES_FILLERS: &str = "delete, complete, change, run, undo, please, pls, plz, it, that, them, those, these, this, all, just, do, go, ahead, on, now, then, the, a, i, \
     said, so, am, really, both, everything, one, ones, task, tasks, my, mate, thanks, thank, you, and, already, \
     want, to, 🙏, 🙂, 😊";
 /// Words and phrases that refuse, alone or before something else.
@@ -37,7 +37,7 @@ const NO_VERBS: &str = "cancel, stop, abort, forget, leave, keep, skip, dont, do
 /// Words that may accompany a refusal.
 const NO_FILLERS: &str = "it, that, them, this, these, those, the, a, my, all, both, either, any, one, ones, task, tasks, about, as, \
     is, are, there, here, alone, be, wait, please, pls, thanks, thank, you, now, yet, sorry, actually, i, im, \
-    want, need, meant, mean, to, do, still, anymore, of, on, list, mate, hold, must, should, so, everything, \
+    want, need, meant, mean, to, do, still, anymore, of, on, list, mate, hold, must, should, so, everything, changed, ive, \
     problem, worries, idea, mind";
 /// Words before an answer.
 const LEADS: &str = "hmm, hm, um, uh, oh, ah, er, erm, well, actually, wait, sorry, please, so, but, hey";
