@@ -1,5 +1,5 @@
-//! Tests of confirmations: what closes a question and what keeps it open, with the offline model and a scripted one,
-//! over `/chat` and the stateless `/agent/run`.
+//! Tests of confirmations: the messages that close a question or keep it open, with the offline model and a scripted
+//! one, over `/chat` and the stateless `/agent/run`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
