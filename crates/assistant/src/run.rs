@@ -147,7 +147,7 @@ impl AgentRunner {
         let tool_time = toolbox.max_call_time();
         toolbox.set_deadline(tool_deadline.map(|deadline| deadline + tool_time));
         let reply = read_confirmation(context, &request.message);
-        // What follows a refusal is the request of this turn.
+        // The text after a refusal is the request of this turn.
         let rest = match &reply {
             ConfirmationReply::RefuseThen(_, rest) => Some(request.with_message(rest.clone(), &context.user)),
             _ => None,
@@ -416,6 +416,7 @@ impl TurnLoop<'_, '_> {
             (self.on_event)(event(ToolCallStatus::InProgress));
         }
         let mut result = answer.data().clone();
+        self.filter.learn(&shown);
         self.filter.learn(&result);
         truncate_tasks(&mut result);
         redact_json(&mut result);

@@ -17,32 +17,41 @@ pub(crate) enum ConfirmationAnswer<'m> {
     Other,
 }
 
-const YES: &str = "yes, yess, yeah, yep, yup, yea, yh, ya, y, aye, ok, okay, okey, okie, k, kk, sure, confirm, confirmed, \
+const YES: &str = "\
+    yes, yess, yeah, yep, yup, yea, yh, ya, y, aye, ok, okay, okey, okie, k, kk, sure, confirm, confirmed, \
     affirmative, absolutely, definitely, certainly, correct, right, agreed, agree, approve, approved, accept, \
     proceed, alright, fine, indeed, totally, 👍, ✅, 👌, ✔, ☑, 💯, 🆗, 🙆";
 /// Phrases that agree, in words without apostrophes.
-const YES_PHRASES: &str = "go ahead, do it, do that, do so, please do, go on, go for it, of course, by all means, why not, thats fine, \
-    that is fine, thats right, sounds good, make it so, carry on, im sure, i mean it";
+const YES_PHRASES: &str = "\
+    go ahead, do it, do that, do so, please do, go on, go for it, of course, by all means, why not, thats \
+    fine, that is fine, thats right, sounds good, make it so, carry on, im sure, i mean it";
 /// Words that may accompany an agreement.
-const YES_FILLERS: &str = "please, pls, plz, it, that, them, those, these, this, all, just, do, go, ahead, on, now, then, the, a, i, \
-    said, so, am, really, both, everything, one, ones, task, tasks, my, mate, thanks, thank, you, and, already, \
-    want, to, 🙏, 🙂, 😊";
+const YES_FILLERS: &str = "\
+    delete, complete, change, run, undo, please, pls, plz, it, that, them, those, these, this, all, just, do, \
+    go, ahead, on, now, then, the, a, i, said, so, am, really, both, everything, one, ones, task, tasks, my, \
+    mate, thanks, thank, you, and, already, want, to, 🙏, 🙂, 😊";
 /// Words and phrases that refuse, alone or before something else.
-const NO: &str = "no thank you, no thanks, no way, never mind, not now, not yet, on second thoughts, on second thought, ive \
+const NO: &str = "\
+    no thank you, no thanks, no way, never mind, not now, not yet, on second thoughts, on second thought, ive \
     changed my mind, i have changed my mind, i changed my mind, changed my mind, id rather not, rather not, \
-    better not, please dont, no, nope, nah, naw, na, noo, nay, nevermind, nvm, negative, n, nothing, 👎, ❌, 🚫, 🙅";
+    better not, please dont, no, nope, nah, naw, na, noo, nay, nevermind, nvm, negative, n, nothing, 👎, ❌, 🚫, \
+    🙅";
 /// Verbs that refuse if only pronouns, words of the question or other refusals follow: "cancel that", "don't delete
 /// them".
-const NO_VERBS: &str = "cancel, stop, abort, forget, leave, keep, skip, dont, do not, didnt mean, ignore, not";
+const NO_VERBS: &str = "\
+    cancel, stop, abort, forget, leave, keep, skip, dont, do not, didnt mean, ignore, not";
 /// Words that may accompany a refusal.
-const NO_FILLERS: &str = "it, that, them, this, these, those, the, a, my, all, both, either, any, one, ones, task, tasks, about, as, \
+const NO_FILLERS: &str = "\
+    it, that, them, this, these, those, the, a, my, all, both, either, any, one, ones, task, tasks, about, as, \
     is, are, there, here, alone, be, wait, please, pls, thanks, thank, you, now, yet, sorry, actually, i, im, \
     want, need, meant, mean, to, do, still, anymore, of, on, list, mate, hold, must, should, so, everything, \
-    problem, worries, idea, mind";
+    changed, ive, problem, worries, idea, mind";
 /// Words before an answer.
-const LEADS: &str = "hmm, hm, um, uh, oh, ah, er, erm, well, actually, wait, sorry, please, so, but, hey";
+const LEADS: &str = "\
+    hmm, hm, um, uh, oh, ah, er, erm, well, actually, wait, sorry, please, so, but, hey";
 /// Words between a refusal and what follows it.
-const LINKS: &str = "and, but, then, so, instead, rather";
+const LINKS: &str = "\
+    and, but, then, so, instead, rather";
 
 /// A word of a message, in lower case and without apostrophes.
 struct Word {

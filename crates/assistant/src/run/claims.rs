@@ -1,5 +1,5 @@
-//! Recognizes sentences in which a language model claims to have changed something. The rules cover the usual forms: the
-//! model speaks of itself in the past ("I've added …"), begins with a participle ("Added 'milk'."), reports a state
+//! Recognizes sentences in which a language model claims to have changed something. The rules cover the usual forms:
+//! the model speaks of itself in the past ("I've added …"), begins with a participle ("Added 'milk'."), reports a state
 //! ("The reminder is set."), or promises to remind.
 
 /// Verbs of changes, in the forms that a claim uses.

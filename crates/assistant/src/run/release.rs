@@ -1,5 +1,5 @@
-//! Carries out the calls that the user has confirmed. With the built-in model, the reply has one sentence for each call.
-//! A provider model gets the results and continues.
+//! Carries out the calls that the user has confirmed. With the built-in model, the reply has one sentence for each
+//! call. A provider model gets the results and continues.
 
 use std::collections::HashMap;
 

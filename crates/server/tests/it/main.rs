@@ -6,6 +6,7 @@ mod a2a;
 mod a2a_endpoints;
 mod agent_run;
 mod assistant_runner;
+mod confirmation;
 mod crash_recovery;
 mod dialogues;
 mod follow_up;
@@ -126,7 +127,14 @@ impl TestServer {
         let draft = json!({"id": "codex", "name": "codex", "executable_path": "/bin/cat"});
         let codex = supervisor::check::validate_agent(serde_json::from_value(draft).unwrap(), &|_| None).unwrap();
         let clock = Clock::manual("2025-12-21T12:00:00Z".parse().unwrap());
-        Self::open_with(ServerSettings::default(), clock, Arc::new(OfflineModel), vec![codex], Vec::new()).await
+        let model: Arc<dyn ChatModel> = Arc::new(OfflineModel);
+        Self::open_with(ServerSettings::default(), clock, model, vec![codex], Vec::new()).await
+    }
+
+    /// Starts a server with these models. Its clock is that of [`TestServer::offline`].
+    pub async fn with_models(settings: ServerSettings, models: ModelChain) -> Self {
+        let clock = Clock::manual("2025-12-21T12:00:00Z".parse().unwrap());
+        Self::open_with(settings, clock, models, Vec::new(), Vec::new()).await
     }
 
     async fn open(settings: ServerSettings, clock: Clock, model: Arc<dyn ChatModel>) -> Self {
@@ -146,7 +154,7 @@ impl TestServer {
     async fn open_with(
         settings: ServerSettings,
         clock: Clock,
-        model: Arc<dyn ChatModel>,
+        models: impl Into<ModelChain>,
         agents: Vec<Agent>,
         built_in: Vec<(Agent, Arc<dyn Runner>)>,
     ) -> Self {
@@ -163,7 +171,7 @@ impl TestServer {
         if has_agents {
             supervisor.start().await.unwrap();
         }
-        let app = App::new(supervisor, settings, ModelChain::from(model));
+        let app = App::new(supervisor, settings, models.into());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(server::serve::serve(app.clone(), listener));

@@ -326,10 +326,10 @@ impl ManagedServer {
     /// the connection is lost. Fails with `Refused` if the server no longer has the tool, rejects the call or sends an
     /// unexpected response, and with `TimedOut`.
     ///
-    /// For the circuit breaker, a missing or lost connection is a failure, and a `Refused` call that was sent is a
-    /// success. A missing tool does not count. Neither does a timeout, because it is our own limit. A timeout or a lost
-    /// connection requests a check, which ends the connection to a server that hangs. A timeout does not if `max_wait`
-    /// is less than both [`MIN_FAIR_TIMEOUT`] and the call timeout.
+    /// For the circuit breaker, a missing or lost connection and a call timeout are failures, and a `Refused` call that
+    /// was sent is a success. A missing tool does not count. Neither does a call that `max_wait` ended, because that is
+    /// the limit of the caller. A timeout or a lost connection requests a check, which ends the connection to a server
+    /// that hangs. A timeout does not if `max_wait` is less than both [`MIN_FAIR_TIMEOUT`] and the call timeout.
     pub(super) async fn call(
         &self,
         tool: &str,
@@ -362,6 +362,7 @@ impl ManagedServer {
                 let _ = progress.send(quote(&self.redactor, &text));
             }
         };
+        let started = Instant::now();
         match peer.call(tool, arguments, self.settings.call_timeout, max_wait, &report).await {
             Ok(ServerResult::CallToolResult(result)) => {
                 permit.succeeded();
@@ -380,8 +381,11 @@ impl ManagedServer {
                 Err(ExternalCallError::TimedOut)
             }
             Err(RequestFailure::TimedOut) => {
-                // Either the tool is slow or the server hangs. A hanging server fails the check, and counts then.
+                // Either the tool is slow or the server hangs. The limit of the caller says nothing about the server.
                 peer.signals.check_needed.notify_one();
+                if started.elapsed() < max_wait {
+                    permit.failed(&ExternalCallError::TimedOut.to_string());
+                }
                 Err(ExternalCallError::TimedOut)
             }
             Err(RequestFailure::Lost(why)) => {

@@ -5,7 +5,9 @@ use testkit::llm::Reply;
 
 use super::{ExternalServer, Fixture, Library};
 
-const QUESTION: &str = "Do you want me to run send_note (to: Ann, text: Hello)? Reply 'yes run send_note' to confirm.";
+const QUESTION: &str = "Do you want me to run send_note (to: Ann, text: Hello)? \
+                        To allow this tool from now on, reply 'always allow send_note'. \
+                        Reply 'yes run send_note' to confirm.";
 
 async fn start_fixture(config: &str, extra: &str) -> Fixture {
     Fixture::with_scripted_model(ExternalServer::on_stdio(Library::FastMcp), config, extra).await
@@ -92,7 +94,8 @@ async fn built_in_tools_keep_their_names() {
     let question = "Do you really want to delete 'theirs'? Reply 'yes delete' to confirm.";
     assert!(asked.output().ends_with(question), "{asked:?}");
     assert!(fixture.external.calls_of("delete_todo").is_empty(), "a model cannot confirm");
-    assert_eq!(fixture.send("yes delete").await.output(), "I've removed 'theirs' from your tasks.");
+    fixture.llm().script([Reply::text("It is gone.")]);
+    assert_eq!(fixture.send("yes delete").await.output(), "It is gone.");
     assert_eq!(fixture.external.calls_of("delete_todo"), [json!({"todo_id": id, "confirmation": true})]);
 }
 
@@ -105,16 +108,20 @@ async fn external_tools_require_confirmation() {
     assert!(asked.output().ends_with(QUESTION), "{asked:?}");
     assert!(fixture.external.calls_of("send_note").is_empty() && asked.calls().is_empty(), "{asked:?}");
 
-    fixture.llm().script([Reply::text("All right.")]);
-    fixture.send("yes delete").await;
+    let repeated = fixture.send("yes delete").await;
+    assert_eq!(repeated.output(), format!("I need the exact phrase for that.\n{QUESTION}"));
+    fixture.send("no").await;
     fixture.llm().script([Reply::text("Nothing to do.")]);
     fixture.send("yes run send_note").await;
-    assert!(fixture.external.calls_of("send_note").is_empty(), "another message cancels the pending call");
+    assert!(fixture.external.calls_of("send_note").is_empty(), "a refusal cancels the pending call");
 
     fixture.llm().script([note(), Reply::text("I'd like to send it.")]);
     fixture.send("send Ann a note").await;
+    fixture.llm().script([Reply::text("Ann has your note.")]);
     let sent = fixture.send("Yes, run send_note.").await;
-    assert_eq!(sent.output(), "Done! Sent to Ann: Hello");
+    assert_eq!(sent.output(), "Ann has your note.");
+    let requests = fixture.llm().requests();
+    assert_eq!(requests.last().unwrap().tool_results(), ["Sent to Ann: Hello"], "the model gets the result");
     assert_eq!(sent.calls(), [("send_note", "completed")]);
     assert_eq!(
         fixture.external.calls_of("send_note"),
@@ -167,6 +174,41 @@ async fn settings_control_confirmation() {
             "{config}{extra}{tool}: {turn:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_tool_can_be_allowed_from_now_on() {
+    // SEC-4, SEC-6
+    let fixture = start_fixture("", "").await;
+    fixture.llm().script([note(), Reply::text("May I?")]);
+    assert!(fixture.send("send Ann a note").await.output().ends_with(QUESTION));
+    fixture.llm().script([Reply::text("Ann has your note.")]);
+    let sent = fixture.send("Always allow send_note").await;
+    assert_eq!(sent.output(), "From now on I use send_note without asking.\nAnn has your note.");
+    fixture.llm().script([note(), Reply::text("Again.")]);
+    assert_eq!(fixture.send("send Ann another note").await.calls(), [("send_note", "completed")]);
+    // Only this tool, and not after text of an external tool.
+    fixture.llm().script([Reply::call("count_todos", json!({})), Reply::text("May I?")]);
+    assert!(fixture.send("how many todos?").await.output().contains("'always allow count_todos'"));
+    fixture.llm().script([note(), note(), Reply::text("May I?")]);
+    let asked = fixture.send("send Ann two notes").await;
+    assert!(asked.output().ends_with("text: Hello)? Reply 'yes run send_note' to confirm."), "{asked:?}");
+    assert_eq!(fixture.external.calls_of("send_note").len(), 3);
+
+    let listed: Value = fixture.server.get("/api/permissions").await.json().await.unwrap();
+    let id = listed["permissions"][0]["id"].as_str().unwrap().to_owned();
+    assert_eq!((&listed["count"], &listed["permissions"][0]["tool"]), (&json!(1), &json!("send_note")));
+    let one: Value = fixture.server.get(&format!("/api/permissions/{id}")).await.json().await.unwrap();
+    assert_eq!(one, listed["permissions"][0]);
+    let removed = fixture.home.run(&["permissions", "rm", &id, "--yes"]);
+    assert_eq!(removed.code(), 0, "{}", removed.err());
+    assert!(removed.out().starts_with("Removed the permission for send_note of "), "{}", removed.out());
+    assert_eq!(fixture.home.run(&["permissions", "list", "--quiet"]).out(), "");
+    let audit: Value = fixture.server.get("/api/audit").await.json().await.unwrap();
+    let actions: Vec<_> = audit["records"].as_array().unwrap().iter().map(|record| &record["action"]).collect();
+    assert_eq!(actions, ["permission.removed", "permission.granted"], "{audit}");
+    fixture.llm().script([note(), Reply::text("May I?")]);
+    assert!(fixture.send("send Ann a note").await.output().ends_with(QUESTION));
 }
 
 #[tokio::test]

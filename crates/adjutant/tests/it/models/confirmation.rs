@@ -10,6 +10,7 @@ use super::{Fixture, Provider, add_task, find_uuid};
 fn deleting_model(title: &'static str, reply: &'static str) -> impl Fn(&Request) -> Reply + Send + Sync {
     move |request| match request.tool_results().as_slice() {
         [] => Reply::call("list_tasks", json!({})),
+        [deleted] if deleted.starts_with("Deleted task") => Reply::text("It's gone, as you wished."),
         [list] => {
             let line = list.lines().find(|line| line.contains(title)).unwrap();
             Reply::call("delete_task", json!({"task_id": find_uuid(line).unwrap()}))
@@ -19,7 +20,8 @@ fn deleting_model(title: &'static str, reply: &'static str) -> impl Fn(&Request)
 }
 
 #[tokio::test]
-async fn a_deletion_is_held_and_confirmed_without_the_model() {
+async fn a_deletion_is_held_and_the_model_continues_with_its_result() {
+    // AGENT-7
     for provider in Provider::ONE_PER_PROTOCOL {
         let fixture = Fixture::new(provider).await;
         fixture.server.post("/api/tasks", &json!({"title": "buy milk"})).await;
@@ -38,28 +40,30 @@ async fn a_deletion_is_held_and_confirmed_without_the_model() {
         assert!(results[1].contains("Not done yet"), "{results:?}");
         let before = fixture.request_count();
         let turn = fixture.send_in("conv_1", "Yes, delete!").await;
-        assert_eq!(turn.output(), "I've removed 'buy milk' from your tasks.", "{provider:?}");
+        assert_eq!(turn.output(), "It's gone, as you wished.", "{provider:?}");
         assert_eq!(turn.calls(), [("delete_task", "completed")], "{provider:?}");
-        assert_eq!(fixture.request_count(), before, "{provider:?}: the model was not called");
+        assert_eq!(fixture.request_count(), before + 1, "{provider:?}");
         assert!(fixture.titles().await.is_empty(), "{provider:?}");
     }
 }
 
 #[tokio::test]
-async fn other_replies_cancel_and_confirmation_needs_no_provider() {
+async fn a_refusal_cancels_and_confirmation_needs_no_provider() {
+    // AGENT-7, MODEL-3
     let fixture = Fixture::new(Provider::OpenAi).await;
     fixture.server.post("/api/tasks", &json!({"title": "buy milk"})).await;
     fixture.llm.reply_with(deleting_model("buy milk", "Gone."));
     fixture.send_in("conv_1", "delete the milk").await;
     fixture.llm.always(Reply::text("As you like."));
-    assert_eq!(fixture.send_in("conv_1", "no, keep it").await.output(), "As you like.");
+    assert_eq!(fixture.send_in("conv_1", "no, keep it").await.output(), "Okay, nothing was changed.");
     fixture.send_in("conv_1", "yes delete").await;
     assert_eq!(fixture.titles().await, ["buy milk"]);
     fixture.llm.reply_with(deleting_model("buy milk", "Gone."));
     fixture.send_in("conv_1", "delete the milk").await;
     fixture.llm.stop().await;
     let turn = fixture.send_in("conv_1", "yes delete").await;
-    assert_eq!((turn.output(), turn.errors().len()), ("I've removed 'buy milk' from your tasks.", 0));
+    assert_eq!((turn.output(), turn.errors().len()), ("I've removed 'buy milk' from your tasks.", 1));
+    assert!(turn.succeeded() && fixture.titles().await.is_empty(), "{turn:?}");
 }
 
 #[tokio::test]
@@ -68,13 +72,14 @@ async fn completed_and_held_calls_of_one_turn_are_both_reported() {
     let task: Value = fixture.server.post("/api/tasks", &json!({"title": "buy milk"})).await.json().await.unwrap();
     let delete = ("delete_task", json!({"task_id": task["id"]}));
     let both = Reply::calls([("add_task", json!({"title": "buy eggs"})), delete]);
-    fixture.llm.script([both, Reply::text("Added eggs and deleted the milk!")]);
+    let texts = ["Added eggs and deleted the milk!", "The milk is gone."].map(Reply::text);
+    fixture.llm.script([both].into_iter().chain(texts));
     let turn = fixture.send_in("conv_1", "add buy eggs and delete the milk").await;
     let expected = "Done! I've taken care of 'buy eggs'.\n\
                  Do you really want to delete 'buy milk'? Reply 'yes delete' to confirm.";
     assert_eq!(turn.output(), expected);
     assert_eq!(fixture.titles().await, ["buy milk", "buy eggs"]);
-    assert_eq!(fixture.send_in("conv_1", "yes delete").await.output(), "I've removed 'buy milk' from your tasks.");
+    assert_eq!(fixture.send_in("conv_1", "yes delete").await.output(), "The milk is gone.");
     assert_eq!(fixture.titles().await, ["buy eggs"]);
 }
 

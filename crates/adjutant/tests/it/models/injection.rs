@@ -73,8 +73,9 @@ async fn a_model_cannot_run_a_writing_agent_unasked() {
         fixture.send_in(&format!("conv_{agent}other"), &format!("yes run {agent}")).await;
     }
     assert_eq!(ended_executions(&fixture).await, 0);
+    fixture.llm.script([Reply::text("The builder is at work.")]);
     let turn = fixture.send_in("conv_builder", "Yes, run builder!").await;
-    assert!(turn.output().starts_with("Okay! I've set 'builder' to work."), "{}", turn.output());
+    assert_eq!(turn.output(), "The builder is at work.");
     assert!(exists(&dir.path().join("pwned")).await);
     fixture.llm.script([Reply::text("Nothing to do.")]);
     fixture.send_in("conv_builder", "yes run builder").await;
