@@ -209,6 +209,11 @@ fn reminder(bench: &Bench, task_id: Uuid) -> Reminder {
         repeat_count: None,
         fired_count: 0,
         status: ReminderStatus::Scheduled,
+        recurrence: None,
+        before_minutes: None,
+        time_zone: None,
+        snoozed_until: None,
+        next_at: None,
     }
 }
 
