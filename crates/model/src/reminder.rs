@@ -177,7 +177,7 @@ impl Reminder {
                 self.status = if at > now { ReminderStatus::Scheduled } else { ReminderStatus::Done };
                 self.next_at = (at > now).then_some(at);
             }
-            None => self.drop_it(),
+            None => self.set_dropped(),
         }
     }
 
@@ -189,7 +189,7 @@ impl Reminder {
     }
 
     /// Ends the reminder without a further firing.
-    pub fn drop_it(&mut self) {
+    pub fn set_dropped(&mut self) {
         self.status = ReminderStatus::Dropped;
         self.next_at = None;
     }

@@ -96,7 +96,7 @@ pub async fn cancel(conn: &mut Conn, step: &mut UndoStep, id: Uuid) -> Result<(R
         return Ok((before, task, false));
     }
     let mut after = before.clone();
-    after.drop_it();
+    after.set_dropped();
     put(conn, owner, &after).await?;
     step.record_reminder_change(conn, &before).await?;
     Ok((after, task, true))

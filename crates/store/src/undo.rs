@@ -137,7 +137,9 @@ pub async fn undo(conn: &mut Conn, owner: UserId) -> Result<UndoneChange> {
     let changes = rows.iter().map(|row| {
         Ok((row.parsed(0, Uuid::try_parse)?, row.parsed(1, |word| TaskChangeKind::parse("kind", word))?, row))
     });
-    let changes = changes.collect::<Result<Vec<_>>>()?;
+    let mut changes = changes.collect::<Result<Vec<_>>>()?;
+    // A reminder that has moved to a created task must move back before the task is removed.
+    changes.sort_by_key(|(_, kind, _)| *kind == TaskChangeKind::Created);
     let main = changes
         .iter()
         .map(|(_, kind, _)| *kind)

@@ -332,7 +332,7 @@ fn reminder_specs(names: ToolNames) -> Vec<ToolSpec> {
             schema: object(
                 &[],
                 vec![
-                    task("whose reminders are listed"),
+                    task("to list the reminders of"),
                     ("status", choice("Only reminders with this status.", &["scheduled", "done", "dropped", "all"])),
                 ],
             ),

@@ -35,11 +35,11 @@ pub(crate) async fn schedule(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Resu
 pub(crate) async fn list(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct ListArguments {
+    struct ReminderListArguments {
         task_id: Option<String>,
         status: Option<String>,
     }
-    let ListArguments { task_id, status } = call.parse_arguments()?;
+    let ReminderListArguments { task_id, status } = call.parse_arguments()?;
     let mut checks = Checks::default();
     let task_id = task_id.and_then(|id| checks.take(parse_id("task_id", &id)));
     let status = match status.as_deref().map(str::trim) {
@@ -68,7 +68,7 @@ pub(crate) async fn list(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<T
 pub(crate) async fn update(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct UpdateArguments {
+    struct ReminderUpdateArguments {
         reminder_id: String,
         remind_at: Option<String>,
         before_minutes: Option<i64>,
@@ -76,7 +76,7 @@ pub(crate) async fn update(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result
         repeat_interval_minutes: Option<i64>,
         repeat_count: Option<i64>,
     }
-    let arguments: UpdateArguments = call.parse_arguments()?;
+    let arguments: ReminderUpdateArguments = call.parse_arguments()?;
     let id = parse_id("reminder_id", &arguments.reminder_id)?;
     let ends_repetition = arguments.recurrence.as_deref().is_some_and(|rule| rule.trim().is_empty());
     let patch = ReminderPatch {

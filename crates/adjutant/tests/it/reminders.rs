@@ -87,7 +87,8 @@ async fn a_reminder_fires_once_and_is_notified() {
     let task = create(&server, "/api/tasks", json!({"title": "water the plants"})).await;
     let draft = json!({"task_id": task["id"], "remind_at": seconds_from_now(2)});
     let reminder = create(&server, "/api/reminders", draft).await;
-    let fields = "id task_id remind_at repeat_interval_minutes repeat_count fired_count status";
+    let fields = "id task_id remind_at repeat_interval_minutes repeat_count fired_count status recurrence before_minutes \
+                  time_zone snoozed_until next_at";
     let names: Vec<_> = fields.split(' ').collect();
     assert_eq!(reminder.as_object().unwrap().keys().collect::<Vec<_>>(), names);
     let path = format!("/api/reminders/{}", reminder["id"].as_str().unwrap());
@@ -277,6 +278,36 @@ fn reminders_can_be_managed_from_the_shell() {
         assert_eq!(home.run(&["notifications", "--json"]).json()["count"], 0);
         assert_eq!(home.run(&["notifications"]).err(), "no notifications\n");
     }
+}
+
+#[test]
+fn reminders_can_be_changed_from_the_shell() {
+    // TRUST-2, AGENT-13
+    let home = home();
+    home.run(&["tasks", "add", "flight", "--due", "2099-02-02T18:00"]).ok();
+    let added = home.run(&["reminders", "add", "flight", "--before", "2h"]).ok();
+    assert!(added.contains(", 2 h before the due date"), "{added}");
+    home.run(&["reminders", "add", "flight", "--recurrence", "FREQ=DAILY;BYHOUR=8;BYMINUTE=0"]).ok();
+    assert_eq!(home.run(&["reminders", "add", "flight"]).code(), 2, "a time is needed");
+    let list = home.run(&["reminders", "list", "--json"]).json();
+    let [before, daily] = list["reminders"].as_array().unwrap().as_slice() else { panic!("{list}") };
+    assert_eq!((&before["before_minutes"], &before["next_at"]), (&json!(120), &before["remind_at"]));
+    assert_eq!(daily["recurrence"], "FREQ=DAILY;BYHOUR=8;BYMINUTE=0");
+    let shown = home.run(&["reminders", "list"]).ok();
+    assert!(shown.contains("FREQ=DAILY") && shown.contains("2 h"), "{shown}");
+    let edited = home.run(&["reminders", "edit", before["id"].as_str().unwrap(), "--before", "1d", "--json"]).json();
+    assert_eq!(edited["before_minutes"], 1440);
+    home.run(&["reminders", "snooze", daily["id"].as_str().unwrap(), "2099-01-01T10:00"]).ok();
+    let list = home.run(&["reminders", "list", "--json"]).json();
+    assert_eq!(list["reminders"][1]["next_at"], list["reminders"][1]["snoozed_until"]);
+    home.run(&["tasks", "undo"]).ok();
+    home.run(&["tasks", "undo"]).ok();
+    let list = home.run(&["reminders", "list", "--json"]).json();
+    assert_eq!(list["reminders"].as_array().unwrap().as_slice(), [before.clone(), daily.clone()]);
+    home.run(&["tasks", "edit", "flight", "--clear", "due"]).ok();
+    assert_eq!(home.run(&["reminders", "list", "--json"]).json()["count"], 1, "one has no due date any more");
+    assert_eq!(home.run(&["reminders", "edit", daily["id"].as_str().unwrap()]).code(), 2, "nothing to change");
+    assert_eq!(home.run(&["reminders", "snooze", daily["id"].as_str().unwrap(), "2001-01-01T10:00"]).code(), 2);
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ mod email;
 mod follow;
 mod reminders;
 mod webhook;
+mod week;
 
 use std::time::Duration;
 

@@ -173,7 +173,7 @@ async fn several_nodes_fire_each_reminder_once() {
     // TASK-4, OPS-5: without a leader; the first node notifies
     let bench = Bench::postgres().await;
     for n in 0..150 {
-        let due = (n % 3 == 0).then(|| "2026-01-10T12:31:00Z".to_owned());
+        let due = (n % 3 == 0).then(|| "2026-01-10T12:30:30Z".to_owned());
         let task = bench.task(TaskDraft { title: n.to_string(), due_date: due, ..TaskDraft::default() }).await;
         bench.remind(task.id, "2026-01-10T12:30:00Z", Some(1), Some(2)).await;
     }

@@ -209,6 +209,11 @@ fn reminder(bench: &Bench, task_id: Uuid) -> Reminder {
         repeat_count: None,
         fired_count: 0,
         status: ReminderStatus::Scheduled,
+        recurrence: None,
+        before_minutes: None,
+        time_zone: None,
+        snoozed_until: None,
+        next_at: None,
     }
 }
 
@@ -225,7 +230,9 @@ async fn reminders_are_limited_per_user_and_per_task(bench: Bench) {
     remind(&bench, alice, tasks[1]).await.unwrap();
     assert_eq!(refusal(remind(&bench, alice, tasks[1]).await), QuotaReached::new(QuotaKind::Reminders, 3));
     remind(&bench, bench.bob, other).await.unwrap();
-    write!(bench, tx => store::reminders::delete(tx, alice, first)).unwrap();
+    let delete =
+        bench.change(alice, move |tx, step| Box::pin(async move { store::reminders::delete(tx, step, first).await }));
+    delete.await.unwrap();
     remind(&bench, alice, tasks[1]).await.unwrap();
     // Reminders of a completed task are dropped and do not count.
     bench.complete(alice, tasks[1]).await.unwrap();

@@ -39,6 +39,7 @@ async fn tasks_are_read_as_written(bench: Bench) {
         due_date: Some("2026-01-31T15:00:00-05:00".into()),
         recurrence: Some("FREQ=MONTHLY;BYMONTHDAY=1".into()),
         tags: Some(vec!["Home".into(), "two words".into()]),
+        ..TaskDraft::default()
     });
     let task = bench.add(bench.alice, task).await;
     assert_eq!(get(&bench, bench.alice, &task).await.unwrap(), task);
