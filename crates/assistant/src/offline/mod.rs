@@ -19,6 +19,7 @@ use tools::{ToolAnswer, ToolArguments, ToolKind, ToolOutcome, ToolSpec};
 use understand::TaskTarget;
 
 pub(crate) use agents::requested_run;
+pub(crate) use schedules::requests_schedule;
 
 use crate::mentions::{self, TaskMention};
 use crate::{ChatModel, ModelError, Prompt, ReplyDelta, RequestedCall, wording};

@@ -448,15 +448,17 @@ impl<'a> RequestFinder<'a, '_, '_> {
         if verb == "set" && !matches!(words.at(at + length), "to" | "on" | "loose") {
             return None;
         }
-        let is_use = USE_VERBS.contains(&verb);
         let input = match input_of(&rest) {
-            AgentInput::Previous(text) if text.is_empty() && is_start => AgentInput::Text(String::new()),
-            AgentInput::Previous(text) if text.is_empty() => AgentInput::Missing,
-            AgentInput::Previous(text) if is_start && is_only_fillers(&rest) && !rest.has(&["instead", "too"]) => {
-                // "Run codex now" starts it without an input.
-                AgentInput::Text(if rest.has(&["again"]) { text } else { String::new() })
+            // "Run codex now" starts it without an input.
+            AgentInput::Previous(text)
+                if text.is_empty() && is_start && !rest.has(&["instead", "too", "then", "rather"]) =>
+            {
+                AgentInput::Text(String::new())
             }
-            AgentInput::Previous(_) if is_use && is_only_fillers(&rest) => AgentInput::NameOnly,
+            AgentInput::Previous(_) if is_only_fillers(&rest) && rest.has(&["instead", "too", "then", "rather"]) => {
+                AgentInput::NameOnly
+            }
+            AgentInput::Previous(text) if text.is_empty() => AgentInput::Missing,
             input => input,
         };
         Some(AddressedRequest { agent, input })
