@@ -4,6 +4,7 @@
 pub(super) mod addressed;
 pub(super) mod focus;
 mod runs;
+mod vocabulary;
 pub(super) mod words;
 
 use model::conversation::{Message, MessageRole};

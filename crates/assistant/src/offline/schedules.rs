@@ -4,6 +4,7 @@
 //! All functions that call tools fail with the next call if its result is not known yet.
 
 pub(super) mod request;
+mod vocabulary;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
