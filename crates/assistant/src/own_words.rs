@@ -8,13 +8,14 @@ use tools::{ToolArguments, ToolKind, ToolSpec};
 use understand::{Intent, ParsedCommand, TaskTarget};
 
 use crate::TurnRequest;
-use crate::offline::requested_run;
+use crate::offline::{requested_run, requests_schedule};
 
 /// Returns whether the message of the user contains this call. `records` are the earlier calls of the turn: they map
 /// the id of a task to its title.
 ///
 /// - A run or a schedule of an agent: the message names the agent after a verb such as "run", and contains the input.
 ///   The times of a schedule must be those of the message.
+/// - A run or a resumption of a schedule: the message has the verb and the words of its name.
 /// - A new task: the message has this title and, if there is one, this description.
 /// - A change of one task, or of several: the message names words of each title.
 /// - An undo: the message asks for it.
@@ -42,6 +43,12 @@ pub(crate) fn is_requested(
                 && has_same_times
                 && given("parameters").is_none()
                 && contains(&request.message, text("input"))
+        }
+        ToolKind::ResumeSchedule | ToolKind::RunSchedule => {
+            let id = arguments.get("schedule");
+            let known = records.iter().flat_map(|record| record.result["schedules"].as_array().into_iter().flatten());
+            let name = known.into_iter().find(|one| Some(&one["id"]) == id).and_then(|one| one["name"].as_str());
+            requests_schedule(request, kind, name.unwrap_or(text("schedule")))
         }
         ToolKind::Undo => commands().any(|command| command.intent == Intent::Undo),
         ToolKind::Add => commands().any(|command| {
@@ -163,6 +170,19 @@ mod tests {
         assert!(schedule(message, json!({"agent": "builder", "input": "check the report", "every": "2h"})));
         assert!(!schedule(message, json!({"agent": "builder", "input": "check the report", "every": "1m"})));
         assert!(!schedule("run builder now", json!({"agent": "builder", "input": "", "every": "1h"})));
+    }
+
+    #[test]
+    fn schedules_must_be_named() {
+        // SEC-4
+        let call =
+            |message: &str, kind: ToolKind, name: &str| is_requested_by(message, kind, json!({"schedule": name}));
+        assert!(call("run the nightly backup now", ToolKind::RunSchedule, "nightly backup"));
+        assert!(call("resume the nightly backup schedule", ToolKind::ResumeSchedule, "Nightly backup"));
+        assert!(!call("run the nightly backup now", ToolKind::RunSchedule, "eraser"));
+        assert!(!call("pause the nightly backup", ToolKind::ResumeSchedule, "nightly backup"));
+        assert!(!call("run it now", ToolKind::RunSchedule, "nightly backup"));
+        assert!(!call("run the nightly backup", ToolKind::UpdateSchedule, "nightly backup"));
     }
 
     #[test]

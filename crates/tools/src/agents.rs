@@ -116,7 +116,7 @@ pub(crate) fn add_worker_note(call: &BuiltInCall<'_>, data: &mut Value) {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ListArguments {
+struct ExecutionListArguments {
     agent: Option<String>,
     schedule: Option<String>,
     active: Option<bool>,
@@ -128,7 +128,7 @@ struct ListArguments {
 /// With `active` set, lists only those that have not ended, or only those that have. Fails if the agent or the schedule
 /// is not found or ambiguous, or if the limit is not positive.
 pub(crate) async fn executions(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<ToolOutcome, Error> {
-    let arguments: ListArguments = call.parse_arguments()?;
+    let arguments: ExecutionListArguments = call.parse_arguments()?;
     let limit = arguments.limit.unwrap_or(MAX_LISTED_EXECUTIONS).min(MAX_LISTED_EXECUTIONS);
     if limit < 1 {
         return Err(Error::Failure(ToolFailure::new(answer::VALIDATION_ERROR, "limit must be at least 1.")));

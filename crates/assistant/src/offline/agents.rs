@@ -4,6 +4,7 @@
 pub(super) mod addressed;
 pub(super) mod focus;
 mod runs;
+mod vocabulary;
 pub(super) mod words;
 
 use model::conversation::{Message, MessageRole};
@@ -26,8 +27,8 @@ const NAME_ONLY_MESSAGES: usize = 5;
 /// Answers a message about agents, their runs or their schedules. A time in the request leads to a schedule. An agent
 /// that the user does not have is named in the reply. A refusal of a tool becomes the reply.
 ///
-/// Returns `None` if the message is not about these, or if a call is held. Pasted text is never a command. Fails with
-/// the next tool call if its result is not known yet.
+/// The reply is empty if a call is held. Returns `None` if the message is not about these. Pasted text is never a command.
+/// Fails with the next tool call if its result is not known yet.
 pub(super) fn answer(policy: &mut OfflinePolicy<'_>) -> Result<Option<String>, PendingCall> {
     let request = policy.prompt.request;
     let history = &policy.prompt.context.history;
@@ -87,7 +88,10 @@ pub(super) fn answer(policy: &mut OfflinePolicy<'_>) -> Result<Option<String>, P
             }
             None => return Ok(None),
         },
-        AgentInput::Missing => return Ok(Some(wording::what_should_agent_do(name_of(agent)))),
+        AgentInput::Missing => match previous_input(request, agents, history, NAME_ONLY_MESSAGES) {
+            Some(input) => input,
+            None => return Ok(Some(wording::what_should_agent_do(name_of(agent)))),
+        },
     };
     start_request(policy, agent, input.trim())
 }
@@ -100,7 +104,7 @@ fn start_request(policy: &mut OfflinePolicy<'_>, agent: &Value, input: &str) -> 
     }
 }
 
-/// Runs an agent now. Returns `None` if the call is held.
+/// Runs an agent now. The reply is empty if the call is held. Returns `None` if the user does not have the tool.
 fn start_run(policy: &mut OfflinePolicy<'_>, agent: &Value, input: &str) -> Result<Option<String>, PendingCall> {
     let Some(run) = policy.spec(ToolKind::RunAgent) else { return Ok(None) };
     let arguments = json!({"agent": agent["id"], "input": input});
@@ -112,7 +116,8 @@ fn start_run(policy: &mut OfflinePolicy<'_>, agent: &Value, input: &str) -> Resu
             Some(wording::with_worker_note(sentence, policy.prompt.has_worker))
         }
         CallResult::Refused(_, message) => Some(message.to_owned()),
-        CallResult::Held => None,
+        // The agent loop asks the user.
+        CallResult::Held => Some(String::new()),
     })
 }
 

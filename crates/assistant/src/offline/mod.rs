@@ -28,6 +28,7 @@ use understand::{Intent, TaskTarget};
 
 pub(crate) use agents::requested_run;
 pub(crate) use matching::normalize as normalize_words;
+pub(crate) use schedules::requests_schedule;
 
 use crate::mentions::{self, TaskMention};
 use crate::{ChatModel, ModelError, Prompt, ReplyDelta, RequestedCall, wording};

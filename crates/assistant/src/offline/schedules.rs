@@ -4,6 +4,7 @@
 //! All functions that call tools fail with the next call if its result is not known yet.
 
 pub(super) mod request;
+mod vocabulary;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use super::matching::best_matches;
 use super::timing::change::{TimeChange, find_change};
 use super::timing::{self, InputTiming, SchedulePlan};
 use super::{CallResult, OfflinePolicy, PendingCall};
-use crate::wording;
+use crate::{TurnRequest, wording};
 use request::{ScheduleReference, ScheduleRequest, ScheduleTopic};
 
 /// The number of schedules that one message can pause or resume.
@@ -25,8 +26,8 @@ const MAX_CHANGED: usize = 6;
 /// schedule that was mentioned last is meant. Several matches lead to a question, and so does "schedule" without a known
 /// name. A refusal of a tool becomes the reply.
 ///
-/// Returns `None` if the message is not about schedules, the user does not have the tools, or a call is held. Also if no
-/// schedule matches and the message has no word such as "schedule", or if a task has the name as well.
+/// The reply is empty if a call is held. Returns `None` if the message is not about schedules, or if the user does not
+/// have the tools. Also if no schedule matches and the message has no word such as "schedule", or if a task has the name as well.
 pub(super) fn answer(
     policy: &mut OfflinePolicy<'_>,
     words: &Words<'_>,
@@ -71,7 +72,7 @@ pub(super) fn answer(
             });
         }
     };
-    if is_task_meant(policy, &request, &schedule)? {
+    if is_task_meant(policy, &request)? {
         return Ok(None);
     }
     act(policy, request, &schedule, words)
@@ -170,11 +171,7 @@ fn matching<'k>(known: &'k [Value], named: &[String], has_noun: bool) -> Vec<&'k
 }
 
 /// Returns true if a task has the words of the reference as well, and the message has no word that decides.
-fn is_task_meant(
-    policy: &mut OfflinePolicy<'_>,
-    request: &ScheduleRequest,
-    _schedule: &Value,
-) -> Result<bool, PendingCall> {
+fn is_task_meant(policy: &mut OfflinePolicy<'_>, request: &ScheduleRequest) -> Result<bool, PendingCall> {
     let ScheduleReference::Named(named) = &request.reference else { return Ok(false) };
     if request.has_noun || request.is_specific {
         return Ok(false);
@@ -251,7 +248,8 @@ fn act(
             Some(wording::with_worker_note(sentence, has_worker || !starts))
         }
         CallResult::Refused(_, message) => Some(wording::refused_change(message)),
-        CallResult::Held => None,
+        // The agent loop asks the user.
+        CallResult::Held => Some(String::new()),
     })
 }
 
@@ -346,8 +344,8 @@ fn asked_time(policy: &OfflinePolicy<'_>, words: &Words<'_>) -> Option<String> {
 }
 
 /// Creates a schedule if the input contains a time. The agent gets the input without the time. Times that are
-/// unsupported, a missing right to schedule, and a refusal of the tool become the reply. Returns `None` if the input
-/// contains no time, so that the agent runs now, or if the call is held.
+/// unsupported, a missing right to schedule, and a refusal of the tool become the reply. The reply is empty if the call
+/// is held. Returns `None` if the input contains no time, so that the agent runs now.
 pub(super) fn plan(policy: &mut OfflinePolicy<'_>, agent: &Value, input: &str) -> Result<Option<String>, PendingCall> {
     let request = policy.prompt.request;
     let expressions = request.parser.find_expressions(input, &request.now);
@@ -366,8 +364,29 @@ pub(super) fn plan(policy: &mut OfflinePolicy<'_>, agent: &Value, input: &str) -
             wording::with_worker_note(sentence, policy.prompt.has_worker)
         }
         CallResult::Refused(_, message) => wording::refused_schedule(message),
-        CallResult::Held => return Ok(None),
+        // The agent loop asks the user.
+        CallResult::Held => String::new(),
     }))
+}
+
+/// Returns true if the message asks to run or to resume the schedule of this name, by all words of the name.
+pub(crate) fn requests_schedule(request: &TurnRequest, kind: ToolKind, name: &str) -> bool {
+    if super::agents::words::is_pasted(&request.message) {
+        return false;
+    }
+    let words = Words::new(&request.message).without_courtesy();
+    let Some(found) = request::find_request(&words) else { return false };
+    let is_kind = match found.topic {
+        ScheduleTopic::Run => kind == ToolKind::RunSchedule,
+        ScheduleTopic::Resume => kind == ToolKind::ResumeSchedule,
+        _ => false,
+    };
+    let ScheduleReference::Named(named) = &found.reference else { return false };
+    let parts: Vec<String> = name.split_whitespace().map(super::agents::words::plain_word).collect();
+    is_kind
+        && !parts.is_empty()
+        && named.iter().all(|word| parts.contains(word))
+        && parts.iter().all(|part| words.has(&[part]))
 }
 
 /// Formats a timestamp in the time zone of the user. Returns `None` if it is missing or invalid.

@@ -4,6 +4,7 @@
 
 mod a2a;
 mod a2a_endpoints;
+mod agent_dialogues;
 mod agent_run;
 mod assistant_runner;
 mod confirmation;

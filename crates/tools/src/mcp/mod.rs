@@ -265,8 +265,16 @@ impl ServerHandler for McpHandler {
 /// marked as open-world, because an agent can reach anything.
 fn describe_tools(specs: &[ToolSpec]) -> Vec<Tool> {
     let describe = |spec: &ToolSpec| {
-        let starts_agents =
-            matches!(spec.kind, Some(ToolKind::RunAgent | ToolKind::ScheduleAgent | ToolKind::ResumeSchedule));
+        let starts_agents = matches!(
+            spec.kind,
+            Some(
+                ToolKind::RunAgent
+                    | ToolKind::ScheduleAgent
+                    | ToolKind::ResumeSchedule
+                    | ToolKind::UpdateSchedule
+                    | ToolKind::RunSchedule
+            )
+        );
         let hints = ToolAnnotations::with_title(&*spec.title)
             .read_only(spec.read_only)
             .destructive(spec.destructive)

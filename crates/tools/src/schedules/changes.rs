@@ -18,7 +18,7 @@ use crate::{BuiltInCall, ConfirmationPolicy, Consent, HeldCall, ToolAnswer, Tool
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct UpdateArguments {
+struct ScheduleUpdateArguments {
     schedule: String,
     name: Option<String>,
     input: Option<String>,
@@ -36,7 +36,7 @@ struct UpdateArguments {
 /// settings are invalid. Also fails if there is no scheduler, or if the user is not an administrator.
 pub(crate) async fn update(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> Result<ToolOutcome, Error> {
     let given = call.arguments.clone();
-    let arguments: UpdateArguments = call.parse_arguments()?;
+    let arguments: ScheduleUpdateArguments = call.parse_arguments()?;
     let found = find(&call, tx, &arguments.schedule).await?;
     let mut patch = SchedulePatch { name: arguments.name, time_zone: arguments.time_zone, ..SchedulePatch::default() };
     if arguments.cron_expression.is_some() || arguments.every.is_some() || arguments.at.is_some() {

@@ -48,6 +48,11 @@ async fn annotations_of_agent_tools_state_their_effects() {
     assert_eq!(hints("run_agent"), (false, true, false, true), "an agent can change anything it reaches");
     assert_eq!(hints("schedule_agent"), (false, true, false, true));
     assert_eq!(hints("resume_schedule"), (false, true, true, true));
+    assert_eq!(hints("update_schedule"), (false, true, true, true));
+    assert_eq!(hints("run_schedule"), (false, true, false, true));
+    assert_eq!(hints("delete_schedule"), (false, true, false, false), "the history is lost");
+    assert_eq!(hints("explain_schedule"), (true, false, true, false));
+    assert_eq!(hints("list_executions"), (true, false, true, false));
     assert_eq!(hints("cancel_execution"), (false, true, false, false), "the work of the run is lost");
     assert_eq!(hints("list_agents"), (true, false, true, false));
 }

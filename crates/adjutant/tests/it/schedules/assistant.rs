@@ -22,7 +22,7 @@ async fn schedules_can_be_created_paused_and_resumed_in_chat() {
     let home = home().with_config(AGENTS);
     let server = home.serve();
     let (reply, calls) = send_message(&server, None, "have cat tidy the changelog every Friday at 5pm").await;
-    let created = "Okay! I've scheduled 'tidy the changelog' for 'Cat', every Friday at 5pm. The next run is ";
+    let created = "Scheduled 'tidy the changelog' with Cat: every Friday at 5pm, next ";
     assert!(reply.starts_with(created) && reply.ends_with("at 5pm."), "{reply}");
     assert_eq!(calls, ["list_agents", "schedule_agent"]);
     let schedule = get(&server, "/api/schedules").await["schedules"][0].clone();
@@ -40,10 +40,10 @@ async fn schedules_can_be_created_paused_and_resumed_in_chat() {
     let (reply, _) = send_message(&server, None, "what is scheduled?").await;
     assert_eq!(reply, "You have 1 schedule:\n1. tidy the changelog (cat, paused)");
     let (reply, _) = send_message(&server, None, "resume it").await;
-    assert!(reply.starts_with("Okay! 'tidy the changelog' goes on. The next run is "), "{reply}");
+    assert!(reply.starts_with("Okay! 'tidy the changelog' is active again. The next run is "), "{reply}");
 
     let (reply, _) = send_message(&server, None, "run the sh agent every 90 minutes").await;
-    assert!(reply.starts_with("Okay! I've scheduled 'sh' for 'sh', every 90 minutes."), "{reply}");
+    assert!(reply.starts_with("Scheduled 'sh' with sh: every 90 minutes, next "), "{reply}");
     let (reply, _) = send_message(&server, None, "pause the tidy schedule").await;
     assert_eq!(reply, "Okay! 'tidy the changelog' is paused.");
     assert_eq!(send_message(&server, None, "pause the schedule").await.0, "'tidy the changelog' is paused already.");
@@ -52,10 +52,15 @@ async fn schedules_can_be_created_paused_and_resumed_in_chat() {
         "I couldn't find a schedule about 'milk'."
     );
     let (reply, _) = send_message(&server, None, "every day at 8am have cat water the plants").await;
-    assert!(reply.starts_with("Okay! I've scheduled 'water the plants' for 'Cat', every day at 8am."), "{reply}");
+    assert!(reply.starts_with("Scheduled 'water the plants' with Cat: every day at 8am, next "), "{reply}");
     let (reply, _) = send_message(&server, None, "delete the water schedule").await;
-    assert!(reply.starts_with("I can pause a schedule, but not remove it."), "{reply}");
-    assert_eq!(get(&server, "/api/schedules").await["count"], 3);
+    let question =
+        "Do you want me to delete the schedule 'water the plants' with its history? Reply 'yes delete' to confirm.";
+    assert_eq!(reply, question);
+    assert_eq!(get(&server, "/api/schedules").await["count"], 3, "the deletion is held");
+    let (reply, _) = send_message(&server, None, "yes delete").await;
+    assert_eq!(reply, "I've deleted the schedule 'water the plants' and its history.");
+    assert_eq!(get(&server, "/api/schedules").await["count"], 2);
 }
 
 #[tokio::test]
@@ -89,7 +94,7 @@ async fn users_without_permission_cannot_schedule_agents() {
     let (reply, calls) = send_message(&server, Some(&alice), "have cat tidy the changelog every Friday at 5pm").await;
     assert!(reply.starts_with("I can't schedule agents for you"), "{reply}");
     assert_eq!(calls, ["list_agents"], "the agent is not run immediately instead");
-    for tool in ["schedule_agent", "list_schedules", "pause_schedule", "resume_schedule"] {
+    for tool in ["schedule_agent", "list_schedules", "pause_schedule", "resume_schedule", "delete_schedule"] {
         assert!(!tool_names(&server, Some(&alice)).await.contains(&tool.to_owned()), "{tool}");
     }
 }

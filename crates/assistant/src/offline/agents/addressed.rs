@@ -3,219 +3,11 @@
 
 use serde_json::Value;
 
+use super::vocabulary::{
+    ARTICLES, DO_VERBS, FILLERS, HAND_VERBS, KNOWN_AGENT_NAMES, LINKS, PEOPLE, REQUEST_VERBS, SAME_REQUESTS,
+    START_VERBS, TASK_NOUNS, TASK_VERBS, USE_VERBS,
+};
 use super::words::Words;
-
-/// Verbs that start an agent. Its input may be empty.
-const START_VERBS: [&str; 7] = ["run", "start", "launch", "execute", "trigger", "invoke", "boot"];
-/// Verbs that make an agent do something.
-const REQUEST_VERBS: [&str; 15] = [
-    "have", "ask", "tell", "get", "make", "let", "instruct", "order", "prompt", "direct", "allow", "want", "need",
-    "trust", "prefer",
-];
-const USE_VERBS: [&str; 6] = ["use", "try", "take", "pick", "choose", "involve"];
-/// Verbs with an object that is handed to an agent.
-const HAND_VERBS: [&str; 12] =
-    ["hand", "give", "pass", "send", "delegate", "assign", "forward", "leave", "throw", "offload", "outsource", "let"];
-/// Verbs of "do it with codex".
-const DO_VERBS: [&str; 10] = ["do", "try", "run", "redo", "repeat", "handle", "start", "rerun", "retry", "same"];
-const ARTICLES: [&str; 4] = ["the", "my", "our", "agent"];
-/// Words between the name of an agent and its input.
-const LINKS: [&str; 9] = ["agent", "on", "to", "with", "for", "and", "about", "at", "into"];
-/// Words that only say that the request replaces another one.
-const FILLERS: [&str; 16] = [
-    "instead", "then", "too", "also", "again", "now", "please", "well", "as", "rather", "time", "for", "right", "next",
-    "ok", "pls",
-];
-/// Requests that mean the previous one.
-const SAME_REQUESTS: [&str; 48] = [
-    "",
-    "it",
-    "this",
-    "that",
-    "do",
-    "do it",
-    "do this",
-    "do that",
-    "same",
-    "the same",
-    "same thing",
-    "the same thing",
-    "do the same",
-    "do same",
-    "do the same thing",
-    "do the job",
-    "do the work",
-    "the job",
-    "the task",
-    "the work",
-    "the request",
-    "the run",
-    "that job",
-    "this job",
-    "that task",
-    "this task",
-    "that one",
-    "this one",
-    "handle it",
-    "handle this",
-    "handle that",
-    "take it",
-    "take over",
-    "take care of it",
-    "take care of this",
-    "take care of that",
-    "try",
-    "try it",
-    "try that",
-    "have a go",
-    "have a go at it",
-    "have a try",
-    "deal with it",
-    "deal with that",
-    "give it a go",
-    "give it a try",
-    "run it",
-    "that request",
-];
-/// Names of agents and models that many people know.
-const KNOWN_AGENT_NAMES: [&str; 22] = [
-    "codex",
-    "claude",
-    "claude-code",
-    "gemini",
-    "copilot",
-    "mistral",
-    "chatgpt",
-    "gpt",
-    "gpt-4",
-    "gpt-5",
-    "llama",
-    "ollama",
-    "aider",
-    "cursor",
-    "grok",
-    "deepseek",
-    "qwen",
-    "perplexity",
-    "devin",
-    "goose",
-    "opencode",
-    "openai",
-];
-/// Words after "ask" or "tell" that mean people.
-const PEOPLE: [&str; 111] = [
-    "mom",
-    "mum",
-    "dad",
-    "mother",
-    "father",
-    "mama",
-    "papa",
-    "brother",
-    "sister",
-    "grandma",
-    "grandpa",
-    "aunt",
-    "uncle",
-    "wife",
-    "husband",
-    "boss",
-    "everyone",
-    "everybody",
-    "someone",
-    "somebody",
-    "people",
-    "them",
-    "him",
-    "her",
-    "us",
-    "me",
-    "you",
-    "it",
-    "myself",
-    "support",
-    "hr",
-    "accounting",
-    "sales",
-    "marketing",
-    "legal",
-    "reception",
-    "customers",
-    "neighbours",
-    "neighbors",
-    "kids",
-    "landlord",
-    "alex",
-    "alice",
-    "amy",
-    "andrew",
-    "andy",
-    "anna",
-    "anne",
-    "anton",
-    "ben",
-    "bill",
-    "bob",
-    "brian",
-    "carl",
-    "carla",
-    "carol",
-    "charlie",
-    "chris",
-    "claire",
-    "dan",
-    "daniel",
-    "dave",
-    "david",
-    "diana",
-    "ed",
-    "elena",
-    "emily",
-    "emma",
-    "eric",
-    "eva",
-    "frank",
-    "fred",
-    "george",
-    "greg",
-    "hannah",
-    "helen",
-    "henry",
-    "jack",
-    "james",
-    "jane",
-    "jen",
-    "jenny",
-    "jim",
-    "joe",
-    "john",
-    "julia",
-    "karen",
-    "kate",
-    "kevin",
-    "laura",
-    "lena",
-    "lisa",
-    "lucy",
-    "maria",
-    "mark",
-    "mary",
-    "max",
-    "mia",
-    "mike",
-    "nick",
-    "nina",
-    "paul",
-    "peter",
-    "rachel",
-    "sam",
-    "sara",
-    "sarah",
-    "steve",
-    "susan",
-    "tim",
-    "tom",
-];
 
 /// The agent that a message addresses.
 #[derive(Clone, Debug, PartialEq)]
@@ -448,15 +240,17 @@ impl<'a> RequestFinder<'a, '_, '_> {
         if verb == "set" && !matches!(words.at(at + length), "to" | "on" | "loose") {
             return None;
         }
-        let is_use = USE_VERBS.contains(&verb);
         let input = match input_of(&rest) {
-            AgentInput::Previous(text) if text.is_empty() && is_start => AgentInput::Text(String::new()),
-            AgentInput::Previous(text) if text.is_empty() => AgentInput::Missing,
-            AgentInput::Previous(text) if is_start && is_only_fillers(&rest) && !rest.has(&["instead", "too"]) => {
-                // "Run codex now" starts it without an input.
-                AgentInput::Text(if rest.has(&["again"]) { text } else { String::new() })
+            // "Run codex now" starts it without an input.
+            AgentInput::Previous(text)
+                if text.is_empty() && is_start && !rest.has(&["instead", "too", "then", "rather"]) =>
+            {
+                AgentInput::Text(String::new())
             }
-            AgentInput::Previous(_) if is_use && is_only_fillers(&rest) => AgentInput::NameOnly,
+            AgentInput::Previous(_) if is_only_fillers(&rest) && rest.has(&["instead", "too", "then", "rather"]) => {
+                AgentInput::NameOnly
+            }
+            AgentInput::Previous(text) if text.is_empty() => AgentInput::Missing,
             input => input,
         };
         Some(AddressedRequest { agent, input })
@@ -625,15 +419,6 @@ impl<'a> RequestFinder<'a, '_, '_> {
         }
     }
 }
-
-/// Verbs of commands about tasks.
-const TASK_VERBS: [&str; 24] = [
-    "add", "remind", "create", "new", "note", "remember", "todo", "list", "show", "delete", "mark", "complete", "put",
-    "buy", "meet", "call", "email", "have", "book", "schedule", "what", "when", "is", "did",
-];
-/// Words before a name that make it a person.
-const TASK_NOUNS: [&str; 10] =
-    ["meeting", "call", "lunch", "dinner", "coffee", "chat", "appointment", "date", "interview", "talk"];
 
 impl<'a> Addressee<'a> {
     fn filter_well_known(self) -> Option<Self> {

@@ -18,9 +18,21 @@ pub(in crate::offline) struct Focus {
 }
 
 impl Focus {
-    /// Returns the object of the newest reply that has one.
+    /// Returns the object of the newest reply that has one. A report of a run may come late, so a run that was started
+    /// after it is preferred. Ids of runs grow with the time.
     pub(in crate::offline) fn of(history: &[Message]) -> Self {
-        replies(history).find_map(Self::of_reply).unwrap_or_default()
+        let mut reported: Option<Self> = None;
+        for reply in replies(history) {
+            let Some(found) = Self::of_reply(reply) else { continue };
+            let is_later = reported.as_ref().is_none_or(|reported| found.execution > reported.execution);
+            if is_later {
+                reported = Some(found);
+            }
+            if !crate::report::is_agent_report(reply) {
+                break;
+            }
+        }
+        reported.unwrap_or_default()
     }
 
     fn of_reply(reply: &Message) -> Option<Self> {
@@ -58,8 +70,8 @@ impl Focus {
         if execution.is_some() || schedule.is_some() {
             return Some(Self { execution, schedule, is_task: false });
         }
-        let keys = ["task", "next_task", "tasks", "task_id"];
-        let is_task = keys.iter().any(|key| !result[key].is_null());
+        let has_tasks = result["tasks"].as_array().is_some_and(|tasks| !tasks.is_empty());
+        let is_task = has_tasks || ["task", "next_task", "task_id"].iter().any(|key| !result[*key].is_null());
         is_task.then(|| Self { is_task, ..Self::default() })
     }
 }

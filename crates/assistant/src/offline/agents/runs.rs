@@ -63,7 +63,7 @@ pub(in crate::offline) enum RunTopic {
     Active,
     /// "Is codex done?"
     State,
-    /// "What did codex say?"
+    /// A question about the answer of the agent.
     Result,
     Stop,
     Again,
@@ -348,7 +348,7 @@ impl TopicFinder<'_> {
         ]);
         let is_named = self.agent.is_some();
         let has_pronoun = self.has(&["it", "its", "that", "he", "she", "they"]);
-        // "What did codex say?"
+        // A question about the answer of the agent.
         if speaks
             && self.rest.starts_with(&["what", "did"])
                 | self.rest.starts_with(&["what", "does"])
@@ -360,7 +360,7 @@ impl TopicFinder<'_> {
                 "she", "they", "i", "for", "us",
             ];
             let is_speech = self.rest.iter().any(|word| says.contains(word));
-            // "What did it say about the cache?" is about the same answer.
+            // A subject after "about" belongs to the question.
             let about = self.rest.iter().position(|word| *word == "about").unwrap_or(self.rest.len());
             let known = self.rest[..about]
                 .iter()
@@ -583,64 +583,5 @@ impl TopicFinder<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn topic(text: &str) -> Option<(RunTopic, RunReference)> {
-        let agents = [json!({"id": "codex", "name": "Codex"}), json!({"id": "slow-crawler", "name": "slow-crawler"})];
-        find_topic(&agents, &Words::new(text).without_courtesy())
-    }
-
-    #[test]
-    fn questions_about_runs_are_recognized() {
-        // TRUST-4
-        use RunReference::{All, Latest, Mentioned};
-        let codex = || RunReference::Agent("codex".to_owned());
-        for (text, expected) in [
-            ("what's running?", (RunTopic::Active, All)),
-            ("is anything running at the moment", (RunTopic::Active, All)),
-            ("and now, is there still something running?", (RunTopic::Active, All)),
-            ("which agents are busy?", (RunTopic::Active, All)),
-            ("is codex still running?", (RunTopic::State, codex())),
-            ("has codex finished yet", (RunTopic::State, codex())),
-            ("is it done?", (RunTopic::State, Mentioned)),
-            ("what is codex doing?", (RunTopic::State, codex())),
-            ("what did codex say?", (RunTopic::Result, codex())),
-            ("what did Codex come up with?", (RunTopic::Result, codex())),
-            ("what was its answer?", (RunTopic::Result, Mentioned)),
-            ("whats the output", (RunTopic::Result, Latest)),
-            ("show me codex's result", (RunTopic::Result, codex())),
-            ("did it work?", (RunTopic::Result, Mentioned)),
-            ("how did the run go?", (RunTopic::Result, Latest)),
-            ("kill it", (RunTopic::Stop, Mentioned)),
-            ("stop", (RunTopic::Stop, Mentioned)),
-            ("ok cancel that run", (RunTopic::Stop, Mentioned)),
-            ("stop slow pls", (RunTopic::Stop, RunReference::Agent("slow-crawler".to_owned()))),
-            ("tell codex to stop", (RunTopic::Stop, codex())),
-            ("stop all agents", (RunTopic::Stop, All)),
-            ("run it again", (RunTopic::Again, Mentioned)),
-            ("run codex again", (RunTopic::Again, codex())),
-            ("once more please", (RunTopic::Again, Mentioned)),
-        ] {
-            assert_eq!(topic(text), Some(expected), "{text}");
-        }
-    }
-
-    #[test]
-    fn messages_about_tasks_are_not_about_runs() {
-        for text in [
-            "stop the newspaper subscription",
-            "cancel the dentist",
-            "add codex to the budget",
-            "what did I finish today?",
-            "which tasks are active?",
-            "is the report done?",
-            "what's on my list?",
-            "have codex stop the server",
-            "run the dishwasher again",
-            "what should I do?",
-        ] {
-            assert_eq!(topic(text), None, "{text}");
-        }
-    }
-}
+#[path = "runs_tests.rs"]
+mod tests;

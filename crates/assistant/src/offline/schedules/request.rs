@@ -2,6 +2,7 @@
 //! is decided later.
 
 use super::super::agents::words::Words;
+use super::vocabulary::{CHANGE, CLAUSES, DELETE, FILLERS, GENERAL_VERBS, NOUNS, ORDINALS, PAUSE, RESUME, RUN};
 
 /// What the user wants to know or to change.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,114 +52,6 @@ pub(in crate::offline) struct ScheduleRequest {
     /// The time until which something is paused.
     pub(in crate::offline) has_until: bool,
 }
-
-const NOUNS: [&str; 12] = [
-    "schedule",
-    "schedules",
-    "scheduled",
-    "job",
-    "jobs",
-    "cron",
-    "cronjob",
-    "automation",
-    "automations",
-    "routine",
-    "timer",
-    "runs",
-];
-const PAUSE: [&str; 7] = ["pause", "suspend", "hold", "disable", "deactivate", "freeze", "stop"];
-const RESUME: [&str; 9] =
-    ["resume", "unpause", "continue", "restart", "enable", "reactivate", "activate", "unfreeze", "reenable"];
-const DELETE: [&str; 8] = ["delete", "remove", "cancel", "drop", "scrap", "erase", "unschedule", "kill"];
-const RUN: [&str; 7] = ["run", "execute", "trigger", "fire", "start", "launch", "kick"];
-const CHANGE: [&str; 13] = [
-    "change",
-    "move",
-    "make",
-    "set",
-    "shift",
-    "reschedule",
-    "switch",
-    "update",
-    "push",
-    "bring",
-    "let",
-    "have",
-    "adjust",
-];
-/// Verbs that have other meanings without the word "schedule".
-const GENERAL_VERBS: [&str; 20] = [
-    "stop", "hold", "continue", "restart", "delete", "remove", "cancel", "drop", "scrap", "erase", "kill", "start",
-    "change", "move", "make", "set", "get", "put", "rename", "switch",
-];
-/// Words that do not help to find a schedule.
-const FILLERS: [&str; 62] = [
-    "the",
-    "my",
-    "our",
-    "a",
-    "an",
-    "that",
-    "this",
-    "these",
-    "those",
-    "it",
-    "its",
-    "them",
-    "one",
-    "ones",
-    "please",
-    "pls",
-    "now",
-    "right",
-    "again",
-    "too",
-    "also",
-    "as",
-    "well",
-    "back",
-    "for",
-    "while",
-    "then",
-    "today",
-    "immediately",
-    "once",
-    "just",
-    "out",
-    "of",
-    "agent",
-    "run",
-    "really",
-    "straight",
-    "away",
-    "bit",
-    "instead",
-    "so",
-    "at",
-    "moment",
-    "schedule",
-    "schedules",
-    "scheduled",
-    "job",
-    "jobs",
-    "cron",
-    "cronjob",
-    "automation",
-    "automations",
-    "routine",
-    "timer",
-    "runs",
-    "to",
-    "next",
-    "last",
-    "time",
-    "execution",
-    "and",
-    "still",
-];
-const ORDINALS: [&str; 8] = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
-/// Words that begin a reason or a clause after a command.
-const CLAUSES: [&str; 7] = ["while", "because", "since", "until", "till", "as", "but"];
 
 /// Returns the request of a message without courtesy, or `None` if it is not about schedules.
 pub(in crate::offline) fn find_request(words: &Words<'_>) -> Option<ScheduleRequest> {
@@ -698,80 +591,5 @@ fn reference(named: &[&str]) -> ScheduleReference {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn topic(text: &str) -> Option<(ScheduleTopic, ScheduleReference)> {
-        find_request(&Words::new(text).without_courtesy()).map(|request| (request.topic, request.reference))
-    }
-
-    fn named(words: &str) -> ScheduleReference {
-        ScheduleReference::Named(words.split(' ').map(str::to_owned).collect())
-    }
-
-    #[test]
-    fn questions_about_schedules_are_recognized() {
-        // TRUST-4
-        use ScheduleReference::Pronoun;
-        use ScheduleTopic::{List, ListPaused, Next, State, Why};
-        for (text, expected) in [
-            ("What is scheduled?", (List, Pronoun)),
-            ("show my schedules", (List, Pronoun)),
-            ("what's scheduled this week", (List, Pronoun)),
-            ("so is anything else scheduled?", (List, Pronoun)),
-            ("which of them are paused", (ListPaused, Pronoun)),
-            ("when does that run next?", (Next, Pronoun)),
-            ("whens the next run", (Next, Pronoun)),
-            ("what time does it start?", (Next, Pronoun)),
-            ("when does the nightly run again?", (Next, named("nightly"))),
-            ("when did the backup job last run?", (State, named("backup"))),
-            ("is nightly still active?", (State, named("nightly"))),
-            ("how is the nightly doing?", (State, named("nightly"))),
-            ("why didnt the price watch run this morning?", (Why, named("price watch"))),
-            ("why did the nightly not happen?", (Why, named("nightly"))),
-        ] {
-            assert_eq!(topic(text), Some(expected), "{text}");
-        }
-    }
-
-    #[test]
-    fn commands_for_schedules_are_recognized() {
-        use ScheduleReference::{All, Position, Pronoun};
-        use ScheduleTopic::{Delete, Pause, Rename, Resume, Retime, Run};
-        for (text, expected) in [
-            ("pause it for now", (Pause, Pronoun)),
-            ("pause that schedule while im on holiday", (Pause, Pronoun)),
-            ("put the nightly job on hold pls", (Pause, named("nightly"))),
-            ("turn the backup off", (Pause, named("backup"))),
-            ("pause the second one", (Pause, Position(1))),
-            ("pause all schedules", (Pause, All)),
-            ("ok switch it back on", (Resume, Pronoun)),
-            ("oh right, turn it on again", (Resume, Pronoun)),
-            ("resume it again", (Resume, Pronoun)),
-            ("get rid of the standup notes schedule", (Delete, named("standup notes"))),
-            ("delete the log rotation schedule", (Delete, named("log rotation"))),
-            ("and run it now as well", (Run, Pronoun)),
-            ("run the nightly now", (Run, named("nightly"))),
-            ("just move it to 8am", (Retime, Pronoun)),
-            ("make that 6pm", (Retime, Pronoun)),
-            ("change the standup notes to weekdays", (Retime, named("standup notes"))),
-            ("every other day instead", (Retime, Pronoun)),
-            ("rename the nightly to Night backup", (Rename("Night backup".to_owned()), named("nightly"))),
-        ] {
-            assert_eq!(topic(text), Some(expected), "{text}");
-        }
-    }
-
-    #[test]
-    fn messages_about_tasks_are_not_about_schedules() {
-        for text in [
-            "show my tasks",
-            "remind me at 6pm",
-            "add a task to check the train schedule",
-            "show tasks about the schedule",
-            "buy milk tomorrow",
-        ] {
-            assert_eq!(topic(text), None, "{text}");
-        }
-    }
-}
+#[path = "request_tests.rs"]
+mod tests;

@@ -147,13 +147,17 @@ impl<'s> OldTimes<'s> {
         let lower = text.to_lowercase();
         let says = ["am", "pm", "a.m", "p.m", "noon", "midnight", "morning", "evening", "afternoon", "night", "oclock"];
         let is_clear = says.iter().any(|word| lower.contains(word))
-            || text.contains(':') && clock.hour() >= 13
-            || lower.split(|c: char| !c.is_ascii_digit()).any(|part| part.len() == 2 && part.starts_with('0'));
+            || lower.split(|c: char| !c.is_ascii_digit()).find(|part| !part.is_empty()).is_some_and(is_full_hour);
         let Some(old) = self.clock.filter(|_| !is_clear && (1..=23).contains(&clock.hour())) else { return clock };
         let hour = clock.hour() % 12;
         let hour = if old.hour() >= 12 { hour + 12 } else { hour };
         Time::new(hour, clock.minute(), 0, 0).unwrap_or(clock)
     }
+}
+
+/// Returns true for an hour of 24, such as "18" and "08".
+fn is_full_hour(digits: &str) -> bool {
+    (digits.len() == 2 && digits.starts_with('0')) || digits.parse::<i8>().is_ok_and(|hour| !(1..=12).contains(&hour))
 }
 
 fn owned(fields: &[&str]) -> Vec<String> {

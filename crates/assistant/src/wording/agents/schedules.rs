@@ -254,6 +254,7 @@ pub(crate) fn next_run(schedule: &Value, now: &Zoned) -> String {
     let name = text(schedule, "name");
     match (text(schedule, "state"), local_time(&schedule["next_execution"], now)) {
         ("paused", _) => format!("'{name}' is paused, so it does not run. Say 'resume {name}' to resume it."),
+        (_, Some(next)) if !schedule["at"].is_null() => format!("'{name}' runs {next}."),
         (_, Some(next)) => format!("'{name}' runs next {next} ({}).", schedule_times(schedule, now)),
         (_, None) => format!("'{name}' has no more runs."),
     }
