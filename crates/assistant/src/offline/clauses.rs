@@ -19,6 +19,7 @@ pub(super) fn read(
     last: &LastExchange<'_>,
 ) -> Result<Option<Vec<ResolvedCommand>>, PendingCall> {
     let parts = framing::clauses(&framing.body);
+    // "only the hallway and the laundry then, mark those done" keeps its first clause as the reason.
     if parts.len() < 2 || parts.len() > 4 || framing.body.contains('\n') {
         return Ok(None);
     }
@@ -82,7 +83,7 @@ fn says_nothing(command: &ParsedCommand) -> bool {
         Intent::Unknown => true,
         Intent::CreateTask => command.implied,
         // "she had it", "just got back from walking rufus"
-        Intent::CompleteTask => command.confidence < 0.97 && matches!(command.target, Some(TaskTarget::Named(_)) | None),
+        Intent::CompleteTask => matches!(command.target, Some(TaskTarget::Named(_)) | None),
         Intent::UpdateTask => command.missing.is_some() || command.title.is_none() && command.priority.is_some(),
         _ => false,
     }

@@ -29,6 +29,9 @@ pub(super) fn read(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &Las
     {
         return Ok(Some(vec![ResolvedCommand::new(ParsedCommand::new(Intent::Undo, 0.9))]));
     }
+    if let Some(commands) = same_for(policy, framing, last)? {
+        return Ok(Some(commands));
+    }
     if let Some(commands) = about_reminder(policy, framing, last)? {
         return Ok(Some(commands));
     }
@@ -83,7 +86,24 @@ fn takes_back(body: &str, kind: ToolKind) -> bool {
     ];
     let is_short = text.split(' ').count() <= 7;
     let cancels = matches!(text.as_str(), "cancel that" | "cancel it" | "scrap that" | "forget that") && kind == ToolKind::Add;
-    cancels || is_short && starts.iter().any(|start| text == *start || text.starts_with(&format!("{start} ")))
+    let names_value = text.contains(" back to ") && !text.contains("back to the list") && !text.contains("back to my list");
+    cancels || is_short && !names_value && starts.iter().any(|start| text == *start || text.starts_with(&format!("{start} ")))
+}
+
+/// Repeats the last change for another task: "do the same for parents evening", "same for the report".
+fn same_for(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &LastExchange<'_>) -> Reading {
+    let LastAct::Changed(kind, call) = last.act else { return Ok(None) };
+    let lower = framing.body.to_lowercase();
+    let starts = ["do the same for ", "do the same with ", "do the same thing for ", "do that for ", "same for ", "same with ", "the same for ", "the same with ", "same thing for ", "ditto for "];
+    let Some(name) = starts.iter().find_map(|start| lower.strip_prefix(start)) else { return Ok(None) };
+    let (Some(mut again), Some(mention)) = (same_change(policy, kind, call), named_task(policy, name)?) else {
+        return Ok(None);
+    };
+    if let Some(minutes) = call.parameters["before_minutes"].as_i64() {
+        again.before = Some(LeadTime { minutes, ..LeadTime::default() });
+        again.when = None;
+    }
+    Ok(Some(vec![ResolvedCommand { mention: Some(mention), ..ResolvedCommand::new(again) }]))
 }
 
 /// Reads values that change, repeat or move the reminder of the last exchange: "no, wednesday", "and the day before too",
@@ -130,6 +150,13 @@ fn about_reminder(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &Last
     let has_reminder = matches!(kind, ToolKind::Remind | ToolKind::UpdateReminder | ToolKind::SnoozeReminder);
     if !has_reminder || framing.is_question {
         return Ok(None);
+    }
+    // The task moves, and with it a reminder before its due date.
+    if call.result["reminder"]["before_minutes"].is_i64() && !framing.continues && !text.contains("before") && !text.contains("remind") {
+        let values = fragment::read(body, request);
+        if values.number.is_none() && values.command.shift.is_none() && values.is_pure() && values.states {
+            return Ok(None);
+        }
     }
     let reminder = |intent: Intent| ParsedCommand { target: Some(TaskTarget::It), asks_reminder: true, ..ParsedCommand::new(intent, 0.9) };
     let intent = if framing.continues { Intent::ScheduleReminder } else { Intent::UpdateReminder };
@@ -218,7 +245,11 @@ fn same_unit(minutes: i64, number: i64) -> LeadTime {
 /// Returns true if the message explicitly adds a task: "add high priority".
 fn is_new_task(policy: &OfflinePolicy<'_>) -> bool {
     let commands = &policy.prompt.request.utterance.commands;
-    commands.iter().any(|command| command.intent == Intent::CreateTask && !command.implied && command.title.is_some())
+    let starts = ["add ", "new ", "create ", "remind ", "put ", "note "];
+    let lower = policy.prompt.request.message.to_lowercase();
+    let is_explicit = starts.iter().any(|start| lower.contains(start));
+    is_explicit
+        && commands.iter().any(|command| command.intent == Intent::CreateTask && !command.implied && command.title.is_some())
 }
 
 /// Applies values without a name: to the task of the last exchange, or as a filter of the last list.
@@ -579,6 +610,9 @@ fn continuation(
             if fragment.has_values() && let Some(commands) = values_of_named_task(policy, fragment)? {
                 return Ok(Some(commands));
             }
+            if !could_be_task(policy, body) {
+                return Ok(None);
+            }
             let title = policy.last.as_ref().map(|task| task.title.clone());
             Ok(Some(vec![ResolvedCommand::new(another_task(policy, body, title.as_deref()))]))
         }
@@ -598,6 +632,22 @@ fn continuation(
             Ok(Some(vec![ResolvedCommand { mention: Some(mention), ..ResolvedCommand::new(again) }]))
         }
     }
+}
+
+/// Returns true if a text after "and" can be another task: no question, no statement about the user or the assistant, no
+/// pronoun alone.
+fn could_be_task(policy: &OfflinePolicy<'_>, body: &str) -> bool {
+    let text = normalize(body);
+    let words: Vec<&str> = text.split(' ').collect();
+    let starts = [
+        "what", "whats", "when", "whens", "who", "whos", "why", "how", "where", "which", "is", "are", "was", "were", "do", "does", "did", "can",
+        "could", "would", "will", "should", "i", "im", "ive", "you", "u", "he", "she", "it", "its", "they", "them", "we", "that", "thats", "this",
+        "these", "those", "there", "theres", "so", "not", "no", "yes", "dont", "have", "has", "let", "lets", "same", "ditto",
+    ];
+    let request = policy.prompt.request;
+    let alone = request.parser.parse(body, &request.now).commands;
+    let is_other = alone.iter().any(|command| !matches!(command.intent, Intent::CreateTask | Intent::Unknown));
+    !body.is_empty() && words.len() <= 12 && !starts.contains(&words[0]) && !is_other
 }
 
 /// Returns the command that adds another task like the last one. A title without a verb gets the verb of the last title:
@@ -652,6 +702,12 @@ fn position_target(text: &str) -> Option<TaskTarget> {
     const ORDINALS: [&str; 8] = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
     let word = normalize(text);
     let at = ORDINALS.iter().position(|ordinal| *ordinal == word);
+    if let Some(count) = word.strip_prefix("first ").and_then(fragment::number).filter(|count| (2..=10).contains(count)) {
+        return Some(TaskTarget::Several((1..=usize::try_from(count).ok()?).map(TaskTarget::Position).collect()));
+    }
+    if let Some(count) = word.strip_prefix("last ").and_then(fragment::number).filter(|count| (2..=10).contains(count)) {
+        return Some(TaskTarget::LastN(usize::try_from(count).ok()?));
+    }
     match word.as_str() {
         "last" => Some(TaskTarget::Last),
         "other" => Some(TaskTarget::Other),

@@ -196,7 +196,8 @@ struct Word<'t> {
 
 /// Reads the values of a text. Dates are relative to the time of the request.
 pub(super) fn read(text: &str, request: &TurnRequest) -> Fragment {
-    let (text, negated) = split_negation(text);
+    let text = correct_spelling(text);
+    let (text, negated) = split_negation(&text);
     let mut fragment = Fragment {
         command: ParsedCommand::new(Intent::UpdateTask, 0.9),
         rest: String::new(),
@@ -214,6 +215,44 @@ pub(super) fn read(text: &str, request: &TurnRequest) -> Fragment {
     let rest = words.iter().filter(|word| !word.used && !GLUE.contains(&word.lower.as_str()));
     fragment.rest = rest.map(|word| word.text).collect::<Vec<_>>().join(" ");
     fragment
+}
+
+/// Corrects frequent typing mistakes in small words and names of days.
+fn correct_spelling(text: &str) -> String {
+    const TYPOS: [(&str, &str); 22] = [
+        ("teh", "the"),
+        ("hte", "the"),
+        ("tommorow", "tomorrow"),
+        ("tommorrow", "tomorrow"),
+        ("tomorow", "tomorrow"),
+        ("tmrw", "tomorrow"),
+        ("tmr", "tomorrow"),
+        ("tmw", "tomorrow"),
+        ("2moro", "tomorrow"),
+        ("mornign", "morning"),
+        ("moring", "morning"),
+        ("evenign", "evening"),
+        ("aftrnoon", "afternoon"),
+        ("firday", "friday"),
+        ("frday", "friday"),
+        ("satruday", "saturday"),
+        ("saterday", "saturday"),
+        ("wensday", "wednesday"),
+        ("wednsday", "wednesday"),
+        ("thrusday", "thursday"),
+        ("evrything", "everything"),
+        ("chnage", "change"),
+    ];
+    let mut corrected = String::with_capacity(text.len());
+    for part in text.split_inclusive(char::is_whitespace) {
+        let word = part.trim_end();
+        let lower = word.to_lowercase();
+        match TYPOS.iter().find(|(typo, _)| *typo == lower) {
+            Some((_, right)) => corrected.push_str(&format!("{right}{}", &part[word.len()..])),
+            None => corrected.push_str(part),
+        }
+    }
+    corrected
 }
 
 /// Separates "not X", "rather than X" and "instead of X" from a text.
@@ -310,6 +349,9 @@ fn read_tags(words: &mut [Word<'_>], fragment: &mut Fragment) {
                 added.push(word.text.to_owned());
                 word.used = true;
             }
+        }
+        if is(words, at, &["tag", "label"]) && !added.is_empty() {
+            words[at].used = true;
         }
         // "tag the litter one pets"
         if is(words, at, &["tag", "label"])

@@ -160,6 +160,7 @@ fn several(
 /// Returns true for names such as "the one I just added".
 fn names_last_change(words: &str) -> bool {
     let text = matching::normalize(words);
+    let text = text.trim_end_matches(" to the list").trim_end_matches(" now").to_owned();
     let verbs = ["added", "created", "made", "mentioned", "entered", "changed", "said"];
     text.contains("just") && verbs.iter().any(|verb| text.ends_with(verb)) || text == "last added"
 }

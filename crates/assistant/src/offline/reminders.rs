@@ -177,7 +177,8 @@ pub(super) fn schedule(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand, 
         };
         let interval_start = command.repeat_interval_minutes.map(|minutes| {
             let start = now.saturating_add(minutes.minutes()).datetime();
-            time_text(start.round(Unit::Minute).unwrap_or(start), &now)
+            let minute = jiff::civil::DateTimeRound::new().smallest(Unit::Minute).mode(jiff::RoundMode::Trunc);
+            time_text(start.round(minute).unwrap_or(start), &now)
         });
         match at.or(interval_start) {
             Some(at) => drop(arguments.insert("remind_at".to_owned(), at.into())),
@@ -335,7 +336,8 @@ pub(super) fn snooze(policy: &mut OfflinePolicy<'_>, resolved: &ResolvedCommand)
     // From its due time when that is in the future, else from when it rang.
     let base = next.filter(future).or(due.filter(future)).or(rang).or(due).unwrap_or(now.timestamp());
     let base_local = base.to_zoned(zone.clone()).datetime();
-    let now_local = now.datetime().round(Unit::Minute).unwrap_or(now.datetime());
+    let minute = jiff::civil::DateTimeRound::new().smallest(Unit::Minute).mode(jiff::RoundMode::Trunc);
+    let now_local = now.datetime().round(minute).unwrap_or(now.datetime());
     let until = match (command.shift, command.when) {
         (Some(shift), _) => shifted(base_local, &shift).filter(|at| *at > now_local).or_else(|| shifted(now_local, &shift)),
         (None, Some(DayOrTime::Time(at))) => Some(at),
@@ -343,6 +345,7 @@ pub(super) fn snooze(policy: &mut OfflinePolicy<'_>, resolved: &ResolvedCommand)
         (None, None) => Some(base_local.max(now_local).saturating_add(10.minutes())),
     };
     let Some(until) = until else { return Ok(Some(wording::missing(MissingSlot::Time))) };
+    let until = until.round(jiff::civil::DateTimeRound::new().smallest(Unit::Minute).mode(jiff::RoundMode::Trunc)).unwrap_or(until);
     let until = match command.time_of_day {
         Some(clock) if !fragment::states_half_of_day(&policy.prompt.request.message) && command.shift.is_none() => {
             let kept = continuation::keep_half_of_day(clock, Some(base_local.time()));
