@@ -53,7 +53,7 @@ const PARTICIPLES: [&str; 45] = [
 /// Words that may stand between the subject and the participle: "I have now successfully added".
 const ADVERBS: [&str; 10] = ["now", "just", "already", "also", "successfully", "gone", "ahead", "and", "then", "have"];
 /// Words after which a participle at the start of a sentence describes tasks: "Completed tasks:", "Added by you".
-const NOUNS: [&str; 9] = ["task", "tasks", "items", "item", "by", "on", "in", "today", "yesterday"];
+const NOUNS: [&str; 7] = ["tasks", "items", "by", "on", "in", "today", "yesterday"];
 
 /// Returns whether a sentence of the text claims that something was changed. Quoted titles, list lines, questions and
 /// negations are no claims.
@@ -177,6 +177,7 @@ mod tests {
             "I've gone ahead and removed it.",
             "Great! I've marked 'buy milk' as complete.",
             "Hello.\nI successfully created the task.",
+            "Created task 'milk'.",
             "You'll be reminded at 5pm.",
         ] {
             assert!(claims_change(text), "{text}");

@@ -53,8 +53,12 @@ impl TurnLoop<'_, '_> {
             }
             step.calls.push((call, outcome));
         }
+        if step.calls.is_empty() {
+            // The preface names the tasks that were left out.
+            return Ok(self.result(None));
+        }
         let text = sentences.join("\n");
-        if models.first().is_built_in() || step.calls.is_empty() {
+        if models.first().is_built_in() {
             return Ok(self.answer(&text));
         }
         self.confirmed = Some(text);

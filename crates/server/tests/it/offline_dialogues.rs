@@ -187,6 +187,7 @@ async fn references_to_earlier_messages_are_resolved() {
     assert_eq!(response(&server, "complete buy soy milk").await, "'buy soy milk' is already complete.");
     assert_eq!(response(&server, "delete a task").await, "Could you provide more details about which task you mean?");
     assert!(response(&server, "buy milk").await.starts_with("Do you really want to delete 'buy milk'?"));
+    assert_eq!(response(&server, "no").await, "Okay, nothing was changed.");
     assert_eq!(response(&server, "add a task").await, "Could you provide more details about what the task is?");
     assert_eq!(response(&server, "buy stamps").await, "Got it! Added 'buy stamps' to your list. Anything else?");
     for input in ["never mind", "no", "cancel", "what do you mean?", "hello", "yes delete", "help"] {
