@@ -39,7 +39,12 @@ pub(super) fn answer(policy: &mut OfflinePolicy<'_>) -> Result<Option<String>, P
     let asks_list = asks_for_list(&words, history);
     let Some(list) = policy.spec(ToolKind::ListAgents) else { return Ok(without_agents(&words, asks_list)) };
     let focus = Focus::of(history);
-    if !asks_list && let Some(reply) = schedules::answer(policy, &words, &focus)? {
+    // "Run tidy" means the agent of this name before a schedule.
+    let is_schedule_last = schedules::names_a_run(&words);
+    if !asks_list
+        && !is_schedule_last
+        && let Some(reply) = schedules::answer(policy, &words, &focus)?
+    {
         return Ok(Some(reply));
     }
     let (leading, words) = split_leading_time(request, &words);
@@ -59,6 +64,9 @@ pub(super) fn answer(policy: &mut OfflinePolicy<'_>) -> Result<Option<String>, P
         return Ok(Some(reply));
     }
     let Some(AddressedRequest { agent, input }) = find_request(agents, &words) else {
+        if is_schedule_last && let Some(reply) = schedules::answer(policy, &words, &focus)? {
+            return Ok(Some(reply));
+        }
         return answer_to_question(policy, agents, asked.as_deref());
     };
     let agent = match agent {

@@ -369,6 +369,14 @@ pub(super) fn plan(policy: &mut OfflinePolicy<'_>, agent: &Value, input: &str) -
     }))
 }
 
+/// Returns true for "run tidy", without a word such as "schedule". Tidy may be an agent.
+pub(super) fn names_a_run(words: &Words<'_>) -> bool {
+    request::find_request(words).is_some_and(|request| {
+        let is_named = matches!(request.reference, ScheduleReference::Named(_));
+        request.topic == ScheduleTopic::Run && is_named && !request.has_noun
+    })
+}
+
 /// Returns true if the message asks to run or to resume the schedule of this name, by all words of the name.
 pub(crate) fn requests_schedule(request: &TurnRequest, kind: ToolKind, name: &str) -> bool {
     if super::agents::words::is_pasted(&request.message) {

@@ -2,6 +2,7 @@
 
 mod schedules;
 
+use jiff::civil::DateTime;
 use jiff::{Timestamp, Zoned};
 use model::execution::ExecutionStatus;
 use model::words::{join_with_and, time_words};
@@ -207,10 +208,15 @@ pub(crate) fn cannot_repeat() -> String {
     "I can't repeat that run, because its input is not stored completely. Please write it again.".to_owned()
 }
 
+/// Returns a timestamp in the time zone of `now`, without seconds. Returns `None` if it is missing or invalid.
+fn local_minute(time: &Value, now: &Zoned) -> Option<DateTime> {
+    let time = time.as_str()?.parse::<Timestamp>().ok()?.to_zoned(now.time_zone().clone()).datetime();
+    Some(time.date().at(time.hour(), time.minute(), 0, 0))
+}
+
 /// Formats a timestamp in the time zone of `now`. Returns `None` if it is missing or invalid.
 fn local_time(time: &Value, now: &Zoned) -> Option<String> {
-    let time = time.as_str()?.parse::<Timestamp>().ok()?.to_zoned(now.time_zone().clone());
-    Some(time_words(time.datetime(), now.date()))
+    Some(time_words(local_minute(time, now)?, now.date()))
 }
 
 fn text<'v>(value: &'v Value, key: &str) -> &'v str {

@@ -1,12 +1,12 @@
 //! Sentences about schedules. The times come from the stored schedule, never from an utterance.
 
+use jiff::Zoned;
 use jiff::civil::Time;
-use jiff::{Timestamp, Zoned};
 use model::words::{clock_words, recurrence_words};
 use serde_json::Value;
 
 use super::super::{MAX_LISTED, MAX_OPTIONS};
-use super::{local_time, shortened, text};
+use super::{local_minute, local_time, shortened, text};
 
 /// Confirms a new schedule: "Scheduled 'check the build' with codex: every weekday at 7:30am, next tomorrow (Wed 25 Nov)
 /// at 7:30am." `data` is the answer of the tool.
@@ -150,7 +150,7 @@ fn numbered_day(day: &str) -> Option<String> {
 
 /// Formats a timestamp in the time zone of `now`. Returns `None` if it is missing or invalid.
 pub(crate) fn schedule_time(time: &Value, now: &Zoned) -> Option<String> {
-    let time = time.as_str()?.parse::<Timestamp>().ok()?.to_zoned(now.time_zone().clone()).datetime();
+    let time = local_minute(time, now)?;
     let day = model::words::short_day_words(time.date(), now.date());
     Some(format!("{day} at {}", clock_words(time.time())))
 }
