@@ -118,7 +118,7 @@ pub(crate) fn no_reminder_time() -> &'static str {
 
 /// Reports that nothing rings without a server.
 pub(crate) fn no_server_rings() -> &'static str {
-    "No server runs, so nothing rings until 'adjutant serve' is started."
+    "No server runs, so nothing rings until you start adjutant serve."
 }
 
 const NOT_FOUND: (&str, &str) = ("I couldn't find a task about '", "' in your list.");
@@ -338,7 +338,7 @@ pub(crate) fn unsupported_filter() -> String {
 
 pub(crate) fn capabilities() -> String {
     "I can add, list, complete, change and delete your tasks, remind you of them, run your agents and schedule them. \
-     Say 'undo' to take back a change. What would you like to do?"
+     Say undo to take back a change. What would you like to do?"
         .to_owned()
 }
 

@@ -84,6 +84,8 @@ fn says_nothing(command: &ParsedCommand) -> bool {
         Intent::CreateTask => command.implied,
         // "she had it", "just got back from walking rufus"
         Intent::CompleteTask => matches!(command.target, Some(TaskTarget::Named(_)) | None),
+        // "only the hallway and the laundry"
+        Intent::DeleteTask => command.confidence < 0.8 && matches!(command.target, Some(TaskTarget::Named(_))),
         Intent::UpdateTask => command.missing.is_some() || command.title.is_none() && command.priority.is_some(),
         _ => false,
     }
@@ -103,6 +105,15 @@ fn set_focus(policy: &mut OfflinePolicy<'_>, reasons: &[&str]) -> Result<(), Pen
         }
         if mentions.len() > 1 {
             policy.named = mentions;
+        } else if mentions.is_empty() {
+            let request = policy.prompt.request;
+            let command = request.parser.parse(reason, &request.now).commands.into_iter().next();
+            let Some(TaskTarget::Named(name)) = command.and_then(|command| command.target) else { continue };
+            match lookup::find(policy, &TaskTarget::Named(name), lookup::StatusPreference::Open, None)? {
+                lookup::LookupResult::One(mention) => policy.last = Some(mention),
+                lookup::LookupResult::Several(mentions) => policy.named = mentions,
+                _ => {}
+            }
         }
     }
     Ok(())

@@ -64,7 +64,10 @@ fn create(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) -> CommandRep
     if let Some(reply) = remind_of_existing(policy, command)? {
         return Ok(reply);
     }
-    let command = &with_first_date(policy, command)?;
+    if let Some(reply) = moved_existing(policy, command)? {
+        return Ok(reply);
+    }
+    let command = &without_remark(with_first_date(policy, command)?);
     let Some(title) = &command.title else { return Ok(Some(wording::missing(MissingSlot::Title))) };
     let Some(spec) = policy.spec(ToolKind::Add) else { return Ok(Some(wording::system_error().to_owned())) };
     let (command, unsupported) = limited_tools::supported_command(spec, command);
@@ -127,6 +130,63 @@ fn remind_of_existing(
         Err(NoSingleTask::Reply(text)) if command.title.is_none() || text.contains("Which one") => Some(Some(text)),
         Err(_) => None,
     })
+}
+
+/// Removes a remark after the title, which becomes the note: "return the folder, she keeps asking". Also removes "put in"
+/// and similar words before it.
+fn without_remark(mut command: ParsedCommand) -> ParsedCommand {
+    const STARTS: [&str; 24] = [
+        "she", "he", "they", "it's", "its", "it", "i", "i'm", "im", "we", "you", "that's", "thats", "this", "there's", "theres", "cause", "cos",
+        "bc", "so", "no", "need", "because", "which",
+    ];
+    let Some(title) = command.title.clone() else { return command };
+    let mut short = title.clone();
+    for lead in ["put in ", "put down ", "jot down ", "pop in ", "stick in "] {
+        if short.to_lowercase().starts_with(lead) && short.len() > lead.len() {
+            short = short[lead.len()..].to_owned();
+        }
+    }
+    if let Some((head, tail)) = short.clone().split_once(", ")
+        && !short.starts_with(['"', '\'', '“'])
+        && tail.split_whitespace().next().is_some_and(|first| STARTS.contains(&first.to_lowercase().as_str()))
+        && tail.split_whitespace().count() >= 2
+        && !head.trim().is_empty()
+    {
+        if command.description.is_none() && !tail.to_lowercase().starts_with("no date") {
+            command.description = Some(tail.to_owned());
+        }
+        short = head.to_owned();
+    }
+    command.title = Some(short);
+    command
+}
+
+/// Moves an existing task, if a command that only implies a new task names one and a date: "put the review at 4pm".
+/// Returns `None` if it adds a task.
+fn moved_existing(
+    policy: &mut OfflinePolicy<'_>,
+    command: &ParsedCommand,
+) -> Result<Option<Option<String>>, PendingCall> {
+    let Some(title) = command.title.as_deref().filter(|_| command.implied && command.when.is_some()) else {
+        return Ok(None);
+    };
+    let name = ["put ", "set ", "do ", "schedule "].iter().find_map(|verb| title.strip_prefix(verb)).unwrap_or(title);
+    if name.split_whitespace().count() > 6 {
+        return Ok(None);
+    }
+    let Some(mention) = continuation::named_task(policy, name)? else { return Ok(None) };
+    if mention.completed {
+        return Ok(None);
+    }
+    let moved = ParsedCommand {
+        title: None,
+        priority: None,
+        target: Some(TaskTarget::It),
+        intent: Intent::UpdateTask,
+        ..command.clone()
+    };
+    policy.last = Some(mention);
+    update(policy, &follow_up::ResolvedCommand::new(moved)).map(Some)
 }
 
 /// Returns the command with a due date where its words imply one: the first occurrence of a repetition, or the time

@@ -25,7 +25,7 @@ type Reading = Result<Option<Vec<ResolvedCommand>>, PendingCall>;
 pub(super) fn read(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &LastExchange<'_>) -> Reading {
     let request = policy.prompt.request;
     if let LastAct::Changed(kind, _) = last.act
-        && takes_back(&framing.body, kind)
+        && super::framing::clauses(&framing.body).iter().any(|part| takes_back(&Framing::read(part).body, kind))
     {
         return Ok(Some(vec![ResolvedCommand::new(ParsedCommand::new(Intent::Undo, 0.9))]));
     }
@@ -37,6 +37,9 @@ pub(super) fn read(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &Las
     }
     let fragment = fragment::read(&framing.body, request);
     let is_known = is_explicit_command(policy);
+    if framing.is_question && asks_yes_or_no(&framing.body) {
+        return Ok(None);
+    }
     if let LastAct::Asked = last.act
         && !is_known
         && let Some(commands) = repeat_with_target(policy, last, strip_meant(&framing.body))?
@@ -54,9 +57,14 @@ pub(super) fn read(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &Las
     {
         return Ok(Some(commands));
     }
+    if let Some(commands) = finished_statement(policy, framing)? {
+        return Ok(Some(commands));
+    }
+    let is_deletion = policy.prompt.request.utterance.commands.iter().any(|command| command.intent == Intent::DeleteTask);
+    let adds_more = matches!(last.act, LastAct::Changed(ToolKind::Add, _)) && framing.continues && is_deletion;
     if framing.continues
         && !framing.is_question
-        && !is_known
+        && (!is_known || adds_more)
         && let Some(commands) = continuation(policy, framing, last, &fragment)?
     {
         return Ok(Some(commands));
@@ -75,6 +83,34 @@ fn is_explicit_command(policy: &OfflinePolicy<'_>) -> bool {
         command.intent != Intent::Unknown && command.missing.is_none() && !command.implied && names_task
     };
     commands.iter().all(is_explicit) && !commands.is_empty()
+}
+
+/// Returns true for the words of a question that expects "yes" or "no". Such a message changes nothing.
+pub(super) fn asks_yes_or_no(body: &str) -> bool {
+    let text = normalize(body);
+    let first = text.split(' ').next().unwrap_or_default();
+    matches!(first, "is" | "are" | "was" | "were" | "does" | "did" | "has" | "am" | "isnt" | "isn" | "doesnt")
+}
+
+/// Reads a statement that a task is done: "vacuum the car is finished". The words before the verb must name the task.
+fn finished_statement(policy: &mut OfflinePolicy<'_>, framing: &Framing) -> Reading {
+    let lower = framing.body.to_lowercase();
+    if framing.is_question || lower.len() != framing.body.len() || lower.starts_with("add ") {
+        return Ok(None);
+    }
+    let ends = [
+        "is finished", "is done", "is complete", "is completed", "is sorted", "is taken care of", "is dealt with", "are done", "are finished",
+        "are sorted", "has been done", "got done", "is all done", "is all finished", "is now done", "was done", "all done", "done and dusted",
+    ];
+    let Some(end) = ends.iter().find(|end| lower.ends_with(&format!(" {end}"))) else { return Ok(None) };
+    let name = &framing.body[..framing.body.len() - end.len() - 1];
+    let name = name.trim_end_matches(" really").trim_end_matches(" already").trim_end_matches(" now");
+    if name.split_whitespace().count() > 8 || position_target(name.trim_end_matches(" one").trim_start_matches("the ")).is_some() {
+        return Ok(None);
+    }
+    let Some(mention) = named_task(policy, name)? else { return Ok(None) };
+    let done = ParsedCommand { target: Some(TaskTarget::It), ..ParsedCommand::new(Intent::CompleteTask, 0.9) };
+    Ok(Some(vec![ResolvedCommand { mention: Some(mention), ..ResolvedCommand::new(done) }]))
 }
 
 /// Returns true if a message takes back the last change: "revert that", "put it back on the list".
@@ -146,6 +182,24 @@ fn about_reminder(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &Last
             return Ok(Some(commands.collect()));
         }
     }
+    // "plus a nudge 1h before"
+    let extras = ["nudge", "reminder", "heads", "ping", "alert", "notification", "remind", "warning", "shout"];
+    let is_extra = words.iter().any(|word| extras.contains(word)) || framing.continues;
+    let known_other = policy.prompt.request.utterance.commands.iter().any(|command| {
+        command.asks_reminder || !matches!(command.intent, Intent::CreateTask | Intent::Unknown | Intent::ScheduleReminder)
+    });
+    if is_extra
+        && !known_other
+        && words.len() <= 12
+        && policy.last.is_some()
+        && matches!(last.act, LastAct::Changed(ToolKind::Add | ToolKind::Update | ToolKind::Remind | ToolKind::UpdateReminder, _) | LastAct::Answered)
+        && let Some(before) = lead_time(policy, &text)
+        && subject_before(policy, &text)?.is_none()
+    {
+        let reminder = ParsedCommand::new(Intent::ScheduleReminder, 0.9);
+        let command = ParsedCommand { before: Some(before), target: Some(TaskTarget::It), asks_reminder: true, ..reminder };
+        return Ok(Some(vec![ResolvedCommand::new(command)]));
+    }
     let LastAct::Changed(kind, call) = last.act else { return Ok(None) };
     let has_reminder = matches!(kind, ToolKind::Remind | ToolKind::UpdateReminder | ToolKind::SnoozeReminder);
     if !has_reminder || framing.is_question {
@@ -190,6 +244,12 @@ fn about_reminder(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &Last
         let Ok(time) = Time::new(number, 0, 0, 0) else { return Ok(None) };
         command.time_of_day = Some(time);
         command.when = Some(DayOrTime::Time(request.now.date().to_datetime(time)));
+    }
+    // "and one more on thursday, same hour"
+    if let (true, Some(DayOrTime::Day(day))) = (words.contains(&"same"), command.when) {
+        let old = call.result["reminder"]["next_at"].as_str().or(call.result["reminder"]["remind_at"].as_str());
+        let old = old.and_then(|at| at.parse::<Timestamp>().ok()).map(|at| at.to_zoned(request.now.time_zone().clone()));
+        command.when = old.map(|at| DayOrTime::Time(day.to_datetime(at.time()))).or(command.when);
     }
     if fragment.rest.is_empty() {
         return Ok((!fragment.states || framing.continues || framing.replaces() || words.first() == Some(&"make")).then(|| vec![ResolvedCommand::new(command)]));
@@ -262,7 +322,7 @@ fn values_alone(
     let is_plural = ["both", "them", "those", "these"].iter().any(|word| normalize(&framing.body).split(' ').any(|one| one == *word));
     match last.act {
         LastAct::Listed if !fragment.states && !framing.replaces() => Ok(refined_list(policy, framing, last)),
-        LastAct::Listed if is_plural => Ok(None),
+        LastAct::Answered if framing.is_question => Ok(refined_list(policy, framing, last)),
         LastAct::Changed(..) | LastAct::Held(_) | LastAct::Answered | LastAct::Listed => {
             let mut values = fragment.command.clone();
             values.target = Some(if is_plural { TaskTarget::Them } else { TaskTarget::It });
@@ -279,6 +339,7 @@ fn values_alone(
             }
             Ok(Some(vec![ResolvedCommand { drops_time: fragment.drops_time, ..ResolvedCommand::new(values) }]))
         }
+        LastAct::Asked | LastAct::Nothing if framing.is_question => Ok(refined_list(policy, framing, last)),
         LastAct::Asked | LastAct::Nothing => Ok(None),
     }
 }
@@ -610,7 +671,7 @@ fn continuation(
             if fragment.has_values() && let Some(commands) = values_of_named_task(policy, fragment)? {
                 return Ok(Some(commands));
             }
-            if !could_be_task(policy, body) {
+            if !could_be_task(policy, body)? {
                 return Ok(None);
             }
             let title = policy.last.as_ref().map(|task| task.title.clone());
@@ -636,7 +697,7 @@ fn continuation(
 
 /// Returns true if a text after "and" can be another task: no question, no statement about the user or the assistant, no
 /// pronoun alone.
-fn could_be_task(policy: &OfflinePolicy<'_>, body: &str) -> bool {
+fn could_be_task(policy: &mut OfflinePolicy<'_>, body: &str) -> Result<bool, PendingCall> {
     let text = normalize(body);
     let words: Vec<&str> = text.split(' ').collect();
     let starts = [
@@ -646,8 +707,26 @@ fn could_be_task(policy: &OfflinePolicy<'_>, body: &str) -> bool {
     ];
     let request = policy.prompt.request;
     let alone = request.parser.parse(body, &request.now).commands;
-    let is_other = alone.iter().any(|command| !matches!(command.intent, Intent::CreateTask | Intent::Unknown));
-    !body.is_empty() && words.len() <= 12 && !starts.contains(&words[0]) && !is_other
+    let is_explicit = alone.iter().any(|command| command.intent == Intent::CreateTask && !command.implied);
+    if is_explicit {
+        return Ok(false);
+    }
+    if body.is_empty() || words.len() > 12 || starts.contains(&words[0]) {
+        return Ok(false);
+    }
+    for command in &alone {
+        match (command.intent, &command.target) {
+            (Intent::CreateTask | Intent::Unknown, _) => {}
+            // "drop off the parcel" begins like a deletion.
+            (Intent::DeleteTask | Intent::CompleteTask, Some(TaskTarget::Named(name))) => {
+                if named_task(policy, name)?.is_some() {
+                    return Ok(false);
+                }
+            }
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
 }
 
 /// Returns the command that adds another task like the last one. A title without a verb gets the verb of the last title:

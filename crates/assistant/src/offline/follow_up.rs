@@ -39,14 +39,43 @@ pub(super) fn answer(prompt: &Prompt<'_>) -> Option<ResolvedCommand> {
 }
 
 /// Returns the commands of the message alone. A consent or refusal becomes at most one command with an unknown intent.
-pub(super) fn commands(prompt: &Prompt<'_>) -> Vec<ResolvedCommand> {
+/// `body` is the message without its lead-in, which is read if it is a command of its own.
+pub(super) fn commands(prompt: &Prompt<'_>, body: &str) -> Vec<ResolvedCommand> {
     let (mut commands, only_if_found) = read_commands(prompt);
+    if body != prompt.request.message.trim() && !body.is_empty() {
+        let plain = prompt.request.parser.parse(body, &prompt.request.now).commands;
+        let is_explicit = |command: &ParsedCommand| command.intent != Intent::Unknown && !command.implied;
+        if plain.iter().all(is_explicit) && plain.len() <= commands.len() {
+            commands = plain;
+        }
+    }
     if confirm::is_consent(&prompt.request.message) || confirm::is_refusal(&prompt.request.message) {
         commands.truncate(1);
         commands.iter_mut().for_each(|command| command.intent = Intent::Unknown);
     }
-    let commands = commands.into_iter();
+    let commands = commands.into_iter().flat_map(|command| split_titles(prompt, command));
     commands.map(|command| ResolvedCommand { only_if_found, ..ResolvedCommand::new(command) }).collect()
+}
+
+/// Splits a new task with two activities into two: "assemble the cot and paint the wall". Both parts must be activities of
+/// their own.
+fn split_titles(prompt: &Prompt<'_>, command: ParsedCommand) -> Vec<ParsedCommand> {
+    let request = prompt.request;
+    let is_activity = |text: &str| {
+        let alone = request.parser.parse(text, &request.now).commands;
+        let [one] = alone.as_slice() else { return false };
+        one.intent == Intent::CreateTask && one.title.is_some() && text.split_whitespace().count() >= 2
+    };
+    let title = command.title.clone().filter(|_| command.intent == Intent::CreateTask && !command.implied);
+    let Some(title) = title else { return vec![command] };
+    let plain = title.trim_end_matches(", both").trim_end_matches(" both");
+    match plain.split_once(" and ") {
+        Some((first, second)) if is_activity(first) && is_activity(second) && !second.contains(" and ") => [first, second]
+            .into_iter()
+            .map(|title| ParsedCommand { title: Some(title.to_owned()), ..command.clone() })
+            .collect(),
+        _ => vec![command],
+    }
 }
 
 /// Returns the commands of the message, and `true` if they apply only if a matching task exists.

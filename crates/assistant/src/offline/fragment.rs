@@ -178,7 +178,8 @@ const GLUE: &[&str] = &[
     "one", "ones", "around", "say", "like", "more", "you", "lets", "let's", "now", "from", "i", "i'd", "mean", "meant", "want",
     "need", "needs", "with", "n", "add", "as", "of", "up", "them", "those", "these", "both", "over", "tag", "tagged", "label",
     "hm", "hmm", "no", "not", "ok", "again", "pressing", "any", "anymore", "longer", "all", "at", "in", "get", "got", "back",
-    "there", "me", "my", "cause", "til", "till", "until",
+    "there", "me", "my", "cause", "til", "till", "until", "wanted", "same", "hour", "obvs", "yeah", "than", "earliest", "already", "easier",
+    "would", "nicer", "suits",
 ];
 
 /// Words that state a change or what something is.

@@ -64,7 +64,14 @@ pub(super) fn find(
         TaskTarget::Them | TaskTarget::Both if !policy.named.is_empty() => {
             return Ok(LookupResult::Several(std::mem::take(&mut policy.named)));
         }
-        TaskTarget::Named(words) => match find_by_name(policy, words, prefer, pick)? {
+        TaskTarget::Named(words) => match find_by_name(policy, without_status(words), prefer, pick)? {
+            // A pronoun is never a search text.
+            LookupResult::NoMatch(words) if has_pronoun(&words) && policy.last.is_some() => {
+                match policy.last.clone() {
+                    Some(mention) => LookupResult::One(TaskMention { completed: false, current: false, ..mention }),
+                    None => LookupResult::NoMatch(words),
+                }
+            }
             LookupResult::NoMatch(words) => return find_joined(policy, words, prefer),
             found => found,
         },
@@ -155,6 +162,16 @@ fn several(
         1 => mentions.pop().map_or(LookupResult::NotNamed, LookupResult::One),
         _ => LookupResult::Several(mentions),
     })
+}
+
+/// Removes "as done" and similar words from the end of a name.
+fn without_status(words: &str) -> &str {
+    let ends = [" as done", " as complete", " as completed", " as finished", " done", " off"];
+    ends.iter().find_map(|end| words.strip_suffix(end)).unwrap_or(words)
+}
+
+fn has_pronoun(words: &str) -> bool {
+    words.split_whitespace().any(|word| matches!(word, "it" | "them" | "that" | "those" | "this" | "these"))
 }
 
 /// Returns true for names such as "the one I just added".
@@ -270,6 +287,13 @@ fn find_by_name(
     let normalized = matching::normalize(words);
     if let Some(found) = find_in_cache(policy, words, prefer, pick)? {
         return Ok(found);
+    }
+    // The cache has all tasks.
+    if let TaskListCache::Loaded(tasks) = policy.list
+        && i64::try_from(tasks.len()).is_ok_and(|count| count < LOOKUP_LIMIT)
+        && list.is_built_in()
+    {
+        return Ok(LookupResult::NoMatch(words.to_owned()));
     }
     let mut queries = Vec::with_capacity(2);
     if list.has_argument("query") && normalized.chars().count() >= 2 {

@@ -129,9 +129,10 @@ fn is_symbol(c: char) -> bool {
 
 /// Returns `true` for a word that does not help to identify a task.
 pub(super) fn is_filler(word: &str) -> bool {
-    const FILLERS: [&str; 28] = [
+    const FILLERS: [&str; 37] = [
         "the", "a", "an", "my", "our", "to", "for", "of", "about", "on", "with", "at", "in", "and", "it", "that", "this", "one",
-        "ones", "thing", "stuff", "s", "task", "todo", "reminder", "item", "entry", "please",
+        "ones", "thing", "stuff", "s", "task", "todo", "reminder", "item", "entry", "please", "really", "already", "just", "finally",
+        "now", "too", "also", "again", "bit",
     ];
     FILLERS.contains(&word)
 }

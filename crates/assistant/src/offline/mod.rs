@@ -104,7 +104,7 @@ enum CallResult<'a> {
 impl<'a> OfflinePolicy<'a> {
     fn new(prompt: Prompt<'a>) -> Self {
         let last = mentions::last_task(&prompt.context.history);
-        Self { prompt, answered: 0, last, named: Vec::new(), list: TaskListCache::PerName }
+        Self { prompt, answered: 0, last, named: Vec::new(), list: TaskListCache::Requested }
     }
 
     /// Runs the policy and returns the reply, with one line per command. A message about agents or schedules is
@@ -123,14 +123,14 @@ impl<'a> OfflinePolicy<'a> {
         if let Some(text) = agents::answer(&mut self)? {
             return Ok(text);
         }
+        if let Some(text) = self.answer_about_agents_in_clauses()? {
+            return Ok(text);
+        }
         let mut sentences = Vec::new();
         let commands = match self.read_message()? {
             Reading::Reply(text) => return Ok(text),
             Reading::Commands(commands) => commands,
         };
-        if commands.iter().filter(|resolved| resolved.command.target.is_some()).count() > 2 {
-            self.list = TaskListCache::Requested;
-        }
         for resolved in &commands {
             let sentence = commands::run(&mut self, resolved)?;
             let is_not_found = |sentence: &String| match &resolved.command.target {
@@ -145,6 +145,47 @@ impl<'a> OfflinePolicy<'a> {
             });
         }
         Ok(sentences.join("\n"))
+    }
+
+    /// Answers a command about agents or schedules that stands beside a reason: "I'm on holiday next week, pause it". No
+    /// other clause may be a command of its own.
+    fn answer_about_agents_in_clauses(&mut self) -> Result<Option<String>, PendingCall> {
+        if self.spec(ToolKind::ListAgents).is_none() {
+            return Ok(None);
+        }
+        let request = self.prompt.request;
+        let framing = framing::Framing::read(&request.message);
+        let parts = framing::clauses(&framing.body);
+        let mut texts: Vec<String> = vec![framing.body.clone()];
+        if parts.len() > 1 && parts.len() <= 4 {
+            texts.extend(parts.iter().rev().map(|part| framing::Framing::read(part).body));
+        }
+        for text in texts.iter().filter(|text| !text.is_empty() && **text != request.message) {
+            let others = parts.iter().filter(|part| framing::trim(part) != text && !text.contains(*part));
+            let is_silent = others.clone().all(|part| {
+                let commands = request.parser.parse(part, &request.now).commands;
+                commands.iter().all(|command| command.intent == Intent::Unknown || command.implied)
+            });
+            if !is_silent {
+                continue;
+            }
+            let mut inner_request = request.clone();
+            inner_request.message.clone_from(text);
+            inner_request.utterance = request.parser.parse(text, &request.now);
+            let mut inner = OfflinePolicy {
+                prompt: Prompt { request: &inner_request, ..self.prompt },
+                answered: self.answered,
+                last: self.last.clone(),
+                named: Vec::new(),
+                list: TaskListCache::PerName,
+            };
+            let reply = agents::answer(&mut inner)?;
+            self.answered = inner.answered;
+            if reply.is_some() {
+                return Ok(reply);
+            }
+        }
+        Ok(None)
     }
 
     /// Reads the message: as the answer to a question of the assistant, as a question, as the continuation of the last
@@ -169,7 +210,7 @@ impl<'a> OfflinePolicy<'a> {
         let same_day = clauses::with_known_day(self);
         Ok(Reading::Commands(match same_day {
             Some(utterance) => utterance.commands.into_iter().map(follow_up::ResolvedCommand::new).collect(),
-            None => follow_up::commands(&self.prompt),
+            None => follow_up::commands(&self.prompt, &framing.body),
         }))
     }
 

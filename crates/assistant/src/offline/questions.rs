@@ -79,6 +79,14 @@ pub(super) fn answer(
             asked_property(&normalize_question(&Framing::read(last.user).body).split(' ').collect::<Vec<_>>())
                 .unwrap_or(Asked::Due)
         }
+        // "the fraud one" answers which task a question was about.
+        None if names_asked_task(policy, framing, last)? => {
+            asked_property(&normalize_question(&Framing::read(last.user).body).split(' ').collect::<Vec<_>>())
+                .unwrap_or(Asked::Due)
+        }
+        None if framing.is_question && continuation::asks_yes_or_no(&framing.body) && !asks_about_all(&words) => {
+            return yes_or_no(policy);
+        }
         None => return Ok(None),
     };
     let dates = policy.prompt.request.parser.find_expressions(&framing.body, &policy.prompt.request.now);
@@ -111,6 +119,38 @@ pub(super) fn answer(
     })
 }
 
+/// Returns true if a short message names one task and the message before it was a question about a task.
+fn names_asked_task(
+    policy: &mut OfflinePolicy<'_>,
+    framing: &Framing,
+    last: &LastExchange<'_>,
+) -> Result<bool, PendingCall> {
+    let asked = asked_property(&normalize_question(&Framing::read(last.user).body).split(' ').collect::<Vec<_>>());
+    let is_short = framing.body.split_whitespace().count() <= 5 && !framing.body.is_empty();
+    if !is_short || asked.is_none() || !matches!(last.act, LastAct::Answered | LastAct::Asked) || framing.continues {
+        return Ok(false);
+    }
+    let command = policy.prompt.request.utterance.commands.first();
+    if command.is_some_and(|command| command.intent != Intent::Unknown && !command.implied && command.missing.is_none()) {
+        return Ok(false);
+    }
+    Ok(continuation::named_task(policy, &framing.body)?.is_some())
+}
+
+/// Returns true if a question is about all tasks or about something else than tasks.
+fn asks_about_all(words: &[&str]) -> bool {
+    words.iter().any(|word| matches!(*word, "anything" | "there" | "everything" | "any" | "tasks" | "nothing" | "all" | "running" | "paused" | "active"))
+}
+
+/// Answers "is that every week?" with the values of the task that was mentioned last.
+fn yes_or_no(policy: &mut OfflinePolicy<'_>) -> Result<Option<String>, PendingCall> {
+    let found = find(policy, &TaskTarget::It, StatusPreference::OpenIfTied, None)?;
+    let LookupResult::One(mention) = found else { return Ok(None) };
+    let now = policy.prompt.request.now.clone();
+    let task = stored_mention(policy, mention)?.and_then(|task| task_words::stored_task(&task, now.time_zone()));
+    Ok(task.map(|task| sentence(&task, Asked::Details, None, &now)))
+}
+
 /// Converts to lower case without punctuation. Apostrophes stay inside of words.
 fn normalize_question(text: &str) -> String {
     let lower = text.to_lowercase().replace('’', "'");
@@ -129,6 +169,10 @@ fn asked_property(words: &[&str]) -> Option<Asked> {
     );
     if starts(&["tell", "me", "about"]) || starts(&["tell", "me", "more", "about"]) || has(&["details", "detail"]) && has(&["show", "what", "give", "of"]) {
         return Some(Asked::Details);
+    }
+    // "and Bev when?"
+    if words.len() <= 5 && words.last() == Some(&"when") {
+        return Some(Asked::Due);
     }
     if !asks {
         return None;
@@ -472,6 +516,7 @@ pub(super) fn is_question(framing: &Framing) -> bool {
     let words: Vec<&str> = text.split(' ').collect();
     framing.is_question
         || framing.replaces()
+        || words.len() <= 5
         || asked_property(&words).is_some()
         || matches!(words.first(), Some(&("which" | "what" | "whats" | "what's" | "how" | "show" | "list" | "did" | "tell")))
 }
