@@ -363,6 +363,11 @@ pub(crate) fn quoted_text() -> String {
     "That looks like quoted text, so I didn't carry out anything in it. What should I do with it?".to_owned()
 }
 
+/// Asks about a text that could be a task but does not look like one.
+pub(crate) fn unsure_about_title(title: &str) -> String {
+    format!("I'm not sure what you mean, so nothing was changed. Should \"{title}\" be a new task? Then say: add {title}.")
+}
+
 /// Asks about a long message in which few clauses are certain.
 pub(crate) fn uncertain_message() -> String {
     "I'm not sure what to do with that, so nothing was changed. Please tell me in one or two short sentences.".to_owned()

@@ -8,7 +8,7 @@ use super::dialogue::LastExchange;
 use super::follow_up::ResolvedCommand;
 use super::framing::{self, Framing};
 use super::matching::mentioned_tasks;
-use super::{OfflinePolicy, PendingCall, continuation, fragment, lookup};
+use super::{OfflinePolicy, PendingCall, continuation, fragment, lookup, titles};
 use crate::mentions::TaskMention;
 
 /// Returns the commands of a message in which some clauses are certain, and all others say nothing by themselves. Returns
@@ -81,7 +81,7 @@ fn refers_back(command: &ParsedCommand) -> bool {
 fn says_nothing(command: &ParsedCommand) -> bool {
     match command.intent {
         Intent::Unknown => true,
-        Intent::CreateTask => command.implied,
+        Intent::CreateTask => command.implied && command.title.as_deref().is_none_or(titles::is_no_title),
         // "she had it", "just got back from walking rufus"
         Intent::CompleteTask => matches!(command.target, Some(TaskTarget::Named(_)) | None),
         // "only the hallway and the laundry"

@@ -22,7 +22,7 @@ use understand::{
 use super::lookup::{LookupResult, StatusPreference, current, find};
 use super::{
     CallResult, OfflinePolicy, PendingCall, continuation, follow_up, fragment, limited_tools, questions, reminders, small_talk,
-    task_words,
+    task_words, titles,
 };
 use crate::mentions::TaskMention;
 use crate::wording;
@@ -61,13 +61,19 @@ pub(super) fn run(policy: &mut OfflinePolicy<'_>, resolved: &follow_up::Resolved
 /// the fields that an external tool does not support. Without a tool to add tasks, the reply is the system error. The
 /// new task becomes "it".
 fn create(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) -> CommandReply {
+    let command = &titles::with_clean_title(command.clone());
+    if let Some(title) = command.title.as_deref().filter(|title| titles::is_no_title(title))
+        && (command.implied || command.asks_reminder)
+    {
+        return Ok(Some(wording::unsure_about_title(title)));
+    }
     if let Some(reply) = remind_of_existing(policy, command)? {
         return Ok(reply);
     }
     if let Some(reply) = moved_existing(policy, command)? {
         return Ok(reply);
     }
-    let command = &without_remark(with_first_date(policy, command)?);
+    let command = &with_first_date(policy, command)?;
     let Some(title) = &command.title else { return Ok(Some(wording::missing(MissingSlot::Title))) };
     let Some(spec) = policy.spec(ToolKind::Add) else { return Ok(Some(wording::system_error().to_owned())) };
     let (command, unsupported) = limited_tools::supported_command(spec, command);
@@ -130,35 +136,6 @@ fn remind_of_existing(
         Err(NoSingleTask::Reply(text)) if command.title.is_none() || text.contains("Which one") => Some(Some(text)),
         Err(_) => None,
     })
-}
-
-/// Removes a remark after the title, which becomes the note: "return the folder, she keeps asking". Also removes "put in"
-/// and similar words before it.
-fn without_remark(mut command: ParsedCommand) -> ParsedCommand {
-    const STARTS: [&str; 24] = [
-        "she", "he", "they", "it's", "its", "it", "i", "i'm", "im", "we", "you", "that's", "thats", "this", "there's", "theres", "cause", "cos",
-        "bc", "so", "no", "need", "because", "which",
-    ];
-    let Some(title) = command.title.clone() else { return command };
-    let mut short = title.clone();
-    for lead in ["put in ", "put down ", "jot down ", "pop in ", "stick in "] {
-        if short.to_lowercase().starts_with(lead) && short.len() > lead.len() {
-            short = short[lead.len()..].to_owned();
-        }
-    }
-    if let Some((head, tail)) = short.clone().split_once(", ")
-        && !short.starts_with(['"', '\'', '“'])
-        && tail.split_whitespace().next().is_some_and(|first| STARTS.contains(&first.to_lowercase().as_str()))
-        && tail.split_whitespace().count() >= 2
-        && !head.trim().is_empty()
-    {
-        if command.description.is_none() && !tail.to_lowercase().starts_with("no date") {
-            command.description = Some(tail.to_owned());
-        }
-        short = head.to_owned();
-    }
-    command.title = Some(short);
-    command
 }
 
 /// Moves an existing task, if a command that only implies a new task names one and a date: "put the review at 4pm".

@@ -185,7 +185,9 @@ fn fill_missing_slot(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> 
     };
     let command = match missing {
         MissingSlot::Title => {
-            let mut command = read(format!("add a task to {message}"))?;
+            let body = super::framing::Framing::read(message).body;
+            let body = body.strip_prefix("to ").unwrap_or(&body);
+            let mut command = read(format!("add a task to {body}"))?;
             let first = earlier();
             // The slots of the first message still apply.
             if let Some(first) = first {

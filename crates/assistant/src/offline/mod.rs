@@ -19,6 +19,7 @@ mod schedules;
 mod small_talk;
 mod task_words;
 mod timing;
+mod titles;
 
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
