@@ -92,7 +92,8 @@ pub(crate) fn last_changed(history: &[Message]) -> Vec<TaskMention> {
             let of_entry = |entry: &Value| TaskMention::from_task(&entry["task"]).or(TaskMention::from_task(entry));
             let many = call.result["tasks"].as_array().into_iter().flatten().filter_map(of_entry);
             // A lookup has tasks, too, but no single one.
-            let is_lookup = call.result.get("undone").is_none() && call.result["task"].is_null() && !is_bulk(&call.result);
+            let is_lookup =
+                call.result.get("undone").is_none() && call.result["task"].is_null() && !is_bulk(&call.result);
             if !is_lookup {
                 changed.extend(TaskMention::from_task(&call.result["task"]).into_iter().chain(many));
             }

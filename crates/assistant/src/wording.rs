@@ -48,7 +48,8 @@ pub(crate) fn due_again(when: Option<&str>) -> String {
 
 /// Follows [`completed_several`] for recurring tasks. Takes their titles and next due dates.
 pub(crate) fn several_due_again(tasks: &[(&str, String)]) -> String {
-    let shown: Vec<_> = tasks.iter().take(MAX_DUE_AGAIN).map(|(title, when)| format!("'{title}' {}", on_day(when))).collect();
+    let shown: Vec<_> =
+        tasks.iter().take(MAX_DUE_AGAIN).map(|(title, when)| format!("'{title}' {}", on_day(when))).collect();
     let more = tasks.len().saturating_sub(MAX_DUE_AGAIN);
     let shown = if more > 0 { [shown, vec![format!("{more} more later")]].concat() } else { shown };
     format!("Due again: {}.", join_with_and(&shown))
@@ -365,12 +366,15 @@ pub(crate) fn quoted_text() -> String {
 
 /// Asks about a text that could be a task but does not look like one.
 pub(crate) fn unsure_about_title(title: &str) -> String {
-    format!("I'm not sure what you mean, so nothing was changed. Should \"{title}\" be a new task? Then say: add {title}.")
+    format!(
+        "I'm not sure what you mean, so nothing was changed. Should \"{title}\" be a new task? Then say: add {title}."
+    )
 }
 
 /// Asks about a long message in which few clauses are certain.
 pub(crate) fn uncertain_message() -> String {
-    "I'm not sure what to do with that, so nothing was changed. Please tell me in one or two short sentences.".to_owned()
+    "I'm not sure what to do with that, so nothing was changed. Please tell me in one or two short sentences."
+        .to_owned()
 }
 
 pub(crate) fn hello() -> String {

@@ -51,5 +51,10 @@ pub async fn remove(conn: &mut Conn, owner: UserId, id: Uuid) -> Result<Permissi
 }
 
 fn read(row: &DbRow) -> Result<Permission> {
-    Ok(Permission { id: row.parsed(0, Uuid::try_parse)?, server: row.text(1)?, tool: row.text(2)?, created_at: row.time(3)? })
+    Ok(Permission {
+        id: row.parsed(0, Uuid::try_parse)?,
+        server: row.text(1)?,
+        tool: row.text(2)?,
+        created_at: row.time(3)?,
+    })
 }

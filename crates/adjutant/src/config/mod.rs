@@ -207,6 +207,7 @@ fn server(reader: &ConfigReader<'_>, settings: &ConfigSettings, auth: Option<Aut
         tasks: model::task::TaskLimits { max_title_chars: tasks.max_title_chars.size() },
         tool_names: tasks.tool_names,
         confirm: assistant.confirm,
+        has_worker: true,
         max_tool_calls: assistant.max_tool_calls.size(),
         max_answer_chars: assistant.max_answer_chars.size(),
         retention: Retention {

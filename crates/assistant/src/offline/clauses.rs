@@ -67,12 +67,18 @@ struct Clause {
 
 /// Returns true for a complete command about a task that was mentioned before: "tick it off", "undo that".
 fn refers_back(command: &ParsedCommand) -> bool {
-    let is_back = matches!(command.target, Some(TaskTarget::It | TaskTarget::Them | TaskTarget::Both | TaskTarget::Other | TaskTarget::Position(_)));
+    let is_back = matches!(
+        command.target,
+        Some(TaskTarget::It | TaskTarget::Them | TaskTarget::Both | TaskTarget::Other | TaskTarget::Position(_))
+    );
     match command.intent {
         Intent::Undo => true,
-        Intent::CompleteTask | Intent::DeleteTask | Intent::UpdateTask | Intent::SnoozeReminder | Intent::CancelReminder | Intent::UpdateReminder => {
-            is_back && command.missing.is_none()
-        }
+        Intent::CompleteTask
+        | Intent::DeleteTask
+        | Intent::UpdateTask
+        | Intent::SnoozeReminder
+        | Intent::CancelReminder
+        | Intent::UpdateReminder => is_back && command.missing.is_none(),
         _ => false,
     }
 }
@@ -123,7 +129,8 @@ fn set_focus(policy: &mut OfflinePolicy<'_>, reasons: &[&str]) -> Result<(), Pen
 pub(super) fn with_known_day(policy: &OfflinePolicy<'_>) -> Option<ParsedUtterance> {
     let request = policy.prompt.request;
     let lower = request.message.to_lowercase();
-    let phrases = ["on the same day", "for the same day", "the same day", "on that day", "for that day", "that day", "same day"];
+    let phrases =
+        ["on the same day", "for the same day", "the same day", "on that day", "for that day", "that day", "same day"];
     let phrase = phrases.iter().find(|phrase| lower.len() == request.message.len() && lower.contains(*phrase))?;
     let due = policy.last.as_ref()?.due.as_deref()?;
     let (day, _) = continuation::due_parts(due, request.now.time_zone())?;

@@ -21,8 +21,8 @@ use understand::{
 
 use super::lookup::{LookupResult, StatusPreference, current, find};
 use super::{
-    CallResult, OfflinePolicy, PendingCall, continuation, follow_up, fragment, limited_tools, questions, reminders, small_talk,
-    task_words, titles,
+    CallResult, OfflinePolicy, PendingCall, continuation, follow_up, fragment, limited_tools, questions, reminders,
+    small_talk, task_words, titles,
 };
 use crate::mentions::TaskMention;
 use crate::wording;
@@ -95,13 +95,17 @@ fn create(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) -> CommandRep
         CallResult::Done(data) => {
             policy.last = TaskMention::from_task(task_of(data));
             let stored = task_words::stored_task(task_of(data), now.time_zone());
-            let mut details: Vec<String> = stored.and_then(|task| words::task_sentence(&task, &now)).into_iter().collect();
+            let mut details: Vec<String> =
+                stored.and_then(|task| words::task_sentence(&task, &now)).into_iter().collect();
             let ring = reminders::ring_words(&data["reminder"], &now);
             details.extend(ring.map(|when| format!("I'll remind you {when}.")));
             if asked_without_time && data["reminder"].is_null() {
                 details.push(wording::no_reminder_time().to_owned());
                 let title = title_of(data, title);
-                return Ok(Some(wording::with_unsupported_fields(wording::created_and_asks(title, &details), &unsupported)));
+                return Ok(Some(wording::with_unsupported_fields(
+                    wording::created_and_asks(title, &details),
+                    &unsupported,
+                )));
             }
             if (command.asks_reminder || rings_when_due) && !policy.prompt.has_worker {
                 details.push(wording::no_server_rings().to_owned());
@@ -126,7 +130,9 @@ fn remind_of_existing(
     let target = match (event, about) {
         (Some(event), _) => event.clone(),
         (None, Some(title)) if command.before_target.is_none() => TaskTarget::Named(title.clone()),
-        (None, None) if command.title.is_none() && (command.before.is_some() || command.when.is_some()) => TaskTarget::It,
+        (None, None) if command.title.is_none() && (command.before.is_some() || command.when.is_some()) => {
+            TaskTarget::It
+        }
         _ => return Ok(None),
     };
     let found = find(policy, &target, StatusPreference::Open, None)?;

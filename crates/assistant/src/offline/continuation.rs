@@ -2,12 +2,13 @@
 //! oven") and continuations ("and the roses") (TRUST-3). All functions fail with the next tool call if its result is not
 //! known yet.
 
-use jiff::civil::{Date, Time};
 use jiff::Timestamp;
+use jiff::civil::{Date, Time};
 use model::task::{Priority, TaskStatus};
 use tools::ToolKind;
 use understand::{
-    CommandFilter, DayOrTime, DueFilter, Intent, LeadTime, MissingSlot, ParsedCommand, StatusFilter, TagOperation, TaskTarget,
+    CommandFilter, DayOrTime, DueFilter, Intent, LeadTime, MissingSlot, ParsedCommand, StatusFilter, TagOperation,
+    TaskTarget,
 };
 
 use super::dialogue::{LastAct, LastExchange, changed_tasks};
@@ -46,7 +47,8 @@ pub(super) fn read(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &Las
     {
         return Ok(Some(commands));
     }
-    if fragment.is_pure() && !is_new_task(policy)
+    if fragment.is_pure()
+        && !is_new_task(policy)
         && let Some(commands) = values_alone(policy, framing, last, &fragment)?
     {
         return Ok(Some(commands));
@@ -60,7 +62,8 @@ pub(super) fn read(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &Las
     if let Some(commands) = finished_statement(policy, framing)? {
         return Ok(Some(commands));
     }
-    let is_deletion = policy.prompt.request.utterance.commands.iter().any(|command| command.intent == Intent::DeleteTask);
+    let is_deletion =
+        policy.prompt.request.utterance.commands.iter().any(|command| command.intent == Intent::DeleteTask);
     let adds_more = matches!(last.act, LastAct::Changed(ToolKind::Add, _)) && framing.continues && is_deletion;
     if framing.continues
         && !framing.is_question
@@ -99,13 +102,31 @@ fn finished_statement(policy: &mut OfflinePolicy<'_>, framing: &Framing) -> Read
         return Ok(None);
     }
     let ends = [
-        "is finished", "is done", "is complete", "is completed", "is sorted", "is taken care of", "is dealt with", "are done", "are finished",
-        "are sorted", "has been done", "got done", "is all done", "is all finished", "is now done", "was done", "all done", "done and dusted",
+        "is finished",
+        "is done",
+        "is complete",
+        "is completed",
+        "is sorted",
+        "is taken care of",
+        "is dealt with",
+        "are done",
+        "are finished",
+        "are sorted",
+        "has been done",
+        "got done",
+        "is all done",
+        "is all finished",
+        "is now done",
+        "was done",
+        "all done",
+        "done and dusted",
     ];
     let Some(end) = ends.iter().find(|end| lower.ends_with(&format!(" {end}"))) else { return Ok(None) };
     let name = &framing.body[..framing.body.len() - end.len() - 1];
     let name = name.trim_end_matches(" really").trim_end_matches(" already").trim_end_matches(" now");
-    if name.split_whitespace().count() > 8 || position_target(name.trim_end_matches(" one").trim_start_matches("the ")).is_some() {
+    if name.split_whitespace().count() > 8
+        || position_target(name.trim_end_matches(" one").trim_start_matches("the ")).is_some()
+    {
         return Ok(None);
     }
     let Some(mention) = named_task(policy, name)? else { return Ok(None) };
@@ -117,20 +138,48 @@ fn finished_statement(policy: &mut OfflinePolicy<'_>, framing: &Framing) -> Read
 fn takes_back(body: &str, kind: ToolKind) -> bool {
     let text = normalize(body);
     let starts = [
-        "revert", "undo", "put that back", "put it back", "bring it back", "bring that back", "bring them back", "roll that back",
-        "roll it back", "restore it", "restore that", "take that back", "reopen it", "reopen that",
+        "revert",
+        "undo",
+        "put that back",
+        "put it back",
+        "bring it back",
+        "bring that back",
+        "bring them back",
+        "roll that back",
+        "roll it back",
+        "restore it",
+        "restore that",
+        "take that back",
+        "reopen it",
+        "reopen that",
     ];
     let is_short = text.split(' ').count() <= 7;
-    let cancels = matches!(text.as_str(), "cancel that" | "cancel it" | "scrap that" | "forget that") && kind == ToolKind::Add;
-    let names_value = text.contains(" back to ") && !text.contains("back to the list") && !text.contains("back to my list");
-    cancels || is_short && !names_value && starts.iter().any(|start| text == *start || text.starts_with(&format!("{start} ")))
+    let cancels =
+        matches!(text.as_str(), "cancel that" | "cancel it" | "scrap that" | "forget that") && kind == ToolKind::Add;
+    let names_value =
+        text.contains(" back to ") && !text.contains("back to the list") && !text.contains("back to my list");
+    cancels
+        || is_short
+            && !names_value
+            && starts.iter().any(|start| text == *start || text.starts_with(&format!("{start} ")))
 }
 
 /// Repeats the last change for another task: "do the same for parents evening", "same for the report".
 fn same_for(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &LastExchange<'_>) -> Reading {
     let LastAct::Changed(kind, call) = last.act else { return Ok(None) };
     let lower = framing.body.to_lowercase();
-    let starts = ["do the same for ", "do the same with ", "do the same thing for ", "do that for ", "same for ", "same with ", "the same for ", "the same with ", "same thing for ", "ditto for "];
+    let starts = [
+        "do the same for ",
+        "do the same with ",
+        "do the same thing for ",
+        "do that for ",
+        "same for ",
+        "same with ",
+        "the same for ",
+        "the same with ",
+        "same thing for ",
+        "ditto for ",
+    ];
     let Some(name) = starts.iter().find_map(|start| lower.strip_prefix(start)) else { return Ok(None) };
     let (Some(mut again), Some(mention)) = (same_change(policy, kind, call), named_task(policy, name)?) else {
         return Ok(None);
@@ -155,7 +204,11 @@ fn about_reminder(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &Last
     let again = ["tell me again ", "remind me again ", "ping me again ", "nudge me again ", "ask me again "];
     let tell_again = again.iter().find_map(|start| text.find(start).map(|at| text[at + start.len()..].to_owned()));
     let duration = || {
-        let amount: Vec<&str> = words.iter().copied().filter(|word| !matches!(*word, "another" | "more" | "give" | "me" | "bit" | "a" | "just")).collect();
+        let amount: Vec<&str> = words
+            .iter()
+            .copied()
+            .filter(|word| !matches!(*word, "another" | "more" | "give" | "me" | "bit" | "a" | "just"))
+            .collect();
         let amount = amount.join(" ");
         if amount.starts_with("half hour") { "half an hour".to_owned() } else { amount }
     };
@@ -177,7 +230,12 @@ fn about_reminder(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &Last
         if commands.len() == parts.len() {
             let commands = commands.into_iter().map(|before| {
                 let reminder = ParsedCommand::new(Intent::ScheduleReminder, 0.9);
-                ResolvedCommand::new(ParsedCommand { before: Some(before), target: Some(TaskTarget::It), asks_reminder: true, ..reminder })
+                ResolvedCommand::new(ParsedCommand {
+                    before: Some(before),
+                    target: Some(TaskTarget::It),
+                    asks_reminder: true,
+                    ..reminder
+                })
             });
             return Ok(Some(commands.collect()));
         }
@@ -186,18 +244,24 @@ fn about_reminder(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &Last
     let extras = ["nudge", "reminder", "heads", "ping", "alert", "notification", "remind", "warning", "shout"];
     let is_extra = words.iter().any(|word| extras.contains(word)) || framing.continues;
     let known_other = policy.prompt.request.utterance.commands.iter().any(|command| {
-        command.asks_reminder || !matches!(command.intent, Intent::CreateTask | Intent::Unknown | Intent::ScheduleReminder)
+        command.asks_reminder
+            || !matches!(command.intent, Intent::CreateTask | Intent::Unknown | Intent::ScheduleReminder)
     });
     if is_extra
         && !known_other
         && words.len() <= 12
         && policy.last.is_some()
-        && matches!(last.act, LastAct::Changed(ToolKind::Add | ToolKind::Update | ToolKind::Remind | ToolKind::UpdateReminder, _) | LastAct::Answered)
+        && matches!(
+            last.act,
+            LastAct::Changed(ToolKind::Add | ToolKind::Update | ToolKind::Remind | ToolKind::UpdateReminder, _)
+                | LastAct::Answered
+        )
         && let Some(before) = lead_time(policy, &text)
         && subject_before(policy, &text)?.is_none()
     {
         let reminder = ParsedCommand::new(Intent::ScheduleReminder, 0.9);
-        let command = ParsedCommand { before: Some(before), target: Some(TaskTarget::It), asks_reminder: true, ..reminder };
+        let command =
+            ParsedCommand { before: Some(before), target: Some(TaskTarget::It), asks_reminder: true, ..reminder };
         return Ok(Some(vec![ResolvedCommand::new(command)]));
     }
     let LastAct::Changed(kind, call) = last.act else { return Ok(None) };
@@ -206,13 +270,21 @@ fn about_reminder(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &Last
         return Ok(None);
     }
     // The task moves, and with it a reminder before its due date.
-    if call.result["reminder"]["before_minutes"].is_i64() && !framing.continues && !text.contains("before") && !text.contains("remind") {
+    if call.result["reminder"]["before_minutes"].is_i64()
+        && !framing.continues
+        && !text.contains("before")
+        && !text.contains("remind")
+    {
         let values = fragment::read(body, request);
         if values.number.is_none() && values.command.shift.is_none() && values.is_pure() && values.states {
             return Ok(None);
         }
     }
-    let reminder = |intent: Intent| ParsedCommand { target: Some(TaskTarget::It), asks_reminder: true, ..ParsedCommand::new(intent, 0.9) };
+    let reminder = |intent: Intent| ParsedCommand {
+        target: Some(TaskTarget::It),
+        asks_reminder: true,
+        ..ParsedCommand::new(intent, 0.9)
+    };
     let intent = if framing.continues { Intent::ScheduleReminder } else { Intent::UpdateReminder };
     let fragment = fragment::read(body, request);
     let old_before = call.result["reminder"]["before_minutes"].as_i64();
@@ -248,11 +320,13 @@ fn about_reminder(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &Last
     // "and one more on thursday, same hour"
     if let (true, Some(DayOrTime::Day(day))) = (words.contains(&"same"), command.when) {
         let old = call.result["reminder"]["next_at"].as_str().or(call.result["reminder"]["remind_at"].as_str());
-        let old = old.and_then(|at| at.parse::<Timestamp>().ok()).map(|at| at.to_zoned(request.now.time_zone().clone()));
+        let old =
+            old.and_then(|at| at.parse::<Timestamp>().ok()).map(|at| at.to_zoned(request.now.time_zone().clone()));
         command.when = old.map(|at| DayOrTime::Time(day.to_datetime(at.time()))).or(command.when);
     }
     if fragment.rest.is_empty() {
-        return Ok((!fragment.states || framing.continues || framing.replaces() || words.first() == Some(&"make")).then(|| vec![ResolvedCommand::new(command)]));
+        return Ok((!fragment.states || framing.continues || framing.replaces() || words.first() == Some(&"make"))
+            .then(|| vec![ResolvedCommand::new(command)]));
     }
     // "and the first one tomorrow at 1pm", "and about grandma at 7pm"
     if !framing.continues {
@@ -275,7 +349,9 @@ fn lead_time(policy: &OfflinePolicy<'_>, text: &str) -> Option<LeadTime> {
     // The distance begins at an article, a number or "half".
     let words: Vec<&str> = text.split_whitespace().collect();
     let start = words.iter().position(|word| {
-        matches!(*word, "a" | "an" | "the" | "half" | "one" | "couple") || fragment::number(word).is_some() || word.parse::<u32>().is_ok()
+        matches!(*word, "a" | "an" | "the" | "half" | "one" | "couple")
+            || fragment::number(word).is_some()
+            || word.parse::<u32>().is_ok()
     })?;
     let text = words[start..].join(" ");
     let commands = request.parser.parse(&format!("remind me about it {text}"), &request.now).commands;
@@ -286,7 +362,9 @@ fn lead_time(policy: &OfflinePolicy<'_>, text: &str) -> Option<LeadTime> {
 fn subject_before(policy: &mut OfflinePolicy<'_>, text: &str) -> Result<Option<TaskMention>, PendingCall> {
     let words: Vec<&str> = text.split(' ').collect();
     let end = words.iter().position(|word| {
-        matches!(*word, "a" | "an" | "the" | "half" | "one" | "couple") || fragment::number(word).is_some() || word.parse::<u32>().is_ok()
+        matches!(*word, "a" | "an" | "the" | "half" | "one" | "couple")
+            || fragment::number(word).is_some()
+            || word.parse::<u32>().is_ok()
     });
     match end {
         Some(end) if end > 0 => named_task(policy, &words[..end].join(" ")),
@@ -299,7 +377,11 @@ fn same_unit(minutes: i64, number: i64) -> LeadTime {
     let unit = [10080, 1440, 60, 1].into_iter().find(|unit| minutes % unit == 0).unwrap_or(1);
     let total = unit * number;
     let days = i32::try_from(total / 1440).unwrap_or_default();
-    if unit >= 1440 { LeadTime { days, ..LeadTime::default() } } else { LeadTime { minutes: total, ..LeadTime::default() } }
+    if unit >= 1440 {
+        LeadTime { days, ..LeadTime::default() }
+    } else {
+        LeadTime { minutes: total, ..LeadTime::default() }
+    }
 }
 
 /// Returns true if the message explicitly adds a task: "add high priority".
@@ -309,7 +391,9 @@ fn is_new_task(policy: &OfflinePolicy<'_>) -> bool {
     let lower = policy.prompt.request.message.to_lowercase();
     let is_explicit = starts.iter().any(|start| lower.contains(start));
     is_explicit
-        && commands.iter().any(|command| command.intent == Intent::CreateTask && !command.implied && command.title.is_some())
+        && commands
+            .iter()
+            .any(|command| command.intent == Intent::CreateTask && !command.implied && command.title.is_some())
 }
 
 /// Applies values without a name: to the task of the last exchange, or as a filter of the last list.
@@ -319,7 +403,9 @@ fn values_alone(
     last: &LastExchange<'_>,
     fragment: &Fragment,
 ) -> Reading {
-    let is_plural = ["both", "them", "those", "these"].iter().any(|word| normalize(&framing.body).split(' ').any(|one| one == *word));
+    let is_plural = ["both", "them", "those", "these"]
+        .iter()
+        .any(|word| normalize(&framing.body).split(' ').any(|one| one == *word));
     match last.act {
         LastAct::Listed if !fragment.states && !framing.replaces() => Ok(refined_list(policy, framing, last)),
         LastAct::Answered if framing.is_question => Ok(refined_list(policy, framing, last)),
@@ -358,8 +444,7 @@ fn swap_tags(values: &mut ParsedCommand, fragment: &Fragment, focus: Option<&Tas
 
 /// Returns the due day in another month: "april not may".
 fn replaced_month(body: &str, fragment: &Fragment, focus: Option<&TaskMention>) -> Option<Date> {
-    const MONTHS: [&str; 12] =
-        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
     let month = |text: &str| {
         let text = normalize(text);
         let word = text.split(' ').next()?;
@@ -376,7 +461,11 @@ fn replaced_month(body: &str, fragment: &Fragment, focus: Option<&TaskMention>) 
 }
 
 /// Changes the filter of the last list: "and tomorrow?", "just the urgent ones".
-fn refined_list(policy: &OfflinePolicy<'_>, framing: &Framing, last: &LastExchange<'_>) -> Option<Vec<ResolvedCommand>> {
+fn refined_list(
+    policy: &OfflinePolicy<'_>,
+    framing: &Framing,
+    last: &LastExchange<'_>,
+) -> Option<Vec<ResolvedCommand>> {
     let request = policy.prompt.request;
     let parsed = request.parser.parse(&format!("show my tasks {}", framing.body), &request.now);
     let [read] = parsed.commands.as_slice() else { return None };
@@ -406,8 +495,11 @@ fn refined_list(policy: &OfflinePolicy<'_>, framing: &Framing, last: &LastExchan
 
 /// Returns the filter of the last list from the arguments of its call.
 pub(super) fn last_filter(policy: &OfflinePolicy<'_>, last: &LastExchange<'_>) -> CommandFilter {
-    let is_list = |name: &str| policy.prompt.tools.iter().any(|spec| spec.name == name && spec.kind == Some(ToolKind::List));
-    let Some(call) = last.calls.iter().rev().find(|call| is_list(&call.tool_name)) else { return CommandFilter::default() };
+    let is_list =
+        |name: &str| policy.prompt.tools.iter().any(|spec| spec.name == name && spec.kind == Some(ToolKind::List));
+    let Some(call) = last.calls.iter().rev().find(|call| is_list(&call.tool_name)) else {
+        return CommandFilter::default();
+    };
     let text = |key: &str| call.parameters[key].as_str();
     let status = match text("status") {
         Some("completed") => Some(StatusFilter::Completed),
@@ -506,9 +598,10 @@ fn renamed(title: String) -> ResolvedCommand {
 /// Removes "I meant" and similar words that follow other words.
 fn strip_meant(body: &str) -> &str {
     let lower = body.to_lowercase();
-    let found = ["i meant ", "i mean ", "meant ", "it's ", "its ", "should be ", "make it "].iter().filter_map(|words| {
-        lower.find(words).filter(|at| *at == 0 || lower.len() == body.len()).map(|at| at + words.len())
-    });
+    let found =
+        ["i meant ", "i mean ", "meant ", "it's ", "its ", "should be ", "make it "].iter().filter_map(|words| {
+            lower.find(words).filter(|at| *at == 0 || lower.len() == body.len()).map(|at| at + words.len())
+        });
     found.min().and_then(|at| body.get(at..)).unwrap_or(body)
 }
 
@@ -607,7 +700,11 @@ fn repeat_with_target(policy: &mut OfflinePolicy<'_>, last: &LastExchange<'_>, n
 
 /// Returns the command that repeats a change for the task in `mention`. Returns `None` for changes that cannot be
 /// repeated, such as a new task.
-fn same_change(policy: &OfflinePolicy<'_>, kind: ToolKind, call: &model::conversation::ToolCall) -> Option<ParsedCommand> {
+fn same_change(
+    policy: &OfflinePolicy<'_>,
+    kind: ToolKind,
+    call: &model::conversation::ToolCall,
+) -> Option<ParsedCommand> {
     let text = |key: &str| call.parameters[key].as_str();
     let zone = policy.prompt.request.now.time_zone();
     let when = |key: &str| {
@@ -642,7 +739,8 @@ fn same_change(policy: &OfflinePolicy<'_>, kind: ToolKind, call: &model::convers
         let tags = call.parameters["tags"].as_array().into_iter().flatten();
         again.tags = tags.filter_map(|tag| tag.as_str().map(str::to_owned)).collect();
         again.tag_operation = TagOperation::Add;
-        let changes = again.when.is_some() || again.recurrence.is_some() || again.priority.is_some() || !again.tags.is_empty();
+        let changes =
+            again.when.is_some() || again.recurrence.is_some() || again.priority.is_some() || !again.tags.is_empty();
         if again.intent == Intent::UpdateTask && !changes {
             return None;
         }
@@ -668,7 +766,9 @@ fn continuation(
     };
     match kind {
         ToolKind::Add => {
-            if fragment.has_values() && let Some(commands) = values_of_named_task(policy, fragment)? {
+            if fragment.has_values()
+                && let Some(commands) = values_of_named_task(policy, fragment)?
+            {
                 return Ok(Some(commands));
             }
             if !could_be_task(policy, body)? {
@@ -701,9 +801,10 @@ fn could_be_task(policy: &mut OfflinePolicy<'_>, body: &str) -> Result<bool, Pen
     let text = normalize(body);
     let words: Vec<&str> = text.split(' ').collect();
     let starts = [
-        "what", "whats", "when", "whens", "who", "whos", "why", "how", "where", "which", "is", "are", "was", "were", "do", "does", "did", "can",
-        "could", "would", "will", "should", "i", "im", "ive", "you", "u", "he", "she", "it", "its", "they", "them", "we", "that", "thats", "this",
-        "these", "those", "there", "theres", "so", "not", "no", "yes", "dont", "have", "has", "let", "lets", "same", "ditto",
+        "what", "whats", "when", "whens", "who", "whos", "why", "how", "where", "which", "is", "are", "was", "were",
+        "do", "does", "did", "can", "could", "would", "will", "should", "i", "im", "ive", "you", "u", "he", "she",
+        "it", "its", "they", "them", "we", "that", "thats", "this", "these", "those", "there", "theres", "so", "not",
+        "no", "yes", "dont", "have", "has", "let", "lets", "same", "ditto",
     ];
     let request = policy.prompt.request;
     let alone = request.parser.parse(body, &request.now).commands;
@@ -739,16 +840,22 @@ fn another_task(policy: &OfflinePolicy<'_>, body: &str, last_title: Option<&str>
     new.intent = Intent::CreateTask;
     new.missing = new.title.is_none().then_some(MissingSlot::Title);
     // The engine finds a task in "feed the cat" alone, but not in "the cat".
-    let has_verb = parse(body.to_owned()).is_some_and(|alone| alone.intent == Intent::CreateTask && alone.title.is_some());
+    let has_verb =
+        parse(body.to_owned()).is_some_and(|alone| alone.intent == Intent::CreateTask && alone.title.is_some());
     let verb = last_title.and_then(|title| title.split_once(' ')).map(|(verb, _)| verb).filter(|verb| {
         let bare = parse(format!("{verb} something"));
         bare.is_some_and(|alone| alone.intent == Intent::CreateTask)
     });
     if let (false, Some(verb), Some(title)) = (has_verb, verb, &new.title) {
-        let is_object = ["the ", "a ", "an ", "some ", "my ", "our "].iter().any(|article| body.to_lowercase().starts_with(article))
+        let is_object = ["the ", "a ", "an ", "some ", "my ", "our "]
+            .iter()
+            .any(|article| body.to_lowercase().starts_with(article))
             || !title.contains(' ');
         if is_object {
-            let article = body.split_whitespace().next().filter(|word| matches!(word.to_lowercase().as_str(), "the" | "my" | "our"));
+            let article = body
+                .split_whitespace()
+                .next()
+                .filter(|word| matches!(word.to_lowercase().as_str(), "the" | "my" | "our"));
             let has_article = article.is_some_and(|article| title.to_lowercase().starts_with(&article.to_lowercase()));
             let article = article.filter(|_| !has_article).map(|article| format!("{article} ")).unwrap_or_default();
             new.title = Some(format!("{verb} {article}{title}"));
@@ -773,7 +880,11 @@ fn values_of_named_task(policy: &mut OfflinePolicy<'_>, fragment: &Fragment) -> 
     }
     let Some(mention) = named_task(policy, &rest)? else { return Ok(None) };
     let values = ParsedCommand { target: Some(TaskTarget::It), ..fragment.command.clone() };
-    Ok(Some(vec![ResolvedCommand { mention: Some(mention), drops_time: fragment.drops_time, ..ResolvedCommand::new(values) }]))
+    Ok(Some(vec![ResolvedCommand {
+        mention: Some(mention),
+        drops_time: fragment.drops_time,
+        ..ResolvedCommand::new(values)
+    }]))
 }
 
 /// Returns the target that a position such as "first" or "other" selects.
@@ -781,10 +892,12 @@ fn position_target(text: &str) -> Option<TaskTarget> {
     const ORDINALS: [&str; 8] = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
     let word = normalize(text);
     let at = ORDINALS.iter().position(|ordinal| *ordinal == word);
-    if let Some(count) = word.strip_prefix("first ").and_then(fragment::number).filter(|count| (2..=10).contains(count)) {
+    if let Some(count) = word.strip_prefix("first ").and_then(fragment::number).filter(|count| (2..=10).contains(count))
+    {
         return Some(TaskTarget::Several((1..=usize::try_from(count).ok()?).map(TaskTarget::Position).collect()));
     }
-    if let Some(count) = word.strip_prefix("last ").and_then(fragment::number).filter(|count| (2..=10).contains(count)) {
+    if let Some(count) = word.strip_prefix("last ").and_then(fragment::number).filter(|count| (2..=10).contains(count))
+    {
         return Some(TaskTarget::LastN(usize::try_from(count).ok()?));
     }
     match word.as_str() {
@@ -837,16 +950,23 @@ mod tests {
         ] {
             assert_eq!(similar_title(title, correction).as_deref(), expected, "{title}, {correction}");
         }
-        assert_eq!(replace_words("email Lindqvist now", "lindqvist", "lindgren").as_deref(), Some("email lindgren now"));
+        assert_eq!(
+            replace_words("email Lindqvist now", "lindqvist", "lindgren").as_deref(),
+            Some("email lindgren now")
+        );
     }
 
     #[test]
     fn bare_times_keep_the_half_of_the_day() {
         // TRUST-3
         let time = |text: &str| text.parse::<Time>().unwrap();
-        for (new, old, expected) in
-            [("07:30", "20:00", "19:30"), ("10:15", "09:00", "10:15"), ("03:30", "14:00", "15:30"), ("01:00", "11:00", "13:00"), ("18:00", "09:00", "18:00")]
-        {
+        for (new, old, expected) in [
+            ("07:30", "20:00", "19:30"),
+            ("10:15", "09:00", "10:15"),
+            ("03:30", "14:00", "15:30"),
+            ("01:00", "11:00", "13:00"),
+            ("18:00", "09:00", "18:00"),
+        ] {
             assert_eq!(keep_half_of_day(time(new), Some(time(old))), time(expected), "{new} after {old}");
         }
     }

@@ -70,10 +70,12 @@ fn split_titles(prompt: &Prompt<'_>, command: ParsedCommand) -> Vec<ParsedComman
     let Some(title) = title else { return vec![command] };
     let plain = title.trim_end_matches(", both").trim_end_matches(" both");
     match plain.split_once(" and ") {
-        Some((first, second)) if is_activity(first) && is_activity(second) && !second.contains(" and ") => [first, second]
-            .into_iter()
-            .map(|title| ParsedCommand { title: Some(title.to_owned()), ..command.clone() })
-            .collect(),
+        Some((first, second)) if is_activity(first) && is_activity(second) && !second.contains(" and ") => {
+            [first, second]
+                .into_iter()
+                .map(|title| ParsedCommand { title: Some(title.to_owned()), ..command.clone() })
+                .collect()
+        }
         _ => vec![command],
     }
 }

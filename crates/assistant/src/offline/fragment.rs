@@ -86,12 +86,8 @@ const PRIORITIES: &[(&str, Priority)] = &[
 ];
 
 /// Words that are a priority only if the text has no other words.
-const BARE_PRIORITIES: &[(&str, Priority)] = &[
-    ("high", Priority::High),
-    ("low", Priority::Low),
-    ("normal", Priority::Medium),
-    ("medium", Priority::Medium),
-];
+const BARE_PRIORITIES: &[(&str, Priority)] =
+    &[("high", Priority::High), ("low", Priority::Low), ("normal", Priority::Medium), ("medium", Priority::Medium)];
 
 const CLEARS: &[(&str, ClearableField)] = &[
     ("without a date", ClearableField::Due),
@@ -170,16 +166,17 @@ const TIME_DROPS: &[&str] = &[
 
 /// Words without a meaning of their own beside values.
 const GLUE: &[&str] = &[
-    "it", "its", "it's", "it'd", "that", "thats", "that's", "this", "which", "be", "is", "are", "was", "were", "should",
-    "shall", "would", "could", "can", "must", "will", "ll", "has", "have", "to", "at", "on", "by", "for", "due", "make",
-    "making", "set", "change", "chnage", "changed", "move", "moved", "put", "give", "do", "mark", "bump", "push", "shift",
-    "switch", "the", "a", "an", "date", "day", "time", "deadline", "priority", "prio", "please", "pls", "then", "though",
-    "btw", "tbh", "instead", "rather", "actually", "better", "best", "fine", "ok", "just", "only", "also", "too", "and",
-    "one", "ones", "around", "say", "like", "more", "you", "lets", "let's", "now", "from", "i", "i'd", "mean", "meant", "want",
-    "need", "needs", "with", "n", "add", "as", "of", "up", "them", "those", "these", "both", "over", "tag", "tagged", "label",
-    "hm", "hmm", "no", "not", "ok", "again", "pressing", "any", "anymore", "longer", "all", "at", "in", "get", "got", "back",
-    "there", "me", "my", "cause", "til", "till", "until", "wanted", "same", "hour", "obvs", "yeah", "than", "earliest", "already", "easier",
-    "would", "nicer", "suits",
+    "it", "its", "it's", "it'd", "that", "thats", "that's", "this", "which", "be", "is", "are", "was", "were",
+    "should", "shall", "would", "could", "can", "must", "will", "ll", "has", "have", "to", "at", "on", "by", "for",
+    "due", "make", "making", "set", "change", "chnage", "changed", "move", "moved", "put", "give", "do", "mark",
+    "bump", "push", "shift", "switch", "the", "a", "an", "date", "day", "time", "deadline", "priority", "prio",
+    "please", "pls", "then", "though", "btw", "tbh", "instead", "rather", "actually", "better", "best", "fine", "ok",
+    "just", "only", "also", "too", "and", "one", "ones", "around", "say", "like", "more", "you", "lets", "let's",
+    "now", "from", "i", "i'd", "mean", "meant", "want", "need", "needs", "with", "n", "add", "as", "of", "up", "them",
+    "those", "these", "both", "over", "tag", "tagged", "label", "hm", "hmm", "no", "not", "ok", "again", "pressing",
+    "any", "anymore", "longer", "all", "at", "in", "get", "got", "back", "there", "me", "my", "cause", "til", "till",
+    "until", "wanted", "same", "hour", "obvs", "yeah", "than", "earliest", "already", "easier", "would", "nicer",
+    "suits",
 ];
 
 /// Words that state a change or what something is.
@@ -268,7 +265,10 @@ fn split_negation(text: &str) -> (String, Option<String>) {
             continue;
         };
         let after = &text[at + marker.len()..];
-        let is_priority = marker == "not " && ["that ", "so ", "urgent", "important", "repeat"].iter().any(|word| after.to_lowercase().starts_with(word));
+        let is_priority = marker == "not "
+            && ["that ", "so ", "urgent", "important", "repeat"]
+                .iter()
+                .any(|word| after.to_lowercase().starts_with(word));
         if is_priority {
             continue;
         }
@@ -342,9 +342,15 @@ fn read_tags(words: &mut [Word<'_>], fragment: &mut Fragment) {
             words[at].used = true;
         }
     }
-    let is = |words: &[Word<'_>], at: usize, known: &[&str]| words.get(at).is_some_and(|word| known.contains(&word.lower.as_str()));
+    let is = |words: &[Word<'_>], at: usize, known: &[&str]| {
+        words.get(at).is_some_and(|word| known.contains(&word.lower.as_str()))
+    };
     for at in 0..words.len() {
-        if is(words, at, &["tag", "label"]) && is(words, at + 1, &["it", "that", "this", "them", "those", "both"]) && at + 2 < words.len() && added.is_empty() {
+        if is(words, at, &["tag", "label"])
+            && is(words, at + 1, &["it", "that", "this", "them", "those", "both"])
+            && at + 2 < words.len()
+            && added.is_empty()
+        {
             let start = at + 2 + usize::from(is(words, at + 2, &["as", "with"]));
             if let Some(word) = words.get_mut(start).filter(|word| !word.used) {
                 added.push(word.text.to_owned());
@@ -396,7 +402,9 @@ fn read_dates(text: &str, words: &mut [Word<'_>], fragment: &mut Fragment, reque
             let units = ["minute", "min", "hour", "day", "week", "month", "year", "fortnight"];
             let is_amount = |word: &Word<'_>| {
                 let lower = word.lower.trim_end_matches('s');
-                units.contains(&lower) || number(&word.lower).is_some() || matches!(word.lower.as_str(), "half" | "couple" | "few" | "another" | "bit")
+                units.contains(&lower)
+                    || number(&word.lower).is_some()
+                    || matches!(word.lower.as_str(), "half" | "couple" | "few" | "another" | "bit")
             };
             words[at].used = true;
             words.iter_mut().filter(|word| is_amount(word)).for_each(|word| word.used = true);
@@ -410,7 +418,8 @@ fn read_dates(text: &str, words: &mut [Word<'_>], fragment: &mut Fragment, reque
     }
     let mut texts = Vec::new();
     for found in &expressions {
-        let covered = words.iter_mut().filter(|word| word.span.start < found.span.end && word.span.end > found.span.start);
+        let covered =
+            words.iter_mut().filter(|word| word.span.start < found.span.end && word.span.end > found.span.start);
         covered.for_each(|word| word.used = true);
         texts.push(framing::trim(&unused[found.span.clone()]).to_owned());
     }
@@ -453,7 +462,10 @@ pub(super) fn part_of_day(text: &str) -> Option<Time> {
         ("midnight", time(0, 0, 0, 0)),
     ];
     let lower = text.to_lowercase();
-    let words: Vec<&str> = lower.split_whitespace().filter(|word| !matches!(*word, "in" | "the" | "at" | "around" | "by" | "to")).collect();
+    let words: Vec<&str> = lower
+        .split_whitespace()
+        .filter(|word| !matches!(*word, "in" | "the" | "at" | "around" | "by" | "to"))
+        .collect();
     match words.as_slice() {
         [part] => PARTS.iter().find(|(name, _)| name == part).map(|(_, time)| *time),
         _ => None,
@@ -494,9 +506,8 @@ fn read_bare_words(words: &mut [Word<'_>], fragment: &mut Fragment) {
 
 /// Returns a small number in digits or words.
 pub(super) fn number(word: &str) -> Option<i8> {
-    const WORDS: [&str; 13] = [
-        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-    ];
+    const WORDS: [&str; 13] =
+        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
     let spelled = WORDS.iter().position(|known| *known == word).filter(|n| *n > 1).and_then(|n| i8::try_from(n).ok());
     word.parse::<i8>().ok().filter(|n| (0..=60).contains(n)).or(spelled)
 }
@@ -504,13 +515,29 @@ pub(super) fn number(word: &str) -> Option<i8> {
 /// Returns true if a text states the half of the day of its time: "8pm", "8 in the evening", "20:00", "noon".
 pub(super) fn states_half_of_day(text: &str) -> bool {
     const WORDS: [&str; 17] = [
-        "morning", "afternoon", "evening", "night", "tonight", "noon", "midday", "midnight", "lunch", "lunchtime", "am", "pm",
-        "a.m", "p.m", "breakfast", "dinner", "o'clock",
+        "morning",
+        "afternoon",
+        "evening",
+        "night",
+        "tonight",
+        "noon",
+        "midday",
+        "midnight",
+        "lunch",
+        "lunchtime",
+        "am",
+        "pm",
+        "a.m",
+        "p.m",
+        "breakfast",
+        "dinner",
+        "o'clock",
     ];
     let lower = text.to_lowercase();
     let mut words = lower.split(|c: char| c.is_whitespace() || c == ',').map(|word| word.trim_matches(['.', '?', '!']));
     words.any(|word| {
-        let suffix = word.strip_suffix("am").or(word.strip_suffix("pm")).or(word.strip_suffix('a')).or(word.strip_suffix('p'));
+        let suffix =
+            word.strip_suffix("am").or(word.strip_suffix("pm")).or(word.strip_suffix('a')).or(word.strip_suffix('p'));
         let has_suffix = suffix.is_some_and(|rest| rest.ends_with(|c: char| c.is_ascii_digit()));
         let hour = word.split([':', '.', 'h']).next().and_then(|hour| hour.parse::<u8>().ok());
         let is_24_hours = word.contains([':', 'h']) && hour.is_some_and(|hour| hour == 0 || hour > 12)
@@ -567,7 +594,9 @@ mod tests {
 
     #[test]
     fn the_half_of_the_day_is_recognized() {
-        assert!(["8pm", "8 in the evening", "20:00", "noon", "09:30", "11 am"].iter().all(|text| states_half_of_day(text)));
+        assert!(
+            ["8pm", "8 in the evening", "20:00", "noon", "09:30", "11 am"].iter().all(|text| states_half_of_day(text))
+        );
         assert!(["8", "7:15", "half past six", "friday at 9"].iter().all(|text| !states_half_of_day(text)));
     }
 }

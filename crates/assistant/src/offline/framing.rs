@@ -132,9 +132,30 @@ const KEPT: &[(&str, &[&str])] = &[
     (
         "no",
         &[
-            "rush", "hurry", "need", "longer", "more", "date", "due", "deadline", "reminder", "reminders", "repeat",
-            "repeats", "repetition", "priority", "tag", "tags", "time", "note", "pressure", "worries", "problem", "thanks",
-            "thank", "one",
+            "rush",
+            "hurry",
+            "need",
+            "longer",
+            "more",
+            "date",
+            "due",
+            "deadline",
+            "reminder",
+            "reminders",
+            "repeat",
+            "repeats",
+            "repetition",
+            "priority",
+            "tag",
+            "tags",
+            "time",
+            "note",
+            "pressure",
+            "worries",
+            "problem",
+            "thanks",
+            "thank",
+            "one",
         ],
     ),
     ("right", &["now", "away"]),
@@ -231,7 +252,11 @@ impl Framing {
 
 /// Removes white space, punctuation and emoji around a text, but no quotes, brackets and signs that belong to a word.
 pub(super) fn trim(text: &str) -> &str {
-    let is_outer = |c: char| c.is_whitespace() || matches!(c, ',' | '.' | '!' | '?' | ';' | ':' | '-' | '–' | '—' | '…' | ')' | '~') || is_emoji(c);
+    let is_outer = |c: char| {
+        c.is_whitespace()
+            || matches!(c, ',' | '.' | '!' | '?' | ';' | ':' | '-' | '–' | '—' | '…' | ')' | '~')
+            || is_emoji(c)
+    };
     let start_is_outer = |c: char| is_outer(c) && c != ')';
     text.trim_start_matches(start_is_outer).trim_end_matches(is_outer)
 }
@@ -248,7 +273,8 @@ fn lead(text: &str) -> Option<(usize, Frame)> {
     if lower.len() != text.len() {
         return None;
     }
-    let found = LEADS.iter().filter(|(phrase, _)| starts_with_words(&lower, phrase)).max_by_key(|(phrase, _)| phrase.len());
+    let found =
+        LEADS.iter().filter(|(phrase, _)| starts_with_words(&lower, phrase)).max_by_key(|(phrase, _)| phrase.len());
     let (phrase, frame) = *found?;
     let rest = lower[phrase.len()..].trim_start();
     let next = rest.split(|c: char| !c.is_alphanumeric() && c != '\'').next().unwrap_or_default();
@@ -325,12 +351,9 @@ mod tests {
         ] {
             let framing = Framing::read(message);
             let mut found = String::new();
-            for (is_set, mark) in [
-                (framing.refuses, 'r'),
-                (framing.corrects, 'c'),
-                (framing.continues, '+'),
-                (framing.is_question, '?'),
-            ] {
+            for (is_set, mark) in
+                [(framing.refuses, 'r'), (framing.corrects, 'c'), (framing.continues, '+'), (framing.is_question, '?')]
+            {
                 found.extend(is_set.then_some(mark));
             }
             assert_eq!((framing.body.as_str(), found.as_str()), (body, marks), "{message}");

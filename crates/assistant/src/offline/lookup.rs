@@ -66,12 +66,10 @@ pub(super) fn find(
         }
         TaskTarget::Named(words) => match find_by_name(policy, without_status(words), prefer, pick)? {
             // A pronoun is never a search text.
-            LookupResult::NoMatch(words) if has_pronoun(&words) && policy.last.is_some() => {
-                match policy.last.clone() {
-                    Some(mention) => LookupResult::One(TaskMention { completed: false, current: false, ..mention }),
-                    None => LookupResult::NoMatch(words),
-                }
-            }
+            LookupResult::NoMatch(words) if has_pronoun(&words) && policy.last.is_some() => match policy.last.clone() {
+                Some(mention) => LookupResult::One(TaskMention { completed: false, current: false, ..mention }),
+                None => LookupResult::NoMatch(words),
+            },
             LookupResult::NoMatch(words) => return find_joined(policy, words, prefer),
             found => found,
         },

@@ -130,9 +130,9 @@ fn is_symbol(c: char) -> bool {
 /// Returns `true` for a word that does not help to identify a task.
 pub(super) fn is_filler(word: &str) -> bool {
     const FILLERS: [&str; 37] = [
-        "the", "a", "an", "my", "our", "to", "for", "of", "about", "on", "with", "at", "in", "and", "it", "that", "this", "one",
-        "ones", "thing", "stuff", "s", "task", "todo", "reminder", "item", "entry", "please", "really", "already", "just", "finally",
-        "now", "too", "also", "again", "bit",
+        "the", "a", "an", "my", "our", "to", "for", "of", "about", "on", "with", "at", "in", "and", "it", "that",
+        "this", "one", "ones", "thing", "stuff", "s", "task", "todo", "reminder", "item", "entry", "please", "really",
+        "already", "just", "finally", "now", "too", "also", "again", "bit",
     ];
     FILLERS.contains(&word)
 }
@@ -184,7 +184,10 @@ fn stem(word: &str) -> &str {
     let shorter = ["ing", "ied", "ies", "es", "ed", "s", "e", "y"].into_iter().find_map(|end| word.strip_suffix(end));
     let stem = shorter.filter(|stem| stem.chars().count() >= 3).unwrap_or(word);
     let doubled = stem.char_indices().next_back().filter(|(at, last)| {
-        stem.len() < word.len() && last.is_ascii_alphabetic() && !matches!(last, 's' | 'l') && stem[..*at].ends_with(*last)
+        stem.len() < word.len()
+            && last.is_ascii_alphabetic()
+            && !matches!(last, 's' | 'l')
+            && stem[..*at].ends_with(*last)
     });
     doubled.map_or(stem, |(at, _)| &stem[..at])
 }

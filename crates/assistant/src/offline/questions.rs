@@ -34,23 +34,200 @@ enum Asked {
 
 /// Words of a question that name no task.
 const QUESTION_WORDS: &[&str] = &[
-    "when", "whens", "when's", "what", "whats", "what's", "which", "how", "hows", "who", "whose", "where", "why", "is", "are",
-    "was", "were", "do", "does", "did", "has", "have", "had", "will", "would", "should", "can", "could", "am", "i", "i'm", "im",
-    "ive", "i've", "you", "u", "we", "me", "my", "our", "your", "it", "its", "it's", "they", "them", "of", "to", "for", "about",
-    "the", "a", "an", "this", "that", "these", "those", "there", "theres", "there's", "need", "needs", "going", "gonna", "gotta",
-    "got", "get", "gets", "getting", "again", "next", "due", "deadline", "time", "day", "date", "weekday", "long", "often", "much",
-    "many", "be", "been", "being", "on", "at", "in", "by", "until", "till", "left", "still", "already", "now", "yet", "please",
-    "any", "anything", "something", "say", "said", "tell", "show", "see", "happening", "happen", "scheduled", "start", "starts",
-    "begin", "begins", "take", "takes", "place", "come", "comes", "round", "around", "one", "ones", "and", "or", "so", "then",
-    "also", "too", "either", "as", "well", "exactly", "supposed", "must", "planned", "set", "up", "thing", "task", "tasks", "hand", "put", "down", "ok", "else", "right", "go", "off",
+    "when",
+    "whens",
+    "when's",
+    "what",
+    "whats",
+    "what's",
+    "which",
+    "how",
+    "hows",
+    "who",
+    "whose",
+    "where",
+    "why",
+    "is",
+    "are",
+    "was",
+    "were",
+    "do",
+    "does",
+    "did",
+    "has",
+    "have",
+    "had",
+    "will",
+    "would",
+    "should",
+    "can",
+    "could",
+    "am",
+    "i",
+    "i'm",
+    "im",
+    "ive",
+    "i've",
+    "you",
+    "u",
+    "we",
+    "me",
+    "my",
+    "our",
+    "your",
+    "it",
+    "its",
+    "it's",
+    "they",
+    "them",
+    "of",
+    "to",
+    "for",
+    "about",
+    "the",
+    "a",
+    "an",
+    "this",
+    "that",
+    "these",
+    "those",
+    "there",
+    "theres",
+    "there's",
+    "need",
+    "needs",
+    "going",
+    "gonna",
+    "gotta",
+    "got",
+    "get",
+    "gets",
+    "getting",
+    "again",
+    "next",
+    "due",
+    "deadline",
+    "time",
+    "day",
+    "date",
+    "weekday",
+    "long",
+    "often",
+    "much",
+    "many",
+    "be",
+    "been",
+    "being",
+    "on",
+    "at",
+    "in",
+    "by",
+    "until",
+    "till",
+    "left",
+    "still",
+    "already",
+    "now",
+    "yet",
+    "please",
+    "any",
+    "anything",
+    "something",
+    "say",
+    "said",
+    "tell",
+    "show",
+    "see",
+    "happening",
+    "happen",
+    "scheduled",
+    "start",
+    "starts",
+    "begin",
+    "begins",
+    "take",
+    "takes",
+    "place",
+    "come",
+    "comes",
+    "round",
+    "around",
+    "one",
+    "ones",
+    "and",
+    "or",
+    "so",
+    "then",
+    "also",
+    "too",
+    "either",
+    "as",
+    "well",
+    "exactly",
+    "supposed",
+    "must",
+    "planned",
+    "set",
+    "up",
+    "thing",
+    "task",
+    "tasks",
+    "hand",
+    "put",
+    "down",
+    "ok",
+    "else",
+    "right",
+    "go",
+    "off",
 ];
 
 /// Words that name the asked property.
 const PROPERTY_WORDS: &[&str] = &[
-    "remind", "reminds", "reminder", "reminders", "reminding", "ring", "rings", "nag", "notify", "notified", "alert", "alerts",
-    "ping", "repeat", "repeats", "repeating", "recurring", "recur", "recurs", "priority", "prio", "urgent", "important", "tag",
-    "tags", "tagged", "label", "labels", "note", "notes", "noted", "description", "details", "detail", "done", "finished",
-    "complete", "completed", "ticked", "finish", "high", "low", "medium", "normal",
+    "remind",
+    "reminds",
+    "reminder",
+    "reminders",
+    "reminding",
+    "ring",
+    "rings",
+    "nag",
+    "notify",
+    "notified",
+    "alert",
+    "alerts",
+    "ping",
+    "repeat",
+    "repeats",
+    "repeating",
+    "recurring",
+    "recur",
+    "recurs",
+    "priority",
+    "prio",
+    "urgent",
+    "important",
+    "tag",
+    "tags",
+    "tagged",
+    "label",
+    "labels",
+    "note",
+    "notes",
+    "noted",
+    "description",
+    "details",
+    "detail",
+    "done",
+    "finished",
+    "complete",
+    "completed",
+    "ticked",
+    "finish",
+    "high",
+    "low",
+    "medium",
+    "normal",
 ];
 
 /// Answers a question. Returns `None` if the message is no question about tasks, or one that a list answers.
@@ -101,10 +278,8 @@ pub(super) fn answer(
         .collect();
     let tasks = subjects(policy, &subject.join(" "), asked, framing)?;
     // "what time is that?" after a reminder was set
-    let is_reminder_act = matches!(
-        last.act,
-        LastAct::Changed(ToolKind::Remind | ToolKind::UpdateReminder | ToolKind::SnoozeReminder, _)
-    );
+    let is_reminder_act =
+        matches!(last.act, LastAct::Changed(ToolKind::Remind | ToolKind::UpdateReminder | ToolKind::SnoozeReminder, _));
     let asked = if asked == Asked::Due && subject.is_empty() && is_reminder_act { Asked::Reminder } else { asked };
     if asked == Asked::Reminder {
         return reminders::answer(policy, &tasks, subject.is_empty());
@@ -112,7 +287,8 @@ pub(super) fn answer(
     let now = policy.prompt.request.now.clone();
     let stored: Vec<Task> = tasks.iter().filter_map(|task| task_words::stored_task(task, now.time_zone())).collect();
     let day = dates.first().and_then(|found| found.due.or(found.start)).map(understand::DayOrTime::date);
-    let lines: Vec<String> = stored.iter().take(wording::MAX_OPTIONS).map(|task| sentence(task, asked, day, &now)).collect();
+    let lines: Vec<String> =
+        stored.iter().take(wording::MAX_OPTIONS).map(|task| sentence(task, asked, day, &now)).collect();
     Ok(match lines.as_slice() {
         [] => None,
         lines => Some(lines.join("\n")),
@@ -131,7 +307,8 @@ fn names_asked_task(
         return Ok(false);
     }
     let command = policy.prompt.request.utterance.commands.first();
-    if command.is_some_and(|command| command.intent != Intent::Unknown && !command.implied && command.missing.is_none()) {
+    if command.is_some_and(|command| command.intent != Intent::Unknown && !command.implied && command.missing.is_none())
+    {
         return Ok(false);
     }
     Ok(continuation::named_task(policy, &framing.body)?.is_some())
@@ -139,7 +316,12 @@ fn names_asked_task(
 
 /// Returns true if a question is about all tasks or about something else than tasks.
 fn asks_about_all(words: &[&str]) -> bool {
-    words.iter().any(|word| matches!(*word, "anything" | "there" | "everything" | "any" | "tasks" | "nothing" | "all" | "running" | "paused" | "active"))
+    words.iter().any(|word| {
+        matches!(
+            *word,
+            "anything" | "there" | "everything" | "any" | "tasks" | "nothing" | "all" | "running" | "paused" | "active"
+        )
+    })
 }
 
 /// Answers "is that every week?" with the values of the task that was mentioned last.
@@ -154,7 +336,8 @@ fn yes_or_no(policy: &mut OfflinePolicy<'_>) -> Result<Option<String>, PendingCa
 /// Converts to lower case without punctuation. Apostrophes stay inside of words.
 fn normalize_question(text: &str) -> String {
     let lower = text.to_lowercase().replace('’', "'");
-    let spaced: String = lower.chars().map(|c| if c.is_alphanumeric() || matches!(c, '\'' | '#') { c } else { ' ' }).collect();
+    let spaced: String =
+        lower.chars().map(|c| if c.is_alphanumeric() || matches!(c, '\'' | '#') { c } else { ' ' }).collect();
     spaced.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -165,9 +348,36 @@ fn asked_property(words: &[&str]) -> Option<Asked> {
     let starts = |start: &[&str]| words.starts_with(start);
     let asks = matches!(
         first,
-        "when" | "whens" | "when's" | "what" | "whats" | "what's" | "which" | "how" | "hows" | "is" | "are" | "do" | "does" | "did" | "has" | "have" | "will" | "was" | "at" | "on" | "until" | "till" | "any" | "can" | "could"
+        "when"
+            | "whens"
+            | "when's"
+            | "what"
+            | "whats"
+            | "what's"
+            | "which"
+            | "how"
+            | "hows"
+            | "is"
+            | "are"
+            | "do"
+            | "does"
+            | "did"
+            | "has"
+            | "have"
+            | "will"
+            | "was"
+            | "at"
+            | "on"
+            | "until"
+            | "till"
+            | "any"
+            | "can"
+            | "could"
     );
-    if starts(&["tell", "me", "about"]) || starts(&["tell", "me", "more", "about"]) || has(&["details", "detail"]) && has(&["show", "what", "give", "of"]) {
+    if starts(&["tell", "me", "about"])
+        || starts(&["tell", "me", "more", "about"])
+        || has(&["details", "detail"]) && has(&["show", "what", "give", "of"])
+    {
         return Some(Asked::Details);
     }
     // "and Bev when?"
@@ -190,12 +400,21 @@ fn asked_property(words: &[&str]) -> Option<Asked> {
         || starts(&["on", "which", "day"])
         || starts(&["by", "when"])
         || starts(&["until", "when"]);
-    let is_reminder = has(&["remind", "reminder", "reminders", "reminding", "ring", "rings", "nag", "notify", "ping", "alert"])
-        || (asks_time && has(&["tell"]) && has(&["me"]) && has(&["you"]));
-    if is_reminder && (asks_time || starts(&["how", "often"]) || has(&["any"]) || matches!(first, "does" | "is" | "are" | "do" | "will" | "which" | "what")) {
-        return (!starts(&["can"]) && !starts(&["could"]) && !(first == "will" && has(&["please"]))).then_some(Asked::Reminder);
+    let is_reminder =
+        has(&["remind", "reminder", "reminders", "reminding", "ring", "rings", "nag", "notify", "ping", "alert"])
+            || (asks_time && has(&["tell"]) && has(&["me"]) && has(&["you"]));
+    if is_reminder
+        && (asks_time
+            || starts(&["how", "often"])
+            || has(&["any"])
+            || matches!(first, "does" | "is" | "are" | "do" | "will" | "which" | "what"))
+    {
+        return (!starts(&["can"]) && !starts(&["could"]) && !(first == "will" && has(&["please"])))
+            .then_some(Asked::Reminder);
     }
-    if starts(&["how", "often"]) || has(&["repeat", "repeats", "recurring", "repeating"]) && !matches!(first, "which" | "what" | "can" | "could") {
+    if starts(&["how", "often"])
+        || has(&["repeat", "repeats", "recurring", "repeating"]) && !matches!(first, "which" | "what" | "can" | "could")
+    {
         return Some(Asked::Repetition);
     }
     if starts(&["how", "long"]) || starts(&["how", "much", "time"]) || starts(&["how", "many", "days"]) {
@@ -217,14 +436,21 @@ fn asked_property(words: &[&str]) -> Option<Asked> {
     if about_one && has(&["tag", "tags", "label", "labels"]) && !has(&["tasks", "ones", "with"]) {
         return Some(Asked::Tags);
     }
-    if has(&["note", "notes", "description"]) && about_one || starts(&["what", "does"]) && has(&["say"]) || starts(&["what", "did", "i", "note"]) || starts(&["what", "did", "i", "write"]) {
+    if has(&["note", "notes", "description"]) && about_one
+        || starts(&["what", "does"]) && has(&["say"])
+        || starts(&["what", "did", "i", "note"])
+        || starts(&["what", "did", "i", "write"])
+    {
         return Some(Asked::Note);
     }
     let did = starts(&["did", "i"]) || starts(&["have", "i"]) || starts(&["have", "we"]) || starts(&["did", "we"]);
     if did && !has(&["anything", "any", "got", "what"]) {
         return Some(Asked::Done);
     }
-    if matches!(first, "is" | "are" | "was") && has(&["done", "finished", "complete", "completed", "ticked"]) && !has(&["anything", "everything", "all"]) {
+    if matches!(first, "is" | "are" | "was")
+        && has(&["done", "finished", "complete", "completed", "ticked"])
+        && !has(&["anything", "everything", "all"])
+    {
         return Some(Asked::Done);
     }
     // "is the coursework still due on tuesday?"
@@ -294,7 +520,8 @@ fn sentence(task: &Task, asked: Asked, day: Option<jiff::civil::Date>, now: &Zon
                 let due_day = due_day(due, now);
                 let yes = day.map(|day| if day == due_day { "Yes, " } else { "No, " }).unwrap_or_default();
                 let late = words::is_overdue(due, now);
-                let rule = task.recurrence.as_deref().map(|rule| format!(", and repeats {}", words::recurrence_words(rule)));
+                let rule =
+                    task.recurrence.as_deref().map(|rule| format!(", and repeats {}", words::recurrence_words(rule)));
                 let left = match asked {
                     Asked::Remaining if !late => format!(" ({})", remaining(due, now)),
                     _ => String::new(),
@@ -327,7 +554,9 @@ fn sentence(task: &Task, asked: Asked, day: Option<jiff::civil::Date>, now: &Zon
         Asked::Reminder | Asked::Details => match words::task_sentence(task, now) {
             _ if is_done => done(),
             None => format!("{title} is open. It has no due date, note or tags."),
-            Some(values) => format!("{title}: {values}{}", if task.priority == Priority::Medium { " Medium priority." } else { "" }),
+            Some(values) => {
+                format!("{title}: {values}{}", if task.priority == Priority::Medium { " Medium priority." } else { "" })
+            }
         },
     }
 }
@@ -365,8 +594,15 @@ fn about_lists(
     let now = policy.prompt.request.now.clone();
     let of_list = has(&["them", "those", "these"]) || words.starts_with(&["which"]) && has(&["ones"]);
     // "which?", "which ones?"
-    if matches!(words, ["which"] | ["which", "ones"] | ["which", "one"] | ["what", "are", "they"] | ["list", "them"] | ["show", "them"])
-        && let LastAct::Listed = last.act
+    if matches!(
+        words,
+        ["which"]
+            | ["which", "ones"]
+            | ["which", "one"]
+            | ["what", "are", "they"]
+            | ["list", "them"]
+            | ["show", "them"]
+    ) && let LastAct::Listed = last.act
     {
         let command = understand::ParsedCommand {
             filter: continuation::last_filter(policy, last),
@@ -374,19 +610,40 @@ fn about_lists(
         };
         return super::commands::list(policy, &command);
     }
-    let superlative = (has(&["first", "next", "soonest", "earliest"]) || has(&["most"]) && has(&["urgent", "important", "pressing"]))
-        && (words.starts_with(&["which"]) || words.starts_with(&["what"]) || words.starts_with(&["whats"]) || words.starts_with(&["what's"]) || words.starts_with(&["where"]));
+    let superlative = (has(&["first", "next", "soonest", "earliest"])
+        || has(&["most"]) && has(&["urgent", "important", "pressing"]))
+        && (words.starts_with(&["which"])
+            || words.starts_with(&["what"])
+            || words.starts_with(&["whats"])
+            || words.starts_with(&["what's"])
+            || words.starts_with(&["where"]));
     let is_dated = !policy.prompt.request.parser.find_expressions(&framing.body, &now).is_empty();
-    let asks_next = superlative && !is_dated && (of_list || has(&["i", "should", "tackle", "do", "start", "up", "thing", "task", "job", "comes"]) || words.len() <= 2)
+    let asks_next = superlative
+        && !is_dated
+        && (of_list
+            || has(&["i", "should", "tackle", "do", "start", "up", "thing", "task", "job", "comes"])
+            || words.len() <= 2)
         && !has(&["run", "runs", "schedule", "reminder"]);
-    let asks_after = matches!(words, ["after", "that"] | ["and", "after", "that"] | ["whats", "after", "that"] | ["what's", "after", "that"] | ["what", "then"] | ["then"])
-        && framing.is_question;
+    let asks_after = matches!(
+        words,
+        ["after", "that"]
+            | ["and", "after", "that"]
+            | ["whats", "after", "that"]
+            | ["what's", "after", "that"]
+            | ["what", "then"]
+            | ["then"]
+    ) && framing.is_question;
     if asks_next || asks_after {
         let history = &policy.prompt.context.history;
         let shown = crate::mentions::last_shown(history);
         let listed = of_list && !shown.is_empty();
         let all = lookup::all_tasks(policy)?;
-        let is_shown = |task: &&Value| shown.iter().any(|mention| mention.id.as_ref().is_some_and(|id| task["id"] == *id) || mention.title == task["title"].as_str().unwrap_or_default());
+        let is_shown = |task: &&Value| {
+            shown.iter().any(|mention| {
+                mention.id.as_ref().is_some_and(|id| task["id"] == *id)
+                    || mention.title == task["title"].as_str().unwrap_or_default()
+            })
+        };
         let mut open: Vec<Task> = all
             .iter()
             .filter(|task| task["status"] != "completed" && (!listed || is_shown(task)))
@@ -408,8 +665,18 @@ fn about_lists(
             }
         }));
     }
-    let asks_repeating = has(&["repeat", "repeats", "recurring", "repeating", "recur"]) && (words.starts_with(&["which"]) || words.starts_with(&["what"]) || words.starts_with(&["show"]) || words.starts_with(&["list"])) && !has(&["it"]);
-    let asks_undated = (has(&["no", "without"]) && has(&["date", "deadline", "dates"]) || words.windows(2).any(|pair| pair == ["not", "dated"])) && (words.starts_with(&["which"]) || words.starts_with(&["what"]) || words.starts_with(&["show"]) || words.starts_with(&["list"]));
+    let asks_repeating = has(&["repeat", "repeats", "recurring", "repeating", "recur"])
+        && (words.starts_with(&["which"])
+            || words.starts_with(&["what"])
+            || words.starts_with(&["show"])
+            || words.starts_with(&["list"]))
+        && !has(&["it"]);
+    let asks_undated = (has(&["no", "without"]) && has(&["date", "deadline", "dates"])
+        || words.windows(2).any(|pair| pair == ["not", "dated"]))
+        && (words.starts_with(&["which"])
+            || words.starts_with(&["what"])
+            || words.starts_with(&["show"])
+            || words.starts_with(&["list"]));
     if asks_repeating || asks_undated {
         let all = lookup::all_tasks(policy)?;
         let is_meant = |task: &&Value| {
@@ -422,7 +689,10 @@ fn about_lists(
         return Ok(Some(wording::list_of_kind(&lines, kind)));
     }
     // "did you add anything just now?"
-    if words.starts_with(&["did", "you"]) && has(&["add", "change", "delete", "do"]) && has(&["anything", "something", "that", "it"]) {
+    if words.starts_with(&["did", "you"])
+        && has(&["add", "change", "delete", "do"])
+        && has(&["anything", "something", "that", "it"])
+    {
         let changed = match last.act {
             LastAct::Changed(_, call) if last.is_recent => super::dialogue::changed_tasks(call),
             _ => Vec::new(),
@@ -438,7 +708,12 @@ fn about_lists(
 
 /// Sorts by due date, overdue tasks first and undated ones last, then by priority. `by_priority` reverses that.
 fn sort_by_urgency(tasks: &mut [Task], by_priority: bool, now: &Zoned) {
-    let due = |task: &Task| task.due_date.as_ref().map(|due| (due_day(due, now), due.timestamp())).map_or((jiff::civil::Date::MAX, None), |key| key);
+    let due = |task: &Task| {
+        task.due_date
+            .as_ref()
+            .map(|due| (due_day(due, now), due.timestamp()))
+            .map_or((jiff::civil::Date::MAX, None), |key| key)
+    };
     let rank = |task: &Task| match task.priority {
         Priority::High => 0,
         Priority::Medium => 1,
@@ -459,17 +734,55 @@ fn topic(
     last: &LastExchange<'_>,
 ) -> Result<Option<String>, PendingCall> {
     let asks = words.first().is_some_and(|first| {
-        matches!(*first, "show" | "list" | "what" | "whats" | "what's" | "which" | "any" | "anything" | "how" | "is" | "are" | "do" | "give")
+        matches!(
+            *first,
+            "show"
+                | "list"
+                | "what"
+                | "whats"
+                | "what's"
+                | "which"
+                | "any"
+                | "anything"
+                | "how"
+                | "is"
+                | "are"
+                | "do"
+                | "give"
+        )
     });
     let continues = framing.is_question && framing.continues && matches!(last.act, LastAct::Listed);
     if !asks && !continues {
         return Ok(None);
     }
     const LIST_WORDS: [&str; 24] = [
-        "stuff", "things", "jobs", "job", "chores", "todos", "todo", "list", "open", "all", "everything", "left", "with", "give", "remaining",
-        "total", "altogether", "currently", "just", "only", "related", "regarding", "work's", "from",
+        "stuff",
+        "things",
+        "jobs",
+        "job",
+        "chores",
+        "todos",
+        "todo",
+        "list",
+        "open",
+        "all",
+        "everything",
+        "left",
+        "with",
+        "give",
+        "remaining",
+        "total",
+        "altogether",
+        "currently",
+        "just",
+        "only",
+        "related",
+        "regarding",
+        "work's",
+        "from",
     ];
-    let rest: Vec<&str> = words.iter().copied().filter(|word| !QUESTION_WORDS.contains(word) && !LIST_WORDS.contains(word)).collect();
+    let rest: Vec<&str> =
+        words.iter().copied().filter(|word| !QUESTION_WORDS.contains(word) && !LIST_WORDS.contains(word)).collect();
     let [topic] = rest.as_slice() else { return Ok(None) };
     let topic = topic.trim_start_matches('#').trim_end_matches("'s");
     if PROPERTY_WORDS.contains(&topic) || topic.chars().count() < 2 {
@@ -485,7 +798,11 @@ fn topic(
     if !request.parser.find_expressions(topic, &now).is_empty() || continues {
         return Ok(None);
     }
-    let parsed = request.utterance.commands.first().is_some_and(|command| command.intent == Intent::ListTasks && command.filter.text.is_none() && command.filter != CommandFilter::default());
+    let parsed = request.utterance.commands.first().is_some_and(|command| {
+        command.intent == Intent::ListTasks
+            && command.filter.text.is_none()
+            && command.filter != CommandFilter::default()
+    });
     if parsed {
         return Ok(None);
     }
@@ -518,7 +835,10 @@ pub(super) fn is_question(framing: &Framing) -> bool {
         || framing.replaces()
         || words.len() <= 5
         || asked_property(&words).is_some()
-        || matches!(words.first(), Some(&("which" | "what" | "whats" | "what's" | "how" | "show" | "list" | "did" | "tell")))
+        || matches!(
+            words.first(),
+            Some(&("which" | "what" | "whats" | "what's" | "how" | "show" | "list" | "did" | "tell"))
+        )
 }
 
 #[cfg(test)]

@@ -85,10 +85,12 @@ pub(super) fn rings(policy: &mut OfflinePolicy<'_>) -> Result<Vec<Ring>, Pending
 /// Lists what rings, also the due times of tasks.
 pub(super) fn list(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) -> CommandReply {
     let named = match &command.target {
-        Some(TaskTarget::Named(_)) => match find(policy, command.target.as_ref().unwrap_or(&TaskTarget::It), StatusPreference::Open, None)? {
-            LookupResult::One(mention) => Some(mention),
-            _ => None,
-        },
+        Some(TaskTarget::Named(_)) => {
+            match find(policy, command.target.as_ref().unwrap_or(&TaskTarget::It), StatusPreference::Open, None)? {
+                LookupResult::One(mention) => Some(mention),
+                _ => None,
+            }
+        }
         _ => None,
     };
     let mut rings = rings(policy)?;
@@ -126,7 +128,8 @@ pub(super) fn answer(
     let text = policy.prompt.request.message.to_lowercase();
     let asks_all = ["reminders", "any reminder", "anything"].iter().any(|word| text.contains(word));
     if tasks.is_empty() {
-        return Ok(is_general.then(|| list_text(&all.iter().collect::<Vec<_>>().into_iter().map(copy).collect::<Vec<_>>(), None)));
+        return Ok(is_general
+            .then(|| list_text(&all.iter().collect::<Vec<_>>().into_iter().map(copy).collect::<Vec<_>>(), None)));
     }
     if is_general && asks_all {
         return Ok(Some(list_text(&all, None)));
@@ -159,10 +162,8 @@ fn copy(ring: &Ring) -> Ring {
 pub(super) fn schedule(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand, mention: &TaskMention) -> CommandReply {
     let Some(spec) = policy.spec(ToolKind::Remind) else { return Ok(Some(wording::system_error().to_owned())) };
     let now = policy.prompt.request.now.clone();
-    let mut arguments = ToolArguments::from_iter([(
-        spec.task_id_argument().to_owned(),
-        mention.id.clone().unwrap_or_default(),
-    )]);
+    let mut arguments =
+        ToolArguments::from_iter([(spec.task_id_argument().to_owned(), mention.id.clone().unwrap_or_default())]);
     if let Some(before) = command.before {
         let Some(value) = before_argument(policy, &before, mention)? else {
             return Ok(Some(wording::no_due_date_for_reminder(&mention.title)));
@@ -255,7 +256,10 @@ pub(super) fn time_before(before: &LeadTime, due: &str, now: &Zoned) -> Option<D
 }
 
 /// Returns the reminder that a message refers to: that of a named task, of the last task, or the one that rang last.
-fn referred(policy: &mut OfflinePolicy<'_>, target: Option<&TaskTarget>) -> Result<Option<(Option<Value>, TaskMention)>, PendingCall> {
+fn referred(
+    policy: &mut OfflinePolicy<'_>,
+    target: Option<&TaskTarget>,
+) -> Result<Option<(Option<Value>, TaskMention)>, PendingCall> {
     let named = match target {
         Some(TaskTarget::It) | None => None,
         Some(target) => match find(policy, target, StatusPreference::Open, None)? {
@@ -339,13 +343,17 @@ pub(super) fn snooze(policy: &mut OfflinePolicy<'_>, resolved: &ResolvedCommand)
     let minute = jiff::civil::DateTimeRound::new().smallest(Unit::Minute).mode(jiff::RoundMode::Trunc);
     let now_local = now.datetime().round(minute).unwrap_or(now.datetime());
     let until = match (command.shift, command.when) {
-        (Some(shift), _) => shifted(base_local, &shift).filter(|at| *at > now_local).or_else(|| shifted(now_local, &shift)),
+        (Some(shift), _) => {
+            shifted(base_local, &shift).filter(|at| *at > now_local).or_else(|| shifted(now_local, &shift))
+        }
         (None, Some(DayOrTime::Time(at))) => Some(at),
         (None, Some(DayOrTime::Day(day))) => Some(day.to_datetime(DEFAULT_TIME)),
         (None, None) => Some(base_local.max(now_local).saturating_add(10.minutes())),
     };
     let Some(until) = until else { return Ok(Some(wording::missing(MissingSlot::Time))) };
-    let until = until.round(jiff::civil::DateTimeRound::new().smallest(Unit::Minute).mode(jiff::RoundMode::Trunc)).unwrap_or(until);
+    let until = until
+        .round(jiff::civil::DateTimeRound::new().smallest(Unit::Minute).mode(jiff::RoundMode::Trunc))
+        .unwrap_or(until);
     let until = match command.time_of_day {
         Some(clock) if !fragment::states_half_of_day(&policy.prompt.request.message) && command.shift.is_none() => {
             let kept = continuation::keep_half_of_day(clock, Some(base_local.time()));
@@ -419,7 +427,10 @@ pub(super) fn cancel(policy: &mut OfflinePolicy<'_>, resolved: &ResolvedCommand)
     };
     let reminder = reminder.filter(|reminder| reminder["status"] == "scheduled");
     let (Some(reminder), Some(spec)) = (reminder, policy.spec(ToolKind::CancelReminder)) else {
-        return Ok(Some(wording::no_reminder(&mention.title, mention.due.as_deref().is_some_and(|due| due.len() > 10))));
+        return Ok(Some(wording::no_reminder(
+            &mention.title,
+            mention.due.as_deref().is_some_and(|due| due.len() > 10),
+        )));
     };
     let arguments = ToolArguments::from_iter([("reminder_id".to_owned(), reminder["id"].clone())]);
     let outcome = policy.call(spec, arguments)?;

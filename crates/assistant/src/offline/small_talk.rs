@@ -30,33 +30,109 @@ pub(super) fn answer(prompt: &Prompt<'_>) -> String {
     let is_empty = words.iter().all(|word| word.chars().all(|c| !c.is_alphanumeric()));
     if is_consent(&prompt.request.message) && !is_empty {
         wording::nothing_to_confirm()
-    } else if has(&["how are you", "how r u", "how do you do", "hows it going", "how s it going", "whats up", "what s up", "how is it going"]) {
+    } else if has(&[
+        "how are you",
+        "how r u",
+        "how do you do",
+        "hows it going",
+        "how s it going",
+        "whats up",
+        "what s up",
+        "how is it going",
+    ]) {
         wording::how_are_you()
     } else if any(&["help"]) && words.len() <= 4
-        || has(&["what can you do", "what do you do", "what can i do here", "what can i ask", "how does this work", "how do you work"])
+        || has(&[
+            "what can you do",
+            "what do you do",
+            "what can i do here",
+            "what can i ask",
+            "how does this work",
+            "how do you work",
+        ])
     {
         wording::capabilities()
-    } else if has(&["who are you", "what are you", "who am i talking to", "who is this", "whats your name", "what s your name", "are you a bot", "are you human", "are you real"]) {
+    } else if has(&[
+        "who are you",
+        "what are you",
+        "who am i talking to",
+        "who is this",
+        "whats your name",
+        "what s your name",
+        "are you a bot",
+        "are you human",
+        "are you real",
+    ]) {
         wording::introduction()
     } else if is_refusal(&prompt.request.message) {
         wording::nothing_changed()
     } else if words.len() <= 7
         && (any(&["bye", "goodbye", "cya", "goodnight"])
-            || has(&["good night", "see you", "see ya", "sleep well", "thats all", "that s all", "that is all", "thats it", "that s it", "talk later", "have a good", "have a nice"]))
+            || has(&[
+                "good night",
+                "see you",
+                "see ya",
+                "sleep well",
+                "thats all",
+                "that s all",
+                "that is all",
+                "thats it",
+                "that s it",
+                "talk later",
+                "have a good",
+                "have a nice",
+            ]))
     {
         wording::goodbye()
     } else if is_short && any(&["thanks", "thank", "thx", "cheers", "ty", "ta", "thankyou"]) {
         wording::welcome()
     } else if is_short
-        && (any(&["hi", "hello", "hey", "hiya", "heya", "yo", "greetings", "morning", "afternoon", "evening", "gm", "howdy"])
-            || has(&["merry christmas", "happy new year", "happy birthday", "happy easter", "happy holidays"]))
+        && (any(&[
+            "hi",
+            "hello",
+            "hey",
+            "hiya",
+            "heya",
+            "yo",
+            "greetings",
+            "morning",
+            "afternoon",
+            "evening",
+            "gm",
+            "howdy",
+        ]) || has(&["merry christmas", "happy new year", "happy birthday", "happy easter", "happy holidays"]))
     {
         wording::hello()
     } else if is_empty
         || words.len() <= 6
             && any(&[
-                "great", "good", "perfect", "awesome", "nice", "cool", "lovely", "brilliant", "excellent", "fine", "ok", "okay", "wow", "star",
-                "sweet", "amazing", "super", "fantastic", "legend", "best", "alright", "lol", "haha", "yay", "neat", "k", "sorted",
+                "great",
+                "good",
+                "perfect",
+                "awesome",
+                "nice",
+                "cool",
+                "lovely",
+                "brilliant",
+                "excellent",
+                "fine",
+                "ok",
+                "okay",
+                "wow",
+                "star",
+                "sweet",
+                "amazing",
+                "super",
+                "fantastic",
+                "legend",
+                "best",
+                "alright",
+                "lol",
+                "haha",
+                "yay",
+                "neat",
+                "k",
+                "sorted",
             ])
             && !any(&["make", "what", "is", "task", "tasks"])
     {

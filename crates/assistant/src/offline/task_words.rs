@@ -57,27 +57,42 @@ pub(super) fn changes(arguments: &ToolArguments, task: &Value, now: &Zoned) -> V
         }
     };
     add("title", format!("the title '{}'", task.title));
-    add("due_date", match &task.due_date {
-        Some(due) => format!("the due date {}", words::due_words(due, now)),
-        None => "no due date".to_owned(),
-    });
-    add("recurrence", match &task.recurrence {
-        Some(rule) => format!("the repetition {}", words::recurrence_words(rule)),
-        None => "no repetition".to_owned(),
-    });
+    add(
+        "due_date",
+        match &task.due_date {
+            Some(due) => format!("the due date {}", words::due_words(due, now)),
+            None => "no due date".to_owned(),
+        },
+    );
+    add(
+        "recurrence",
+        match &task.recurrence {
+            Some(rule) => format!("the repetition {}", words::recurrence_words(rule)),
+            None => "no repetition".to_owned(),
+        },
+    );
     add("priority", format!("{} priority", task.priority.as_str()));
-    add("tags", match task.tags.as_slice() {
-        [] => "no tags".to_owned(),
-        [tag] => format!("the tag {tag}"),
-        tags => format!("the tags {}", words::join_with_and(tags)),
-    });
-    add("description", match &task.description {
-        Some(text) => format!("the note '{text}'"),
-        None => "no note".to_owned(),
-    });
-    add("status", match task.status {
-        TaskStatus::Pending => "an open status".to_owned(),
-        TaskStatus::Completed => "a completed status".to_owned(),
-    });
+    add(
+        "tags",
+        match task.tags.as_slice() {
+            [] => "no tags".to_owned(),
+            [tag] => format!("the tag {tag}"),
+            tags => format!("the tags {}", words::join_with_and(tags)),
+        },
+    );
+    add(
+        "description",
+        match &task.description {
+            Some(text) => format!("the note '{text}'"),
+            None => "no note".to_owned(),
+        },
+    );
+    add(
+        "status",
+        match task.status {
+            TaskStatus::Pending => "an open status".to_owned(),
+            TaskStatus::Completed => "a completed status".to_owned(),
+        },
+    );
     changes
 }

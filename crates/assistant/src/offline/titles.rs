@@ -6,30 +6,69 @@ use super::framing::Framing;
 
 /// Words that begin a statement or a part of a sentence, and no task.
 const NO_TITLE_STARTS: &[&str] = &[
-    "its", "it's", "it", "i", "im", "i'm", "ive", "i've", "he", "he's", "she", "she's", "they", "they're", "theyre", "we", "we're", "you", "u",
-    "so", "now", "then", "later", "before", "after", "is", "are", "was", "were", "be", "been", "am", "does", "did", "not", "no", "yes", "that",
-    "that's", "thats", "this", "these", "those", "there", "there's", "theres", "what", "whats", "wots", "wot", "how", "when", "who", "why", "which",
-    "on", "at", "by", "for", "with", "from", "until", "till", "because", "cause", "but", "or", "and", "also", "too", "even", "really", "day",
-    "same", "again", "me", "my", "his", "her", "their", "our", "your", "nudge", "heads-up", "amirite", "would", "should", "could", "can", "will",
-    "has", "had", "was", "were", "the", "repeat", "instead", "rather", "earlier", "sometime", "maybe", "one", "another", "more", "bit", "lot",
+    "its", "it's", "it", "i", "im", "i'm", "ive", "i've", "he", "he's", "she", "she's", "they", "they're", "theyre",
+    "we", "we're", "you", "u", "so", "now", "then", "later", "before", "after", "is", "are", "was", "were", "be",
+    "been", "am", "does", "did", "not", "no", "yes", "that", "that's", "thats", "this", "these", "those", "there",
+    "there's", "theres", "what", "whats", "wots", "wot", "how", "when", "who", "why", "which", "on", "at", "by", "for",
+    "with", "from", "until", "till", "because", "cause", "but", "or", "and", "also", "too", "even", "really", "day",
+    "same", "again", "me", "my", "his", "her", "their", "our", "your", "nudge", "heads-up", "amirite", "would",
+    "should", "could", "can", "will", "has", "had", "was", "were", "the", "repeat", "instead", "rather", "earlier",
+    "sometime", "maybe", "one", "another", "more", "bit", "lot",
 ];
 
 /// Words that introduce a task and are no part of its title.
 const LEADS: &[&str] = &[
-    "add ", "remember to ", "need to ", "need 2 ", "needs to ", "gotta ", "got to ", "have to ", "has to ", "must ", "ive to ", "i've to ",
-    "i need to ", "i have to ", "i've got to ", "ive got to ", "put in ", "put down ", "jot down ", "pop in ", "stick in ", "to ", "also ", "and ",
+    "add ",
+    "remember to ",
+    "need to ",
+    "need 2 ",
+    "needs to ",
+    "gotta ",
+    "got to ",
+    "have to ",
+    "has to ",
+    "must ",
+    "ive to ",
+    "i've to ",
+    "i need to ",
+    "i have to ",
+    "i've got to ",
+    "ive got to ",
+    "put in ",
+    "put down ",
+    "jot down ",
+    "pop in ",
+    "stick in ",
+    "to ",
+    "also ",
+    "and ",
 ];
 
 /// Words that end a request for a repeated reminder.
 const TAILS: &[&str] = &[
-    " until it's done", " until its done", " till it's done", " till its done", " until it is done", " until done", " until i do it", " as well", " too",
-    " then", " pls", " please", " for me", ", both", ", would you", " asap", " lol",
+    " until it's done",
+    " until its done",
+    " till it's done",
+    " till its done",
+    " until it is done",
+    " until done",
+    " until i do it",
+    " as well",
+    " too",
+    " then",
+    " pls",
+    " please",
+    " for me",
+    ", both",
+    ", would you",
+    " asap",
+    " lol",
 ];
 
 /// First words of a remark after a title.
 const REMARK_STARTS: &[&str] = &[
-    "she", "he", "they", "it's", "its", "it", "i", "i'm", "im", "we", "you", "that's", "thats", "this", "there's", "theres", "cause", "cos", "bc", "so",
-    "no", "need", "because", "which", "not",
+    "she", "he", "they", "it's", "its", "it", "i", "i'm", "im", "we", "you", "that's", "thats", "this", "there's",
+    "theres", "cause", "cos", "bc", "so", "no", "need", "because", "which", "not",
 ];
 
 /// Returns the command with a clean title. A remark after the title becomes the note: "return the folder, she keeps
@@ -59,7 +98,8 @@ pub(super) fn with_clean_title(mut command: ParsedCommand) -> ParsedCommand {
         && tail.split_whitespace().count() >= 2
         && !head.trim().is_empty()
     {
-        let says_value = ["no date", "no rush", "no hurry", "not "].iter().any(|start| tail.to_lowercase().starts_with(start));
+        let says_value =
+            ["no date", "no rush", "no hurry", "not "].iter().any(|start| tail.to_lowercase().starts_with(start));
         if command.description.is_none() && !says_value {
             command.description = Some(tail.to_owned());
         }
@@ -77,7 +117,8 @@ pub(super) fn is_no_title(title: &str) -> bool {
 
 fn is_interjection(title: &str) -> bool {
     let first = title.split_whitespace().next().unwrap_or_default().to_lowercase();
-    ["uhh", "uh", "um", "umm", "lol", "haha", "oh", "ah", "ok", "okay", "argh", "ugh", "hmm", "omg", "yay"].contains(&first.trim_end_matches(',').as_ref())
+    ["uhh", "uh", "um", "umm", "lol", "haha", "oh", "ah", "ok", "okay", "argh", "ugh", "hmm", "omg", "yay"]
+        .contains(&first.trim_end_matches(',').as_ref())
 }
 
 fn strip_prefix<'t>(text: &'t str, prefix: &str) -> Option<&'t str> {

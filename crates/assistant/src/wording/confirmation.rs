@@ -10,8 +10,8 @@ use tools::held::HeldVerb;
 use tools::{HeldCall, HeldCalls, ToolAnswer, ToolKind};
 
 use super::{
-    agent_started, completed_several, deleted, deleted_several, done, join_with_and, not_found, schedule_deleted, schedule_resumed, schedule_started,
-    system_error, undone, with_due_again,
+    agent_started, completed_several, deleted, deleted_several, done, join_with_and, not_found, schedule_deleted,
+    schedule_resumed, schedule_started, system_error, undone, with_due_again,
 };
 
 /// The maximum length of an external tool's result in a reply, in characters.

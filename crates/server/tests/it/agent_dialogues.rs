@@ -88,7 +88,9 @@ async fn without_a_server_the_reply_says_that_nothing_runs() {
     let codex = supervisor::check::validate_agent(serde_json::from_value(draft).unwrap(), &|_| None).unwrap();
     let clock = Clock::manual("2025-12-21T12:00:00Z".parse().unwrap());
     let settings = ServerSettings { has_worker: false, ..ServerSettings::default() };
-    let server = TestServer::open_with(settings, clock, ModelChain::new(Arc::new(OfflineModel), []), vec![codex], Vec::new()).await;
+    let server =
+        TestServer::open_with(settings, clock, ModelChain::new(Arc::new(OfflineModel), []), vec![codex], Vec::new())
+            .await;
     let note = "No server is running, so it waits until 'adjutant serve' runs.";
     assert_eq!(say(&server, "have codex fix it").await, format!("Okay! I've set 'codex' to work. {note}"));
     assert!(say(&server, "have codex check the build every hour").await.ends_with(note));

@@ -155,7 +155,7 @@ struct Fixture {
     llm: Option<Llm>,
     token: Option<String>,
     /// Must outlive the server.
-    _home: Home,
+    home: Home,
 }
 
 impl Fixture {
@@ -176,7 +176,7 @@ impl Fixture {
 
     /// Starts the program and waits for the external server. `token` is sent where authentication is configured.
     async fn start(home: Home, external: ExternalServer, llm: Option<Llm>, token: Option<String>) -> Self {
-        let fixture = Self { server: home.serve(), external, llm, token, _home: home };
+        let fixture = Self { server: home.serve(), external, llm, token, home };
         fixture.wait_for_phase("ready").await;
         fixture
     }
