@@ -8,7 +8,7 @@ use super::dialogue::LastExchange;
 use super::follow_up::ResolvedCommand;
 use super::framing::{self, Framing};
 use super::matching::mentioned_tasks;
-use super::{OfflinePolicy, PendingCall, continuation, fragment, lookup, titles};
+use super::{OfflinePolicy, PendingCall, continuation, due_times, fragment, lookup, titles};
 use crate::mentions::TaskMention;
 
 /// Returns the commands of a message in which some clauses are certain, and all others say nothing by themselves. Returns
@@ -133,7 +133,7 @@ pub(super) fn with_known_day(policy: &OfflinePolicy<'_>) -> Option<ParsedUtteran
         ["on the same day", "for the same day", "the same day", "on that day", "for that day", "that day", "same day"];
     let phrase = phrases.iter().find(|phrase| lower.len() == request.message.len() && lower.contains(*phrase))?;
     let due = policy.last.as_ref()?.due.as_deref()?;
-    let (day, _) = continuation::due_parts(due, request.now.time_zone())?;
+    let (day, _) = due_times::due_parts(due, request.now.time_zone())?;
     let at = lower.find(phrase)?;
     let text = format!("{}on {day}{}", &request.message[..at], &request.message[at + phrase.len()..]);
     Some(request.parser.parse(&text, &request.now))

@@ -11,7 +11,7 @@ use understand::{DateShift, DayOrTime, LeadTime, MissingSlot, ParsedCommand, Tas
 use super::commands::{CommandReply, refused, task_of, time_text};
 use super::follow_up::ResolvedCommand;
 use super::lookup::{LookupResult, StatusPreference, find};
-use super::{CallResult, OfflinePolicy, PendingCall, continuation, fragment};
+use super::{CallResult, OfflinePolicy, PendingCall, due_times, fragment};
 use crate::mentions::TaskMention;
 use crate::wording;
 
@@ -226,7 +226,7 @@ fn before_argument(
 ) -> Result<Option<ToolArguments>, PendingCall> {
     let mention = super::lookup::current(policy, mention.clone())?;
     let zone = policy.prompt.request.now.time_zone().clone();
-    let Some((day, _)) = mention.due.as_deref().and_then(|due| continuation::due_parts(due, &zone)) else {
+    let Some((day, _)) = mention.due.as_deref().and_then(|due| due_times::due_parts(due, &zone)) else {
         return Ok(None);
     };
     Ok(Some(match before.time_of_day {
@@ -243,7 +243,7 @@ fn before_argument(
 
 /// Returns the time of a reminder before the due date of another task: "wax the skis two days before the ski trip".
 pub(super) fn time_before(before: &LeadTime, due: &str, now: &Zoned) -> Option<DayOrTime> {
-    let (day, clock) = continuation::due_parts(due, now.time_zone())?;
+    let (day, clock) = due_times::due_parts(due, now.time_zone())?;
     let date = day.checked_sub(before.days.days()).ok()?;
     if let Some(clock) = before.time_of_day {
         return Some(DayOrTime::Time(date.to_datetime(clock)));
@@ -356,7 +356,7 @@ pub(super) fn snooze(policy: &mut OfflinePolicy<'_>, resolved: &ResolvedCommand)
         .unwrap_or(until);
     let until = match command.time_of_day {
         Some(clock) if !fragment::states_half_of_day(&policy.prompt.request.message) && command.shift.is_none() => {
-            let kept = continuation::keep_half_of_day(clock, Some(base_local.time()));
+            let kept = due_times::keep_half_of_day(clock, Some(base_local.time()));
             let same_day = until.date().to_datetime(kept);
             if same_day > now_local { same_day } else { until }
         }
@@ -401,7 +401,7 @@ pub(super) fn change(policy: &mut OfflinePolicy<'_>, resolved: &ResolvedCommand)
             (Some(shift), _, _, Some(old)) => shifted(old, &shift),
             (None, Some(clock), _, Some(old)) => {
                 let is_stated = fragment::states_half_of_day(&policy.prompt.request.message);
-                let clock = if is_stated { clock } else { continuation::keep_half_of_day(clock, Some(old.time())) };
+                let clock = if is_stated { clock } else { due_times::keep_half_of_day(clock, Some(old.time())) };
                 Some(old.date().to_datetime(clock))
             }
             (None, _, Some(DayOrTime::Day(day)), Some(old)) => Some(day.to_datetime(old.time())),
