@@ -21,6 +21,34 @@ use crate::mentions::TaskMention;
 const MAX_CLAUSES: usize = 5;
 const MAX_WORDS: usize = 30;
 
+/// Participles that mean "done" for any task.
+const DONE_PARTICIPLES: [&str; 24] = [
+    "handed",
+    "returned",
+    "submitted",
+    "sent",
+    "posted",
+    "found",
+    "got",
+    "collected",
+    "picked",
+    "dropped",
+    "sorted",
+    "finished",
+    "wrapped",
+    "cleaned",
+    "washed",
+    "booked",
+    "ordered",
+    "bought",
+    "paid",
+    "done",
+    "completed",
+    "ticked",
+    "dealt",
+    "turned",
+];
+
 /// Words of a statement that name no task.
 static STATEMENT_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     "i ive im ve m re d we weve you u he she they them his her their is are was were be been being isnt has have had got \
@@ -30,7 +58,7 @@ static STATEMENT_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
      need needs needed any more anymore longer no not dont doesnt rid scrap ditch nix drop lose bin forget about list \
      my mine starts start begins kicks moved moves pushed brought forward back goes going gonna will ll should than \
      planned earlier later instead actually really quite very pretty needing called knock knocked take takes taken \
-     strike away please pls cheers thanks one ones thing things other isn don doesn t"
+     strike away mark tick check please pls cheers thanks one ones thing things other isn don doesn t"
         .split_whitespace()
         .collect()
 });
@@ -123,6 +151,12 @@ pub(super) fn read(
             }
         }
     }
+    // "mark the sourdough and the dishwasher as done"
+    if let [first, .., last] = anchors.as_mut_slice()
+        && matches!((&first.effect, &last.effect), (Effect::Name, Effect::Complete))
+    {
+        std::mem::swap(&mut first.effect, &mut last.effect);
+    }
     let names_only = anchors.iter().all(|anchor| matches!(anchor.effect, Effect::Name));
     if anchors.is_empty() || names_only || matches!(anchors[0].effect, Effect::Name) || is_resolved && anchors.len() < 2
     {
@@ -133,9 +167,10 @@ pub(super) fn read(
 
 /// Returns true if the message asks for a new task or a reminder by its words.
 fn adds(policy: &OfflinePolicy<'_>) -> bool {
-    const WORDS: [&str; 14] = [
+    const WORDS: [&str; 24] = [
         "add", "new", "create", "remind", "reminder", "todo", "remember", "nudge", "ping", "note", "schedule",
-        "snooze", "undo", "rename",
+        "snooze", "undo", "rename", "nagging", "nag", "alarm", "heads", "warn", "warning", "prompt", "tell", "bug",
+        "bugging",
     ];
     let text = normalize(&policy.prompt.request.message);
     text.split(' ').any(|word| WORDS.contains(&word))
@@ -201,6 +236,7 @@ fn anchor(policy: &mut OfflinePolicy<'_>, clause: &str) -> Result<Option<Anchor>
     let text = normalize(clause);
     let words: Vec<&str> = text.split(' ').collect();
     let fragment = fragment::read(clause, policy.prompt.request);
+    let is_past = words.first().is_some_and(|first| is_participle(first));
     let removes = REMOVALS.iter().any(|phrase| format!(" {text} ").contains(&format!(" {phrase} ")))
         || words.first().is_some_and(|first| REMOVAL_VERBS.contains(first));
     let subject_text = if fragment.has_values() { normalize(&fragment.rest) } else { text.clone() };
@@ -221,7 +257,7 @@ fn anchor(policy: &mut OfflinePolicy<'_>, clause: &str) -> Result<Option<Anchor>
         Effect::Remove
     } else if is_done(&words, &title) {
         Effect::Complete
-    } else if fragment.has_values() {
+    } else if fragment.has_values() && !is_past {
         Effect::Update(Box::new(fragment))
     } else if words.len() <= subject.len() + 2 {
         Effect::Name
@@ -231,8 +267,19 @@ fn anchor(policy: &mut OfflinePolicy<'_>, clause: &str) -> Result<Option<Anchor>
     Ok(Some(Anchor { mention, effect }))
 }
 
-/// Returns the only open task that the words name, with its normalized title. All words that are no participles must be
-/// in its title, or all words of its title among them.
+/// Returns the only open task that a text names, or `None`.
+pub(super) fn mentioned(policy: &mut OfflinePolicy<'_>, text: &str) -> Result<Option<TaskMention>, PendingCall> {
+    let text = normalize(text);
+    let subject: Vec<&str> =
+        text.split(' ').filter(|word| !is_filler(word) && !STATEMENT_WORDS.contains(word)).collect();
+    if subject.is_empty() {
+        return Ok(None);
+    }
+    Ok(only_task(lookup::all_tasks(policy)?, &subject).map(|(mention, _)| mention))
+}
+
+/// Returns the only open task that the words name, with its normalized title. All words except for participles that mean
+/// "done" must be in its title, or all words of its title among them.
 fn only_task(tasks: &[Value], words: &[&str]) -> Option<(TaskMention, String)> {
     let mut best: Vec<(usize, &Value, String)> = Vec::new();
     for task in tasks.iter().filter(|task| task["status"] != "completed") {
@@ -240,7 +287,7 @@ fn only_task(tasks: &[Value], words: &[&str]) -> Option<(TaskMention, String)> {
         let known: Vec<&str> = title.split(' ').filter(|word| !is_filler(word)).collect();
         let is_known = |word: &&&str| known.iter().any(|known| is_same_word(known, word));
         let matched = words.iter().filter(is_known).count();
-        let matches_others = words.iter().filter(|word| !is_participle(word)).all(|word| is_known(&word));
+        let matches_others = words.iter().filter(|word| !DONE_PARTICIPLES.contains(word)).all(|word| is_known(&word));
         let has_title = known.iter().all(|known| words.iter().any(|word| is_same_word(known, word)));
         if matched > 0 && (matches_others || has_title && known.len() > 1) {
             best.push((matched, task, title));
@@ -261,58 +308,64 @@ fn is_participle(word: &str) -> bool {
 
 /// Returns true if the words state that the task with this title is done.
 fn is_done(words: &[&str], title: &str) -> bool {
-    const DONE: [&str; 7] = ["done", "finished", "sorted", "complete", "completed", "ticked", "dealt"];
     if words.iter().any(|word| NOT_DONE.contains(word)) {
         return false;
     }
-    let first = title.split(' ').next().unwrap_or_default();
+    let verb = title.split(' ').next().unwrap_or_default();
     words.iter().enumerate().any(|(at, word)| {
-        let is_form = is_participle(word) && (at > 0 || is_same_word(first, word) && *word != first);
-        DONE.contains(word) || is_form && (*word != first || at > 0)
+        let is_form = is_participle(word) && is_same_word(verb, word) && (at > 0 || *word != verb);
+        DONE_PARTICIPLES.contains(word)
+            || is_form
+            || at > 0 && is_participle(word) && title.split(' ').any(|one| one == *word)
     })
 }
 
-/// Returns the commands of the clauses, in order. Several removals become one command.
+/// Returns the commands of the clauses, in order. Names that follow a clause share its effect: tasks that are completed
+/// together, or removed, become one command, which asks.
 fn commands(policy: &mut OfflinePolicy<'_>, anchors: Vec<Anchor>, values: Vec<Fragment>) -> Vec<ResolvedCommand> {
     let mut commands: Vec<ResolvedCommand> = Vec::new();
+    // The tasks of the last group of completed tasks, and all removed ones.
+    let mut together: Vec<TaskMention> = Vec::new();
     let mut removed: Vec<TaskMention> = Vec::new();
     let mut last_removes = false;
+    let about = |mention: TaskMention, command: ParsedCommand| {
+        let command = ParsedCommand { target: Some(TaskTarget::It), ..command };
+        ResolvedCommand { mention: Some(mention), ..ResolvedCommand::new(command) }
+    };
     for Anchor { mention, effect } in anchors {
-        let about_it =
-            |intent: Intent| ParsedCommand { target: Some(TaskTarget::It), ..ParsedCommand::new(intent, 0.9) };
-        let removes = matches!(effect, Effect::Remove) || matches!(effect, Effect::Name) && last_removes;
-        let command = match effect {
-            Effect::Remove => None,
-            Effect::Name if last_removes => None,
-            Effect::Name => commands.last().map(|last| last.command.clone()),
-            Effect::Complete => Some(about_it(Intent::CompleteTask)),
-            Effect::Update(fragment) => {
-                Some(ParsedCommand { target: Some(TaskTarget::It), ..fragment.command.clone() })
+        match effect {
+            Effect::Remove => removed.push(mention),
+            Effect::Name if last_removes => removed.push(mention),
+            Effect::Name => {
+                let Some(last) = commands.pop() else { continue };
+                if last.command.intent == Intent::CompleteTask {
+                    together.extend(last.mention);
+                    together.push(mention);
+                } else {
+                    let again = last.command.clone();
+                    commands.push(last);
+                    commands.push(about(mention, again));
+                }
+                continue;
             }
-        };
-        match command {
-            None => removed.push(mention),
-            Some(command) => {
-                commands.push(ResolvedCommand { mention: Some(mention), ..ResolvedCommand::new(command) });
-            }
+            Effect::Complete => commands.push(about(mention, ParsedCommand::new(Intent::CompleteTask, 0.9))),
+            Effect::Update(fragment) => commands.push(about(mention, fragment.command)),
         }
-        last_removes = removes;
+        last_removes = commands.is_empty() && !removed.is_empty();
     }
     for fragment in values {
         let command = ParsedCommand { target: Some(TaskTarget::It), ..fragment.command };
         commands.push(ResolvedCommand { drops_time: fragment.drops_time, ..ResolvedCommand::new(command) });
     }
-    match removed.as_slice() {
-        [] => {}
-        [one] => {
-            let removal = ParsedCommand { target: Some(TaskTarget::It), ..ParsedCommand::new(Intent::DeleteTask, 0.9) };
-            commands.push(ResolvedCommand { mention: Some(one.clone()), ..ResolvedCommand::new(removal) });
-        }
-        _ => {
-            policy.named = removed;
-            let removal =
-                ParsedCommand { target: Some(TaskTarget::Them), ..ParsedCommand::new(Intent::DeleteTask, 0.9) };
-            commands.push(ResolvedCommand::new(removal));
+    let (intent, group) =
+        if together.is_empty() { (Intent::DeleteTask, removed) } else { (Intent::CompleteTask, together) };
+    match <[TaskMention; 1]>::try_from(group) {
+        Ok([one]) => commands.push(about(one, ParsedCommand::new(intent, 0.9))),
+        Err(group) if group.is_empty() => {}
+        Err(group) => {
+            policy.named = group;
+            let all = ParsedCommand { target: Some(TaskTarget::Them), ..ParsedCommand::new(intent, 0.9) };
+            commands.push(ResolvedCommand::new(all));
         }
     }
     commands

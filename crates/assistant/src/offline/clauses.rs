@@ -8,7 +8,7 @@ use super::dialogue::LastExchange;
 use super::follow_up::ResolvedCommand;
 use super::framing::{self, Framing};
 use super::matching::mentioned_tasks;
-use super::{OfflinePolicy, PendingCall, continuation, due_times, fragment, lookup, titles};
+use super::{OfflinePolicy, PendingCall, anchored, continuation, due_times, fragment, lookup, titles};
 use crate::mentions::TaskMention;
 
 /// Returns the commands of a message in which some clauses are certain, and all others say nothing by themselves. Returns
@@ -112,6 +112,10 @@ fn set_focus(policy: &mut OfflinePolicy<'_>, reasons: &[&str]) -> Result<(), Pen
         if mentions.len() > 1 {
             policy.named = mentions;
         } else if mentions.is_empty() {
+            if let Some(mention) = anchored::mentioned(policy, reason)? {
+                policy.last = Some(mention);
+                continue;
+            }
             let request = policy.prompt.request;
             let command = request.parser.parse(reason, &request.now).commands.into_iter().next();
             let Some(TaskTarget::Named(name)) = command.and_then(|command| command.target) else { continue };

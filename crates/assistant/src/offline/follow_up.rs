@@ -49,12 +49,32 @@ pub(super) fn commands(prompt: &Prompt<'_>, body: &str) -> Vec<ResolvedCommand> 
             commands = plain;
         }
     }
+    if let [_] = commands.as_slice()
+        && let Some(pair) = explicit_pair(prompt)
+    {
+        commands = pair;
+    }
     if confirm::is_consent(&prompt.request.message) || confirm::is_refusal(&prompt.request.message) {
         commands.truncate(1);
         commands.iter_mut().for_each(|command| command.intent = Intent::Unknown);
     }
     let commands = commands.into_iter().flat_map(|command| split_titles(prompt, command));
     commands.map(|command| ResolvedCommand { only_if_found, ..ResolvedCommand::new(command) }).collect()
+}
+
+/// Returns the commands of a message with two parts, each of which is an explicit command about an existing task: "mark
+/// the ironing as done, and set the form to high priority".
+fn explicit_pair(prompt: &Prompt<'_>) -> Option<Vec<ParsedCommand>> {
+    let request = prompt.request;
+    let (first, second) = request.message.split_once(", and ").or_else(|| request.message.split_once("; "))?;
+    let explicit = |text: &str| {
+        let [one] = <[ParsedCommand; 1]>::try_from(request.parser.parse(text, &request.now).commands).ok()?;
+        let changes = matches!(one.intent, Intent::CompleteTask | Intent::DeleteTask | Intent::UpdateTask)
+            && one.missing.is_none();
+        let names = matches!(one.target, Some(TaskTarget::Named(_)));
+        (changes && names && !one.implied).then_some(one)
+    };
+    Some(vec![explicit(first)?, explicit(second)?])
 }
 
 /// Splits a new task that consists of several activities: "assemble the cot and paint the wall", "buy stamps, post the
@@ -70,6 +90,14 @@ fn split_titles(prompt: &Prompt<'_>, command: ParsedCommand) -> Vec<ParsedComman
         && let Some(commands) = split_in_time(prompt, &command)
     {
         return commands;
+    }
+    if let Some((first, second)) = title.split_once(", and ")
+        && let [one] = parse(&format!("add {second}")).as_slice()
+        && one.intent == Intent::CreateTask
+        && one.title.is_some()
+        && (one.when.is_some() || one.recurrence.is_some())
+    {
+        return vec![ParsedCommand { title: Some(first.to_owned()), ..command }, one.clone()];
     }
     let is_activity = |text: &str| {
         let alone = parse(text);

@@ -180,7 +180,7 @@ const GLUE: &[&str] = &[
     "those", "these", "both", "over", "tag", "tagged", "label", "hm", "hmm", "no", "not", "ok", "again", "pressing",
     "any", "anymore", "longer", "all", "at", "in", "get", "got", "back", "there", "me", "my", "cause", "til", "till",
     "until", "wanted", "same", "hour", "obvs", "yeah", "than", "earliest", "already", "easier", "would", "nicer",
-    "suits",
+    "suits", "they're", "theyre", "til",
 ];
 
 /// Words that state a change or what something is.
@@ -329,7 +329,12 @@ fn read_phrases(words: &mut [Word<'_>], fragment: &mut Fragment) {
     phrases.sort_by_key(|(phrase, _)| std::cmp::Reverse(phrase.len()));
     for (phrase, priority) in phrases {
         if let Some(range) = find_phrase(words, phrase) {
+            let names_time =
+                words.get(range.end).is_some_and(|word| matches!(word.lower.as_str(), "until" | "till" | "til"));
             use_words(words, range);
+            if names_time {
+                continue;
+            }
             fragment.command.priority.get_or_insert(*priority);
         }
     }

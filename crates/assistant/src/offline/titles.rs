@@ -65,6 +65,10 @@ const TAILS: &[&str] = &[
     ", would you",
     " asap",
     " lol",
+    " on that day",
+    " that day",
+    " on the same day",
+    " on the day",
 ];
 
 /// First words of a remark after a title.
@@ -98,6 +102,14 @@ pub(super) fn with_clean_title(mut command: ParsedCommand) -> ParsedCommand {
     }
     while let Some(rest) = LEADS.iter().find_map(|lead| strip_prefix(&short, lead)) {
         short = rest.trim_start().to_owned();
+    }
+    for (remark, priority) in
+        [(" it's a high one", Priority::High), (" its a high one", Priority::High), (" it's a low one", Priority::Low)]
+    {
+        if let Some(rest) = strip_suffix(&short, remark) {
+            short = rest.trim_end_matches(',').to_owned();
+            command.priority.get_or_insert(priority);
+        }
     }
     while let Some(rest) = TAILS.iter().find_map(|tail| strip_suffix(&short, tail)) {
         short = rest.to_owned();

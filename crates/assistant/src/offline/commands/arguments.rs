@@ -30,8 +30,15 @@ pub(super) fn attributes(command: &ParsedCommand, now: &Zoned) -> ToolArguments 
 fn due_text(when: DayOrTime, now: &Zoned) -> String {
     match when {
         DayOrTime::Day(day) => day.to_string(),
-        DayOrTime::Time(time) => time_text(time, now),
+        DayOrTime::Time(time) => time_text(whole_minutes(time, now), now),
     }
+}
+
+/// Removes the seconds of a time that is at least ten minutes ahead: "in 3 hours".
+fn whole_minutes(time: DateTime, now: &Zoned) -> DateTime {
+    let is_far = time.duration_since(now.datetime()).as_mins() >= 9;
+    let whole = time.with().second(0).subsec_nanosecond(0).build();
+    if is_far { whole.unwrap_or(time) } else { time }
 }
 
 /// Formats a local time, usually without an offset. A time can occur twice at the end of daylight saving time. If the

@@ -1,7 +1,8 @@
 //! Changes tasks: one, several that the message names, or all that match a filter.
 
-use jiff::ToSpan;
+use jiff::{SignedDuration, ToSpan, Zoned};
 use model::due::DueDate;
+use model::recurrence::{self, RecurrenceRule};
 use model::task::TaskStatus;
 use redact::MARK;
 use serde_json::{Value, json};
@@ -14,6 +15,7 @@ use super::{CommandReply, NoSingleTask, refused, reply_about, single_task, task_
 use crate::mentions::TaskMention;
 use crate::offline::follow_up::ResolvedCommand;
 use crate::offline::lookup::{LookupResult, StatusPreference, current, find};
+use crate::offline::matching::normalize;
 use crate::offline::{CallResult, OfflinePolicy, due_times, fragment, limited_tools, task_words};
 use crate::wording;
 
@@ -33,6 +35,9 @@ pub(super) fn update(policy: &mut OfflinePolicy<'_>, resolved: &ResolvedCommand)
     let moved = with_part_of_day(policy, resolved);
     let resolved = moved.as_ref().unwrap_or(resolved);
     let command = &resolved.command;
+    if command.title.is_some() && is_remark_after_colon(&policy.prompt.request.message) {
+        return Ok(Some(wording::missing(MissingSlot::Change)));
+    }
     let found = match &command.target {
         Some(TaskTarget::All) => return update_filtered(policy, resolved),
         Some(target) => find(policy, target, prefer, resolved.pick)?,
@@ -66,6 +71,35 @@ pub(super) fn update(policy: &mut OfflinePolicy<'_>, resolved: &ResolvedCommand)
         wording::with_unsupported_fields(sentence, unsupported)
     };
     Ok(reply_about(policy, outcome, &mention, updated, wording::unchanged))
+}
+
+/// Returns true for a text after a colon that no word introduces as a title: "cards to canada: last posting day is near".
+fn is_remark_after_colon(message: &str) -> bool {
+    const INTRODUCTIONS: [&str; 9] =
+        ["rename", "retitle", "title", "name", "call", "reword", "change", "should", "add"];
+    let Some((before, _)) = message.split_once(": ") else { return false };
+    !normalize(before).split(' ').any(|word| INTRODUCTIONS.contains(&word))
+}
+
+/// Returns the tags that a message adds: those with a number sign if there are any, else those before "instead" and
+/// similar words.
+fn stated_tags(tags: &[String], message: &str) -> Vec<String> {
+    let lower = message.to_lowercase();
+    let is_marked = |tag: &&String| lower.contains(&format!("#{}", tag.to_lowercase()));
+    if tags.iter().any(|tag| is_marked(&tag)) {
+        return tags.iter().filter(is_marked).cloned().collect();
+    }
+    let ends = |tag: &&String| matches!(tag.to_lowercase().as_str(), "instead" | "rather" | "not" | "and");
+    tags.iter().take_while(|tag| !ends(tag)).cloned().collect()
+}
+
+/// Returns the day of the first occurrence of a repetition.
+fn first_day(rule: &str, now: &Zoned) -> Option<DayOrTime> {
+    let rule = RecurrenceRule::parse(rule).ok()?;
+    let start = now.start_of_day().ok()?;
+    let first =
+        recurrence::first_moment(&rule, &start, start.timestamp().checked_sub(SignedDuration::from_secs(1)).ok()?)?;
+    Some(DayOrTime::Day(first.date()))
 }
 
 /// Reads "to the afternoon" as a time of the same day. Returns `None` if the message names a day, too.
@@ -146,7 +180,14 @@ fn new_values(
         let day = mention.due.as_deref().and_then(|due| due_times::due_parts(due, now.time_zone()));
         when = day.map(|(day, _)| DayOrTime::Day(day)).or(when);
     }
-    let command = &ParsedCommand { when, ..amended(command, mention) };
+    if let (None, None, Some(rule)) = (when, &mention.due, &command.recurrence) {
+        when = first_day(rule, now);
+    }
+    let mut command = command.clone();
+    if command.tag_operation != TagOperation::Remove {
+        command.tags = stated_tags(&command.tags, &policy.prompt.request.message);
+    }
+    let command = &ParsedCommand { when, ..amended(&command, mention) };
     let mut arguments = attributes(command, now);
     if let Some(title) = &command.title {
         arguments.insert("title".to_owned(), title.as_str().into());
@@ -174,6 +215,7 @@ fn new_values(
 fn needs_current_task(command: &ParsedCommand, drops_time: bool) -> bool {
     command.shift.is_some()
         || command.when.is_some()
+        || command.recurrence.is_some()
         || command.time_of_day.is_some()
         || command.appends_description
         || command.tag_operation != TagOperation::Set

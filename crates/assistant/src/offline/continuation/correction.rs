@@ -29,8 +29,14 @@ pub(super) fn correction(
         };
     };
     let changed = changed_tasks(call);
+    if let (Some((old, new)), Some(focus)) = (contrast(&framing.body), &policy.last)
+        && let Some(title) = replace_words(&focus.title, &old, &new)
+    {
+        return Ok(Some(vec![renamed(title)]));
+    }
     // "oops, not the roses"
     if let Some(negated) = &fragment.negated
+        && negated.split_whitespace().count() <= 4
         && fragment.rest.is_empty()
         && !fragment.has_values()
     {
@@ -100,6 +106,20 @@ pub(super) fn takes_back(body: &str, kind: ToolKind) -> bool {
         || is_short
             && !names_value
             && starts.iter().any(|start| text == *start || text.starts_with(&format!("{start} ")))
+}
+
+/// Returns the old and the new words of "it's not the gammon it's a nut roast", "not gammon but a nut roast".
+fn contrast(body: &str) -> Option<(String, String)> {
+    let text = body.to_lowercase().replace('’', "'");
+    let behind = text.find("not ").filter(|at| *at == 0 || text[..*at].ends_with(' ')).map(|at| &text[at + 4..])?;
+    let (old, new) = [" it's ", " its ", " but "].iter().find_map(|link| behind.split_once(link))?;
+    let plain = |text: &str| {
+        let text = text.trim().trim_end_matches(',');
+        let text = ["the ", "a ", "an "].iter().find_map(|article| text.strip_prefix(article)).unwrap_or(text);
+        text.to_owned()
+    };
+    let (old, new) = (plain(old), plain(new));
+    (!old.is_empty() && !new.is_empty() && new.split(' ').count() <= 4).then_some((old, new))
 }
 
 fn renamed(title: String) -> ResolvedCommand {
