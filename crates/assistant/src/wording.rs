@@ -516,7 +516,11 @@ fn describe_intent(command: &ParsedCommand) -> String {
 
 /// Reports the validation error of a tool, with readable field names.
 pub(crate) fn refused(message: &str) -> String {
-    let plain = message.replace("task_id", "task").replace("due_date", "due date").replace("remind_at", "reminder");
+    let plain = message
+        .replace("remind_before_minutes", "reminder")
+        .replace("task_id", "task")
+        .replace("due_date", "due date")
+        .replace("remind_at", "reminder");
     let plain = plain.replace("repeat_interval_minutes", "interval").replace("repeat_count", "number of reminders");
     format!("I couldn't do that: the {}.", plain.trim_end_matches('.'))
 }

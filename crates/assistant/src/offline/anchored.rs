@@ -253,7 +253,11 @@ fn anchor(policy: &mut OfflinePolicy<'_>, clause: &str) -> Result<Option<Anchor>
         return Ok(None);
     }
     let Some((mention, title)) = only_task(lookup::all_tasks(policy)?, &subject) else { return Ok(None) };
-    let effect = if removes {
+    // "the brisket is off" completes "take the brisket off".
+    let is_off = text.ends_with(" is off") && title.split(' ').any(|word| word == "off");
+    let effect = if is_off {
+        Effect::Complete
+    } else if removes {
         Effect::Remove
     } else if is_done(&words, &title) {
         Effect::Complete

@@ -24,7 +24,7 @@ pub(super) fn read(
         return Ok(None);
     }
     let request = policy.prompt.request;
-    let mut certain: Vec<Clause> = Vec::new();
+    let mut certain: Vec<CertainClause> = Vec::new();
     let mut reasons: Vec<&str> = Vec::new();
     let mut values: Vec<String> = Vec::new();
     for part in parts {
@@ -39,7 +39,7 @@ pub(super) fn read(
         }
         let commands = request.parser.parse(body, &request.now).commands;
         if commands.iter().all(refers_back) {
-            certain.push(Clause { commands });
+            certain.push(CertainClause { commands });
         } else if commands.iter().all(says_nothing) {
             reasons.push(part);
         } else {
@@ -61,7 +61,7 @@ pub(super) fn read(
     Ok(Some(commands))
 }
 
-struct Clause {
+struct CertainClause {
     commands: Vec<ParsedCommand>,
 }
 
@@ -133,8 +133,16 @@ fn set_focus(policy: &mut OfflinePolicy<'_>, reasons: &[&str]) -> Result<(), Pen
 pub(super) fn with_known_day(policy: &OfflinePolicy<'_>) -> Option<ParsedUtterance> {
     let request = policy.prompt.request;
     let lower = request.message.to_lowercase();
-    let phrases =
-        ["on the same day", "for the same day", "the same day", "on that day", "for that day", "that day", "same day"];
+    let phrases = [
+        "on the day itself",
+        "on the same day",
+        "for the same day",
+        "the same day",
+        "on that day",
+        "for that day",
+        "that day",
+        "same day",
+    ];
     let phrase = phrases.iter().find(|phrase| lower.len() == request.message.len() && lower.contains(*phrase))?;
     let due = policy.last.as_ref()?.due.as_deref()?;
     let (day, _) = due_times::due_parts(due, request.now.time_zone())?;

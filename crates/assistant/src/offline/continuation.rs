@@ -21,10 +21,10 @@ use super::lookup::named_task;
 use super::matching::normalize;
 use super::{OfflinePolicy, PendingCall};
 
-type Reading = Result<Option<Vec<ResolvedCommand>>, PendingCall>;
+type ContinuationResult = Result<Option<Vec<ResolvedCommand>>, PendingCall>;
 
 /// Returns the commands of a message that continues or corrects the last exchange, or `None` if it makes sense alone.
-pub(super) fn read(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &LastExchange<'_>) -> Reading {
+pub(super) fn read(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &LastExchange<'_>) -> ContinuationResult {
     let request = policy.prompt.request;
     if let LastAct::Changed(kind, _) = last.act
         && framing::clauses(&framing.body).iter().any(|part| correction::takes_back(&Framing::read(part).body, kind))
@@ -90,7 +90,7 @@ fn is_explicit_command(policy: &OfflinePolicy<'_>) -> bool {
 }
 
 /// Reads a statement that a task is done: "vacuum the car is finished". The words before the verb must name the task.
-fn finished_statement(policy: &mut OfflinePolicy<'_>, framing: &Framing) -> Reading {
+fn finished_statement(policy: &mut OfflinePolicy<'_>, framing: &Framing) -> ContinuationResult {
     let lower = framing.body.to_lowercase();
     if framing.is_question || lower.len() != framing.body.len() || lower.starts_with("add ") {
         return Ok(None);
@@ -146,7 +146,7 @@ fn continuation(
     framing: &Framing,
     last: &LastExchange<'_>,
     fragment: &Fragment,
-) -> Reading {
+) -> ContinuationResult {
     let body = framing.body.as_str();
     let (kind, call) = match last.act {
         LastAct::Changed(kind, call) => (kind, Some(call)),

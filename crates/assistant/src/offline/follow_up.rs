@@ -277,8 +277,11 @@ fn fill_missing_slot(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> 
             ParsedCommand { target: first.target, missing: None, ..change }
         }
         MissingSlot::Time => {
-            let first = earlier()?;
-            let when = read(format!("remind me about it {message}"))?.when?;
+            let asks = |command: &ParsedCommand| command.asks_reminder || command.intent == Intent::ScheduleReminder;
+            let first = earlier().or_else(|| parser.parse(&before.content, now).commands.into_iter().find(asks))?;
+            let found = parser.find_expressions(message, now);
+            let stated = || found.first().and_then(|found| found.due.or(found.start));
+            let when = read(format!("remind me about it {message}")).and_then(|read| read.when).or_else(stated)?;
             ParsedCommand { when: Some(when), missing: None, ..first }
         }
     };

@@ -13,7 +13,7 @@ use understand::{Intent, TaskTarget};
 
 use lists::about_lists;
 pub(super) use lists::known_tag;
-use property::{Asked, asked_property, normalize_question};
+use property::{AskedProperty, asked_property, normalize_question};
 use sentence::sentence;
 use words::{PROPERTY_WORDS, QUESTION_WORDS};
 
@@ -21,7 +21,7 @@ use super::dialogue::{LastAct, LastExchange};
 use super::framing::{self, Framing};
 use super::lookup::{self, LookupResult, StatusPreference, find};
 use super::matching::{mentioned_tasks, overlapping_tasks};
-use super::{OfflinePolicy, PendingCall, reminders, task_words};
+use super::{OfflinePolicy, PendingCall, fragment, reminders, task_words};
 use crate::mentions::TaskMention;
 use crate::wording;
 
@@ -31,7 +31,12 @@ pub(super) fn answer(
     framing: &Framing,
     last: &LastExchange<'_>,
 ) -> Result<Option<String>, PendingCall> {
-    let text = normalize_question(&framing.body);
+    // "the mirror, when's that due?" asks with its last clause.
+    let clauses = framing::clauses(&framing.body);
+    let is_last_asking = clauses.len() == 2
+        && framing.is_question
+        && asked_property(&normalize_question(clauses[1]).split(' ').collect::<Vec<_>>()).is_some();
+    let text = normalize_question(if is_last_asking { clauses[1] } else { &framing.body });
     let words: Vec<&str> = text.split(' ').collect();
     if policy.spec(ToolKind::List).is_none() || words.len() > 20 {
         return Ok(None);
@@ -39,22 +44,23 @@ pub(super) fn answer(
     if let Some(reply) = about_lists(policy, &words, framing, last)? {
         return Ok(Some(reply));
     }
-    let continues = (framing.continues && framing.is_question) || framing.replaces();
+    let is_value = !framing.is_question && fragment::read(&framing.body, policy.prompt.request).is_pure();
+    let continues = (framing.continues && framing.is_question) || framing.replaces() && !is_value;
     let has = |known: &[&str]| words.iter().any(|word| known.contains(word));
     let asked = match asked_property(&words) {
         Some(asked) => asked,
-        None if framing.continues && framing.is_question && has(&["tag", "tags"]) => Asked::Tags,
-        None if framing.continues && framing.is_question && has(&["note", "notes"]) => Asked::Note,
-        None if framing.continues && framing.is_question && has(&["priority", "prio"]) => Asked::Priority,
+        None if framing.continues && framing.is_question && has(&["tag", "tags"]) => AskedProperty::Tags,
+        None if framing.continues && framing.is_question && has(&["note", "notes"]) => AskedProperty::Note,
+        None if framing.continues && framing.is_question && has(&["priority", "prio"]) => AskedProperty::Priority,
         // "and the hay?" asks the same about another task.
         None if continues && matches!(last.act, LastAct::Answered) => {
             asked_property(&normalize_question(&Framing::read(last.user).body).split(' ').collect::<Vec<_>>())
-                .unwrap_or(Asked::Due)
+                .unwrap_or(AskedProperty::Due)
         }
         // "the fraud one" answers which task a question was about.
         None if names_asked_task(policy, framing, last)? => {
             asked_property(&normalize_question(&Framing::read(last.user).body).split(' ').collect::<Vec<_>>())
-                .unwrap_or(Asked::Due)
+                .unwrap_or(AskedProperty::Due)
         }
         None if framing.is_question && framing::asks_yes_or_no(&framing.body) && !asks_about_all(&words) => {
             return yes_or_no(policy);
@@ -75,8 +81,12 @@ pub(super) fn answer(
     // "what time is that?" after a reminder was set
     let is_reminder_act =
         matches!(last.act, LastAct::Changed(ToolKind::Remind | ToolKind::UpdateReminder | ToolKind::SnoozeReminder, _));
-    let asked = if asked == Asked::Due && subject.is_empty() && is_reminder_act { Asked::Reminder } else { asked };
-    if asked == Asked::Reminder {
+    let asked = if asked == AskedProperty::Due && subject.is_empty() && is_reminder_act {
+        AskedProperty::Reminder
+    } else {
+        asked
+    };
+    if asked == AskedProperty::Reminder {
         return reminders::answer(policy, &tasks, subject.is_empty());
     }
     let now = policy.prompt.request.now.clone();
@@ -125,14 +135,14 @@ fn yes_or_no(policy: &mut OfflinePolicy<'_>) -> Result<Option<String>, PendingCa
     let LookupResult::One(mention) = found else { return Ok(None) };
     let now = policy.prompt.request.now.clone();
     let task = stored_mention(policy, mention)?.and_then(|task| task_words::stored_task(&task, now.time_zone()));
-    Ok(task.map(|task| sentence(&task, Asked::Details, None, &now)))
+    Ok(task.map(|task| sentence(&task, AskedProperty::Details, None, &now)))
 }
 
 /// Returns the tasks that a question is about: those that its words name, else the task that was mentioned last.
 fn subjects<'a>(
     policy: &mut OfflinePolicy<'a>,
     subject: &str,
-    asked: Asked,
+    asked: AskedProperty,
     framing: &Framing,
 ) -> Result<Vec<Value>, PendingCall> {
     let _ = framing;
@@ -141,7 +151,7 @@ fn subjects<'a>(
         let LookupResult::One(mention) = found else { return Ok(Vec::new()) };
         return Ok(stored_mention(policy, mention)?.into_iter().collect());
     }
-    let prefer = if asked == Asked::Done { StatusPreference::OpenIfTied } else { StatusPreference::Open };
+    let prefer = if asked == AskedProperty::Done { StatusPreference::OpenIfTied } else { StatusPreference::Open };
     let found = match find(policy, &TaskTarget::Named(subject.to_owned()), prefer, None)? {
         LookupResult::One(mention) => vec![mention],
         LookupResult::Ambiguous(_, mentions) | LookupResult::Several(mentions) => mentions,
@@ -158,7 +168,7 @@ fn subjects<'a>(
     let mentioned = mentioned_tasks(all, subject);
     let found = if mentioned.is_empty() { overlapping_tasks(all, subject) } else { mentioned };
     let open: Vec<&Value> = found.iter().copied().filter(|task| task["status"] != "completed").collect();
-    let found = if open.is_empty() || asked == Asked::Done { found } else { open };
+    let found = if open.is_empty() || asked == AskedProperty::Done { found } else { open };
     Ok(found.into_iter().cloned().collect())
 }
 

@@ -409,6 +409,11 @@ pub(super) fn change(policy: &mut OfflinePolicy<'_>, resolved: &ResolvedCommand)
             (None, _, Some(DayOrTime::Time(at)), _) => Some(at),
             _ => None,
         };
+        // A time that has passed is in the other half of the day.
+        let at = at.map(|at| match at.checked_add(12.hours()) {
+            Ok(later) if at <= now.datetime() && later > now.datetime() && at.hour() < 12 => later,
+            _ => at,
+        });
         arguments.extend(at.map(|at| ("remind_at".to_owned(), time_text(at, &now).into())));
         arguments.extend(command.recurrence.as_ref().map(|rule| ("recurrence".to_owned(), rule.as_str().into())));
     }

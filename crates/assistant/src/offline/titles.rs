@@ -41,6 +41,9 @@ const LEADS: &[&str] = &[
     "jot down ",
     "pop in ",
     "stick in ",
+    "one more ",
+    "one more: ",
+    "another one ",
     "to ",
     "also ",
     "and ",
@@ -48,6 +51,9 @@ const LEADS: &[&str] = &[
 
 /// Words that end a request for a repeated reminder.
 const TAILS: &[&str] = &[
+    " til it's done",
+    " til its done",
+    " til done",
     " until it's done",
     " until its done",
     " till it's done",
@@ -63,6 +69,8 @@ const TAILS: &[&str] = &[
     " for me",
     ", both",
     ", would you",
+    " w/c",
+    " w/b",
     " asap",
     " lol",
     " on that day",

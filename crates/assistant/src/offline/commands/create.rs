@@ -100,7 +100,9 @@ fn remind_of_existing(
     }
     let target = match (event, about) {
         (Some(event), _) => event.clone(),
-        (None, Some(title)) if command.before_target.is_none() => TaskTarget::Named(title.clone()),
+        (None, Some(title)) if matches!(command.before_target, None | Some(TaskTarget::It)) => {
+            TaskTarget::Named(title.clone())
+        }
         (None, None) if command.title.is_none() && (command.before.is_some() || command.when.is_some()) => {
             TaskTarget::It
         }

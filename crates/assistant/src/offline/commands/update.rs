@@ -184,7 +184,12 @@ fn new_values(
         when = first_day(rule, now);
     }
     let mut command = command.clone();
-    if command.tag_operation != TagOperation::Remove {
+    if let Some(at) = command.tags.iter().position(|tag| tag.eq_ignore_ascii_case("instead")) {
+        let replaced = command.tags.split_off(at);
+        let is_replaced = |tag: &&String| replaced.iter().any(|old| old.eq_ignore_ascii_case(tag));
+        command.tags.extend(mention.tags.iter().filter(|tag| !is_replaced(tag)).cloned());
+        command.tag_operation = TagOperation::Set;
+    } else if command.tag_operation != TagOperation::Remove {
         command.tags = stated_tags(&command.tags, &policy.prompt.request.message);
     }
     let command = &ParsedCommand { when, ..amended(&command, mention) };

@@ -3,7 +3,7 @@
 use tools::ToolKind;
 use understand::{Intent, ParsedCommand, TaskTarget};
 
-use super::Reading;
+use super::ContinuationResult;
 use super::repeat::{repeat_with_target, same_change};
 use crate::mentions::TaskMention;
 use crate::offline::OfflinePolicy;
@@ -20,7 +20,7 @@ pub(super) fn correction(
     framing: &Framing,
     last: &LastExchange<'_>,
     fragment: &Fragment,
-) -> Reading {
+) -> ContinuationResult {
     let body = strip_meant(&framing.body);
     let LastAct::Changed(kind, call) = last.act else {
         return match last.act {
@@ -46,7 +46,7 @@ pub(super) fn correction(
     let focus = policy.last.clone();
     // "lindgren not lindqvist"
     if let (Some(negated), Some(focus), false) = (&fragment.negated, &focus, fragment.has_values())
-        && let Some(title) = replace_words(&focus.title, negated, &fragment.rest)
+        && let Some(title) = replace_words(&focus.title, without_article(negated), &fragment.rest)
     {
         return Ok(Some(vec![renamed(title)]));
     }
@@ -113,13 +113,13 @@ fn contrast(body: &str) -> Option<(String, String)> {
     let text = body.to_lowercase().replace('’', "'");
     let behind = text.find("not ").filter(|at| *at == 0 || text[..*at].ends_with(' ')).map(|at| &text[at + 4..])?;
     let (old, new) = [" it's ", " its ", " but "].iter().find_map(|link| behind.split_once(link))?;
-    let plain = |text: &str| {
-        let text = text.trim().trim_end_matches(',');
-        let text = ["the ", "a ", "an "].iter().find_map(|article| text.strip_prefix(article)).unwrap_or(text);
-        text.to_owned()
-    };
+    let plain = |text: &str| without_article(text.trim().trim_end_matches(',')).to_owned();
     let (old, new) = (plain(old), plain(new));
     (!old.is_empty() && !new.is_empty() && new.split(' ').count() <= 4).then_some((old, new))
+}
+
+fn without_article(text: &str) -> &str {
+    ["the ", "a ", "an "].iter().find_map(|article| text.strip_prefix(article)).unwrap_or(text)
 }
 
 fn renamed(title: String) -> ResolvedCommand {

@@ -8,6 +8,7 @@ use crate::offline::OfflinePolicy;
 use crate::offline::dialogue::LastExchange;
 use crate::offline::follow_up::ResolvedCommand;
 use crate::offline::framing::Framing;
+use crate::offline::matching::normalize;
 
 /// Changes the filter of the last list: "and tomorrow?", "just the urgent ones".
 pub(super) fn refined_list(
@@ -16,6 +17,10 @@ pub(super) fn refined_list(
     last: &LastExchange<'_>,
 ) -> Option<Vec<ResolvedCommand>> {
     let request = policy.prompt.request;
+    if matches!(normalize(&framing.body).as_str(), "everything" | "all" | "all of them" | "the lot" | "the whole list")
+    {
+        return Some(vec![ResolvedCommand::new(ParsedCommand::new(Intent::ListTasks, 0.9))]);
+    }
     let parsed = request.parser.parse(&format!("show my tasks {}", framing.body), &request.now);
     let [read] = parsed.commands.as_slice() else { return None };
     if read.intent != Intent::ListTasks || read.filter == CommandFilter::default() {

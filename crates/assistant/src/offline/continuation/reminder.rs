@@ -7,7 +7,7 @@ use serde_json::Value;
 use tools::ToolKind;
 use understand::{DayOrTime, Intent, LeadTime, ParsedCommand, TaskTarget};
 
-use super::Reading;
+use super::ContinuationResult;
 use super::values::position_target;
 use crate::mentions::TaskMention;
 use crate::offline::dialogue::{LastAct, LastExchange};
@@ -19,8 +19,22 @@ use crate::offline::matching::normalize;
 use crate::offline::{OfflinePolicy, PendingCall};
 
 /// Reads a message about the reminder of the last exchange.
-pub(super) fn about_reminder(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &LastExchange<'_>) -> Reading {
+pub(super) fn about_reminder(
+    policy: &mut OfflinePolicy<'_>,
+    framing: &Framing,
+    last: &LastExchange<'_>,
+) -> ContinuationResult {
     let text = normalize(&framing.body);
+    // "another 10 minutes on the lamb"
+    if let Some((amount, name)) = text.split_once(" on the ")
+        && let Some(mut commands) = snoozed_again(policy, amount)
+        && let Some(mention) = named_task(policy, name)?
+    {
+        for resolved in &mut commands {
+            resolved.command.target = Some(TaskTarget::Named(mention.title.clone()));
+        }
+        return Ok(Some(commands));
+    }
     if let Some(commands) = snoozed_again(policy, &text).or_else(|| several_reminders(policy, &text)) {
         return Ok(Some(commands));
     }
@@ -34,7 +48,7 @@ pub(super) fn about_reminder(policy: &mut OfflinePolicy<'_>, framing: &Framing, 
 fn snoozed_again(policy: &OfflinePolicy<'_>, text: &str) -> Option<Vec<ResolvedCommand>> {
     const AGAIN: [&str; 5] =
         ["tell me again ", "remind me again ", "ping me again ", "nudge me again ", "ask me again "];
-    const BESIDE_AMOUNT: [&str; 9] = ["another", "more", "give", "me", "bit", "a", "an", "just", "extra"];
+    const BESIDE_AMOUNT: [&str; 10] = ["another", "more", "gimme", "give", "me", "bit", "a", "an", "just", "extra"];
     let request = policy.prompt.request;
     let parse = |text: String| request.parser.parse(&text, &request.now).commands.into_iter().next();
     let words: Vec<&str> = text.split(' ').collect();
@@ -68,7 +82,12 @@ fn several_reminders(policy: &OfflinePolicy<'_>, text: &str) -> Option<Vec<Resol
 }
 
 /// Reads one more reminder for the task of the last exchange: "plus a nudge 1h before".
-fn further_reminder(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &LastExchange<'_>, text: &str) -> Reading {
+fn further_reminder(
+    policy: &mut OfflinePolicy<'_>,
+    framing: &Framing,
+    last: &LastExchange<'_>,
+    text: &str,
+) -> ContinuationResult {
     const NOUNS: [&str; 9] =
         ["nudge", "reminder", "heads", "ping", "alert", "notification", "remind", "warning", "shout"];
     let words: Vec<&str> = text.split(' ').collect();
@@ -95,7 +114,12 @@ fn further_reminder(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &La
 }
 
 /// Reads another time for the reminder that was set or moved last: "no, wednesday", "and the first one tomorrow at 1pm".
-fn moved_reminder(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &LastExchange<'_>, text: &str) -> Reading {
+fn moved_reminder(
+    policy: &mut OfflinePolicy<'_>,
+    framing: &Framing,
+    last: &LastExchange<'_>,
+    text: &str,
+) -> ContinuationResult {
     let LastAct::Changed(kind @ (ToolKind::Remind | ToolKind::UpdateReminder | ToolKind::SnoozeReminder), call) =
         last.act
     else {

@@ -6,7 +6,7 @@ use model::task::{Priority, TaskStatus};
 use tools::ToolKind;
 use understand::{DayOrTime, Intent, LeadTime, MissingSlot, ParsedCommand, TagOperation, TaskTarget};
 
-use super::Reading;
+use super::ContinuationResult;
 use crate::offline::OfflinePolicy;
 use crate::offline::dialogue::{LastAct, LastExchange};
 use crate::offline::follow_up::ResolvedCommand;
@@ -15,7 +15,11 @@ use crate::offline::framing::Framing;
 use crate::offline::lookup::named_task;
 
 /// Repeats the last change for another task: "do the same for parents evening", "same for the report".
-pub(super) fn same_for(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &LastExchange<'_>) -> Reading {
+pub(super) fn same_for(
+    policy: &mut OfflinePolicy<'_>,
+    framing: &Framing,
+    last: &LastExchange<'_>,
+) -> ContinuationResult {
     let LastAct::Changed(kind, call) = last.act else { return Ok(None) };
     let lower = framing.body.to_lowercase();
     let starts = [
@@ -42,7 +46,11 @@ pub(super) fn same_for(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: 
 }
 
 /// Repeats the command of the last exchange, which lacked its task, with this name.
-pub(super) fn repeat_with_target(policy: &mut OfflinePolicy<'_>, last: &LastExchange<'_>, name: &str) -> Reading {
+pub(super) fn repeat_with_target(
+    policy: &mut OfflinePolicy<'_>,
+    last: &LastExchange<'_>,
+    name: &str,
+) -> ContinuationResult {
     let request = policy.prompt.request;
     let Some(mention) = named_task(policy, name)? else { return Ok(None) };
     let framing = Framing::read(last.user);

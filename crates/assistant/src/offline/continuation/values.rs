@@ -3,7 +3,7 @@
 use jiff::civil::{Date, Time};
 use understand::{DayOrTime, ParsedCommand, TagOperation, TaskTarget};
 
-use super::Reading;
+use super::ContinuationResult;
 use super::list::refined_list;
 use crate::mentions::TaskMention;
 use crate::offline::OfflinePolicy;
@@ -20,7 +20,7 @@ pub(super) fn values_alone(
     framing: &Framing,
     last: &LastExchange<'_>,
     fragment: &Fragment,
-) -> Reading {
+) -> ContinuationResult {
     let is_plural = ["both", "them", "those", "these"]
         .iter()
         .any(|word| normalize(&framing.body).split(' ').any(|one| one == *word));
@@ -53,7 +53,7 @@ pub(super) fn values_alone(
 }
 
 /// Applies values to the task that the other words name: "the vet one is urgent", "leo's on friday".
-pub(super) fn values_of_named_task(policy: &mut OfflinePolicy<'_>, fragment: &Fragment) -> Reading {
+pub(super) fn values_of_named_task(policy: &mut OfflinePolicy<'_>, fragment: &Fragment) -> ContinuationResult {
     let mut rest = fragment.rest.clone();
     if rest.split_whitespace().count() > 6 {
         return Ok(None);

@@ -7,6 +7,7 @@ use model::words;
 use serde_json::Value;
 use understand::{CommandFilter, Intent, ParsedCommand, StatusFilter};
 
+use super::property::{AskedProperty, asked_property};
 use super::sentence::due_day;
 use super::words::{LIST_WORDS, PROPERTY_WORDS, QUESTION_WORDS};
 use crate::mentions;
@@ -107,10 +108,12 @@ pub(super) fn about_lists(
         && !has(&["it"]);
     let asks_undated = (has(&["no", "without"]) && has(&["date", "deadline", "dates"])
         || words.windows(2).any(|pair| pair == ["not", "dated"]))
-        && (words.starts_with(&["which"])
+        && (words.len() <= 7 && has(&["stuff", "tasks", "things", "ones", "anything", "everything", "any"])
+            || words.starts_with(&["which"])
             || words.starts_with(&["what"])
             || words.starts_with(&["show"])
-            || words.starts_with(&["list"]));
+            || words.starts_with(&["list"]))
+        && !has(&["give", "make", "set", "move", "delete", "remove", "mark", "tag"]);
     if asks_repeating || asks_undated {
         let all = lookup::all_tasks(policy)?;
         let is_meant = |task: &&Value| {
@@ -136,6 +139,9 @@ pub(super) fn about_lists(
             [] => "No, I didn't change anything.".to_owned(),
             titles => format!("Yes, I changed {}.", words::join_with_and(titles)),
         }));
+    }
+    if asked_property(words).is_some_and(|asked| asked != AskedProperty::Reminder) {
+        return Ok(None);
     }
     topic(policy, words, framing, last)
 }

@@ -2,7 +2,7 @@
 
 /// The property of a task that a question asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::offline) enum Asked {
+pub(in crate::offline) enum AskedProperty {
     Due,
     /// The time until it is due.
     Remaining,
@@ -16,7 +16,7 @@ pub(in crate::offline) enum Asked {
 }
 
 /// Returns the property that a question asks for, or `None` if the text is no such question.
-pub(super) fn asked_property(words: &[&str]) -> Option<Asked> {
+pub(super) fn asked_property(words: &[&str]) -> Option<AskedProperty> {
     let has = |known: &[&str]| words.iter().any(|word| known.contains(word));
     let first = *words.first()?;
     let starts = |start: &[&str]| words.starts_with(start);
@@ -52,11 +52,11 @@ pub(super) fn asked_property(words: &[&str]) -> Option<Asked> {
         || starts(&["tell", "me", "more", "about"])
         || has(&["details", "detail"]) && has(&["show", "what", "give", "of"])
     {
-        return Some(Asked::Details);
+        return Some(AskedProperty::Details);
     }
     // "and Bev when?"
     if words.len() <= 5 && words.last() == Some(&"when") {
-        return Some(Asked::Due);
+        return Some(AskedProperty::Due);
     }
     if !asks {
         return None;
@@ -84,52 +84,52 @@ pub(super) fn asked_property(words: &[&str]) -> Option<Asked> {
             || matches!(first, "does" | "is" | "are" | "do" | "will" | "which" | "what"))
     {
         return (!starts(&["can"]) && !starts(&["could"]) && !(first == "will" && has(&["please"])))
-            .then_some(Asked::Reminder);
+            .then_some(AskedProperty::Reminder);
     }
     if starts(&["how", "often"])
         || has(&["repeat", "repeats", "recurring", "repeating"]) && !matches!(first, "which" | "what" | "can" | "could")
     {
-        return Some(Asked::Repetition);
+        return Some(AskedProperty::Repetition);
     }
     if starts(&["how", "long"]) || starts(&["how", "much", "time"]) || starts(&["how", "many", "days"]) {
-        return Some(Asked::Remaining);
+        return Some(AskedProperty::Remaining);
     }
     if asks_time {
-        return Some(Asked::Due);
+        return Some(AskedProperty::Due);
     }
     if matches!(first, "can" | "could") {
         return None;
     }
     let about_one = matches!(first, "what" | "whats" | "what's" | "is" | "does" | "how" | "which");
     if about_one && has(&["priority", "prio"]) && !has(&["tasks", "ones", "many", "everything", "all", "my"]) {
-        return Some(Asked::Priority);
+        return Some(AskedProperty::Priority);
     }
     if matches!(first, "is") && has(&["urgent", "important"]) && !has(&["anything", "there"]) {
-        return Some(Asked::Priority);
+        return Some(AskedProperty::Priority);
     }
     if about_one && has(&["tag", "tags", "label", "labels"]) && !has(&["tasks", "ones", "with"]) {
-        return Some(Asked::Tags);
+        return Some(AskedProperty::Tags);
     }
     if has(&["note", "notes", "description"]) && about_one
         || starts(&["what", "does"]) && has(&["say"])
         || starts(&["what", "did", "i", "note"])
         || starts(&["what", "did", "i", "write"])
     {
-        return Some(Asked::Note);
+        return Some(AskedProperty::Note);
     }
     let did = starts(&["did", "i"]) || starts(&["have", "i"]) || starts(&["have", "we"]) || starts(&["did", "we"]);
     if did && !has(&["anything", "any", "got", "what"]) {
-        return Some(Asked::Done);
+        return Some(AskedProperty::Done);
     }
     if matches!(first, "is" | "are" | "was")
         && has(&["done", "finished", "complete", "completed", "ticked"])
         && !has(&["anything", "everything", "all"])
     {
-        return Some(Asked::Done);
+        return Some(AskedProperty::Done);
     }
     // "is the coursework still due on tuesday?"
     if matches!(first, "is" | "was" | "does") && has(&["due"]) && !has(&["anything", "something", "there"]) {
-        return Some(Asked::Due);
+        return Some(AskedProperty::Due);
     }
     None
 }
@@ -150,19 +150,19 @@ mod tests {
     fn properties_are_recognized() {
         // TRUST-4
         for (text, asked) in [
-            ("when is the dentist", Some(Asked::Due)),
-            ("what time is the puppy getting vaccinated", Some(Asked::Due)),
-            ("which weekday is that", Some(Asked::Due)),
-            ("is the coursework still due on tuesday", Some(Asked::Due)),
-            ("how often do i change the bed sheets", Some(Asked::Repetition)),
-            ("does it repeat", Some(Asked::Repetition)),
-            ("how long have i got left for the essay", Some(Asked::Remaining)),
-            ("what priority does it have", Some(Asked::Priority)),
-            ("what's the note", Some(Asked::Note)),
-            ("did i already check the passports", Some(Asked::Done)),
-            ("when will you remind me", Some(Asked::Reminder)),
-            ("what reminders have i got", Some(Asked::Reminder)),
-            ("tell me about the pitch", Some(Asked::Details)),
+            ("when is the dentist", Some(AskedProperty::Due)),
+            ("what time is the puppy getting vaccinated", Some(AskedProperty::Due)),
+            ("which weekday is that", Some(AskedProperty::Due)),
+            ("is the coursework still due on tuesday", Some(AskedProperty::Due)),
+            ("how often do i change the bed sheets", Some(AskedProperty::Repetition)),
+            ("does it repeat", Some(AskedProperty::Repetition)),
+            ("how long have i got left for the essay", Some(AskedProperty::Remaining)),
+            ("what priority does it have", Some(AskedProperty::Priority)),
+            ("what's the note", Some(AskedProperty::Note)),
+            ("did i already check the passports", Some(AskedProperty::Done)),
+            ("when will you remind me", Some(AskedProperty::Reminder)),
+            ("what reminders have i got", Some(AskedProperty::Reminder)),
+            ("tell me about the pitch", Some(AskedProperty::Details)),
             ("can you remind me about the lawn", None),
             ("add milk", None),
             ("what's due this week", None),

@@ -6,11 +6,11 @@ use model::due::DueDate;
 use model::task::{Priority, Task, TaskStatus};
 use model::words;
 
-use super::property::Asked;
+use super::property::AskedProperty;
 use crate::wording;
 
 /// Returns the sentence that answers a question about one task.
-pub(super) fn sentence(task: &Task, asked: Asked, day: Option<Date>, now: &Zoned) -> String {
+pub(super) fn sentence(task: &Task, asked: AskedProperty, day: Option<Date>, now: &Zoned) -> String {
     let title = format!("'{}'", task.title);
     let is_done = task.status == TaskStatus::Completed;
     let done = || {
@@ -19,8 +19,8 @@ pub(super) fn sentence(task: &Task, asked: Asked, day: Option<Date>, now: &Zoned
         format!("{title} is done{when}.")
     };
     match asked {
-        Asked::Due | Asked::Remaining if is_done => done(),
-        Asked::Due | Asked::Remaining => match &task.due_date {
+        AskedProperty::Due | AskedProperty::Remaining if is_done => done(),
+        AskedProperty::Due | AskedProperty::Remaining => match &task.due_date {
             None => format!("{title} has no due date."),
             Some(due) => {
                 let when = words::due_words(due, now);
@@ -30,7 +30,7 @@ pub(super) fn sentence(task: &Task, asked: Asked, day: Option<Date>, now: &Zoned
                 let rule =
                     task.recurrence.as_deref().map(|rule| format!(", and repeats {}", words::recurrence_words(rule)));
                 let left = match asked {
-                    Asked::Remaining if !late => format!(" ({})", remaining(due, now)),
+                    AskedProperty::Remaining if !late => format!(" ({})", remaining(due, now)),
                     _ => String::new(),
                 };
                 let text = match late {
@@ -40,25 +40,25 @@ pub(super) fn sentence(task: &Task, asked: Asked, day: Option<Date>, now: &Zoned
                 format!("{yes}{text}{}.", rule.unwrap_or_default())
             }
         },
-        Asked::Priority => format!("{title} has {} priority.", task.priority.as_str()),
-        Asked::Tags => match task.tags.as_slice() {
+        AskedProperty::Priority => format!("{title} has {} priority.", task.priority.as_str()),
+        AskedProperty::Tags => match task.tags.as_slice() {
             [] => format!("{title} has no tags."),
             tags => format!("{title} is tagged {}.", words::join_with_and(tags)),
         },
-        Asked::Note => match &task.description {
+        AskedProperty::Note => match &task.description {
             None => format!("{title} has no note."),
             Some(note) => format!("The note of {title}: {note}"),
         },
-        Asked::Repetition => match &task.recurrence {
+        AskedProperty::Repetition => match &task.recurrence {
             None => format!("No, {title} does not repeat."),
             Some(rule) => {
                 let due = task.due_date.as_ref().map(|due| format!(", next {}", words::due_words(due, now)));
                 format!("{title} repeats {}{}.", words::recurrence_words(rule), due.unwrap_or_default())
             }
         },
-        Asked::Done if is_done => format!("Yes, {}", done()),
-        Asked::Done => format!("No, {title} is still open."),
-        Asked::Reminder | Asked::Details => match words::task_sentence(task, now) {
+        AskedProperty::Done if is_done => format!("Yes, {}", done()),
+        AskedProperty::Done => format!("No, {title} is still open."),
+        AskedProperty::Reminder | AskedProperty::Details => match words::task_sentence(task, now) {
             _ if is_done => done(),
             None => format!("{title} is open. It has no due date, note or tags."),
             Some(values) => {

@@ -73,7 +73,17 @@ pub(super) async fn play(dialogue: &Dialogue) -> Vec<MessageOutcome> {
         let before = table.state().await;
         let reply = table.server.chat(&say).await;
         phrase = reply["confirmation_phrase"].as_str().unwrap_or_default().to_owned();
-        let after = table.settled_state().await;
+        let mut after = table.settled_state().await;
+        // A run ends some time after it was asked to stop.
+        for _ in 0..500 {
+            let is_cancelled = |run: &Value| run["state"] == "cancelled";
+            let cancelled = |state: &State| state.executions.values().filter(|run| is_cancelled(run)).count();
+            if cancelled(&after) >= cancelled(&before) + message.expect.cancelled_runs.len() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            after = table.settled_state().await;
+        }
         outcomes.push(table.judge(message, &before, &after, reply["response"].as_str().unwrap_or_default()));
     }
     outcomes
