@@ -526,11 +526,6 @@ pub(crate) fn limit_reached(sentence: &str) -> String {
     format!("I couldn't do that. {sentence}")
 }
 
-/// Formats a local time: "tomorrow (Wed 18 Nov) at 3pm", "on Fri 20 Nov at 3pm".
-pub(crate) fn datetime_words(moment: DateTime, today: Date) -> String {
-    on_day(&words::time_words(moment, today))
-}
-
 pub(crate) fn tasks(count: usize) -> String {
     format!("{count} {}", if count == 1 { "task" } else { "tasks" })
 }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::listing::{self, split_pair};
 use super::watch::{OutputSelection, RunWatcher, check_result};
+use super::with_words;
 use crate::cli::{GlobalOptions, RunArgs};
 use crate::client::{Client, ClientResponse};
 use crate::exit::{ExitError, ExitStatus};
@@ -133,7 +134,7 @@ fn body(args: &RunArgs) -> anyhow::Result<ExecutionDraft> {
 /// is larger than [`MAX_INPUT_BYTES`]. Also fails if it cannot be read.
 fn input(args: &RunArgs) -> anyhow::Result<String> {
     let is_terminal = std::io::stdin().is_terminal();
-    match args.input.as_deref() {
+    match with_words(args.input.clone(), &args.words).as_deref() {
         Some("-") => {}
         Some(input) => return Ok(input.to_owned()),
         None if !is_terminal => {}
