@@ -73,7 +73,7 @@ pub(crate) fn begin_progress(text: &str) {
 /// Ends the line of a progress message, with a detail if there is one.
 pub(crate) fn end_progress(detail: Option<&str>) {
     let end = if use_colours() { "\x1b[0m" } else { "" };
-    let detail = detail.map(|detail| format!(" · {detail}")).unwrap_or_default();
+    let detail = detail.map(|detail| format!(" {detail}")).unwrap_or_default();
     let _ = writeln!(io::stderr(), "{detail}{end}");
 }
 

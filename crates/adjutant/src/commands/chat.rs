@@ -26,7 +26,7 @@ use crate::wire::ExternalServices;
 const HISTORY_LENGTH: usize = 10;
 /// A single message continues the last conversation if its last message is at most this old.
 const RECENT: SignedDuration = SignedDuration::from_mins(10);
-const HELP: &str = "Write what you want in your own words: \"add buy milk tomorrow\", \"show my tasks\", \"remind me at 5pm to \
+const HELP: &str = "Write your request in your own words: \"add buy milk tomorrow\", \"show my tasks\", \"remind me at 5pm to \
                     call mom\", \"undo\".\n/new begins another conversation, /quit ends, /help prints this. Ctrl-C stops an \
                     answer.";
 

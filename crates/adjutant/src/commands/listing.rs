@@ -92,6 +92,11 @@ pub(crate) trait Named {
     /// Returns a text that distinguishes items with similar names.
     fn title(&self) -> String;
 
+    /// Returns the line of the item among candidates.
+    fn details(&self) -> String {
+        self.title()
+    }
+
     /// Returns the text that a user enters to select the item.
     fn name(&self) -> String {
         self.title()
@@ -168,7 +173,7 @@ pub(crate) fn select_one<'a, T: Named>(
             [item] => return Ok(item),
             several => {
                 let mut message = format!("'{name}' matches {} {}s:", several.len(), T::KIND);
-                message.extend(several.iter().take(20).map(|item| format!("\n  {}  {}", item.id(), item.title())));
+                message.extend(several.iter().take(20).map(|item| format!("\n  {}  {}", item.id(), item.details())));
                 return Err(ExitError::new(ExitStatus::Ambiguous, message).into());
             }
         }

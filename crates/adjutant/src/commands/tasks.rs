@@ -9,7 +9,7 @@ use api::tasks::{
 use jiff::Zoned;
 use model::words::{is_overdue, recurrence_words, short_due_words, short_task_values};
 
-use super::listing::{self, Named, limit_param, local_now, named, short_id};
+use super::listing::{self, Named, limit_param, local_now, short_id};
 use super::reminders;
 use crate::cli::{GlobalOptions, TaskDetails, TasksCommand};
 use crate::client::Client;
@@ -223,7 +223,22 @@ async fn undo(client: &Client) -> anyhow::Result<()> {
     })
 }
 
-named!("task": Task, |task| task.id, task.title);
+impl Named for Task {
+    const KIND: &str = "task";
+
+    fn id(&self) -> String {
+        self.id.to_string()
+    }
+
+    fn title(&self) -> String {
+        self.title.clone()
+    }
+
+    fn details(&self) -> String {
+        let status = if is_open(self) { "" } else { ", completed" };
+        format!("{}{status}{}", self.title, values(self))
+    }
+}
 
 async fn resolve_all(client: &Client, names: &[String]) -> anyhow::Result<Vec<Task>> {
     listing::resolve_each(names, async |name| resolve(client, name).await).await
