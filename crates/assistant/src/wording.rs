@@ -6,7 +6,7 @@ mod agents;
 mod confirmation;
 
 use jiff::Zoned;
-use jiff::civil::{Date, DateTime};
+use jiff::civil::Date;
 use model::due::DueDate;
 use model::words;
 use serde_json::Value;
