@@ -166,3 +166,26 @@ async fn fields_accept_words_and_answer_with_the_value() {
     let schedule = read(server.post("/api/schedules", &schedule).await).await;
     assert_eq!(schedule["cron_expression"], "0 17 * * FRI");
 }
+
+#[test]
+fn unknown_parameters_of_a_run_are_refused() {
+    let home = home();
+    home.run(&[
+        "agents",
+        "add",
+        "--id",
+        "greet",
+        "--executable",
+        "echo",
+        "--arg",
+        "{{greeting}}",
+        "--arg",
+        "{{input}}",
+    ])
+    .ok();
+    let wrong = home.run(&["run", "greet", "world", "--param", "greetign=hi"]);
+    assert_eq!(wrong.code(), 2);
+    assert!(wrong.err().contains("'greet' has no parameter 'greetign'; it has greeting"), "{}", wrong.err());
+    let said = home.run(&["run", "greet", "big", "wide", "world", "--param", "greeting=hello"]).ok();
+    assert_eq!(said.trim(), "hello big wide world");
+}
