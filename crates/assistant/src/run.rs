@@ -6,6 +6,7 @@ mod ending;
 mod model_reply;
 mod read_back;
 mod release;
+mod summary;
 mod thoughts;
 
 use std::time::{Duration, Instant};
@@ -344,7 +345,11 @@ impl TurnLoop<'_, '_> {
         let log_entry = call_log::start(&name, &shown);
         let mut shown = Value::Object(shown);
         redact_json(&mut shown);
-        let event = |status| TurnEvent::ToolCall { tool_name: name.clone(), arguments: shown.clone(), status };
+        let summarized = |status, summary| {
+            let arguments = shown.clone();
+            TurnEvent::ToolCall { tool_name: name.clone(), arguments, status, summary }
+        };
+        let event = |status| summarized(status, None);
         // The start of a call that may be held is reported only once it is carried out.
         let specs = self.specs.clone();
         let spec = specs.iter().find(|spec| spec.name == call.name);
@@ -425,7 +430,10 @@ impl TurnLoop<'_, '_> {
             log_entry.finish(duration);
             call_log::log_result(&name, failed.is_none(), &result.to_string());
         }
-        (self.on_event)(event(if failed.is_none() { ToolCallStatus::Completed } else { ToolCallStatus::Failed }));
+        let changes = spec.is_some_and(|spec| !spec.read_only);
+        let summary = (changes && failed.is_none()).then(|| summary::stored_summary(&result, &self.request.now));
+        let status = if failed.is_none() { ToolCallStatus::Completed } else { ToolCallStatus::Failed };
+        (self.on_event)(summarized(status, summary.flatten()));
         let error = failed.as_ref().map(|(code, message)| format!("{code}: {message}"));
         self.records.push(ToolCall { tool_name: name, parameters: shown, result, error, duration_ms });
         self.update_failure(spec.is_some_and(|spec| !spec.read_only), failed);
