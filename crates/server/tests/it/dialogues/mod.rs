@@ -4,13 +4,17 @@
 
 mod changes;
 mod format;
+mod guarantees;
+mod intended_calls;
+mod language_model;
+mod model_text;
 mod play;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use format::Dialogue;
-use play::{MessageOutcome, play};
+use play::{MessageOutcome, play, play_with_language_model};
 
 /// The least share of right messages, in tenths of a percent, and the greatest number of wrong changes.
 struct Goal {
@@ -32,6 +36,62 @@ async fn known_dialogues_are_understood() {
 #[ignore = "the blind dialogues are played only to measure a release"]
 async fn blind_dialogues_are_understood() {
     check(Goal { file: "blind.jsonl", right_messages: 0, right_dialogues: 0, wrong_changes: 999 }, false).await;
+}
+
+#[tokio::test]
+async fn known_dialogues_hold_with_a_language_model() {
+    // TRUST-1 … TRUST-6, AGENT-6, AGENT-7, SEC-4
+    let totals = check_language_model("known.jsonl", true).await;
+    assert_eq!(totals.violations, 0, "broken guarantees");
+    println!("{totals:?}");
+}
+
+/// Prints only the totals.
+#[tokio::test]
+#[ignore = "the blind dialogues are played only to measure a release"]
+async fn blind_dialogues_hold_with_a_language_model() {
+    println!("{:?}", check_language_model("blind.jsonl", false).await);
+}
+
+#[derive(Debug, Default)]
+struct LanguageModelTotals {
+    messages: usize,
+    /// Messages with the right stored outcome and answer.
+    right: usize,
+    wrong_changes: usize,
+    /// Messages whose calls were held although the dialogue has no question.
+    held: usize,
+    violations: usize,
+}
+
+/// Plays all dialogues of a file with the language model. `show` prints the failures.
+async fn check_language_model(file: &str, show: bool) -> LanguageModelTotals {
+    let selected = std::env::var("DIALOGUES").ok().filter(|_| show);
+    let mut totals = LanguageModelTotals::default();
+    for (number, dialogue) in read(file).iter().enumerate() {
+        if selected.as_ref().is_some_and(|prefix| !dialogue.id.starts_with(prefix)) {
+            continue;
+        }
+        let outcomes = play_with_language_model(dialogue, number).await;
+        for (at, (message, outcome)) in dialogue.messages.iter().zip(&outcomes).enumerate() {
+            totals.messages += 1;
+            totals.right += usize::from(outcome.mistakes.is_empty());
+            totals.wrong_changes += usize::from(outcome.is_wrong_change);
+            totals.held += usize::from(outcome.is_held);
+            totals.violations += outcome.violations.len();
+            let problems: Vec<_> = outcome.mistakes.iter().chain(&outcome.violations).collect();
+            if show && (!problems.is_empty() || outcome.is_held || selected.is_some()) {
+                println!("{} {at} > {}", dialogue.id, message.say);
+                println!(
+                    "    {}{}",
+                    if outcome.is_held { "HELD " } else { "" },
+                    outcome.answer.replace('\n', "\n    ")
+                );
+                problems.iter().for_each(|problem| println!("    ! {problem}"));
+            }
+        }
+    }
+    totals
 }
 
 #[derive(Default)]
