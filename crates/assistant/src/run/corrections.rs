@@ -69,7 +69,7 @@ impl TurnLoop<'_, '_> {
         for claim in claims(text) {
             let line = match self.is_made(&claim, &kinds, changes) {
                 true => unmade_title(&claim, &known),
-                false => Some(wording::kind_corrected(claim.kind)),
+                false => unmade_title(&claim, &known).or(Some(wording::kind_corrected(claim.kind))),
             };
             lines.extend(line.filter(|line| !lines.contains(line)));
         }
@@ -95,7 +95,7 @@ impl TurnLoop<'_, '_> {
                     changes.iter().filter_map(|change| change.ring_times(&self.request.now)).collect();
                 let claimed = times_in(&claim.sentence);
                 let rings_then = claimed.is_empty() || rings.iter().flatten().any(|time| claimed.contains(time));
-                !rings.is_empty() && rings_then || has(&[K::Undo, K::CancelReminder])
+                !rings.is_empty() && rings_then
             }
         }
     }

@@ -39,7 +39,7 @@ impl TurnLoop<'_, '_> {
     }
 
     /// Returns sentences about the changes that the text does not name. A text that also names another day or time
-    /// counts as not naming a date.
+    /// counts as not naming a date. The question before confirmed calls has named their tasks.
     pub(super) fn unnamed_changes(&self, text: &str, changes: &[StoredChange]) -> Vec<String> {
         let now = &self.request.now;
         let text = text.to_lowercase();
@@ -48,14 +48,24 @@ impl TurnLoop<'_, '_> {
         titles.dedup();
         let has_other_dates = has_other_dates(&text, &titles, changes, now);
         let has_several = titles.len() > 1;
+        let values = |change: &StoredChange| (change.kind.clone(), task_sentence(&change.task, now));
+        let are_equal = changes.iter().all(|change| values(change) == values(&changes[0]));
         let is_named = |change: &StoredChange| {
-            let part = if has_several { part_about(&text, &change.title, &titles) } else { &text };
-            names_title(&text, &change.title) && change.is_named(part, has_other_dates, now)
+            let part = if has_several && !are_equal { part_about(&text, &change.title, &titles) } else { &text };
+            let names_title = self.released || names_title(&text, &change.title);
+            names_title && change.is_named(part, has_other_dates, now)
         };
         let unnamed = changes.iter().filter(|change| !is_named(change));
-        let with_title = |change: &StoredChange| has_several || !names_title(&text, &change.title);
+        let with_title = |change: &StoredChange| has_several || !self.released && !names_title(&text, &change.title);
+        let unnamed: Vec<&StoredChange> = unnamed.collect();
         let mut lines: Vec<String> = Vec::new();
-        for line in unnamed.map(|change| change.sentence(with_title(change), now)) {
+        let completed = unnamed.iter().filter(|change| change.kind == ChangeKind::Completed);
+        let completed: Vec<String> = completed.map(|change| format!("'{}'", change.title)).collect();
+        if completed.len() > 1 {
+            lines.push(wording::done(&completed));
+        }
+        let others = unnamed.iter().filter(|change| completed.len() < 2 || change.kind != ChangeKind::Completed);
+        for line in others.map(|change| change.sentence(with_title(change), now)) {
             if !lines.contains(&line) {
                 lines.push(line);
             }
@@ -97,7 +107,16 @@ impl TurnLoop<'_, '_> {
             ToolKind::Complete => of_task(ChangeKind::Completed).into_iter().chain(next_task(result)).collect(),
             ToolKind::CompleteSeveral => {
                 let entries = result["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
-                entries.iter().filter_map(next_task).collect()
+                let task = |entry: &Value| Task::deserialize(&entry["task"]).or_else(|_| Task::deserialize(entry)).ok();
+                let tasks = entries.iter().filter_map(task);
+                let completed = tasks.map(|task| StoredChange::of(task, ChangeKind::Completed));
+                completed.chain(entries.iter().filter_map(next_task)).collect()
+            }
+            ToolKind::Undo => {
+                let change = result["undone"].as_str().unwrap_or_default();
+                let tasks = result["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
+                let tasks = tasks.iter().filter_map(|task| Task::deserialize(task).ok());
+                tasks.map(|task| StoredChange::of(task, ChangeKind::Undone(change.to_owned()))).collect()
             }
             ToolKind::Remind | ToolKind::UpdateReminder | ToolKind::SnoozeReminder => {
                 reminder_time(result).and_then(|time| of_task(ChangeKind::Reminder(time))).into_iter().collect()
@@ -171,6 +190,8 @@ enum ChangeKind {
     ReminderCancelled,
     /// A reminder before the due date is gone.
     ReminderDropped,
+    /// A change of this kind was undone.
+    Undone(String),
 }
 
 /// The fields that a call has set or cleared.
@@ -198,6 +219,17 @@ impl SetFields {
             priority: given("priority"),
             tags: given("tags"),
             description: given("description"),
+        }
+    }
+
+    /// Returns the fields that differ from those of a task with a title only.
+    fn of_task(task: &Task) -> Self {
+        Self {
+            due: task.due_date.is_some(),
+            recurrence: task.recurrence.is_some(),
+            priority: task.priority != Priority::Medium,
+            tags: !task.tags.is_empty(),
+            description: task.description.is_some(),
         }
     }
 
@@ -288,6 +320,7 @@ impl StoredChange {
                 let rule = self.task.recurrence.as_deref().map(|rule| recurrence_words(rule).to_lowercase());
                 std::iter::once(time).chain(rule.iter().flat_map(|rule| times_in(rule))).collect()
             }),
+            ChangeKind::Undone(_) => due.map(|due| vec![due]),
             ChangeKind::Completed | ChangeKind::ReminderCancelled | ChangeKind::ReminderDropped => None,
         }
     }
@@ -296,6 +329,9 @@ impl StoredChange {
     fn is_named(&self, text: &str, has_other_dates: bool, now: &Zoned) -> bool {
         match &self.kind {
             ChangeKind::Completed => true,
+            ChangeKind::Undone(change) => {
+                change == "created" || self.names_values(SetFields::of_task(&self.task), text, has_other_dates, now)
+            }
             ChangeKind::ReminderCancelled | ChangeKind::ReminderDropped => has_word(text, &["reminder", "remind"]),
             ChangeKind::Reminder(reminder) => {
                 let local = reminder.at.to_zoned(now.time_zone().clone());
@@ -352,6 +388,11 @@ impl StoredChange {
         let title = &self.title;
         match &self.kind {
             ChangeKind::Completed => wording::completed(title),
+            ChangeKind::Undone(change) => {
+                let values = task_sentence(&self.task, now).filter(|_| change != "created");
+                let undone = wording::undone(change, &[title]);
+                values.map_or(undone.clone(), |values| format!("{undone} {values}"))
+            }
             ChangeKind::ReminderCancelled => wording::reminder_cancelled(title),
             ChangeKind::ReminderDropped => wording::reminder_dropped(title),
             ChangeKind::Reminder(reminder) => {

@@ -67,7 +67,9 @@ impl Reply<'_> {
                 None => !task[field].is_null() && task[field] != "medium" && task[field] != Value::Array(Vec::new()),
             };
             let is_known = ["title", "due_date", "recurrence", "priority", "tags", "status", "description"];
-            if old != Some(task)
+            // The question before a confirmation has named the tasks.
+            if !self.is_confirmation
+                && old != Some(task)
                 && is_known.into_iter().any(has_changed)
                 && !lower.contains(&title(task).to_lowercase())
             {
@@ -83,7 +85,12 @@ impl Reply<'_> {
                 missing("the repetition");
             }
             let priority = task["priority"].as_str().unwrap_or_default();
-            if has_changed("priority") && !lower.contains(&format!("{priority} priority")) {
+            // A value that an undo has removed is not named.
+            let is_undone = lower.contains("undone");
+            if has_changed("priority")
+                && !(is_undone && priority == "medium")
+                && !lower.contains(&format!("{priority} priority"))
+            {
                 missing("the priority");
             }
             let mut tags = task["tags"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -115,7 +122,7 @@ impl Reply<'_> {
     }
 
     fn names_due(&self, due: &Value, lower: &str) -> bool {
-        let Some(due) = due.as_str() else { return lower.contains("no due date") || lower.contains("no date") };
+        let Some(due) = due.as_str() else { return lower.contains("no due date") || lower.contains("undone") };
         match (due.parse::<Timestamp>(), due.parse::<Date>()) {
             (Ok(at), _) => {
                 let local: DateTime = at.to_zoned(self.zone.clone()).datetime();
@@ -161,7 +168,7 @@ impl Reply<'_> {
     fn removals(&self, violations: &mut Vec<String>) {
         let is_removed = self.before.tasks.keys().any(|id| !self.after.tasks.contains_key(id))
             || self.before.schedules.keys().any(|id| !self.after.schedules.contains_key(id));
-        let is_undone = self.text.is_some_and(|text| text.contains("undone")) || self.answer.contains("undone");
+        let is_undone = self.answer.to_lowercase().contains("undone");
         let completed = self.after.tasks.iter().filter(|(id, task)| {
             task["status"] == "completed" && self.before.tasks.get(*id).is_some_and(|old| old["status"] != "completed")
         });

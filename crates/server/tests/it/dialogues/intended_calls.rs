@@ -139,7 +139,9 @@ fn asked_changes(dialogue: &Dialogue, at: usize, state: &State) -> Vec<Intended>
         let are_named = names.clone().all(|name| named.iter().any(|title| is_part(title, name)));
         are_named && (targets == Some(named.len()) && !named.is_empty() || !later.schedules_removed.is_empty())
     };
-    let is_agreement = ["yes", "yep", "ok", "sure", "go", "do", "yeah"].iter().any(|word| say.starts_with(word));
+    let is_short = say.split_whitespace().count() <= 3;
+    let is_agreement =
+        is_short && ["yes", "yep", "ok", "sure", "go", "do", "yeah"].iter().any(|word| say.starts_with(word));
     if is_agreement {
         return Vec::new();
     }

@@ -27,6 +27,8 @@ pub(super) struct MessagePlan {
     pub(super) message: String,
     /// The text of a reply without changes.
     pub(super) answer: String,
+    /// The text has the answer also if something was changed.
+    pub(super) must_answer: bool,
     pub(super) style: TextStyle,
     pub(super) now: Timestamp,
     pub(super) zone: TimeZone,
@@ -88,7 +90,11 @@ impl Known {
                 match call.name.as_str() {
                     "list_tasks" => known.tasks = rows("tasks"),
                     "list_reminders" => {
-                        let entry = |row: Value| (row["id"].as_str().unwrap_or_default().to_owned(), row);
+                        let entry = |mut row: Value| {
+                            // The task of the reminder is not a part of it.
+                            row.as_object_mut().unwrap().retain(|field, _| !matches!(field.as_str(), "title" | "task"));
+                            (row["id"].as_str().unwrap_or_default().to_owned(), row)
+                        };
                         known.reminders = rows("reminders").into_iter().map(entry).collect();
                     }
                     "list_schedules" => known.schedules = rows("schedules"),
@@ -319,11 +325,11 @@ fn reminder_at<'k>(known: &'k Known, task: &Value, at: Timestamp) -> Option<&'k 
 fn rule_of(times: &[String]) -> Option<String> {
     let parsed: Vec<DateTime> = times.iter().filter_map(|time| time.parse().ok()).collect();
     let [a, b, c] = parsed.as_slice() else { return None };
-    let minutes = |from: DateTime, to: DateTime| (to - from).total(jiff::Unit::Minute).map(|n| n.round()).ok();
-    Some(match minutes(*a, *b)? {
-        n if Some(n) != minutes(*b, *c) => "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR".to_owned(),
-        1440.0 => "FREQ=DAILY".to_owned(),
-        n if n % 60.0 == 0.0 => format!("FREQ=HOURLY;INTERVAL={}", n / 60.0),
+    let minutes = |from: DateTime, to: DateTime| to.duration_since(from).as_mins();
+    Some(match minutes(*a, *b) {
+        n if n != minutes(*b, *c) => "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR".to_owned(),
+        1440 => "FREQ=DAILY".to_owned(),
+        n if n % 60 == 0 => format!("FREQ=HOURLY;INTERVAL={}", n / 60),
         n => format!("FREQ=MINUTELY;INTERVAL={n}"),
     })
 }

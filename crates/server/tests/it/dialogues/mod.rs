@@ -42,15 +42,44 @@ async fn blind_dialogues_are_understood() {
 async fn known_dialogues_hold_with_a_language_model() {
     // TRUST-1 … TRUST-6, AGENT-6, AGENT-7, SEC-4
     let totals = check_language_model("known.jsonl", true).await;
-    assert_eq!(totals.violations, 0, "broken guarantees");
     println!("{totals:?}");
+    if std::env::var("DIALOGUES").is_err() {
+        assert_eq!(totals.violations, 0, "broken guarantees");
+        assert_eq!(totals.wrong_changes, 0, "wrong changes");
+        assert_eq!(totals.right, totals.messages, "messages with another outcome");
+        let unexpected: Vec<_> =
+            totals.held.iter().filter(|held| !HELD.iter().any(|(message, _)| message == held)).collect();
+        assert_eq!(unexpected, Vec::<&String>::new(), "commands in the user's own words are not held");
+    }
 }
+
+/// The messages whose calls may be held although the dialogue has no question, with the reason. A call of a model is
+/// held unless the message itself contains the command (SEC-4).
+const HELD: [(&str, &str); 12] = [
+    ("question-007 3", "'that one' names no run, and the list of runs is foreign text"),
+    ("question-015 1", "'it' names no schedule"),
+    ("undo-001 1", "an undo that removes a task for good, in words that the language engine does not know"),
+    ("agents-001 2", "the input comes from an earlier message"),
+    ("agents-008 3", "the input comes from an earlier message"),
+    ("agents-009 2", "the report of an agent is in the context, and 'the menu task' is no part of the title"),
+    ("schedules-001 3", "'it' names no schedule"),
+    ("schedules-002 2", "'it' names no schedule"),
+    ("schedules-005 2", "'it' names no schedule"),
+    ("schedules-006 2", "'it' names no agent"),
+    ("schedules-008 1", "the input and the time come from an earlier message"),
+    ("schedules-009 1", "'it' names no schedule"),
+];
 
 /// Prints only the totals.
 #[tokio::test]
 #[ignore = "the blind dialogues are played only to measure a release"]
 async fn blind_dialogues_hold_with_a_language_model() {
-    println!("{:?}", check_language_model("blind.jsonl", false).await);
+    let totals = check_language_model("blind.jsonl", false).await;
+    let LanguageModelTotals { messages, right, wrong_changes, held, violations } = totals;
+    println!(
+        "messages {right}/{messages}  wrong changes {wrong_changes}  held {}  violations {violations}",
+        held.len()
+    );
 }
 
 #[derive(Debug, Default)]
@@ -60,7 +89,7 @@ struct LanguageModelTotals {
     right: usize,
     wrong_changes: usize,
     /// Messages whose calls were held although the dialogue has no question.
-    held: usize,
+    held: Vec<String>,
     violations: usize,
 }
 
@@ -77,7 +106,7 @@ async fn check_language_model(file: &str, show: bool) -> LanguageModelTotals {
             totals.messages += 1;
             totals.right += usize::from(outcome.mistakes.is_empty());
             totals.wrong_changes += usize::from(outcome.is_wrong_change);
-            totals.held += usize::from(outcome.is_held);
+            totals.held.extend(outcome.is_held.then(|| format!("{} {at}", dialogue.id)));
             totals.violations += outcome.violations.len();
             let problems: Vec<_> = outcome.mistakes.iter().chain(&outcome.violations).collect();
             if show && (!problems.is_empty() || outcome.is_held || selected.is_some()) {

@@ -44,6 +44,9 @@ pub(super) fn final_text(plan: &MessagePlan, prompt: &Prompt<'_>) -> String {
         let tools::ToolOutcome::Done(answer) = outcome else { continue };
         if answer.error().is_none() && !call.name.starts_with("list_") {
             sentences.extend(describe(&call.name, answer.data(), &plan.zone));
+            if call.arguments.contains("\"due_date\":\"\"") {
+                sentences.push("It has no due date.".to_owned());
+            }
         }
     }
     let has_changes = !sentences.is_empty();
@@ -57,6 +60,7 @@ pub(super) fn final_text(plan: &MessagePlan, prompt: &Prompt<'_>) -> String {
         }
         _ => good,
     };
+    let text = if has_changes && plan.must_answer { format!("{text} {}", plan.answer) } else { text };
     if has_changes { format!("{text} {CONTINUED}") } else { text }
 }
 
@@ -98,8 +102,8 @@ fn describe(tool: &str, data: &Value, zone: &TimeZone) -> Vec<String> {
         }
         "delete_task" => vec![format!("I've deleted '{}'.", title(data))],
         "undo_last_change" => {
-            let titles: Vec<_> = several.iter().map(|entry| format!("'{}'", title(&task(entry)))).collect();
-            vec![format!("I've undone that for {}.", titles.join(" and "))]
+            let undone = |task: Value| format!("I've undone that for '{}'{}.", title(&task), values(&task));
+            several.iter().map(task).map(undone).collect()
         }
         "cancel_reminder" => vec![format!("I've cancelled the reminder of '{}'.", title(&data["task"]))],
         "schedule_reminder" | "update_reminder" | "snooze_reminder" => reminder().into_iter().collect(),

@@ -97,6 +97,7 @@ pub(super) async fn play_with_language_model(dialogue: &Dialogue, offset: usize)
             rings: message.expect.rings.clone(),
             message: message.say.to_lowercase(),
             answer,
+            must_answer: !words.is_empty() && !message.expect.asks,
             style,
             now: table.server.clock.now(),
             zone: table.zone.clone(),
