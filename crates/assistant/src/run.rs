@@ -2,8 +2,10 @@
 //! limits, independent of the model.
 
 mod claims;
+mod corrections;
 mod ending;
 mod model_reply;
+mod named_values;
 mod read_back;
 mod release;
 mod summary;
@@ -27,6 +29,7 @@ use crate::{
     AgentContext, ChatModel, ErrorType, ModelChain, ModelUsage, Prompt, RequestedCall, ToolCallStatus, ToolStep,
     TurnEvent, TurnRequest, log, own_words, report, wording,
 };
+pub(crate) use claims::ClaimKind;
 use model_reply::{ReplyEnd, fallback_reserve};
 use thoughts::ThoughtBuffer;
 
@@ -167,6 +170,7 @@ impl AgentRunner {
             on_event,
             filter,
             preface: 0,
+            abandoned: 0,
             tool_time,
             open: None,
             confirmed: None,
@@ -217,6 +221,8 @@ struct TurnLoop<'a, 'b> {
     filter: ResponseFilter,
     /// The length of the text that precedes the answer of the model, in bytes.
     preface: usize,
+    /// The length of the text up to the end of the last provider model that failed, in bytes.
+    abandoned: usize,
     thoughts: ThoughtBuffer,
     /// The time by which calls of external tools may still extend the turn.
     tool_time: Duration,

@@ -29,7 +29,7 @@ use serde_json::Value;
 use tools::{ToolAnswer, ToolArguments, ToolKind, ToolOutcome, ToolSpec};
 use understand::{Intent, TaskTarget};
 
-pub(crate) use agents::requested_run;
+pub(crate) use agents::{requested_run, requests_stop};
 pub(crate) use matching::normalize as normalize_words;
 pub(crate) use schedules::requests_schedule;
 

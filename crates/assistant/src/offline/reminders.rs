@@ -324,6 +324,9 @@ fn last_due(task: &Value, now: Timestamp) -> Option<Timestamp> {
     (due <= now).then_some(due)
 }
 
+/// A snooze of fewer minutes is not rounded to minutes.
+const SHORT_SNOOZE_MINUTES: i64 = 5;
+
 /// Moves a reminder from the time at which it rang, or from its next time if that is in the future.
 pub(super) fn snooze(policy: &mut OfflinePolicy<'_>, resolved: &ResolvedCommand) -> CommandReply {
     let command = &resolved.command;
@@ -340,8 +343,11 @@ pub(super) fn snooze(policy: &mut OfflinePolicy<'_>, resolved: &ResolvedCommand)
     // From its due time when that is in the future, else from when it rang.
     let base = next.filter(future).or(due.filter(future)).or(rang).or(due).unwrap_or(now.timestamp());
     let base_local = base.to_zoned(zone.clone()).datetime();
-    let minute = jiff::civil::DateTimeRound::new().smallest(Unit::Minute).mode(jiff::RoundMode::Trunc);
-    let now_local = now.datetime().round(minute).unwrap_or(now.datetime());
+    // A short snooze keeps the seconds. Otherwise up to a minute of it would be missing.
+    let is_short = |shift: DateShift| shift.months == 0 && shift.days == 0 && shift.minutes < SHORT_SNOOZE_MINUTES;
+    let unit = if command.shift.is_some_and(is_short) { Unit::Second } else { Unit::Minute };
+    let rounding = jiff::civil::DateTimeRound::new().smallest(unit).mode(jiff::RoundMode::Trunc);
+    let now_local = now.datetime().round(rounding).unwrap_or(now.datetime());
     let until = match (command.shift, command.when) {
         (Some(shift), _) => {
             shifted(base_local, &shift).filter(|at| *at > now_local).or_else(|| shifted(now_local, &shift))
@@ -351,9 +357,7 @@ pub(super) fn snooze(policy: &mut OfflinePolicy<'_>, resolved: &ResolvedCommand)
         (None, None) => Some(base_local.max(now_local).saturating_add(10.minutes())),
     };
     let Some(until) = until else { return Ok(Some(wording::missing(MissingSlot::Time))) };
-    let until = until
-        .round(jiff::civil::DateTimeRound::new().smallest(Unit::Minute).mode(jiff::RoundMode::Trunc))
-        .unwrap_or(until);
+    let until = until.round(rounding).unwrap_or(until);
     let until = match command.time_of_day {
         Some(clock) if !fragment::states_half_of_day(&policy.prompt.request.message) && command.shift.is_none() => {
             let kept = due_times::keep_half_of_day(clock, Some(base_local.time()));
