@@ -6,7 +6,7 @@ mod agents;
 mod confirmation;
 
 use jiff::Zoned;
-use jiff::civil::{Date, DateTime};
+use jiff::civil::Date;
 use model::due::DueDate;
 use model::words;
 use serde_json::Value;
@@ -524,11 +524,6 @@ pub(crate) fn refused(message: &str) -> String {
 /// Reports a quota of the user, with the sentence of the tool.
 pub(crate) fn limit_reached(sentence: &str) -> String {
     format!("I couldn't do that. {sentence}")
-}
-
-/// Formats a local time: "tomorrow (Wed 18 Nov) at 3pm", "on Fri 20 Nov at 3pm".
-pub(crate) fn datetime_words(moment: DateTime, today: Date) -> String {
-    on_day(&words::time_words(moment, today))
 }
 
 pub(crate) fn tasks(count: usize) -> String {
