@@ -91,15 +91,14 @@ fn is_command_verb(word: &str) -> bool {
 }
 
 /// Returns the end of `start..end` without courtesies ("thanks", "for me"), "please" and closing marks after it. These
-/// are punctuation, line breaks, ")", "]", "*", "~" and common emoji. A closing phrase at `start` stays, but marks and
-/// "please" can leave an empty range. Opening brackets and other marks stay.
+/// are punctuation, line breaks, ")", "]", "*", "~" and emoji. A closing phrase at `start` stays, but marks and "please"
+/// can leave an empty range. Opening brackets, other marks and an emoji that names a task ("complete 🎂") stay.
 pub(crate) fn trim_closing(words: &TokenizedText, start: usize, end: usize) -> usize {
     let mut end = end;
     while end > start {
         let last = end - 1;
-        if !words.is_word(last) && !words.is_quoted(last) && is_closing_mark(words.at(last))
-            || is_please(words.at(last))
-        {
+        let is_mark = !words.is_word(last) && !words.is_quoted(last) && is_closing_mark(words.at(last));
+        if is_mark && !is_emoji_name(words, start, last) || is_please(words.at(last)) {
             end = last;
             continue;
         }
@@ -111,6 +110,16 @@ pub(crate) fn trim_closing(words: &TokenizedText, start: usize, end: usize) -> u
         }
     }
     end
+}
+
+/// Returns true if the emoji at `i` is the only word after a command verb at `start`, as in "complete 🎂". Emoji that
+/// are common at the end of a sentence name nothing.
+fn is_emoji_name(words: &TokenizedText, start: usize, i: usize) -> bool {
+    let mark = words.at(i);
+    i == start + 1
+        && is_command_verb(words.at(start))
+        && emoji::is_emoji(mark)
+        && !lexicon::courtesy::CLOSING_MARKS.contains(mark)
 }
 
 fn is_closing_mark(mark: &str) -> bool {

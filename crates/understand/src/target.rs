@@ -391,13 +391,18 @@ fn is_kind_word(clause: &Clause, i: usize) -> bool {
 }
 
 /// Trims hanging words at both ends of a name. Also trims "stupid", "next", "upcoming" and similar adjectives before
-/// it, and one "one", "thing" or "entry" after it. The result can be empty.
+/// it, and one "one", "thing" or "entry" after it. "Old thing" keeps its adjective, because "thing" alone names no task.
+/// The result can be empty.
 fn core_name(clause: &Clause, range: Range<usize>) -> Range<usize> {
-    let Range { mut start, end } = trimming::trim_name(clause, range);
+    let Range { start: first, end } = trimming::trim_name(clause, range);
+    let mut start = first;
     while let Some(n) = clause.phrase(start, lexicon::references::ADJECTIVES).filter(|n| start + n < end) {
         start = skip_articles(clause, start + n, end);
     }
     let last = end.saturating_sub(1);
+    if first < start && start == last && clause.at(last) == "thing" {
+        return first..end;
+    }
     let vague = end > start + 1 && matches!(clause.at(last), "one" | "thing" | "entry");
     start..if vague { last } else { end }
 }

@@ -54,7 +54,7 @@ const LINKS: &str = "\
     and, but, then, so, instead, rather";
 
 /// A word of a message, in lower case and without apostrophes.
-struct Word {
+struct AnswerWord {
     text: String,
     start: usize,
     /// A clause ends before this word.
@@ -85,7 +85,7 @@ pub(crate) fn selected_targets(message: &str, held: &HeldCalls) -> Option<Vec<us
     let words = words(message);
     let question = QuestionWords::new(Some(held));
     let start = words.iter().position(|word| matches!(word.text.as_str(), "only" | "just"))?;
-    let is_lead = |word: &Word| {
+    let is_lead = |word: &AnswerWord| {
         let text = word.text.as_str();
         [LEADS, LINKS, NO, YES].iter().any(|list| has(list, text))
     };
@@ -195,7 +195,7 @@ impl QuestionWords {
 
 /// Returns true if the message only agrees: with a word such as "yes", a phrase such as "do it", or the verb of the
 /// question alone. All other words must be fillers, numbers, or after a "yes" words of the titles.
-fn is_agreement(message: &str, words: &[Word], question: &QuestionWords) -> bool {
+fn is_agreement(message: &str, words: &[AnswerWord], question: &QuestionWords) -> bool {
     if words.is_empty() || message.trim_end().ends_with('?') {
         return false;
     }
@@ -227,8 +227,8 @@ fn is_agreement(message: &str, words: &[Word], question: &QuestionWords) -> bool
 
 /// Returns the position of the first word after a refusal, or `None` if the message does not begin with one. Clauses
 /// that only repeat the refusal belong to it.
-fn refusal_end(words: &[Word], question: &QuestionWords) -> Option<usize> {
-    let is_tail = |word: &Word| {
+fn refusal_end(words: &[AnswerWord], question: &QuestionWords) -> Option<usize> {
+    let is_tail = |word: &AnswerWord| {
         let text = word.text.as_str();
         [NO_FILLERS, NO, NO_VERBS, LEADS].iter().any(|list| has(list, text))
             || question.verbs.contains(&text)
@@ -265,13 +265,13 @@ fn has(list: &str, word: &str) -> bool {
 }
 
 /// Returns the position after the clause that contains this word.
-fn clause_end(words: &[Word], at: usize) -> usize {
+fn clause_end(words: &[AnswerWord], at: usize) -> usize {
     let next = words.iter().skip(at + 1).position(|word| word.begins_clause);
     next.map_or(words.len(), |offset| at + 1 + offset)
 }
 
 /// Returns the number of words of the phrase if the words begin with it.
-fn match_phrase(words: &[Word], phrase: &str) -> Option<usize> {
+fn match_phrase(words: &[AnswerWord], phrase: &str) -> Option<usize> {
     let mut length = 0;
     for part in phrase.split(' ') {
         if words.get(length)?.text != part {
@@ -283,8 +283,8 @@ fn match_phrase(words: &[Word], phrase: &str) -> Option<usize> {
 }
 
 /// Splits a message into words. A symbol such as an emoji is a word of its own.
-fn words(message: &str) -> Vec<Word> {
-    let mut words: Vec<Word> = Vec::new();
+fn words(message: &str) -> Vec<AnswerWord> {
+    let mut words: Vec<AnswerWord> = Vec::new();
     let mut begins_clause = true;
     let mut is_open = false;
     for (at, c) in message.char_indices() {
@@ -292,11 +292,11 @@ fn words(message: &str) -> Vec<Word> {
         if c.is_alphanumeric() {
             match words.last_mut().filter(|_| is_open) {
                 Some(word) => word.text.extend(c.to_lowercase()),
-                None => words.push(Word { text: c.to_lowercase().collect(), start: at, begins_clause }),
+                None => words.push(AnswerWord { text: c.to_lowercase().collect(), start: at, begins_clause }),
             }
             (is_open, begins_clause) = (true, false);
         } else if is_symbol(c) {
-            words.push(Word { text: c.to_string(), start: at, begins_clause });
+            words.push(AnswerWord { text: c.to_string(), start: at, begins_clause });
             (is_open, begins_clause) = (false, false);
         } else if !is_apostrophe {
             is_open = false;

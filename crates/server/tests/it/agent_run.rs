@@ -13,7 +13,7 @@ async fn run(server: &TestServer, body: &Value) -> Value {
 
 #[tokio::test]
 async fn the_example_of_s4_works() {
-    // AGENT-1, AGENT-5, AGENT-9, CHAT-3: S4
+    // AGENT-1, AGENT-5, AGENT-9, CHAT-3, TRUST-2: S4
     let server = TestServer::offline().await;
     let body = json!({
         "user_id": "123e4567-e89b-12d3-a456-426614174000",
@@ -24,7 +24,10 @@ async fn the_example_of_s4_works() {
         ],
     });
     let answer = run(&server, &body).await;
-    assert_eq!(answer["response_text"], "Got it! Added 'buy milk' to your list. Anything else?");
+    assert_eq!(
+        answer["response_text"],
+        "Got it! Added 'buy milk' to your list. No reminder is set, because you gave no time. When should I remind you?"
+    );
     let call = &answer["tool_invocations"][0];
     assert_eq!((&call["tool_name"], &call["error"]), (&json!("add_task"), &Value::Null));
     assert_eq!(call["parameters"]["title"], "buy milk");

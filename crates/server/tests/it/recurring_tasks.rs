@@ -25,7 +25,7 @@ async fn the_reply_names_the_next_due_date() {
     // TASK-1, AGENT-6
     let server = TestServer::offline().await;
     response(&server, "add water the plants every day").await;
-    let done = "Great! I've marked 'water the plants' as complete. It's due again tomorrow.";
+    let done = "Great! I've marked 'water the plants' as complete. It's due again tomorrow (Mon 22 Dec).";
     assert_eq!(response(&server, "mark water the plants as done").await, done);
     assert_eq!(open_tasks(&server).await, [("water the plants".to_owned(), json!("2025-12-22"))]);
     // AGENT-13: one step undoes the completion and the new task.
@@ -33,10 +33,10 @@ async fn the_reply_names_the_next_due_date() {
     assert_eq!(open_tasks(&server).await, [("water the plants".to_owned(), json!(null))]);
 
     response(&server, "add send the timesheet every Friday at 5pm").await;
-    let done = "Great! I've marked 'send the timesheet' as complete. It's due again on January 2, 2026 at 5pm.";
+    let done = "Great! I've marked 'send the timesheet' as complete. It's due again on Fri 2 Jan 2026 at 5pm.";
     assert_eq!(response(&server, "I sent the timesheet").await, done);
     // "It" now refers to the next task.
-    let moved = "Updated! 'send the timesheet' now has a due date on January 5, 2026 at 5pm.";
+    let moved = "Updated! 'send the timesheet' now has the due date Mon 5 Jan 2026 at 5pm.";
     assert_eq!(response(&server, "move it to January 5").await, moved);
     let due = json!("2026-01-05T17:00:00+00:00");
     assert_eq!(open_tasks(&server).await[1], ("send the timesheet".to_owned(), due));
@@ -50,8 +50,8 @@ async fn completing_several_recurring_tasks_adds_each_next_one() {
         response(&server, &format!("add {title}")).await;
     }
     assert!(response(&server, "complete all my tasks").await.ends_with("Confirm with 'yes complete 3 tasks'."));
-    let done = "Great! I've marked 3 tasks as complete. Due again: 'water the plants' tomorrow and 'take out the bins' on \
-                Monday, December 29.";
+    let done = "Great! I've marked 3 tasks as complete. Due again: 'water the plants' tomorrow (Mon 22 Dec) and 'take \
+                out the bins' on Mon 29 Dec.";
     assert_eq!(response(&server, "yes complete 3 tasks").await, done);
     assert_eq!(open_tasks(&server).await.len(), 2);
     assert_eq!(response(&server, "undo that").await, "Undone! 3 tasks are open again.");
@@ -64,7 +64,7 @@ async fn the_reply_announces_the_last_occurrence() {
     let draft = json!({"title": "take the pills", "due_date": "2025-12-21", "recurrence": "FREQ=DAILY;COUNT=2"});
     server.post("/api/tasks", &draft).await;
     let done = "Great! I've marked 'take the pills' as complete.";
-    assert_eq!(response(&server, "complete the pills").await, format!("{done} It's due again tomorrow."));
+    assert_eq!(response(&server, "complete the pills").await, format!("{done} It's due again tomorrow (Mon 22 Dec)."));
     assert_eq!(response(&server, "complete the pills").await, format!("{done} That was the last time."));
     assert!(open_tasks(&server).await.is_empty());
 }

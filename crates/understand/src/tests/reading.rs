@@ -36,6 +36,8 @@ fn names_keep_frequencies_and_days() {
     }
     assert_eq!(one("delete the weekly report").target, named("weekly report"));
     assert_eq!(one("complete saturday match").target, named("saturday match"));
+    assert_eq!(one("complete old thing").target, named("old thing"));
+    assert_eq!(one("delete the old report").target, named("report"));
     assert_eq!(one("rename weekly report to monthly report").title.as_deref(), Some("monthly report"));
 }
 
@@ -315,6 +317,7 @@ fn emoji_are_decoration_or_commands() {
     assert_eq!(one("delete buy paint 🗑️").target, named("buy paint"));
     assert_eq!(one("buy paint 🎨").title.as_deref(), Some("buy paint"));
     assert_eq!(one("🛒 buy milk").title.as_deref(), Some("buy milk"));
+    assert_eq!(one("complete 🎂").target, named("🎂"));
     for (text, intent) in [
         ("✅ buy milk", Intent::CompleteTask),
         ("✔ buy milk", Intent::CompleteTask),

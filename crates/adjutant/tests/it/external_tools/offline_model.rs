@@ -1,6 +1,7 @@
 //! Conversations with the offline model about tasks of an external server. The replies do not depend on the names of the
 //! tools or the library of the server.
 
+use jiff::civil::Date;
 use serde_json::{Value, json};
 
 use super::{ExternalServer, Fixture, Library};
@@ -9,7 +10,7 @@ use super::{ExternalServer, Fixture, Library};
 pub(super) const LOCAL_USER: &str = "00000000-0000-7000-8000-000000000001";
 
 /// Messages and replies.
-const CONVERSATION: [(&str, &str); 16] = [
+const CONVERSATION: [(&str, &str); 17] = [
     ("add buy oat milk", "Got it! Added 'buy oat milk' to your list. Anything else?"),
     ("complete milk", "I found multiple tasks about 'milk'. Which one: 'buy milk', 'buy oat milk'?"),
     ("the first one", "Great! I've marked 'buy milk' as complete."),
@@ -22,8 +23,11 @@ const CONVERSATION: [(&str, &str); 16] = [
     ("delete the soy milk", "Do you really want to delete 'buy soy milk'? Reply 'yes delete' to confirm."),
     (
         "hello",
-        "Hello! I can add, list, complete, change and delete your tasks, and remind you of them. What would you like to do?",
+        "Hello! I can add, list, complete, change and delete your tasks, remind you of them, run your agents and schedule \
+         them. Say undo to take back a change. What would you like to do?\n\
+         Still open: Do you really want to delete 'buy soy milk'? Reply 'yes delete' to confirm.",
     ),
+    ("show my tasks", "You have 1 task:\n1. ☐ buy soy milk"),
     ("yes delete", "There's nothing waiting for your confirmation. What would you like to do?"),
     ("delete the soy milk", "Do you really want to delete 'buy soy milk'? Reply 'yes delete' to confirm."),
     ("yes, delete!", "I've removed 'buy soy milk' from your tasks."),
@@ -40,10 +44,10 @@ async fn check_conversation(external: ExternalServer) {
     assert_eq!((&health["protocol"], &health["tools"]), (&json!(library.protocol()), &json!(library.tool_count())));
 
     let added = fixture.send("add buy milk tomorrow with high priority").await;
-    let first = "Got it! Added 'buy milk' to your list. Anything else?";
     let listed = fixture.send("show my tasks").await;
     match library {
         Library::OldMcp => {
+            let first = "Got it! Added 'buy milk' to your list. Anything else?";
             assert_eq!(added.output(), format!("{first}\nYour list has no place for a due date or a priority."));
             assert_eq!(listed.output(), "You have 1 task:\n1. ☐ buy milk");
             let refused = fixture.send("change buy milk to low priority").await;
@@ -51,12 +55,15 @@ async fn check_conversation(external: ExternalServer) {
             assert!(refused.calls().iter().all(|(tool, _)| *tool == "list_tasks"), "{refused:?}");
         }
         Library::FastMcp | Library::TypeScript => {
+            let due: Date = fixture.external.tasks()[0]["due_date"].as_str().unwrap().parse().unwrap();
+            let due = due.strftime("tomorrow (%a %-d %b)");
+            let first = format!("Got it! Added 'buy milk' to your list. Due {due}, high priority. Anything else?");
             assert_eq!(added.output(), first);
             assert_eq!(listed.output(), "You have 1 task:\n1. ☐ buy milk (due tomorrow, high priority)");
             let changed = fixture.send("change buy milk to low priority").await;
             assert_eq!(changed.output(), "Updated! 'buy milk' now has low priority.");
             let listed = fixture.send("show my low priority tasks").await;
-            assert_eq!(listed.output(), "You have 1 low priority task:\n1. ☐ buy milk (due tomorrow)");
+            assert_eq!(listed.output(), "You have 1 low priority task:\n1. ☐ buy milk (due tomorrow, low priority)");
         }
     }
     for (message, reply) in CONVERSATION {

@@ -41,8 +41,11 @@ async fn models_are_offered_built_in_and_external_tools() {
         Reply::text("Shall I?"),
     ]);
     fixture.send("keep Ann's address").await;
+    fixture.llm().script([Reply::text("Ann is in your contacts.")]);
     let done = fixture.send("yes run save_contact").await;
-    assert_eq!(done.output(), "Done! Saved Ann of Elm");
+    assert_eq!(done.output(), "Ann is in your contacts.");
+    let requests = fixture.llm().requests();
+    assert_eq!(requests.last().unwrap().tool_results(), ["Saved Ann of Elm"], "the model gets the result");
     let asked = &fixture.external.calls_of("save_contact")[0];
     assert_eq!(asked["contact"]["home"], json!({"street": "Elm"}));
 }

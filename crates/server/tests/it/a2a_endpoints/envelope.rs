@@ -198,6 +198,7 @@ async fn the_assistant_keeps_the_conversation() {
         answer["payload"]["result"]["output"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
     };
     assert!(send("add buy milk").await.contains("buy milk"));
+    assert!(send("show my tasks").await.contains("buy milk"));
     assert!(send("the last one is done").await.contains("buy milk"));
 }
 
