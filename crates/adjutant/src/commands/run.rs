@@ -77,7 +77,7 @@ fn check_known(agent: &Agent, body: &ExecutionDraft) -> anyhow::Result<()> {
     known.extend(configuration.parameters.keys().map(String::as_str));
     known.sort_unstable();
     known.dedup();
-    for name in given.filter(|name| !known.contains(&name.as_str())) {
+    if let Some(name) = given.filter(|name| !known.contains(&name.as_str())).next() {
         known.retain(|name| !["input", "input_file", "output_file", "execution_id"].contains(name));
         let list = if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
         let message = format!("'{}' has no parameter '{name}'; {list}", agent.id());

@@ -345,70 +345,15 @@ fn read_phrases(words: &mut [FragmentWord<'_>], fragment: &mut Fragment) {
 fn read_tags(words: &mut [FragmentWord<'_>], fragment: &mut Fragment) {
     let mut added = Vec::new();
     let mut removed = Vec::new();
-    for at in 0..words.len() {
-        let Some(name) = words[at].text.strip_prefix('#') else { continue };
+    for word in words.iter_mut() {
+        let Some(name) = word.text.strip_prefix('#') else { continue };
         if !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()) {
             added.push(name.to_owned());
-            words[at].used = true;
+            word.used = true;
         }
     }
-    let is = |words: &[FragmentWord<'_>], at: usize, known: &[&str]| {
-        words.get(at).is_some_and(|word| known.contains(&word.lower.as_str()))
-    };
     for at in 0..words.len() {
-        if is(words, at, &["tag", "label"])
-            && is(words, at + 1, &["it", "that", "this", "them", "those", "both"])
-            && at + 2 < words.len()
-            && added.is_empty()
-        {
-            let start = at + 2 + usize::from(is(words, at + 2, &["as", "with"]));
-            if let Some(word) = words.get_mut(start).filter(|word| !word.used) {
-                added.push(word.text.to_owned());
-                word.used = true;
-            }
-        }
-        if is(words, at, &["tag", "label"]) && !added.is_empty() {
-            words[at].used = true;
-        }
-        // "with the tag school"
-        if is(words, at, &["tag", "label"])
-            && added.is_empty()
-            && at > 0
-            && is(words, at - 1, &["the", "a"])
-            && at + 2 == words.len()
-        {
-            added.push(words[at + 1].text.to_owned());
-            use_words(words, at..at + 2);
-        }
-        // "tag that one work"
-        if is(words, at, &["tag", "label"])
-            && added.is_empty()
-            && is(words, at + 1, &["that", "this"])
-            && is(words, at + 2, &["one"])
-            && at + 4 == words.len()
-        {
-            added.push(words[at + 3].text.to_owned());
-            use_words(words, at..at + 4);
-        }
-        // "tag the litter one pets"
-        if is(words, at, &["tag", "label"])
-            && added.is_empty()
-            && let Some(one) = (at + 1..words.len()).find(|i| is(words, *i, &["one", "as", "with"]))
-            && one > at + 1
-            && one + 2 == words.len()
-        {
-            added.push(words[one + 1].text.to_owned());
-            use_words(words, one..one + 2);
-        }
-        let removes = is(words, at, &["drop", "remove", "delete", "lose", "scrap", "without", "ditch", "no"]);
-        if removes {
-            let start = at + 1 + usize::from(is(words, at + 1, &["the", "that"]));
-            if is(words, start + 1, &["tag", "label"]) && !is(words, start, &["the"]) {
-                removed.push(words[start].text.trim_start_matches('#').to_owned());
-                added.retain(|tag| !removed.contains(tag));
-                use_words(words, at..start + 2);
-            }
-        }
+        read_tag_at(words, at, &mut added, &mut removed);
     }
     if !added.is_empty() {
         fragment.command.tags = added;
@@ -416,6 +361,66 @@ fn read_tags(words: &mut [FragmentWord<'_>], fragment: &mut Fragment) {
     } else if !removed.is_empty() {
         fragment.command.tags = removed;
         fragment.command.tag_operation = TagOperation::Remove;
+    }
+}
+
+/// Reads the tag that a word such as "tag" or "remove" at this position introduces.
+fn read_tag_at(words: &mut [FragmentWord<'_>], at: usize, added: &mut Vec<String>, removed: &mut Vec<String>) {
+    let is = |words: &[FragmentWord<'_>], at: usize, known: &[&str]| {
+        words.get(at).is_some_and(|word| known.contains(&word.lower.as_str()))
+    };
+    if is(words, at, &["tag", "label"])
+        && is(words, at + 1, &["it", "that", "this", "them", "those", "both"])
+        && at + 2 < words.len()
+        && added.is_empty()
+    {
+        let start = at + 2 + usize::from(is(words, at + 2, &["as", "with"]));
+        if let Some(word) = words.get_mut(start).filter(|word| !word.used) {
+            added.push(word.text.to_owned());
+            word.used = true;
+        }
+    }
+    if is(words, at, &["tag", "label"]) && !added.is_empty() {
+        words[at].used = true;
+    }
+    // "with the tag school"
+    if is(words, at, &["tag", "label"])
+        && added.is_empty()
+        && at > 0
+        && is(words, at - 1, &["the", "a"])
+        && at + 2 == words.len()
+    {
+        added.push(words[at + 1].text.to_owned());
+        use_words(words, at..at + 2);
+    }
+    // "tag that one work"
+    if is(words, at, &["tag", "label"])
+        && added.is_empty()
+        && is(words, at + 1, &["that", "this"])
+        && is(words, at + 2, &["one"])
+        && at + 4 == words.len()
+    {
+        added.push(words[at + 3].text.to_owned());
+        use_words(words, at..at + 4);
+    }
+    // "tag the litter one pets"
+    if is(words, at, &["tag", "label"])
+        && added.is_empty()
+        && let Some(one) = (at + 1..words.len()).find(|i| is(words, *i, &["one", "as", "with"]))
+        && one > at + 1
+        && one + 2 == words.len()
+    {
+        added.push(words[one + 1].text.to_owned());
+        use_words(words, one..one + 2);
+    }
+    let removes = is(words, at, &["drop", "remove", "delete", "lose", "scrap", "without", "ditch", "no"]);
+    if removes {
+        let start = at + 1 + usize::from(is(words, at + 1, &["the", "that"]));
+        if is(words, start + 1, &["tag", "label"]) && !is(words, start, &["the"]) {
+            removed.push(words[start].text.trim_start_matches('#').to_owned());
+            added.retain(|tag| !removed.contains(tag));
+            use_words(words, at..start + 2);
+        }
     }
 }
 

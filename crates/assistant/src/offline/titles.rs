@@ -159,7 +159,7 @@ pub(super) fn is_no_title(title: &str) -> bool {
 fn is_interjection(title: &str) -> bool {
     let first = title.split_whitespace().next().unwrap_or_default().to_lowercase();
     ["uhh", "uh", "um", "umm", "lol", "haha", "oh", "ah", "ok", "okay", "argh", "ugh", "hmm", "omg", "yay"]
-        .contains(&first.trim_end_matches(',').as_ref())
+        .contains(&first.trim_end_matches(','))
 }
 
 fn strip_prefix<'t>(text: &'t str, prefix: &str) -> Option<&'t str> {

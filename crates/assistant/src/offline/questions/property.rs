@@ -83,7 +83,7 @@ pub(super) fn asked_property(words: &[&str]) -> Option<AskedProperty> {
             || has(&["any"])
             || matches!(first, "does" | "is" | "are" | "do" | "will" | "which" | "what"))
     {
-        return (!starts(&["can"]) && !starts(&["could"]) && !(first == "will" && has(&["please"])))
+        return (!(starts(&["can"]) || starts(&["could"]) || first == "will" && has(&["please"])))
             .then_some(AskedProperty::Reminder);
     }
     if starts(&["how", "often"])
