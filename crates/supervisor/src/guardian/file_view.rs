@@ -144,7 +144,8 @@ impl FileView {
             let path = path.canonicalize()?;
             let Some((number, below)) = self.place(&path) else { continue };
             // Opened here, where the path is not covered.
-            trees.push((tree(CWD, &path)?, path, Path::new(&number.to_string()).join(below)));
+            let place = Path::new(&number.to_string()).join(below);
+            trees.push((tree(CWD, &path)?, path, place));
         }
         // Threads share their directories, and the kernel would refuse the change.
         nix::sched::unshare(CloneFlags::CLONE_FS)?;
