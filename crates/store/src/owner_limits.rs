@@ -66,7 +66,7 @@ impl Drop for OwnerSlot {
 }
 
 /// The number of writes of one owner that are in progress, while several owners write.
-const SHARED_WRITES_PER_OWNER: usize = 12;
+const SHARED_WRITES_PER_OWNER: usize = 4;
 /// Owners count as active for this time after the start of a write.
 const ACTIVE_TIME: Duration = Duration::from_secs(1);
 
