@@ -15,6 +15,8 @@ const FIRE_POLL_INTERVAL: Duration = Duration::from_secs(30);
 const SHARED_FIRE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The delay after a round that found due schedules but fired none: another node is firing them.
 const CONTENDED_DELAY: Duration = Duration::from_millis(250);
+/// The delay of the follow-up loop after the end of an execution. It combines frequent ends into one round.
+const END_DEBOUNCE: Duration = Duration::from_millis(5);
 /// The longest time between two rounds of the follow-up loop.
 const FOLLOW_UP_POLL_INTERVAL: Duration = Duration::from_secs(3);
 
@@ -46,7 +48,13 @@ impl Scheduler {
     /// Handles the ends of executions until `shutdown` is cancelled. Runs after each end on this node and at intervals.
     /// Failures are logged and retried.
     async fn follow_until(&self, shutdown: &CancellationToken) {
-        let wake = || self.0.supervisor.next_end();
+        let wake = || {
+            let ended = self.0.supervisor.next_end();
+            async move {
+                ended.await;
+                tokio::time::sleep(END_DEBOUNCE).await;
+            }
+        };
         let work = || async { self.follow_up().await.map(|_| None) };
         reconcile::run("schedules_not_followed_up", FOLLOW_UP_POLL_INTERVAL, shutdown, wake, work).await;
     }

@@ -69,7 +69,7 @@ pub use sqlite::check_file;
 pub use transaction::{Job, Transaction};
 
 use fault::StorageHealth;
-use owner_limits::OwnerLimits;
+use owner_limits::{OwnerLimits, SharedWriteLimits};
 use postgres::Postgres;
 use quotas::QuotaLedger;
 use sqlite::Sqlite;
@@ -120,6 +120,8 @@ pub struct Store {
     health: StorageHealth,
     /// Limits the connections with which each user reads.
     reads: OwnerLimits,
+    /// Limits the writes of each user to SQLite.
+    writes: SharedWriteLimits,
 }
 
 /// Counts the transactions that this process has committed.
@@ -178,6 +180,7 @@ impl Store {
             quotas,
             health,
             reads: OwnerLimits::new(reads),
+            writes: SharedWriteLimits::new(),
         })
     }
 
@@ -253,7 +256,13 @@ impl Store {
         // The futures of PostgreSQL are boxed because they are large.
         match &self.db {
             Db::Postgres(postgres) => Box::pin(postgres.transaction(owner, job, self.commits.clone())).await,
-            Db::Sqlite(sqlite) => sqlite.transaction(owner, when, job, self.commits.clone()).await,
+            Db::Sqlite(sqlite) => {
+                let _slot = match owner {
+                    Some(owner) => self.writes.acquire(owner).await,
+                    None => None,
+                };
+                sqlite.transaction(owner, when, job, self.commits.clone()).await
+            }
         }
     }
 

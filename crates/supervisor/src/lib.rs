@@ -35,6 +35,7 @@ mod spool;
 mod stop_all;
 mod submit;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -121,6 +122,8 @@ struct SupervisorShared {
     dispatcher: Dispatcher,
     running: Running,
     notifiers: ExecutionNotifiers,
+    /// Claims of this node that do not run, with the number of rounds of maintenance that have found them.
+    unknown_claims: Mutex<HashMap<Uuid, u32>>,
     /// The state that was read last. `None` unless everything is stopped.
     stop_state: Mutex<Option<StopState>>,
     /// Cancelled by [`Supervisor::stop`].
@@ -180,6 +183,7 @@ impl Supervisor {
             dispatcher: Dispatcher::new(options.admission),
             running: Running::default(),
             notifiers: ExecutionNotifiers::default(),
+            unknown_claims: Mutex::default(),
             stop_state: Mutex::default(),
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),

@@ -7,7 +7,7 @@ use background::reconcile;
 use jiff::{SignedDuration, Timestamp};
 use model::clock::StepDetector;
 use model::execution::Execution;
-use store::executions::{OwnerScope, expire_queued, has_expired, lock_abandoned, recover};
+use store::executions::{OwnerScope, claimed_by, expire_queued, has_abandoned, has_expired, lock_abandoned, recover};
 use store::{clock_steps, nodes};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -22,6 +22,8 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// The number of rows handled in one transaction.
 const BATCH_SIZE: i64 = 100;
+/// The number of rounds of maintenance after which a claim of this node that does not run counts as unknown to it.
+const UNKNOWN_CLAIM_ROUNDS: u32 = 10;
 /// The delay before an interrupted execution is retried if its agent is not known on this node.
 const DEFAULT_RETRY_DELAY: Duration = Duration::from_secs(1);
 
@@ -61,8 +63,8 @@ impl Supervisor {
     }
 
     /// Applies a stop of everything, stops cancelled executions, and ends up to [`BATCH_SIZE`] queued executions that have exceeded the queue timeout
-    /// as timed out. On a shared database, also reads the agents, removes dead nodes, and recovers the executions of
-    /// those it removed. Fails if the database fails.
+    /// as timed out. On a shared database, also reads the agents, removes dead nodes, recovers the executions of dead nodes,
+    /// and starts unknown claims. Fails if the database fails.
     async fn maintain_once(&self) -> store::Result<()> {
         self.refresh_stop_state().await?;
         self.stop_cancelled().await?;
@@ -73,12 +75,38 @@ impl Supervisor {
         }
         if self.0.store.is_shared() {
             self.read_agents().await?;
-            let dead = self.0.store.transaction(async move |tx| {
+            let removed = self.0.store.transaction(async move |tx| {
                 let now = nodes::lease_time(tx, now).await?;
                 nodes::remove_expired(tx, now).await
             });
-            if dead.await? > 0 {
+            removed.await?;
+            // An earlier recovery may have failed, or the node that removed the dead one may have died before it.
+            if has_abandoned(&mut self.0.store.reader().await?).await? {
                 self.recover_abandoned().await?;
+            }
+            self.start_unknown_claims().await?;
+        }
+        Ok(())
+    }
+
+    /// Starts the executions that this node has claimed without knowing it: the connection to the database was lost
+    /// during the commit. An execution counts as unknown after [`UNKNOWN_CLAIM_ROUNDS`], because a claim is committed
+    /// shortly before the execution counts as running. Fails if the database fails.
+    async fn start_unknown_claims(&self) -> store::Result<()> {
+        let mut claimed = claimed_by(&mut self.0.store.reader().await?, self.0.node).await?;
+        claimed.retain(|claimed| self.recorder_of(claimed.fence.id).is_none());
+        let mut seen = crate::lock(&self.0.unknown_claims);
+        let rounds = claimed.iter().map(|claimed| {
+            let id = claimed.fence.id;
+            (id, seen.get(&id).copied().unwrap_or_default() + 1)
+        });
+        *seen = rounds.collect();
+        claimed.retain(|claimed| seen.get(&claimed.fence.id).is_some_and(|rounds| *rounds >= UNKNOWN_CLAIM_ROUNDS));
+        drop(seen);
+        for claimed in claimed {
+            if let Some(entry) = self.registry().get(&claimed.row.execution.agent_id) {
+                tracing::warn!(event = "unknown_claim_started", execution_id = %claimed.fence.id);
+                self.start_execution(claimed, entry);
             }
         }
         Ok(())
@@ -195,5 +223,55 @@ impl Supervisor {
             Err(store::Error::NotFound) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use futures::future::BoxFuture;
+    use model::agent::AgentDraft;
+    use model::{Clock, User};
+    use store::{Durability, Location, Store};
+
+    use super::*;
+    use crate::{AgentRun, RunDraft, RunOrigin, RunRecorder, RunResult, Runner, SupervisorOptions};
+
+    struct Finished;
+
+    impl Runner for Finished {
+        fn run<'a>(&'a self, _: &'a AgentRun, _: &'a RunRecorder) -> BoxFuture<'a, RunResult> {
+            Box::pin(async { RunResult::default() })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_claim_that_the_node_does_not_know_is_started() {
+        // SUP-11: the connection was lost during the commit
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&Location::Sqlite(dir.path().join("db")), Durability::Normal).await.unwrap();
+        let agent = AgentDraft { id: Some("a".to_owned()), allow: Some(vec!["*".to_owned()]), ..AgentDraft::default() };
+        let built_in = vec![(agent.into_built_in(), Arc::new(Finished) as Arc<dyn Runner>)];
+        let options = SupervisorOptions::new(store, Clock::system(), dir.path());
+        let supervisor = Supervisor::new(SupervisorOptions { built_in, ..options });
+        supervisor.join().await.unwrap();
+        let user = User::local(jiff::tz::TimeZone::UTC);
+        let submission = supervisor.prepare(&user, "a", RunDraft::default(), RunOrigin::default()).unwrap();
+        let id = submission.id();
+        let node = supervisor.0.node;
+        let claim = async move |tx: &mut store::Transaction| {
+            store::executions::enqueue_or_claim(tx, &submission.new_execution, Some(node)).await
+        };
+        assert!(supervisor.store().transaction(claim).await.unwrap().is_some());
+        for _ in 1..UNKNOWN_CLAIM_ROUNDS {
+            supervisor.start_unknown_claims().await.unwrap();
+        }
+        assert_eq!(supervisor.running_count(), 0, "a commit may be in progress");
+        supervisor.start_unknown_claims().await.unwrap();
+        let ended = supervisor.wait(OwnerScope::AllUsers, id).await.unwrap();
+        assert_eq!(ended.attempt(), 1);
+        supervisor.start_unknown_claims().await.unwrap();
+        assert!(crate::lock(&supervisor.0.unknown_claims).is_empty());
     }
 }

@@ -67,7 +67,7 @@ async fn submit(args: &RunArgs, body: &ExecutionDraft, client: &Client) -> anyho
 /// user may not see, or that gets all parameters, is not checked.
 fn check_known(agent: &Agent, body: &ExecutionDraft) -> anyhow::Result<()> {
     let Some(configuration) = agent.configuration() else { return Ok(()) };
-    let given = body.parameters.iter().flat_map(Map::keys);
+    let mut given = body.parameters.iter().flat_map(Map::keys);
     if configuration.input_pattern == InputPattern::JsonRpc || configuration.executable_path.is_empty() {
         return Ok(());
     }
@@ -77,7 +77,7 @@ fn check_known(agent: &Agent, body: &ExecutionDraft) -> anyhow::Result<()> {
     known.extend(configuration.parameters.keys().map(String::as_str));
     known.sort_unstable();
     known.dedup();
-    if let Some(name) = given.filter(|name| !known.contains(&name.as_str())).next() {
+    if let Some(name) = given.find(|name| !known.contains(&name.as_str())) {
         known.retain(|name| !["input", "input_file", "output_file", "execution_id"].contains(name));
         let list = if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
         let message = format!("'{}' has no parameter '{name}'; {list}", agent.id());

@@ -28,12 +28,14 @@ const POLL_INTERVAL: Duration = Duration::from_secs(10);
 /// The delay after a commit. It combines the commits of frequent writers into one round.
 const DEBOUNCE_SHARED: Duration = Duration::from_millis(100);
 const DEBOUNCE: Duration = Duration::from_millis(20);
+/// The delay after the end of an execution.
+const END_DEBOUNCE: Duration = Duration::from_millis(5);
 /// The number of configurations that are read at once.
 const BATCH_SIZE: i64 = 200;
 /// The number of configurations that are processed concurrently.
 const CONCURRENCY: usize = 8;
 
-/// Runs the loop until the server stops. A round starts after a commit and the debounce delay, and at once after the
+/// Runs the loop until the server stops. A round starts after a commit and the debounce delay, and soon after the
 /// end of an execution. It starts at the latest after the poll interval. A failed round is logged and repeated.
 pub(crate) async fn run(app: App) {
     let shared = app.store().is_shared();
@@ -44,7 +46,7 @@ pub(crate) async fn run(app: App) {
         let ended = app.supervisor().next_end();
         async move {
             tokio::select! {
-                () = ended => {}
+                () = ended => tokio::time::sleep(END_DEBOUNCE).await,
                 _ = commits.changed() => tokio::time::sleep(debounce).await,
             }
         }

@@ -33,8 +33,8 @@ pub use pieces::{
 };
 pub use queue::{
     A2aTaskRef, ClaimedExecution, Fence, NewExecution, OutputSummary, agents_with_queued, claim, claim_in_session,
-    end_queued, end_without_session, enqueue, enqueue_or_claim, expire_queued, has_expired, has_queued, lock_abandoned,
-    queue_counts, recover, requeue, save,
+    claimed_by, end_queued, end_without_session, enqueue, enqueue_or_claim, expire_queued, has_abandoned, has_expired,
+    has_queued, lock_abandoned, queue_counts, recover, requeue, save,
 };
 pub use row::ExecutionRow;
 

@@ -513,6 +513,31 @@ pub async fn end_queued(
     end_all(conn, select, ExecutionStatus::Failure, reason, now).await
 }
 
+/// Returns true if an execution, a slot or a session belongs to a removed node.
+pub async fn has_abandoned(conn: &mut Conn) -> Result<bool> {
+    let sql = "SELECT 1 WHERE EXISTS (SELECT 1 FROM executions e WHERE e.ended_at IS NULL AND e.state <> 'idle' \
+               AND e.node NOT IN (SELECT id FROM nodes)) \
+               OR EXISTS (SELECT 1 FROM places p WHERE p.node NOT IN (SELECT id FROM nodes)) \
+               OR EXISTS (SELECT 1 FROM sessions s WHERE s.ended_at IS NULL AND s.node NOT IN (SELECT id FROM nodes))";
+    Ok(conn.first((sql, [])).await?.is_some())
+}
+
+/// Returns the executions that a node has claimed and not reported as running, without messages of sessions. If the
+/// connection was lost during the commit of a claim, the node does not know that it has claimed the execution.
+pub async fn claimed_by(conn: &mut Conn, node: Uuid) -> Result<Vec<ClaimedExecution>> {
+    let mut select = Statement::default();
+    select.push("SELECT ").push(COLUMNS).push(INTERNAL_COLUMNS).push(" FROM executions e WHERE e.ended_at IS NULL");
+    select.push(" AND e.state <> 'idle' AND e.state = 'starting' AND e.session_id IS NULL AND e.node = ").bind(node);
+    let rows = conn.all(select).await?.iter().map(read_row).collect::<Result<Vec<_>>>()?;
+    let mut claimed = Vec::with_capacity(rows.len());
+    for row in rows {
+        let id = row.execution.id;
+        let fence = Fence { id, node, token: row.lease_token };
+        claimed.push(ClaimedExecution { seq: last_seq(conn, id).await?, row, fence });
+    }
+    Ok(claimed)
+}
+
 /// Releases all slots of removed nodes. Also locks and returns up to `limit` executions that these nodes hold, in any
 /// order. May return fewer, because it skips executions that another transaction has locked or a new node has claimed.
 /// The caller passes them to [`recover`] in the same transaction.

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use model::execution::{AttemptExit, ErrorCategory, Execution, ExecutionRecord, ExecutionStatus, FollowUp, StateName};
 use store::executions::{
     ClaimedExecution, ExecutionEventKind, ExecutionRow, NewExecution, OutputSummary, OwnerScope, agents_with_queued,
-    cancel, cancel_requests, claim, enqueue_or_claim, events, expire_queued, lock_abandoned, mark_followed_up,
-    pending_follow_ups, queue_counts, recover, release_slot, requeue, save, total_output_bytes,
+    cancel, cancel_requests, claim, claimed_by, enqueue_or_claim, events, expire_queued, has_abandoned, lock_abandoned,
+    mark_followed_up, pending_follow_ups, queue_counts, recover, release_slot, requeue, save, total_output_bytes,
 };
 use store::{Durability, Error, Store, nodes};
 use uuid::Uuid;
@@ -32,6 +32,8 @@ on_both!(
     an_abandoned_execution_is_requeued,
     an_abandoned_execution_with_a_cancel_request_is_cancelled,
     an_abandoned_execution_is_recovered_once,
+    abandoned_executions_are_found_until_they_are_recovered,
+    claims_of_a_node_are_found_until_they_run,
     a_removed_node_cannot_claim,
     concurrent_cancel_and_claim_are_consistent,
     concurrent_claims_respect_slots_and_are_disjoint,
@@ -426,6 +428,33 @@ async fn an_abandoned_execution_is_recovered_once(bench: Bench) {
     assert!(matches!(write!(bench, tx => recover(tx, twice, "why", None, now)), Err(Error::AlreadyEnded)));
     assert_eq!(bench.execution(id).await.state_name(), StateName::Starting);
     bench.finish(&claimed, OutputSummary::default()).await;
+}
+
+async fn abandoned_executions_are_found_until_they_are_recovered(bench: Bench) {
+    // SUP-11: the node that removes a dead node may fail before it recovers the executions
+    let node = bench.node().await;
+    bench.enqueue(bench.new_execution(bench.alice, "a")).await.unwrap();
+    bench.claim(node, "a", 1, 1).await;
+    let is_found = async || has_abandoned(&mut bench.store.reader().await.unwrap()).await.unwrap();
+    assert!(!is_found().await);
+    write!(bench, tx => nodes::leave(tx, node)).unwrap();
+    assert!(is_found().await);
+    assert_eq!(recovered(&bench, None).await.len(), 1);
+    assert!(!is_found().await);
+}
+
+async fn claims_of_a_node_are_found_until_they_run(bench: Bench) {
+    // SUP-11: the connection may be lost during the commit of a claim
+    let node = bench.node().await;
+    bench.enqueue(bench.new_execution(bench.alice, "a")).await.unwrap();
+    let claimed = bench.claim(node, "a", 1, 1).await.remove(0);
+    let found = async || claimed_by(&mut bench.store.reader().await.unwrap(), node).await.unwrap();
+    let again = found().await.remove(0);
+    assert_eq!((again.fence, again.seq, again.row.request), (claimed.fence, claimed.seq, claimed.row.request));
+    let mut running = claimed.row.execution;
+    running.start(None, bench.now()).unwrap();
+    assert!(bench.save(claimed.fence, &running, None).await);
+    assert!(found().await.is_empty());
 }
 
 async fn a_removed_node_cannot_claim(bench: Bench) {

@@ -9,6 +9,7 @@ use rustix::process::Signal;
 
 use super::ExitReason;
 use super::cgroup::RunGroup;
+use super::file_view::FileView;
 use super::launch::{ExceededLimit, TreeLimits};
 use super::usage::{ProcessUsage, UsageTotals};
 
@@ -29,6 +30,8 @@ pub(super) struct GuardedExecution {
     /// The limit that was exceeded before the root ended.
     pub(super) exceeded: Option<ExceededLimit>,
     pub(super) group: RunGroup,
+    /// The files that it sees.
+    pub(super) view: Option<FileView>,
     pub(super) usage: UsageTotals,
     pub(super) sample_at: Instant,
     /// The processes of the last sample, as pid and start time. They identify orphans.

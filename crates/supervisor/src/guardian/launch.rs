@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use model::UserId;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -48,6 +49,8 @@ pub struct Sandbox {
 /// The parts of the system that a run does not get (SEC-2).
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Isolation {
+    /// The user whose runs may use one mount namespace, one after the other. `None` makes one for this run only.
+    pub user: Option<UserId>,
     /// Files and directories that the run sees as empty.
     #[serde(with = "lossless::paths")]
     pub hidden: Vec<PathBuf>,

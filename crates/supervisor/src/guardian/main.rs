@@ -320,16 +320,18 @@ impl GuardianProcess {
     fn start(&mut self, launch: &Launch, fds: Vec<OwnedFd>) -> Result<GuardianReport, LaunchError> {
         let group = self.tree.add_group(launch);
         group.enter_process();
-        let started = spawn::start(
-            launch,
-            fds,
-            &spawn::Surroundings { node: &self.node, protections: &self.protections, group: &group },
-        );
+        let surroundings = spawn::Surroundings {
+            node: &self.node,
+            protections: &self.protections,
+            group: &group,
+            views: self.tree.views(),
+        };
+        let started = spawn::start(launch, fds, &surroundings);
         group.leave_process();
         match started {
             Ok(started) => {
-                let spawn::StartedProgram { child, pid_for_node, confined } = started;
-                self.tree.insert(launch, child, group);
+                let spawn::StartedProgram { child, pid_for_node, confined, view } = started;
+                self.tree.insert(launch, child, group, view);
                 Ok(GuardianReport::Started { id: launch.id, pid: pid_for_node, confined })
             }
             Err(error) => {

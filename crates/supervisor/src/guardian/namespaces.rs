@@ -34,10 +34,10 @@ const INNER_STAGE: &str = "inner";
 /// The environment variable that tells process 1 the control groups, which the first process has created.
 const GROUPS_VARIABLE: &str = "ADJUTANT_GUARDIAN_GROUPS";
 
-/// The capabilities that process 1 keeps in its user namespace: to mount, to create namespaces for runs, and to see
-/// processes that `/proc` hides. Agents get none of them.
-const INNER_CAPABILITIES: [CapabilitySet; 3] =
-    [CapabilitySet::SYS_ADMIN, CapabilitySet::SYS_PTRACE, CapabilitySet::SETPCAP];
+/// The capabilities that process 1 keeps in its user namespace: to mount, to create and enter namespaces for runs, and to
+/// see processes that `/proc` hides. Agents get none of them.
+const INNER_CAPABILITIES: [CapabilitySet; 4] =
+    [CapabilitySet::SYS_ADMIN, CapabilitySet::SYS_CHROOT, CapabilitySet::SYS_PTRACE, CapabilitySet::SETPCAP];
 
 /// The namespaces in which a guardian runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! The sandbox of agents. It restricts the thread that starts a program, and so all processes of the run (SEC-2).
 //!
-//! [`restrict`] applies the layers in order: hidden files, the network policy, the user, the capabilities, then Landlock.
+//! The thread enters a view of the files first ([`super::file_view`]). Then [`restrict`] applies the layers in order: the
+//! network policy, the user, the capabilities, Landlock.
 //! With Landlock no agent can signal processes outside of its run, or connect to their abstract sockets. A read-only
 //! agent can only write below the granted paths.
 
@@ -15,7 +16,7 @@ use rustix::io::Errno;
 
 use super::launch::{Launch, LaunchError, LaunchErrorCause, Sandbox};
 use super::protections::Protections;
-use super::{file_view, network, privileges};
+use super::{network, privileges};
 
 /// Devices that store nothing and are always writable. `/dev/shm` is storage and must be granted.
 const DEVICES: [&str; 8] =
@@ -79,10 +80,6 @@ pub(super) fn restrict(launch: &Launch, protections: &Protections) -> Result<boo
     }
     if isolation.run_as.is_some() && !protections.run_as {
         return Err(failed("run_as needs a server that runs as root and can create mount namespaces".to_owned()));
-    }
-    if protections.files {
-        file_view::hide(&isolation.hidden, &isolation.visible)
-            .map_err(|error| failed(format!("files could not be hidden: {error}")))?;
     }
     network::restrict(&isolation.network, protections)
         .map_err(|error| failed(format!("the network policy could not be applied: {error}")))?;

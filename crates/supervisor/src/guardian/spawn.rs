@@ -17,6 +17,7 @@ use rustix::fs::Access;
 use rustix::io::Errno;
 
 use super::cgroup::RunGroup;
+use super::file_view::{EnterError, FileView, FileViews};
 use super::launch::{Launch, LaunchError, LaunchErrorCause, ProcessLimits};
 use super::protections::Protections;
 use super::protocol::{self, FrameReader, STDIO};
@@ -34,6 +35,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) protections: &'a Protections,
     /// The control groups of the execution. The guardian has entered the version 2 group.
     pub(super) group: &'a RunGroup,
+    pub(super) views: &'a FileViews,
 }
 
 /// A program that was started.
@@ -43,6 +45,8 @@ pub(super) struct StartedProgram {
     pub(super) pid_for_node: i32,
     /// The requested sandbox is enforced.
     pub(super) confined: bool,
+    /// The files that it sees. `None` if this system cannot hide any.
+    pub(super) view: Option<FileView>,
 }
 
 /// Starts a program with these descriptors as input, output and errors, in its own process group and with lower
@@ -81,31 +85,66 @@ pub(super) fn command(launch: &Launch, node: &OsStr) -> Result<Command, LaunchEr
     Ok(command)
 }
 
-/// Spawns a command from a thread that is restricted first and has the priority of agents. The inner error comes from
-/// the spawn itself. Fails if the thread cannot be restricted, does not start, or panics. A system without support for the
-/// sandbox is no failure, unless the launch must be enforced: `confined` is false then.
+/// Spawns a command from a thread that sees only the files of the launch. Uses the namespace of an earlier run if it is
+/// still valid. The errors are those of [`spawn_in`]. Also fails if the files cannot be hidden.
 fn spawn(
     mut command: Command,
     launch: &Launch,
     surroundings: &Surroundings<'_>,
 ) -> Result<io::Result<StartedProgram>, LaunchError> {
+    let failed = |reason: String| {
+        LaunchError::new(LaunchErrorCause::Sandbox, None, format!("files could not be hidden: {reason}"))
+    };
+    if !surroundings.protections.files {
+        return spawn_in(None, &mut command, launch, surroundings).map_err(|_| failed("no namespace".to_owned()))?;
+    }
+    if let Some(view) = surroundings.views.take(&launch.isolation)
+        && let Ok(spawned) = spawn_in(Some(view), &mut command, launch, surroundings)
+    {
+        return spawned;
+    }
+    let view = FileView::create(&launch.isolation).map_err(|error| failed(error.to_string()))?;
+    spawn_in(Some(view), &mut command, launch, surroundings).map_err(|_| failed("a path was replaced".to_owned()))?
+}
+
+/// The files of a namespace are not hidden any more.
+struct OutdatedView;
+
+/// Spawns a command from a thread that enters the namespace, is restricted and has the priority of agents. The inner
+/// error comes from the spawn itself. Fails if the thread cannot be restricted, does not start, or panics. A system
+/// without support for the sandbox is no failure, unless the launch must be enforced: `confined` is false then. The outer
+/// error means that the namespace is outdated.
+fn spawn_in(
+    mut view: Option<FileView>,
+    command: &mut Command,
+    launch: &Launch,
+    surroundings: &Surroundings<'_>,
+) -> Result<Result<io::Result<StartedProgram>, LaunchError>, OutdatedView> {
     let failed =
         |reason: &str| LaunchError::new(LaunchErrorCause::System, None, format!("the thread of the sandbox {reason}"));
-    std::thread::scope(|scope| {
-        let confined = move || {
-            // The program inherits the priority of this thread. Lowering it never fails.
-            let _ = rustix::process::setpriority_process(None, priority::base() + NICE);
-            surroundings.group.enter_thread();
-            let confined = sandbox::restrict(launch, surroundings.protections)?;
-            let started = |child: Child| {
-                let pid_for_node = namespaces::pid_for_node(child.id());
-                StartedProgram { child, pid_for_node, confined }
-            };
-            Ok(command.spawn().map(started))
-        };
-        let thread = std::thread::Builder::new().spawn_scoped(scope, confined);
-        thread.map_err(|error| failed(&format!("did not start: {error}")))?.join().map_err(|_| failed("panicked"))?
-    })
+    let confined = || {
+        // The program inherits the priority of this thread. Lowering it never fails.
+        let _ = rustix::process::setpriority_process(None, priority::base() + NICE);
+        surroundings.group.enter_thread();
+        match view.as_mut().map_or(Ok(()), |view| view.enter(&launch.isolation.visible)) {
+            Ok(()) => {}
+            Err(EnterError::Outdated) => return Err(OutdatedView),
+            Err(EnterError::Failed(error)) => {
+                let message = format!("files could not be hidden: {error}");
+                return Ok(Err(LaunchError::new(LaunchErrorCause::Sandbox, None, message)));
+            }
+        }
+        Ok(sandbox::restrict(launch, surroundings.protections).map(|confined| {
+            let pid = |child: Child| (namespaces::pid_for_node(child.id()), child, confined);
+            command.spawn().map(pid)
+        }))
+    };
+    let spawned = std::thread::scope(|scope| match std::thread::Builder::new().spawn_scoped(scope, confined) {
+        Ok(thread) => thread.join().unwrap_or_else(|_| Ok(Err(failed("panicked")))),
+        Err(error) => Ok(Err(failed(&format!("did not start: {error}")))),
+    });
+    let started = |(pid_for_node, child, confined)| StartedProgram { child, pid_for_node, confined, view };
+    spawned.map(|spawned| spawned.map(|spawned| spawned.map(started)))
 }
 
 /// Starts the shim and waits until it has become the program. It gets its own process group, or creates a session. A shim

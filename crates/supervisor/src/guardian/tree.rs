@@ -18,6 +18,7 @@ use wait4::Wait4;
 
 use super::ExitReason;
 use super::cgroup::{RunGroup, RunGroups, THREADS_PER_PROCESS};
+use super::file_view::{FileView, FileViews};
 use super::guarded_execution::{EndMode, EndPhase, GuardedExecution, KillRounds};
 use super::launch::{ExceededLimit, Launch, TreeLimits};
 use super::namespaces::Namespaces;
@@ -53,6 +54,7 @@ pub(super) struct ProcessTree {
     groups: RunGroups,
     /// Groups of ended executions that could not be removed yet.
     ended_groups: Vec<RunGroup>,
+    views: FileViews,
     tasks: TaskWatch,
     /// The node sees the same session ids. They differ in a process namespace.
     shares_sessions: bool,
@@ -71,6 +73,7 @@ impl ProcessTree {
             unowned: None,
             groups,
             ended_groups: Vec::new(),
+            views: FileViews::default(),
             tasks: TaskWatch { next: Instant::now(), baseline: proc::task_count().unwrap_or(u64::MAX) },
             shares_sessions: namespaces != Namespaces::User,
             reports: Vec::new(),
@@ -117,8 +120,14 @@ impl ProcessTree {
         self.groups.add(launch.id, &launch.tree_limits)
     }
 
-    /// Adds an execution with its program, which was started in `group`. Its first sample is due after [`FIRST_SAMPLE`].
-    pub(super) fn insert(&mut self, launch: &Launch, child: Child, group: RunGroup) {
+    /// Returns the namespaces that ended executions have left.
+    pub(super) fn views(&self) -> &FileViews {
+        &self.views
+    }
+
+    /// Adds an execution with its program, which was started in `group` and sees the files of `view`. Its first sample is
+    /// due after [`FIRST_SAMPLE`].
+    pub(super) fn insert(&mut self, launch: &Launch, child: Child, group: RunGroup, view: Option<FileView>) {
         let id = launch.id;
         let pid = child.id() as i32;
         self.roots.insert(pid, id);
@@ -132,6 +141,7 @@ impl ProcessTree {
             started: Instant::now(),
             exceeded: None,
             group,
+            view,
             usage: UsageTotals::default(),
             sample_at: Instant::now() + FIRST_SAMPLE,
             sampled: HashSet::new(),
@@ -278,7 +288,10 @@ impl ProcessTree {
             if !self.adopted.values().any(|owner| *owner == Some(id)) {
                 if let Some(mut execution) = self.executions.remove(&id) {
                     self.reports.push(GuardianReport::TreeEnded { id, usage: execution.usage.close() });
-                    if !execution.group.remove() {
+                    let view = execution.view.take();
+                    if execution.group.remove() {
+                        view.into_iter().for_each(|view| self.views.give_back(view));
+                    } else {
                         self.ended_groups.push(execution.group);
                     }
                 }

@@ -73,6 +73,7 @@ impl Processes {
         hidden.extend(self.0.hidden.read().unwrap_or_else(std::sync::PoisonError::into_inner).iter().cloned());
         hidden.extend(secret_files(agent));
         Ok(Isolation {
+            user: None,
             hidden,
             visible: vec![plan.scratch.clone()],
             network: self.run_network(agent),

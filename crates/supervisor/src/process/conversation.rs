@@ -129,7 +129,7 @@ impl AgentConversation {
         let no_pipes = |error: std::io::Error| RunFailure::transient(format!("failed to create pipes: {error}"));
         if self.agent.input_pattern == InputPattern::JsonRpc {
             let (stdio, pipes) = Stdio::piped().map_err(no_pipes)?;
-            let child = self.processes.start(self.id, &self.agent, &plan, stdio, false).await?;
+            let child = self.processes.start((self.id, None), &self.agent, &plan, stdio, false).await?;
             read(pipes.stderr, StreamName::Stderr, sender);
             let conversation =
                 RpcConversation::open(&self.agent, &plan.cwd, pipes.stdout, pipes.stdin, on_output).await?;
@@ -145,12 +145,12 @@ impl AgentConversation {
         let (child, writer) = if self.agent.session.terminal {
             let (stdio, terminal) = Stdio::terminal(ROWS, COLUMNS).map_err(no_pipes)?;
             let (writer, reader) = terminal::split(terminal).map_err(no_pipes)?;
-            let child = self.processes.start(self.id, &self.agent, &plan, stdio, true).await?;
+            let child = self.processes.start((self.id, None), &self.agent, &plan, stdio, true).await?;
             read(reader, StreamName::Stdout, sender);
             (child, writer)
         } else {
             let (stdio, pipes) = Stdio::piped().map_err(no_pipes)?;
-            let child = self.processes.start(self.id, &self.agent, &plan, stdio, false).await?;
+            let child = self.processes.start((self.id, None), &self.agent, &plan, stdio, false).await?;
             read(pipes.stdout, StreamName::Stdout, sender.clone());
             read(pipes.stderr, StreamName::Stderr, sender);
             (child, pipes.stdin)

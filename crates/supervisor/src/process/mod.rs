@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use model::UserId;
 use model::agent::{Agent, OutputPattern};
 use model::execution::{ErrorCategory, ResourceUsage};
 use tokio::io::AsyncWriteExt;
@@ -22,7 +23,7 @@ use tokio::time::Instant;
 
 use crate::api_grants::{ApiGrant, ApiGrants};
 use crate::command::{self, CommandPlan, FilesBefore, InputDelivery};
-use crate::guardian::{self, AgentPipes, Child, ChildEvent, Guardian, Launch, Stdio};
+use crate::guardian::{self, AgentPipes, Child, ChildEvent, Guardian, Isolation, Launch, Stdio};
 use crate::lease::ProcessGuard;
 use crate::output_buffer::StreamName;
 use crate::recorder::RunRecorder;
@@ -74,13 +75,7 @@ impl Processes {
     }
 
     /// Gives a run access to the server, if its agent has `api_access` and this process has a server.
-    fn grant_api(
-        &self,
-        id: uuid::Uuid,
-        owner: model::UserId,
-        agent: &Agent,
-        plan: &mut CommandPlan,
-    ) -> Option<ApiGrant> {
+    fn grant_api(&self, id: uuid::Uuid, owner: UserId, agent: &Agent, plan: &mut CommandPlan) -> Option<ApiGrant> {
         if agent.api_access { self.0.api_grants.grant(id, owner, plan) } else { None }
     }
 
@@ -182,13 +177,13 @@ impl Processes {
         planned.await
     }
 
-    /// Starts the program of a plan with the grace period, the limits and the sandbox of the agent. `terminal` means
-    /// that `stdio` is a pseudo terminal. Fails if the program cannot be started: transient if the machine lacks
+    /// Starts the program of a plan with the grace period, the limits and the sandbox of the agent. Runs with the same
+    /// `user` may use one mount namespace, one after the other. `terminal` means that `stdio` is a pseudo terminal. Fails if the program cannot be started: transient if the machine lacks
     /// resources or the lease has expired, permanent if the launch is wrong or too large, and with a system failure if
     /// the guardian is not available.
     pub(crate) async fn start(
         &self,
-        id: uuid::Uuid,
+        (id, user): (uuid::Uuid, Option<UserId>),
         agent: &Agent,
         plan: &CommandPlan,
         stdio: Stdio,
@@ -202,7 +197,7 @@ impl Processes {
         launch.limits = confinement::process_limits(agent);
         launch.tree_limits = confinement::tree_limits(agent);
         launch.sandbox = confinement::sandbox(agent, plan);
-        launch.isolation = self.isolation(agent, plan)?;
+        launch.isolation = Isolation { user, ..self.isolation(agent, plan)? };
         let child = self.guardian().await?.spawn(launch, stdio).await;
         child.map_err(|error| match error {
             guardian::Error::Refused(error) if error.is_transient() => RunFailure::transient(error.message),
@@ -228,7 +223,7 @@ impl Processes {
         }
         let (stdio, pipes) =
             Stdio::piped().map_err(|error| RunFailure::transient(format!("failed to create pipes: {error}")))?;
-        let child = self.start(run.id, &run.agent, &plan, stdio, false).await?;
+        let child = self.start((run.id, Some(run.owner)), &run.agent, &plan, stdio, false).await?;
         recorder.record_start(child.known_pid());
         let mut captured = CapturedOutput::default();
         let mut ended = match plan.input {

@@ -131,6 +131,57 @@ async fn hidden_files_cannot_be_read_or_uncovered() {
 }
 
 #[tokio::test]
+async fn namespaces_are_used_again_only_by_the_same_user_and_only_while_everything_is_hidden() {
+    // SEC-2
+    let first_user = Some(model::UserId::new(uuid::Uuid::from_u128(1)));
+    let second_user = Some(model::UserId::new(uuid::Uuid::from_u128(2)));
+    for user in users().await {
+        if !user.protections.files {
+            println!("not tested: no mount namespaces");
+            continue;
+        }
+        user.file("data/adjutant.db", "DATABASE-SECRET");
+        let config = user.file("conf/adjutant.toml", "CONFIG-SECRET");
+        let data = user.path("data");
+        let run = async |of: Option<model::UserId>, name: &str| {
+            let scratch = data.join("runs").join(name);
+            user.file(&format!("data/runs/{name}/input"), "own input");
+            let script = format!(
+                "readlink /proc/self/ns/mnt; ls {data}/runs; cat {scratch}/input; echo; cat {config} {data}/adjutant.db",
+                data = data.display(),
+                scratch = scratch.display(),
+                config = config.display(),
+            );
+            let isolation = Isolation { user: of, ..hide(&[&data, &config], &[&scratch]) };
+            let seen = user.run(&script, isolation).await;
+            assert!(seen.contains(&format!("\n{name}\nown input\n")), "only its own scratch directory: {seen}");
+            assert!(!seen.contains("SECRET"), "{seen}");
+            seen.lines().next().unwrap().to_owned()
+        };
+        let mut used = run(first_user, "1").await;
+        let mut is_same = false;
+        // The namespace is cleaned in the background.
+        for attempt in 2..50 {
+            let next = run(first_user, &attempt.to_string()).await;
+            is_same = next == used;
+            if is_same {
+                break;
+            }
+            used = next;
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        assert!(is_same, "a namespace is used again");
+        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        assert_ne!(run(second_user, "b").await, used, "another user");
+        assert_ne!(run(None, "c").await, used, "without a user");
+        // The kernel removes a cover if its file is removed, and the new file can have the same number.
+        std::fs::remove_file(&config).unwrap();
+        user.file("conf/adjutant.toml", "CONFIG-SECRET");
+        run(first_user, "d").await;
+    }
+}
+
+#[tokio::test]
 async fn processes_of_other_runs_and_the_server_are_invisible() {
     // SEC-2, SEC-3
     for user in users().await {

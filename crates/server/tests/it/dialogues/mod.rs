@@ -2,6 +2,8 @@
 //! outcome. `DIALOGUES=reminder cargo test -p server --test it dialogues -- --nocapture` shows the failures of known
 //! dialogues whose id begins with this text.
 
+#![expect(clippy::print_stdout, reason = "the scores are read in the output")]
+
 mod changes;
 mod format;
 mod guarantees;
@@ -27,7 +29,7 @@ struct Goal {
 #[tokio::test]
 async fn known_dialogues_are_understood() {
     // TRUST-1 … TRUST-6, AGENT-6 … AGENT-11
-    check(Goal { file: "known.jsonl", right_messages: 0, right_dialogues: 0, wrong_changes: 999 }, true).await;
+    check(Goal { file: "known.jsonl", right_messages: 960, right_dialogues: 900, wrong_changes: 4 }, true).await;
 }
 
 /// Prints only the total. The rules must not be fitted to these dialogues, so they are played rarely and not in every
