@@ -18,7 +18,7 @@ pub(crate) use schedules::{ScheduleTiming, SchedulesCommand};
 
 /// Run AI agents: manage tasks and reminders in plain language, run command-line agents under supervision
 #[derive(Debug, Parser)]
-#[command(name = "adjutant", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "adjutant", version, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: GlobalOptions,
@@ -74,10 +74,16 @@ pub(crate) enum Command {
     /// Chat with the assistant
     Chat {
         /// Message to send [default: an interactive prompt on a terminal, or the lines of standard input]
-        message: Option<String>,
-        /// Conversation to continue
-        #[arg(long, short, value_name = "ID")]
+        message: Vec<String>,
+        /// Conversation to continue [default: with MESSAGE, the last one if its last message is at most 10 minutes old]
+        #[arg(long, short, value_name = "ID", conflicts_with_all = ["new", "resume"])]
         conversation: Option<String>,
+        /// Begin a new conversation
+        #[arg(long, conflicts_with = "resume")]
+        new: bool,
+        /// Continue the last conversation, whatever its age
+        #[arg(long = "continue", id = "resume")]
+        resume: bool,
     },
     /// Manage tasks
     #[command(subcommand)]
@@ -120,7 +126,7 @@ pub(crate) enum Command {
     ResumeAll,
     /// Show administrative changes, newest first
     Audit {
-        /// Only changes since then: a time, a date, or a duration such as 2h or 7d
+        /// Only changes since then: a time, a date, words such as yesterday, or a duration such as 2h or 7d
         #[arg(long, value_name = "TIME")]
         since: Option<String>,
         /// Only changes of this kind, such as agent.updated
@@ -130,7 +136,7 @@ pub(crate) enum Command {
         #[arg(long, short)]
         quiet: bool,
         /// Maximum number of changes [default: 50]
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = parse_limit)]
         limit: Option<usize>,
         /// Cursor of the page to show, with --json
         #[arg(long, value_name = "CURSOR", requires = "json")]
@@ -148,7 +154,7 @@ pub(crate) enum Command {
     /// Show how the offline model understands an utterance
     Understand {
         /// Utterance [default: one per line of standard input, plain or as {"text", "now"}]
-        text: Option<String>,
+        text: Vec<String>,
         /// Current time to assume, such as 2025-12-21T12:00:00Z [default: now]
         #[arg(long, value_name = "TIME")]
         now: Option<String>,
@@ -202,6 +208,14 @@ pub(crate) enum Command {
     },
 }
 
+/// Parses the maximum number of items, at least 1.
+pub(crate) fn parse_limit(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(limit) if limit > 0 => Ok(limit),
+        _ => Err("must be a number of at least 1".to_owned()),
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum TasksCommand {
     /// Show tasks
@@ -213,7 +227,8 @@ pub(crate) enum TasksCommand {
         /// Priority: low, medium or high
         #[arg(long, short)]
         priority: Option<String>,
-        /// Due date: today, tomorrow, this_week, overdue, a date, or a range such as 2026-01-01..2026-01-31
+        /// Due date: today, tomorrow, this_week, next_week, friday, overdue, a date, or a range such as
+        /// 2026-01-01..2026-01-31
         #[arg(long, short)]
         due: Option<String>,
         /// Tag
@@ -222,20 +237,30 @@ pub(crate) enum TasksCommand {
         /// Text in the title or the description
         #[arg(long, value_name = "TEXT")]
         search: Option<String>,
+        /// Order: due, priority or created [default: due for a table, created for ids and JSON]
+        #[arg(long, value_name = "ORDER", value_parser = ["due", "priority", "created"])]
+        sort: Option<String>,
         /// Print only the ids
         #[arg(long, short)]
         quiet: bool,
         /// Maximum number of tasks
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = parse_limit)]
         limit: Option<usize>,
         /// Cursor of the page to show, with --json
         #[arg(long, value_name = "CURSOR", requires = "json")]
         cursor: Option<String>,
     },
+    /// Show a task with its reminders
+    Show {
+        /// Title of a task, or beginning or end of its id
+        #[arg(required = true)]
+        task: Vec<String>,
+    },
     /// Add a task
     Add {
         /// Title
-        title: String,
+        #[arg(required = true)]
+        title: Vec<String>,
         #[command(flatten)]
         details: TaskDetails,
     },
@@ -248,12 +273,19 @@ pub(crate) enum TasksCommand {
     /// Change a task
     Edit {
         /// Title of a task, or beginning or end of its id
-        task: String,
+        #[arg(required = true)]
+        task: Vec<String>,
         /// New title
         #[arg(long)]
         title: Option<String>,
         #[command(flatten)]
         details: TaskDetails,
+        /// Tag to add; may be repeated
+        #[arg(long, value_name = "TAG", conflicts_with = "tag")]
+        add_tag: Vec<String>,
+        /// Tag to remove; may be repeated
+        #[arg(long, value_name = "TAG", conflicts_with = "tag")]
+        remove_tag: Vec<String>,
         /// Status: pending or completed
         #[arg(long)]
         status: Option<String>,
@@ -276,17 +308,17 @@ pub(crate) struct TaskDetails {
     /// Description
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,
-    /// Due date: 2026-01-31 or 2026-01-31T15:00
+    /// Due date: words such as tomorrow or "friday 3pm", 2026-01-31 or 2026-01-31T15:00
     #[arg(long, value_name = "DATE")]
     pub(crate) due: Option<String>,
     /// Priority: low, medium or high
     #[arg(long)]
     pub(crate) priority: Option<String>,
-    /// Tag; may be repeated
+    /// Tag; may be repeated; replaces the tags of an existing task
     #[arg(long)]
     pub(crate) tag: Vec<String>,
-    /// Recurrence as an RRULE, such as FREQ=WEEKLY;BYDAY=MO
-    #[arg(long, value_name = "RRULE")]
+    /// Recurrence: words such as weekly or "every friday at 5pm", or an RRULE such as FREQ=WEEKLY;BYDAY=MO
+    #[arg(long, value_name = "RULE")]
     pub(crate) repeat: Option<String>,
 }
 

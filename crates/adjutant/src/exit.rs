@@ -71,6 +71,19 @@ impl fmt::Display for ExitError {
 
 impl std::error::Error for ExitError {}
 
+/// Returns the message of an error with its causes. A cause that the message before it ends with is left out.
+pub(crate) fn message(error: &anyhow::Error) -> String {
+    let mut message = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if message.is_empty() {
+            message = cause;
+        } else if !message.ends_with(&cause) {
+            message = format!("{message}: {cause}");
+        }
+    }
+    message
+}
+
 /// Returns the exit code for the error of a command: the code of an [`ExitError`], else the code for a store error,
 /// else `Failed`. Of the store errors, `InUse` is `Busy`, `InvalidUrl` is `Usage`, `Unavailable` is `Unreachable`,
 /// `NotFound` is `NotFound`, and every other one is `Failed`.

@@ -18,6 +18,8 @@ use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches};
 
 use cli::{Cli, Command};
+use commands::chat::ConversationStart;
+use commands::joined;
 use commands::serve::NodeRole;
 
 #[global_allocator]
@@ -43,10 +45,21 @@ fn main() -> ExitCode {
     let matches = Cli::command().get_matches();
     let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     cli.global.token_given = matches.value_source("token") == Some(ValueSource::CommandLine);
+    let is_json = cli.global.json;
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            output::print_error(&format!("{error:#}"));
+            if is_json && !output::has_printed() {
+                let problem = serde_json::json!({
+                    "type": "about:blank",
+                    "title": "The command failed",
+                    "detail": exit::message(&error),
+                    "exit_code": exit::exit_status(&error) as u8,
+                });
+                // Without standard output, the message on standard error remains.
+                let _ = output::print_line(&problem.to_string());
+            }
+            output::print_error(&exit::message(&error));
             ExitCode::from(exit::exit_status(&error) as u8)
         }
     }
@@ -63,12 +76,16 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         }
         Command::Work { listen } => commands::serve::run(&global, listen.as_deref(), NodeRole::Work),
         Command::Config(command) => commands::config::run(&global, &command),
-        Command::Chat { message, conversation } => commands::chat::run(&global, message, conversation.as_deref()),
+        Command::Chat { message, conversation, new, resume } => {
+            commands::chat::run(&global, joined(&message), conversation, ConversationStart::of(new, resume))
+        }
         Command::Run(args) => commands::run::run(&global, &args),
         Command::Executions(command) => commands::executions::run(&global, command),
         Command::Schedules(command) => commands::schedules::run(&global, command),
         Command::Mcp { user } => commands::mcp::run(&global, user.as_deref()),
-        Command::Understand { text, now } => commands::understand::run(&global, now.as_deref(), text.as_deref()),
+        Command::Understand { text, now } => {
+            commands::understand::run(&global, now.as_deref(), joined(&text).as_deref())
+        }
         Command::Completions { shell } => commands::manual::completions(shell),
         Command::Man { dir } => commands::manual::man(dir.as_deref()),
         Command::A2a(command) => wire::command_runtime()?.block_on(commands::a2a::run(&global, command)),

@@ -2,10 +2,25 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use comfy_table::presets::NOTHING;
-use comfy_table::{Attribute, Cell, ContentArrangement, Table};
+use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table};
 
 use crate::exit::{ExitError, ExitStatus};
+
+/// True if this process has written to standard output.
+static HAS_PRINTED: AtomicBool = AtomicBool::new(false);
+
+/// Records that standard output contains something that this module has not printed.
+pub(crate) fn mark_printed() {
+    HAS_PRINTED.store(true, Ordering::Relaxed);
+}
+
+/// Returns true if standard output contains something already.
+pub(crate) fn has_printed() -> bool {
+    HAS_PRINTED.load(Ordering::Relaxed)
+}
 
 /// Prints a line of data. Ends the process successfully if the reader has closed the pipe (`| head`).
 pub(crate) fn print_line(line: &str) -> anyhow::Result<()> {
@@ -19,6 +34,7 @@ pub(crate) fn print(bytes: &[u8]) -> anyhow::Result<()> {
 
 /// Prints data unchanged. Returns false if the reader has closed the pipe.
 pub(crate) fn try_print(bytes: &[u8]) -> anyhow::Result<bool> {
+    mark_printed();
     let mut out = io::stdout().lock();
     let written = out.write_all(bytes).and_then(|()| out.flush());
     Ok(!is_closed(written)?)
@@ -48,6 +64,19 @@ pub(crate) fn progress(text: &str) {
     let _ = if dim { writeln!(io::stderr(), "\x1b[2m· {text}\x1b[0m") } else { writeln!(io::stderr(), "· {text}") };
 }
 
+/// Prints the start of a progress message to standard error. [`end_progress`] ends the line.
+pub(crate) fn begin_progress(text: &str) {
+    let start = if use_colours() { "\x1b[2m" } else { "" };
+    let _ = write!(io::stderr(), "{start}· {text}");
+}
+
+/// Ends the line of a progress message, with a detail if there is one.
+pub(crate) fn end_progress(detail: Option<&str>) {
+    let end = if use_colours() { "\x1b[0m" } else { "" };
+    let detail = detail.map(|detail| format!(" {detail}")).unwrap_or_default();
+    let _ = writeln!(io::stderr(), "{detail}{end}");
+}
+
 /// Prints `error:` and the message to standard error. `error:` is red on a terminal, unless `NO_COLOR` is set and not
 /// empty. Failures to write are ignored.
 pub(crate) fn print_error(message: &str) {
@@ -63,6 +92,16 @@ pub(crate) fn print_error(message: &str) {
 /// without a heading, and nothing without rows. Tabs and line breaks in values are not escaped. Ends the process
 /// successfully if the reader has closed the pipe. Fails if standard output cannot be written.
 pub(crate) fn print_table(heading: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
+    print_marked_table(heading, rows, |_, _| false)
+}
+
+/// Prints a table like [`print_table`]. Cells for which `is_marked` returns true, by row and column, are red on a terminal
+/// with colours.
+pub(crate) fn print_marked_table(
+    heading: &[&str],
+    rows: &[Vec<String>],
+    is_marked: impl Fn(usize, usize) -> bool,
+) -> anyhow::Result<()> {
     if !io::stdout().is_terminal() {
         let lines: Vec<_> = rows.iter().map(|row| row.join("\t")).collect();
         return if lines.is_empty() { Ok(()) } else { print_line(&lines.join("\n")) };
@@ -74,7 +113,12 @@ pub(crate) fn print_table(heading: &[&str], rows: &[Vec<String>]) -> anyhow::Res
         let cell = Cell::new(name);
         if bold { cell.add_attribute(Attribute::Bold) } else { cell }
     }));
-    table.add_rows(rows);
+    for (row, cells) in rows.iter().enumerate() {
+        table.add_row(cells.iter().enumerate().map(|(column, text)| {
+            let cell = Cell::new(text);
+            if bold && is_marked(row, column) { cell.fg(Color::Red) } else { cell }
+        }));
+    }
     print_line(&table.to_string())
 }
 

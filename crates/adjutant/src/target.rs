@@ -3,6 +3,7 @@
 //! The process that holds the data directory serves commands of this machine over a Unix socket there. So a command
 //! does not need TCP, and agents cannot use the socket (SEC-1).
 
+use std::io::IsTerminal;
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use tokio::net::UnixStream;
 use crate::cli::GlobalOptions;
 use crate::config::data_dir;
 use crate::exit::{ExitError, ExitStatus};
+use crate::output;
 use crate::wire::LOCK_TIMEOUT;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -58,7 +60,14 @@ pub(crate) enum ConnectionTarget {
 pub(crate) async fn find_target(global: &GlobalOptions) -> anyhow::Result<ConnectionTarget> {
     match &global.server {
         Some(url) => server_target(url).map(ConnectionTarget::Server),
-        None => find_local(&data_dir(global)).await,
+        None => {
+            let dir = data_dir(global);
+            // A mistyped directory is created like any other.
+            if global.data_dir.is_some() && !dir.exists() && std::io::stderr().is_terminal() {
+                output::note(&format!("the data directory {} is new", dir.display()));
+            }
+            find_local(&dir).await
+        }
     }
 }
 

@@ -10,7 +10,7 @@ page! {
 list! {
     /// Selects records of the audit log.
     ListAudit -> AuditRecords {
-        /// Only records since then: a time, a date, or a duration before now such as `2h` or `7d`.
+        /// Only records since then: a time, a date, words such as `yesterday`, or a duration before now such as `2h` or `7d`.
         since: String,
         /// Only records of this action.
         #[param(value_type = Option<String>)]

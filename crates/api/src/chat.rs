@@ -60,6 +60,9 @@ pub struct ToolCallProgress<'a> {
     pub tool_name: Cow<'a, str>,
     pub arguments: Cow<'a, Value>,
     pub status: Cow<'a, str>,
+    /// The stored values in words, after a change: `call mom · due tomorrow at 3pm · every week`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Cow<'a, str>>,
 }
 
 impl ToolCallProgress<'_> {

@@ -66,7 +66,8 @@ pub struct NextTimesParams {
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ExplainParams {
-    /// RFC 3339, or a date and time without offset in the user's time zone. The default is the current time.
+    /// RFC 3339, a date and time without offset in the user's time zone, or words such as `yesterday 9am`. The default is the
+    /// current time.
     pub at: Option<String>,
 }
 

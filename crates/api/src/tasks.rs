@@ -18,12 +18,16 @@ list! {
         status: String,
         /// `low`, `medium` or `high`.
         priority: String,
-        /// `today`, `tomorrow`, `this_week`, `overdue`, a date, or a range such as `2026-01-01..2026-01-31`.
+        /// `today`, `tomorrow`, `this_week`, `overdue`, a date, a range such as `2026-01-01..2026-01-31`, or words such as
+        /// `friday` or `next week`.
         due: String,
         /// A tag. Case is ignored.
         tag: String,
         /// Text in the title or the description.
         q: String,
+        /// `created` (default, oldest first), `due` (earliest first, tasks without a due date last) or `priority` (high
+        /// first, then by due date).
+        sort: String,
         /// The start or end of an id, or a part of a title.
         #[serde(rename = "ref")]
         #[param(rename = "ref")]

@@ -18,6 +18,9 @@ pub enum TurnEvent {
         tool_name: String,
         arguments: Value,
         status: ToolCallStatus,
+        /// The stored values in words, after a change.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
     },
     ResponseDelta {
         delta: String,

@@ -8,13 +8,14 @@ use tools::{ToolArguments, ToolKind, ToolSpec};
 use understand::{Intent, ParsedCommand, TaskTarget};
 
 use crate::TurnRequest;
-use crate::offline::{requested_run, requests_schedule};
+use crate::offline::{requested_run, requests_schedule, requests_stop};
 
 /// Returns whether the message of the user contains this call. `records` are the earlier calls of the turn: they map
 /// the id of a task to its title.
 ///
 /// - A run or a schedule of an agent: the message names the agent after a verb such as "run", and contains the input.
 ///   The times of a schedule must be those of the message.
+/// - A stop of a run: the message names its agent after a verb such as "stop", or refers to the only active run.
 /// - A run or a resumption of a schedule: the message has the verb and the words of its name.
 /// - A new task: the message has this title and, if there is one, this description.
 /// - A change of one task, or of several: the message names words of each title.
@@ -38,7 +39,7 @@ pub(crate) fn is_requested(
             let Some(requested) = requested_run(request, text("agent")) else { return false };
             let given = |key: &str| arguments.get(key).filter(|value| !value.is_null());
             let times = ["cron_expression", "every", "at", "start_at", "end_at", "time_zone"];
-            let has_same_times = times.into_iter().all(|key| requested.times.get(key) == given(key));
+            let has_same_times = times.into_iter().all(|key| is_same_time(key, requested.times.get(key), given(key)));
             (kind == ToolKind::ScheduleAgent) == requested.is_scheduled
                 && has_same_times
                 && given("parameters").is_none()
@@ -49,6 +50,20 @@ pub(crate) fn is_requested(
             let known = records.iter().flat_map(|record| record.result["schedules"].as_array().into_iter().flatten());
             let name = known.into_iter().find(|one| Some(&one["id"]) == id).and_then(|one| one["name"].as_str());
             requests_schedule(request, kind, name.unwrap_or(text("schedule")))
+        }
+        ToolKind::CancelExecution => {
+            let rows = |record: &ToolCall| record.result["executions"].as_array().cloned().unwrap_or_default();
+            let lists_all =
+                |record: &ToolCall| ["agent", "schedule"].iter().all(|key| record.parameters[key].is_null());
+            let lists: Vec<_> = records.iter().map(|record| (lists_all(record), rows(record))).collect();
+            let id = arguments.get("execution_id");
+            let runs = lists.iter().flat_map(|(_, rows)| rows);
+            let Some(run) = runs.clone().find(|run| Some(&run["execution_id"]) == id) else { return false };
+            let is_only = lists.iter().any(|(lists_all, rows)| {
+                let mut active = rows.iter().filter(|run| run["status"].is_null());
+                *lists_all && active.next().map(|run| &run["execution_id"]) == id && active.next().is_none()
+            });
+            requests_stop(request, run["agent_id"].as_str().unwrap_or_default(), is_only)
         }
         ToolKind::Undo => commands().any(|command| command.intent == Intent::Undo),
         ToolKind::Add => commands().any(|command| {
@@ -73,6 +88,45 @@ pub(crate) fn is_requested(
         ToolKind::Remind => changes_task(&[Intent::ScheduleReminder]),
         _ => false,
     }
+}
+
+/// Returns whether two values of one argument are the same time. Intervals and cron expressions have several forms.
+fn is_same_time(key: &str, requested: Option<&Value>, given: Option<&Value>) -> bool {
+    let (Some(Value::String(requested)), Some(Value::String(given))) = (requested, given) else {
+        return requested == given;
+    };
+    let interval = |text: &str| text.parse::<jiff::SignedDuration>().ok();
+    match key {
+        "cron_expression" => cron_fields(requested) == cron_fields(given),
+        "every" => requested == given || interval(requested).is_some_and(|every| interval(given) == Some(every)),
+        _ => requested == given,
+    }
+}
+
+/// Returns the fields of a cron expression. Lists and ranges of weekdays, by name or number, are sorted digits.
+fn cron_fields(expression: &str) -> Vec<String> {
+    const DAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
+    let mut fields: Vec<String> = expression.split_whitespace().map(str::to_uppercase).collect();
+    let number = |day: &str| {
+        let number = DAYS.iter().position(|name| *name == day).or_else(|| day.parse().ok());
+        number.filter(|number| *number <= 7).map(|number| number % 7)
+    };
+    let days = |part: &str| match part.split_once('-') {
+        None => number(part).map(|day| vec![day]),
+        Some((first, last)) => match (number(first), number(last)) {
+            (Some(first), Some(last)) if first <= last => Some((first..=last).collect()),
+            _ => None,
+        },
+    };
+    if let Some(field) = fields.get_mut(4)
+        && let Some(list) = field.split(',').map(days).collect::<Option<Vec<_>>>()
+    {
+        let mut list = list.concat();
+        list.sort_unstable();
+        list.dedup();
+        *field = list.iter().map(usize::to_string).collect();
+    }
+    fields
 }
 
 /// Returns whether the results of a tool contain text that the user did not write: those of external tools, and the
@@ -169,6 +223,17 @@ mod tests {
         let message = "have builder check the report every 2 hours";
         assert!(schedule(message, json!({"agent": "builder", "input": "check the report", "every": "2h"})));
         assert!(!schedule(message, json!({"agent": "builder", "input": "check the report", "every": "1m"})));
+        let message = "have builder check the report every weekday at 8am";
+        for (cron, expected) in [
+            ("0 8 * * 1-5", true),
+            ("0 8 * * mon-fri", true),
+            ("0 8 * * MON,TUE,WED,THU,FRI", true),
+            ("0 9 * * 1-5", false),
+            ("0 8 * * *", false),
+        ] {
+            let arguments = json!({"agent": "builder", "input": "check the report", "cron_expression": cron});
+            assert_eq!(schedule(message, arguments), expected, "{cron}");
+        }
         assert!(!schedule("run builder now", json!({"agent": "builder", "input": "", "every": "1h"})));
     }
 
@@ -183,6 +248,31 @@ mod tests {
         assert!(!call("pause the nightly backup", ToolKind::ResumeSchedule, "nightly backup"));
         assert!(!call("run it now", ToolKind::RunSchedule, "nightly backup"));
         assert!(!call("run the nightly backup", ToolKind::UpdateSchedule, "nightly backup"));
+    }
+
+    #[test]
+    fn stopped_runs_must_be_named_or_alone() {
+        // SEC-4
+        let list = |rows: Value| ToolCall {
+            tool_name: "list_executions".to_owned(),
+            parameters: json!({"active": true}),
+            result: json!({"executions": rows}),
+            error: None,
+            duration_ms: 0,
+        };
+        let one = list(json!([{"execution_id": "1", "agent_id": "builder"}]));
+        let two =
+            list(json!([{"execution_id": "1", "agent_id": "builder"}, {"execution_id": "2", "agent_id": "eraser"}]));
+        let stop = |message: &str, list: &ToolCall| {
+            let arguments = json!({"execution_id": "1"});
+            let arguments = arguments.as_object().unwrap();
+            is_requested(&request(message), ToolKind::CancelExecution, arguments, std::slice::from_ref(list))
+        };
+        assert!(stop("stop builder pls", &two));
+        assert!(stop("kill it", &one));
+        assert!(!stop("kill it", &two), "it may be the other one");
+        assert!(!stop("stop eraser", &two));
+        assert!(!stop("what is running?", &one));
     }
 
     #[test]

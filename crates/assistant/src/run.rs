@@ -2,10 +2,13 @@
 //! limits, independent of the model.
 
 mod claims;
+mod corrections;
 mod ending;
 mod model_reply;
+mod named_values;
 mod read_back;
 mod release;
+mod summary;
 mod thoughts;
 
 use std::time::{Duration, Instant};
@@ -26,6 +29,7 @@ use crate::{
     AgentContext, ChatModel, ErrorType, ModelChain, ModelUsage, Prompt, RequestedCall, ToolCallStatus, ToolStep,
     TurnEvent, TurnRequest, log, own_words, report, wording,
 };
+pub(crate) use claims::ClaimKind;
 use model_reply::{ReplyEnd, fallback_reserve};
 use thoughts::ThoughtBuffer;
 
@@ -166,6 +170,7 @@ impl AgentRunner {
             on_event,
             filter,
             preface: 0,
+            abandoned: 0,
             tool_time,
             open: None,
             confirmed: None,
@@ -216,6 +221,8 @@ struct TurnLoop<'a, 'b> {
     filter: ResponseFilter,
     /// The length of the text that precedes the answer of the model, in bytes.
     preface: usize,
+    /// The length of the text up to the end of the last provider model that failed, in bytes.
+    abandoned: usize,
     thoughts: ThoughtBuffer,
     /// The time by which calls of external tools may still extend the turn.
     tool_time: Duration,
@@ -344,7 +351,11 @@ impl TurnLoop<'_, '_> {
         let log_entry = call_log::start(&name, &shown);
         let mut shown = Value::Object(shown);
         redact_json(&mut shown);
-        let event = |status| TurnEvent::ToolCall { tool_name: name.clone(), arguments: shown.clone(), status };
+        let summarized = |status, summary| {
+            let arguments = shown.clone();
+            TurnEvent::ToolCall { tool_name: name.clone(), arguments, status, summary }
+        };
+        let event = |status| summarized(status, None);
         // The start of a call that may be held is reported only once it is carried out.
         let specs = self.specs.clone();
         let spec = specs.iter().find(|spec| spec.name == call.name);
@@ -425,7 +436,10 @@ impl TurnLoop<'_, '_> {
             log_entry.finish(duration);
             call_log::log_result(&name, failed.is_none(), &result.to_string());
         }
-        (self.on_event)(event(if failed.is_none() { ToolCallStatus::Completed } else { ToolCallStatus::Failed }));
+        let changes = spec.is_some_and(|spec| !spec.read_only);
+        let summary = (changes && failed.is_none()).then(|| summary::stored_summary(&result, &self.request.now));
+        let status = if failed.is_none() { ToolCallStatus::Completed } else { ToolCallStatus::Failed };
+        (self.on_event)(summarized(status, summary.flatten()));
         let error = failed.as_ref().map(|(code, message)| format!("{code}: {message}"));
         self.records.push(ToolCall { tool_name: name, parameters: shown, result, error, duration_ms });
         self.update_failure(spec.is_some_and(|spec| !spec.read_only), failed);

@@ -6,7 +6,7 @@ mod agents;
 mod confirmation;
 
 use jiff::Zoned;
-use jiff::civil::{Date, DateTime};
+use jiff::civil::Date;
 use model::due::DueDate;
 use model::words;
 use serde_json::Value;
@@ -516,7 +516,11 @@ fn describe_intent(command: &ParsedCommand) -> String {
 
 /// Reports the validation error of a tool, with readable field names.
 pub(crate) fn refused(message: &str) -> String {
-    let plain = message.replace("task_id", "task").replace("due_date", "due date").replace("remind_at", "reminder");
+    let plain = message
+        .replace("remind_before_minutes", "reminder")
+        .replace("task_id", "task")
+        .replace("due_date", "due date")
+        .replace("remind_at", "reminder");
     let plain = plain.replace("repeat_interval_minutes", "interval").replace("repeat_count", "number of reminders");
     format!("I couldn't do that: the {}.", plain.trim_end_matches('.'))
 }
@@ -524,11 +528,6 @@ pub(crate) fn refused(message: &str) -> String {
 /// Reports a quota of the user, with the sentence of the tool.
 pub(crate) fn limit_reached(sentence: &str) -> String {
     format!("I couldn't do that. {sentence}")
-}
-
-/// Formats a local time: "tomorrow (Wed 18 Nov) at 3pm", "on Fri 20 Nov at 3pm".
-pub(crate) fn datetime_words(moment: DateTime, today: Date) -> String {
-    on_day(&words::time_words(moment, today))
 }
 
 pub(crate) fn tasks(count: usize) -> String {

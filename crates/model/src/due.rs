@@ -35,7 +35,9 @@ impl DueDate {
     /// Fails with the rule `range` if the year is not between 1 and 9999, or if a moment is out of [`LATEST_TIME`].
     pub fn parse(field: &str, text: &str, zone: &TimeZone) -> Result<Self, Invalid> {
         let invalid = || {
-            Invalid::one(field, "date", "must be a date such as 2026-01-31 or a time such as 2026-01-31T15:00:00+01:00")
+            let message = "must be a date such as 2026-01-31, a time such as 2026-01-31T15:00:00+01:00, or words such as \
+                           'tomorrow', 'friday 9am' or 'in 2 hours'";
+            Invalid::one(field, "date", message)
         };
         let pieces = Pieces::parse(text.trim()).map_err(|_| invalid())?;
         let date = pieces.date();
@@ -119,8 +121,8 @@ impl DuePeriod {
         let now = now.to_zoned(zone.clone());
         let today = now.date();
         let invalid = || {
-            let message = "must be today, tomorrow, this_week, overdue, a date such as 2026-01-31 or a range \
-                           such as 2026-01-01..2026-01-31";
+            let message = "must be today, tomorrow, this_week, overdue, a date such as 2026-01-31, a range such as \
+                           2026-01-01..2026-01-31, or words such as 'friday' or 'next week'";
             Invalid::one(field, "date", message)
         };
         if let Some((first, last)) = text.trim().split_once("..") {

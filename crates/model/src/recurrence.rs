@@ -20,7 +20,11 @@ pub fn normalize(field: &str, text: &str) -> Result<String, Invalid> {
     let rule = text.trim().to_ascii_uppercase();
     let rule = rule.strip_prefix("RRULE:").unwrap_or(&rule);
     RecurrenceRule::parse(rule).map_err(|reason| {
-        Invalid::one(field, "rrule", format!("must be an RRULE such as FREQ=WEEKLY;BYDAY=MO: {reason}"))
+        Invalid::one(
+            field,
+            "rrule",
+            format!("must be an RRULE such as FREQ=WEEKLY;BYDAY=MO or words such as 'every friday at 5pm': {reason}"),
+        )
     })?;
     Ok(rule.to_owned())
 }

@@ -165,15 +165,15 @@ pub struct TaskDraft {
     /// `medium` by default.
     #[schema(value_type = Option<Priority>, examples("high"))]
     pub priority: Option<String>,
-    /// A date, an RFC 3339 time, or a date and time without offset in the user's time zone.
-    #[schema(examples("2026-01-31"))]
+    /// A date, an RFC 3339 time, a date and time without offset in the user's time zone, or words such as `tomorrow 9am`.
+    #[schema(examples("2026-01-31", "friday 3pm"))]
     pub due_date: Option<String>,
-    /// An RFC 5545 RRULE.
-    #[schema(examples("FREQ=MONTHLY;BYMONTHDAY=1"))]
+    /// An RFC 5545 RRULE, or words such as `every friday at 5pm`. Words with a day also set `due_date` if it is absent.
+    #[schema(examples("FREQ=MONTHLY;BYMONTHDAY=1", "weekly"))]
     pub recurrence: Option<String>,
     #[schema(max_items = 20, examples(json!(["home"])))]
     pub tags: Option<Vec<String>>,
-    /// The time of a reminder that is created together with the task.
+    /// The time of a reminder that is created together with the task, exact or in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remind_at: Option<String>,
     /// A reminder this many minutes before the due date, instead of `remind_at`.
@@ -266,6 +266,7 @@ pub struct TaskPatch {
     #[schema(value_type = Priority, required = false)]
     pub priority: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    /// As for a new task.
     #[schema(value_type = Option<String>, examples("2026-01-31"))]
     pub due_date: Option<Option<String>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -354,6 +355,31 @@ impl TaskChange {
     }
 }
 
+/// The order of a listing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TaskSort {
+    /// Oldest first.
+    #[default]
+    Created,
+    /// Earliest due date first. On a day, tasks without a time come first. Tasks without a due date come last.
+    Due,
+    /// High priority first, then in the order of due dates.
+    Priority,
+}
+
+impl CaseInsensitive for TaskSort {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("created", Self::Created), ("due", Self::Due), ("priority", Self::Priority)];
+    const RULE: &'static str = "must be created, due or priority";
+}
+
+impl TaskSort {
+    /// Parses an order in any case. Fails if the text is not an order.
+    pub fn parse(field: &str, text: &str) -> Result<Self, Invalid> {
+        Self::parse_any_case(field, text)
+    }
+}
+
 /// Selects the tasks of a listing.
 #[derive(Clone, Debug, Default)]
 pub struct TaskFilter {
@@ -367,6 +393,7 @@ pub struct TaskFilter {
     pub text: Option<String>,
     /// A reference to a task: the start or end of its id, or a part of its title.
     pub reference: Option<String>,
+    pub sort: TaskSort,
 }
 
 /// A [`TaskFilter`] as the parameters of a query string.
@@ -378,6 +405,7 @@ pub struct TaskFilterDraft<'a> {
     pub tags: &'a [String],
     pub q: Option<&'a str>,
     pub reference: Option<&'a str>,
+    pub sort: Option<&'a str>,
 }
 
 impl TaskFilterDraft<'_> {
@@ -401,6 +429,7 @@ impl TaskFilterDraft<'_> {
             tags: checks.take(tags(self.tags)).unwrap_or_default(),
             text: self.q.and_then(|q| checks.take(text::required_line("q", q, MAX_TITLE_CHARS))),
             reference: self.reference.and_then(|r| checks.take(text::required_line("ref", r, MAX_TITLE_CHARS))),
+            sort: self.sort.and_then(|word| checks.take(TaskSort::parse("sort", word))).unwrap_or_default(),
         };
         checks.finish(Some(filter))
     }

@@ -8,7 +8,7 @@ use assistant::ModelChain;
 use assistant::turn::TurnEngine;
 use jiff::Timestamp;
 use model::quota::QuotaReached;
-use model::{Clock, UserId};
+use model::{Clock, User, UserId};
 use notify::Notifier;
 use scheduler::{Scheduler, SchedulerOptions};
 use secrecy::ExposeSecret;
@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 use tools::Tools;
 use tools::mcp::http::McpService;
 use tools::mcp_client::McpServers;
-use understand::UtteranceParser;
+use understand::{FieldReader, UtteranceParser};
 
 use crate::a2a::A2aState;
 use crate::auth::revocations::Revocations;
@@ -125,6 +125,7 @@ impl ActiveConfig {
             supervisor: Some(scheduler.supervisor().clone()),
             scheduler: Some(scheduler.clone()),
             has_worker: settings.has_worker,
+            parser: UtteranceParser { date_order: settings.numeric_dates },
         };
         let activated_at = tools.clock.now();
         Self { settings, models, tools, verifier, limiter, activated_at }
@@ -218,6 +219,11 @@ impl App {
     /// Returns the parser of utterances, with the configured order of numeric dates.
     pub(crate) fn utterance_parser(&self) -> UtteranceParser {
         UtteranceParser { date_order: self.active_config().settings.numeric_dates }
+    }
+
+    /// Returns the reader of times in words for a user.
+    pub(crate) fn field_reader(&self, user: &User) -> FieldReader {
+        FieldReader::new(self.clock().now().to_zoned(user.time_zone.clone()), self.utterance_parser())
     }
 
     /// Activates new settings. Requests in progress finish under the old ones. The rate limits of users start again.

@@ -46,6 +46,7 @@ mod slots;
 mod sqlite;
 pub mod stop_state;
 pub mod task_index;
+mod task_sort;
 pub mod tasks;
 pub mod tokens;
 mod transaction;

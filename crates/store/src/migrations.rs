@@ -24,6 +24,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (10, include_str!("migrations/0010_task_index.sql")),
     (11, include_str!("migrations/0011_repeating_reminders.sql")),
     (12, include_str!("migrations/0012_permissions.sql")),
+    (13, include_str!("migrations/0013_task_order.sql")),
 ];
 
 /// The version of the schema of this program.

@@ -13,7 +13,7 @@ use crate::page::{Cursor, Page};
 use crate::quotas::{self, RowQuota};
 use crate::reminders::FollowedReminders;
 use crate::undo::UndoStep;
-use crate::{Error, Result, due, reminders, task_index};
+use crate::{Error, Result, due, reminders, task_index, task_sort};
 
 const COLUMNS: &str = "id, title, description, status, priority, due_date, recurrence, tags, created_at, updated_at, \
      completed_at";
@@ -57,8 +57,8 @@ pub async fn get(conn: &mut Conn, owner: UserId, id: Uuid) -> Result<Task> {
     select(conn, owner, id, false).await?.ok_or(Error::NotFound)
 }
 
-/// Returns one page of the tasks of the owner that match all conditions of the filter, oldest first. Tasks with the
-/// same creation time are ordered by id.
+/// Returns one page of the tasks of the owner that match all conditions of the filter, in the order of the filter. Tasks
+/// with equal values are ordered by id.
 pub async fn list(
     conn: &mut Conn,
     owner: UserId,
@@ -70,13 +70,10 @@ pub async fn list(
     let mut select = Statement::default();
     select.push("SELECT ").push(COLUMNS).push(" FROM tasks WHERE ");
     push_filter(&mut select, owner, filter, candidates);
-    if let Some(cursor) = after {
-        select.push(" AND (created_at, id) > (").bind(cursor.sort).push(", ").bind(cursor.id.as_str()).push(")");
-    }
-    select.push(" ORDER BY created_at, id LIMIT ").bind(limit + 1);
+    task_sort::push_page(&mut select, filter.sort, after, limit);
     let rows = conn.all(select).await?;
     let tasks = rows.iter().map(read).collect::<Result<Vec<_>>>()?;
-    Ok(Page::from_rows(tasks, limit, |task| Cursor { sort: task.created_at.as_microsecond(), id: task.id.to_string() }))
+    Ok(Page::from_rows(tasks, limit, |task| task_sort::cursor(filter.sort, task)))
 }
 
 /// Returns the total number of tasks that the filter selects.

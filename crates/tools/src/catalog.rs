@@ -371,15 +371,20 @@ fn reminder_specs(names: ToolNames) -> Vec<ToolSpec> {
 }
 
 /// The description of a time of a reminder.
-const REMINDER_TIME: &str = "ISO 8601 date and time, in the user's time zone unless it has an offset. A date without a \
-                             time means a fixed time on this day.";
+const REMINDER_TIME: &str = "ISO 8601 date and time, in the user's time zone unless it has an offset, or words such as \
+                             tomorrow 9am. A date without a time means a fixed time on this day.";
 
 /// Returns the arguments for the times of a reminder.
 fn reminder_times() -> Vec<Property> {
     vec![
         ("remind_at", text(REMINDER_TIME)),
         ("before_minutes", minutes_before()),
-        ("recurrence", text("An RFC 5545 RRULE such as FREQ=DAILY;BYHOUR=8;BYMINUTE=0, in the user's time zone.")),
+        (
+            "recurrence",
+            text(
+                "An RFC 5545 RRULE such as FREQ=DAILY;BYHOUR=8;BYMINUTE=0, in the user's time zone, or words such as every day at 8am.",
+            ),
+        ),
         ("repeat_interval_minutes", number("Minutes between repetitions.", reminder::MAX_INTERVAL_MINUTES)),
         ("repeat_count", number("The total number of reminders.", reminder::MAX_COUNT)),
     ]
@@ -491,16 +496,22 @@ fn schedule_specs() -> Vec<ToolSpec> {
     vec![
         ToolSpec {
             title: "Schedule an agent".into(),
-            description: "Runs another agent at certain times. Give exactly one of cron_expression, every and at."
-                .into(),
+            description:
+                "Runs another agent at certain times. Give exactly one of when, cron_expression, every and at.".into(),
             schema: object(
                 &["agent", "input"],
                 vec![
                     ("agent", text("The id or the name of the agent, as returned by list_agents.")),
                     ("input", text("The request to the agent for each run, in the user's words, without the times.")),
+                    ("when", text("The times in words, such as every friday at 5pm or tomorrow at 9am.")),
                     ("cron_expression", text("5 fields such as 0 17 * * FRI, or @daily, in the user's time zone.")),
                     ("every", text("An interval such as 90m or 1h30m, counted from now.")),
-                    ("at", text("A single date and time, in the user's time zone unless it has an offset.")),
+                    (
+                        "at",
+                        text(
+                            "A single date and time, in the user's time zone unless it has an offset, or words such as tomorrow 9am.",
+                        ),
+                    ),
                     ("start_at", text("The first possible date and time. The interval is counted from it.")),
                     ("end_at", text("The last possible date and time.")),
                     ("time_zone", text("A time zone such as Europe/Berlin. Defaults to the user's time zone.")),
@@ -547,7 +558,7 @@ fn schedule_specs() -> Vec<ToolSpec> {
         ToolSpec {
             title: "Change a schedule".into(),
             description: "Changes the name, the input or the times of a schedule. Omitted fields stay. New times \
-                          replace all old ones: give exactly one of cron_expression, every and at."
+                          replace all old ones: give exactly one of when, cron_expression, every and at."
                 .into(),
             schema: object(
                 &["schedule"],
@@ -555,6 +566,7 @@ fn schedule_specs() -> Vec<ToolSpec> {
                     schedule("to change"),
                     ("name", bounded("The new name.", 1, schedule::MAX_NAME)),
                     ("input", text("The new request to the agent.")),
+                    ("when", text("The new times in words, such as every friday at 5pm or tomorrow at 9am.")),
                     (
                         "cron_expression",
                         text("5 fields such as 0 17 * * FRI, or @daily, in the time zone of the schedule."),
@@ -630,9 +642,14 @@ pub(crate) fn attributes(title: &str) -> Vec<Property> {
     vec![
         ("title", bounded(title, 1, task::MAX_TITLE_CHARS)),
         ("description", bounded("Details of the task.", 0, task::MAX_DESCRIPTION_CHARS)),
-        ("due_date", text("ISO 8601: a date, or a date and time in the user's time zone unless it has an offset.")),
+        (
+            "due_date",
+            text(
+                "ISO 8601: a date, or a date and time in the user's time zone unless it has an offset. Or words such as friday 3pm.",
+            ),
+        ),
         ("priority", choice("The priority. Defaults to medium.", &["low", "medium", "high"])),
-        ("recurrence", text("An RFC 5545 RRULE such as FREQ=WEEKLY;BYDAY=MO.")),
+        ("recurrence", text("An RFC 5545 RRULE such as FREQ=WEEKLY;BYDAY=MO, or words such as every monday.")),
         ("tags", list("Labels that group tasks.", task::MAX_TAGS)),
     ]
 }
@@ -645,7 +662,7 @@ fn filters() -> Vec<Property> {
         (
             "due_date_filter",
             text(
-                "Only tasks due then: today, tomorrow, this_week, overdue, an ISO 8601 date, or days such as 2026-01-01..2026-01-31.",
+                "Only tasks due then: today, tomorrow, this_week, overdue, an ISO 8601 date, days such as 2026-01-01..2026-01-31, or words such as friday or next week.",
             ),
         ),
         ("tags", list("Only tasks that have all these tags.", task::MAX_TAGS)),

@@ -16,6 +16,7 @@ mod reminders;
 mod schedules;
 mod tasks;
 mod update_several;
+mod word_arguments;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -30,6 +31,7 @@ use store::{Conn, Store, Transaction};
 use supervisor::Supervisor;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
+use understand::{FieldReader, UtteranceParser};
 use uuid::Uuid;
 
 pub use answer::ToolAnswer;
@@ -58,6 +60,8 @@ pub struct Tools {
     pub scheduler: Option<Scheduler>,
     /// False if no server runs, so that agents, schedules and reminders wait for one.
     pub has_worker: bool,
+    /// Parses times and repetitions that a call gives in words.
+    pub parser: UtteranceParser,
 }
 
 /// The calls that need a confirmation.
@@ -279,7 +283,7 @@ impl Toolbox<'_> {
     }
 
     /// Carries out one call, or holds it until the user confirms it. With [`Consent::AfterForeignText`] every call that
-    /// can change something is held. The arguments `user_id` and `confirmation` of a built-in tool are ignored. A
+    /// can change something is held. Times and repetitions in words are replaced by exact values. The arguments `user_id` and `confirmation` of a built-in tool are ignored. A
     /// built-in tool uses the transaction of the toolbox, else its own. A read-only one then needs none, and may get a
     /// prefetched answer. Mistakes of the caller, unknown tools, and all failures of external tools are reported in the
     /// [`ToolAnswer`]. Fails if the database fails, or if a toolbox that only reads is to change data.
@@ -316,6 +320,8 @@ impl Toolbox<'_> {
         // The caller must not choose the user or give the confirmation.
         arguments.remove("user_id");
         arguments.remove("confirmation");
+        let now = self.tools.clock.now().to_zoned(self.user.time_zone.clone());
+        word_arguments::resolve(kind, &mut arguments, &FieldReader::new(now, self.tools.parser));
         if consent == Consent::AfterForeignText && !spec.read_only && !kind.resolves_targets() {
             return Ok(ToolOutcome::Held(HeldCall::opaque(name, arguments)));
         }

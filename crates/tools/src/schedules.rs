@@ -32,6 +32,7 @@ struct CreateArguments {
     #[serde(default)]
     input: String,
     name: Option<String>,
+    when: Option<String>,
     cron_expression: Option<String>,
     every: Option<String>,
     at: Option<String>,
@@ -57,6 +58,7 @@ pub(crate) async fn create(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> R
     let draft = ScheduleDraft {
         name: Some(name.clone()),
         agent_id: Some(entry.agent.id.clone()),
+        when: arguments.when,
         cron_expression: arguments.cron_expression,
         every: arguments.every,
         at: arguments.at,

@@ -323,6 +323,7 @@ impl FilterArguments {
             tags: &self.tags,
             q: query.as_deref(),
             reference: None,
+            sort: None,
         };
         draft.check(call.tools.clock.now(), &call.user)
     }

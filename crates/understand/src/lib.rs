@@ -15,6 +15,7 @@ mod dates;
 mod description_phrases;
 mod emoji;
 mod expression;
+mod fields;
 mod filter;
 mod intent;
 mod json;
@@ -27,6 +28,7 @@ mod parser;
 mod phrases;
 mod quoted_text;
 mod reminders;
+pub mod schedule_times;
 mod scope;
 mod shared_verb;
 mod spelling;
@@ -47,6 +49,7 @@ mod vocabulary;
 mod when;
 
 pub use expression::{Grain, TimeExpression};
+pub use fields::{FieldReader, WordFields};
 pub use parsed::{
     ClearableField, CommandFilter, DateShift, DayOrTime, DueFilter, Intent, LeadTime, MissingSlot, ParsedCommand,
     ParsedUtterance, StatusFilter, TagOperation, TaskTarget,

@@ -102,6 +102,9 @@ pub(crate) struct RunArgs {
     /// Input for the agent, `-` for standard input [default: standard input, unless it is a terminal]
     #[arg(allow_hyphen_values = true)]
     pub(crate) input: Option<String>,
+    /// Further words of the input
+    #[arg(value_name = "WORD")]
+    pub(crate) words: Vec<String>,
     /// Print the id of the execution and do not wait
     #[arg(long)]
     pub(crate) detach: bool,
@@ -131,7 +134,7 @@ pub(crate) enum ExecutionsCommand {
         #[arg(long, short)]
         state: Option<String>,
         /// Maximum number of executions [default: 50]
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = super::parse_limit)]
         limit: Option<usize>,
         /// Cursor of the page to show, with --json
         #[arg(long, value_name = "CURSOR", requires = "json")]

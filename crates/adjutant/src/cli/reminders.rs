@@ -17,7 +17,7 @@ pub(crate) enum RemindersCommand {
         #[arg(long, short)]
         quiet: bool,
         /// Maximum number of reminders
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = super::parse_limit)]
         limit: Option<usize>,
         /// Cursor of the page to show, with --json
         #[arg(long, value_name = "CURSOR", requires = "json")]
@@ -27,9 +27,10 @@ pub(crate) enum RemindersCommand {
     Add {
         /// Title of a task, or beginning or end of its id
         task: String,
-        /// Time in your time zone, such as 2026-01-31T15:00; a date alone means a fixed time on this day
+        /// Time in your time zone: words such as tomorrow 9am, or 2026-01-31T15:00; a date alone means a fixed time on
+        /// this day
         #[arg(required_unless_present_any = ["before", "recurrence"], conflicts_with = "before")]
-        at: Option<String>,
+        at: Vec<String>,
         /// Time before the due date of the task, such as 30m, 2h or 1d; the reminder moves with it
         #[arg(long, value_name = "DURATION", value_parser = parse_minutes)]
         before: Option<i64>,
@@ -40,7 +41,7 @@ pub(crate) enum RemindersCommand {
     Edit {
         /// Id of a reminder, or its beginning or end
         reminder: String,
-        /// New time
+        /// New time, in words or exact
         #[arg(long, value_name = "TIME", conflicts_with = "before")]
         at: Option<String>,
         /// New time before the due date of the task, such as 30m, 2h or 1d
@@ -56,8 +57,9 @@ pub(crate) enum RemindersCommand {
     Snooze {
         /// Id of a reminder, or its beginning or end
         reminder: String,
-        /// Time in your time zone, such as 2026-01-31T15:00
-        until: String,
+        /// Time in your time zone: words such as tomorrow 9am, or 2026-01-31T15:00
+        #[arg(required = true)]
+        until: Vec<String>,
     },
     /// Remove reminders
     Rm {
@@ -72,8 +74,9 @@ pub(crate) struct ReminderRepetition {
     /// Repeat after this time until the task is done: minutes, or a duration such as 2h
     #[arg(long, value_name = "DURATION", value_parser = parse_minutes, conflicts_with = "recurrence")]
     pub(crate) every: Option<i64>,
-    /// Repeat by this RRULE until the reminder is removed, such as FREQ=DAILY;BYHOUR=8;BYMINUTE=0
-    #[arg(long, value_name = "RULE", conflicts_with = "before")]
+    /// Repeat by this rule until the reminder is removed: words such as "every day at 8am", or an RRULE such as
+    /// FREQ=DAILY;BYHOUR=8;BYMINUTE=0
+    #[arg(long, visible_alias = "repeat", value_name = "RULE", conflicts_with = "before")]
     pub(crate) recurrence: Option<String>,
     /// Total number of times, for a reminder that repeats
     #[arg(long, value_name = "N")]
@@ -118,7 +121,7 @@ pub(crate) struct NotificationsArgs {
     #[arg(long, short)]
     pub(crate) quiet: bool,
     /// Maximum number of notifications [default: 50]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = super::parse_limit)]
     pub(crate) limit: Option<usize>,
     /// Cursor of the page to show, with --json
     #[arg(long, value_name = "CURSOR", requires = "json")]

@@ -24,6 +24,9 @@ pub(crate) enum SchedulesCommand {
         /// Input for each run
         #[arg(allow_hyphen_values = true)]
         input: Option<String>,
+        /// Further words of the input
+        #[arg(value_name = "WORD")]
+        words: Vec<String>,
         /// Name of the schedule [default: from the id of the agent]
         #[arg(long)]
         name: Option<String>,
@@ -82,7 +85,7 @@ pub(crate) enum SchedulesCommand {
     Explain {
         /// Name of a schedule, or beginning or end of its id
         schedule: String,
-        /// Time to explain, such as 2026-01-31T15:00 [default: now]
+        /// Time to explain: words such as "yesterday 9am", or 2026-01-31T15:00 [default: now]
         #[arg(long, value_name = "TIME")]
         at: Option<String>,
     },
@@ -91,7 +94,7 @@ pub(crate) enum SchedulesCommand {
         /// Name of a schedule, or beginning or end of its id
         schedule: String,
         /// Maximum number of decisions [default: 50]
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = super::parse_limit)]
         limit: Option<usize>,
     },
     /// Remove schedules and their history
@@ -105,13 +108,16 @@ pub(crate) enum SchedulesCommand {
 /// The occurrences of a schedule, and the policies for overlapping and missed ones.
 #[derive(Debug, Args)]
 pub(crate) struct ScheduleTiming {
+    /// Times in words, such as "every friday at 5pm" or "tomorrow at 9am"
+    #[arg(long, value_name = "TIMES", conflicts_with_all = ["cron", "every", "at"])]
+    pub(crate) when: Option<String>,
     /// Cron expression: minute, hour, day, month, weekday, such as "0 17 * * FRI"; or @daily
     #[arg(long, value_name = "EXPRESSION", conflicts_with_all = ["every", "at"])]
     pub(crate) cron: Option<String>,
     /// Interval, such as 90m or 1h30m
     #[arg(long, value_name = "LENGTH", conflicts_with = "at")]
     pub(crate) every: Option<String>,
-    /// Time of a single run, such as 2026-01-31T15:00
+    /// Time of a single run: words such as "tomorrow 9am", or 2026-01-31T15:00
     #[arg(long, value_name = "TIME")]
     pub(crate) at: Option<String>,
     /// Time zone, such as Europe/Berlin [default: yours]
@@ -132,10 +138,10 @@ pub(crate) struct ScheduleTiming {
     /// Maximum random delay of each run, such as 5m
     #[arg(long, value_name = "LENGTH")]
     pub(crate) jitter: Option<String>,
-    /// Time of the first possible run
+    /// Time of the first possible run, in words or exact
     #[arg(long, value_name = "TIME")]
     pub(crate) start: Option<String>,
-    /// Time of the last possible run
+    /// Time of the last possible run, in words or exact
     #[arg(long, value_name = "TIME")]
     pub(crate) end: Option<String>,
     /// Number of consecutive failures after which the schedule is paused

@@ -40,6 +40,7 @@ pub(crate) async fn restore(global: &GlobalOptions, file: &Path) -> anyhow::Resu
 /// not followed. Fails if the request fails or the file cannot be written.
 pub(super) async fn save(client: &Client, path: &str, file: &Path) -> anyhow::Result<()> {
     if file == Path::new("-") {
+        output::mark_printed();
         client.download(path, &mut tokio::io::stdout()).await?;
         return Ok(());
     }

@@ -1,12 +1,14 @@
 //! `adjutant chat`: sends one message, the lines of standard input, or the messages of an interactive prompt.
 
+mod arrivals;
+
 use std::borrow::Cow;
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use api::chat::{ChatRequest, ChatResponse, ResponseDelta, ToolCallProgress, TurnDone, TurnError};
-use api::conversations::{ListMessages, MessageRole};
+use api::conversations::{Conversations, ListConversations, ListMessages, MessageRole};
 use api::notifications::{ListNotifications, Notifications};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::Clock;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
@@ -22,15 +24,50 @@ use crate::wire::ExternalServices;
 
 /// The number of messages shown of a conversation that is continued.
 const HISTORY_LENGTH: usize = 10;
+/// A single message continues the last conversation if its last message is at most this old.
+const RECENT: SignedDuration = SignedDuration::from_mins(10);
+const HELP: &str = "Write your request in your own words: \"add buy milk tomorrow\", \"show my tasks\", \"remind me at 5pm to \
+                    call mom\", \"undo\".\n/new begins another conversation, /quit ends, /help prints this. Ctrl-C stops an \
+                    answer.";
+
+/// The conversation to which the first message belongs, if no id is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConversationStart {
+    /// A new one.
+    New,
+    /// For a single message, the last one if it is recent. Otherwise a new one.
+    Recent,
+    /// The last one.
+    Last,
+}
+
+impl ConversationStart {
+    /// Returns the start for the options `--new` and `--continue`.
+    pub(crate) fn of(new: bool, last: bool) -> Self {
+        match (new, last) {
+            (true, _) => Self::New,
+            (false, true) => Self::Last,
+            (false, false) => Self::Recent,
+        }
+    }
+}
 
 /// Sends `message`. Without it, or with `-`, holds a conversation. It uses a prompt if standard input is a terminal and
 /// `--json` is not given, else sends each line of standard input. `conversation` is the id of a conversation to
-/// continue. Stops the MCP servers that it started. Fails if the message or the conversation fails.
-pub(crate) fn run(global: &GlobalOptions, message: Option<String>, conversation: Option<&str>) -> anyhow::Result<()> {
+/// continue, else `start` decides. Stops the MCP servers that it started. Fails if the message or the conversation fails.
+pub(crate) fn run(
+    global: &GlobalOptions,
+    message: Option<String>,
+    conversation: Option<String>,
+    start: ConversationStart,
+) -> anyhow::Result<()> {
     // Ctrl-C ends a turn, not the process.
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let mut chat = ChatPrompt { conversation: conversation.map(str::to_owned), global, services: None, since: None };
-    let result = match message.filter(|message| message != "-") {
+    let message = message.filter(|message| message != "-");
+    // Lines and prompts are conversations of their own.
+    let start = if message.is_none() && start == ConversationStart::Recent { ConversationStart::New } else { start };
+    let mut chat = ChatPrompt { conversation, start, global, services: None, since: None };
+    let result = match message {
         Some(message) => runtime.block_on(chat.send_once(&message)),
         None if io::stdin().is_terminal() && !global.json => chat.prompt(&runtime),
         None => chat.lines(&runtime),
@@ -45,6 +82,8 @@ pub(crate) fn run(global: &GlobalOptions, message: Option<String>, conversation:
 struct ChatPrompt<'a> {
     /// The id of the conversation. None until the first reply of a new one.
     conversation: Option<String>,
+    /// Decides about the first message without a conversation. `New` afterwards.
+    start: ConversationStart,
     global: &'a GlobalOptions,
     /// The models and MCP servers, if no server runs.
     services: Option<ExternalServices>,
@@ -134,15 +173,26 @@ impl ChatPrompt<'_> {
         // The history file may be missing or unreadable.
         let _ = editor.load_history(&history);
         output::note(
-            "Talk to adjutant. Ctrl-C stops an answer, Ctrl-D or /quit ends, /new begins another conversation.",
+            "Talk to adjutant. Ctrl-C stops an answer, Ctrl-D or /quit ends, /new begins another conversation, /help helps.",
         );
         runtime.block_on(self.print_history())?;
-        self.since = Some(Clock::system().now());
+        // With a server, notifications are printed as they arrive. Otherwise they are printed after each turn.
+        match runtime.block_on(arrivals::print_arrivals(self.global, &mut editor)) {
+            true => {}
+            false => self.since = Some(Clock::system().now()),
+        }
         loop {
             match editor.readline("> ") {
                 Ok(line) if line.trim().is_empty() => {}
                 Ok(line) if matches!(line.trim(), "/quit" | "quit" | "exit") => break,
-                Ok(line) if line.trim() == "/new" => self.conversation = None,
+                Ok(line) if line.trim() == "/new" => {
+                    self.conversation = None;
+                    output::note("The next message begins a new conversation.");
+                }
+                Ok(line) if line.trim() == "/help" => output::note(HELP),
+                Ok(line) if is_command(line.trim()) => {
+                    output::note(&format!("There is no command {}. /help lists the commands.", line.trim()));
+                }
                 Ok(line) => {
                     editor.add_history_entry(&line)?;
                     // The conversation continues without the history file.
@@ -174,11 +224,31 @@ impl ChatPrompt<'_> {
         Ok(())
     }
 
+    /// Sets the conversation to continue, if none is set. Later calls have no effect. Fails if the conversations cannot be
+    /// read.
+    async fn choose_conversation(&mut self, client: &Client) -> anyhow::Result<()> {
+        let start = std::mem::replace(&mut self.start, ConversationStart::New);
+        if start == ConversationStart::New || self.conversation.is_some() {
+            return Ok(());
+        }
+        let list = ListConversations { limit: Some(1), ..ListConversations::default() };
+        let page = listing::page(client, "/api/conversations", &list).await?.read::<Conversations>()?;
+        let oldest = Clock::system().now() - RECENT;
+        let last = page.conversations.into_iter().next();
+        let last = last.filter(|last| start == ConversationStart::Last || last.updated_at >= oldest);
+        self.conversation = last.map(|last| last.id.to_string());
+        Ok(())
+    }
+
     /// Prints the last [`HISTORY_LENGTH`] messages of the conversation. Prints nothing if the conversation is new or
     /// its id is unknown. Fails if it cannot be read.
-    async fn print_history(&self) -> anyhow::Result<()> {
-        let Some(id) = &self.conversation else { return Ok(()) };
+    async fn print_history(&mut self) -> anyhow::Result<()> {
+        if self.conversation.is_none() && self.start == ConversationStart::New {
+            return Ok(());
+        }
         let client = Client::connect(self.global).await?;
+        self.choose_conversation(&client).await?;
+        let Some(id) = &self.conversation else { return Ok(()) };
         let path = format!("/api/conversations/{id}");
         let messages = match listing::all_items(&client, &path, ListMessages::default(), usize::MAX).await {
             // The id is new: the conversation starts with the next message.
@@ -196,10 +266,11 @@ impl ChatPrompt<'_> {
     /// notifications after it. Sets the id of a new conversation. Connects for each message and may start MCP servers.
     /// Fails if the connection or the request fails; a turn that fails is returned as [`TurnEnd`].
     async fn send(&mut self, message: &str) -> anyhow::Result<TurnEnd> {
-        let conversation_id = self.conversation.clone();
-        let request = ChatRequest { input: message.to_owned(), conversation_id, user_id: None };
         // One connection per message, so that the data directory is not locked between messages.
         let client = Client::connect_with_models(self.global, &mut self.services).await?;
+        self.choose_conversation(&client).await?;
+        let conversation_id = self.conversation.clone();
+        let request = ChatRequest { input: message.to_owned(), conversation_id, user_id: None };
         let ended = if self.global.json {
             let answer = client.post("/chat", &request).await?;
             answer.print()?;
@@ -233,6 +304,11 @@ impl ChatPrompt<'_> {
     }
 }
 
+/// Returns true if the line is a slash command: `/` and letters. A path contains more than that.
+fn is_command(line: &str) -> bool {
+    line.strip_prefix('/').is_some_and(|name| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic()))
+}
+
 /// Sends a message, prints the reply as it arrives, and returns the end of the turn. Recoverable errors go to standard
 /// error. Tool calls are shown there only if it is a terminal. Fails if the request fails, or if the stream breaks or
 /// ends before the turn does.
@@ -240,13 +316,24 @@ async fn stream(client: &Client, request: &ChatRequest) -> anyhow::Result<TurnEn
     let mut stream = client.events("/chat/stream", request).await?;
     let show_progress = io::stderr().is_terminal();
     let mut timed_out = false;
+    // The line of a tool call is complete when the call ends.
+    let mut open_call: Option<String> = None;
     while let Some(event) = stream.next().await? {
+        if event.name != "tool_call" && open_call.take().is_some() {
+            output::end_progress(None);
+        }
         match event.name.as_str() {
             "response_delta" => output::print(event.read::<ResponseDelta<'_>>()?.delta.as_bytes())?,
             "tool_call" if show_progress => {
                 let call: ToolCallProgress<'_> = event.read()?;
-                if call.is_in_progress() {
-                    output::progress(&call.tool_name);
+                if open_call.as_deref() == Some(&*call.tool_name) && !call.is_in_progress() {
+                    open_call = None;
+                    output::end_progress(call.summary.as_deref());
+                } else if call.is_in_progress() {
+                    if open_call.replace(call.tool_name.to_string()).is_some() {
+                        output::end_progress(None);
+                    }
+                    output::begin_progress(&call.tool_name);
                 }
             }
             "error" => {

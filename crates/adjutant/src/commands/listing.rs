@@ -3,9 +3,12 @@
 use api::agents::{Agent, Agents};
 use api::executions::{Execution, ListExecutions};
 use api::{ListPage, ListParams, MAX_LIMIT};
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+use model::Clock;
 use model::agent::Agent as ConfiguredAgent;
+use model::due::DueDate;
+use model::words::short_due_words;
 use uuid::Uuid;
 
 use crate::client::{Client, ClientResponse, with_query};
@@ -89,6 +92,16 @@ pub(crate) trait Named {
     /// Returns a text that distinguishes items with similar names.
     fn title(&self) -> String;
 
+    /// Returns the line of the item among candidates.
+    fn details(&self) -> String {
+        self.title()
+    }
+
+    /// Returns the text that a user enters to select the item.
+    fn name(&self) -> String {
+        self.title()
+    }
+
     fn has_id(&self, wanted: &str) -> bool {
         self.id() == wanted
     }
@@ -103,9 +116,13 @@ pub(crate) trait Named {
     }
 }
 
-/// Implements [`Named`] by an id and a title: `named!("task": Task, |task| task.id, task.title)`.
+/// Implements [`Named`] by an id and a title: `named!("task": Task, |task| task.id, task.title)`. A third expression is the
+/// text that a user enters, by default the title.
 macro_rules! named {
     ($kind:literal: $item:ty, |$named:ident| $id:expr, $title:expr) => {
+        $crate::commands::listing::named!($kind: $item, |$named| $id, $title, $title);
+    };
+    ($kind:literal: $item:ty, |$named:ident| $id:expr, $title:expr, $name:expr) => {
         impl $crate::commands::listing::Named for $item {
             const KIND: &str = $kind;
 
@@ -118,14 +135,24 @@ macro_rules! named {
                 let $named = self;
                 $title.to_string()
             }
+
+            fn name(&self) -> String {
+                let $named = self;
+                $name.to_string()
+            }
         }
     };
 }
 pub(crate) use named;
 
-named!("agent": Agent, |agent| Agent::id(agent), agent.name());
-named!("agent": ConfiguredAgent, |agent| agent.id, agent.name);
-named!("execution": Execution, |run| run.id, format!("{}, {}, {}", run.agent_id, run.state, local_time(run.created_at)));
+named!("agent": Agent, |agent| Agent::id(agent), agent.name(), Agent::id(agent));
+named!("agent": ConfiguredAgent, |agent| agent.id, agent.name, agent.id);
+named!(
+    "execution": Execution,
+    |run| run.id,
+    format!("{}, {}, {}", run.agent_id, run.state, local_time(run.created_at)),
+    short_id(run.id)
+);
 
 /// Returns true if an item matches a name in lower case.
 pub(crate) type ItemMatcher<T> = fn(&T, &str) -> bool;
@@ -146,12 +173,53 @@ pub(crate) fn select_one<'a, T: Named>(
             [item] => return Ok(item),
             several => {
                 let mut message = format!("'{name}' matches {} {}s:", several.len(), T::KIND);
-                message.extend(several.iter().take(20).map(|item| format!("\n  {}  {}", item.id(), item.title())));
+                message.extend(several.iter().take(20).map(|item| format!("\n  {}  {}", item.id(), item.details())));
                 return Err(ExitError::new(ExitStatus::Ambiguous, message).into());
             }
         }
     }
-    Err(ExitError::new(ExitStatus::NotFound, format!("no {} matches '{name}'", T::KIND)).into())
+    let meant = nearest(&wanted, items).map(|meant| format!("; did you mean '{meant}'?")).unwrap_or_default();
+    Err(ExitError::new(ExitStatus::NotFound, format!("no {} matches '{name}'{meant}", T::KIND)).into())
+}
+
+/// The number of items among which a suggestion is searched.
+const MAX_CANDIDATES: usize = 1000;
+
+/// Like [`select_one`], for items that were found by their name. If none matches, the suggestion is one of the items that
+/// `all` selects, up to [`MAX_CANDIDATES`]. Also fails if they cannot be read.
+pub(crate) async fn select_or_suggest<L: ListParams>(
+    client: &Client,
+    path: &str,
+    name: &str,
+    (items, matchers): (&[ListItem<L>], &[ItemMatcher<ListItem<L>>]),
+    all: L,
+) -> anyhow::Result<ListItem<L>>
+where
+    ListItem<L>: Named + Clone,
+{
+    let is_none = |error: &anyhow::Error| crate::exit::exit_status(error) == ExitStatus::NotFound;
+    match select_one(name, items, matchers) {
+        Ok(item) => Ok(item.clone()),
+        Err(error) if is_none(&error) && items.is_empty() => {
+            let all = all_items(client, path, all, MAX_CANDIDATES).await?;
+            select_one(name, &all, matchers).cloned()
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the name of the item that resembles `wanted` most, in lower case: its id, its name or a word of its name.
+/// Returns `None` if more than a third of the letters differ.
+fn nearest<T: Named>(wanted: &str, items: &[T]) -> Option<String> {
+    let distance = |text: &str| strsim::damerau_levenshtein(wanted, &text.to_lowercase());
+    let of_item = |item: &T| {
+        let name = item.name();
+        let words = name.split_whitespace().map(distance).min();
+        [Some(distance(&item.id())), Some(distance(&name)), words].into_iter().flatten().min().map(|d| (d, name))
+    };
+    let most = (wanted.chars().count() / 3).min(3);
+    let (distance, name) = items.iter().filter_map(of_item).min_by_key(|(distance, _)| *distance)?;
+    (distance <= most).then_some(name)
 }
 
 /// Returns the items that the names select, in the order of the names and without duplicates. Fails at the first name
@@ -197,7 +265,9 @@ pub(crate) async fn agent_id(client: &Client, name: Option<&str>) -> anyhow::Res
 pub(crate) async fn execution(client: &Client, name: &str) -> anyhow::Result<Execution> {
     let list = ListExecutions { reference: Some(name.trim().to_lowercase()), ..ListExecutions::default() };
     let found = all_items(client, "/api/executions", list, usize::MAX).await?;
-    select_one(name, &found, &[Named::has_id, Named::has_part]).cloned()
+    let matchers: [ItemMatcher<Execution>; 2] = [Named::has_id, Named::has_part];
+    let all = ListExecutions::default();
+    select_or_suggest(client, "/api/executions", name, (&found, &matchers), all).await
 }
 
 /// Returns the last 8 characters of an id. Ids of the same time have the same beginning.
@@ -214,6 +284,16 @@ pub(crate) fn or_empty(value: Option<impl ToString>) -> String {
 pub(crate) fn local_time(time: impl Into<Option<Timestamp>>) -> String {
     let time = time.into().map(|time| time.to_zoned(TimeZone::system()));
     or_empty(time.map(|time| time.strftime("%Y-%m-%d %H:%M:%S").to_string()))
+}
+
+/// Returns the current time in the local time zone.
+pub(crate) fn local_now() -> Zoned {
+    Clock::system().now().to_zoned(TimeZone::system())
+}
+
+/// Returns a time in words in the local time zone: "tomorrow at 3pm".
+pub(crate) fn time_in_words(time: Timestamp) -> String {
+    short_due_words(&DueDate::from_zoned(&time.to_zoned(TimeZone::system())), &local_now())
 }
 
 /// Formats a duration: `12 ms` below a second, `1.5 s` below a minute, `1 min 1 s` below an hour, else `2 h 1 min`.
@@ -256,6 +336,10 @@ mod tests {
         assert_eq!(found("code").unwrap(), "code", "a whole id, although another begins with it");
         assert_eq!(found("coder").unwrap(), "code", "a whole name, although an id ends with it");
         assert_eq!(found("MY").unwrap(), "my-coder");
+        let suggested = |name: &str| found(name).unwrap_err().to_string();
+        assert_eq!(suggested("cdoex"), "no agent matches 'cdoex'; did you mean 'codex'?");
+        assert_eq!(suggested("otherr"), "no agent matches 'otherr'");
+        assert_eq!(suggested("zz"), "no agent matches 'zz'");
         for (name, code) in
             [("cod", ExitStatus::Ambiguous), ("claude", ExitStatus::NotFound), ("", ExitStatus::NotFound)]
         {

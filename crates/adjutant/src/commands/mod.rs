@@ -61,6 +61,18 @@ pub(crate) async fn run_with_client(global: &GlobalOptions, command: Command) ->
     }
 }
 
+/// Joins words with spaces, so that a text needs no quotes. Returns `None` for no words.
+pub(crate) fn joined(words: &[String]) -> Option<String> {
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// Returns a text with further words.
+pub(crate) fn with_words(first: Option<String>, words: &[String]) -> Option<String> {
+    first.map(|first| {
+        std::iter::once(first.as_str()).chain(words.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")
+    })
+}
+
 /// Reads the configuration. Fails with one error for all mistakes.
 pub(crate) fn load_config(global: &GlobalOptions, listen: Option<&str>) -> anyhow::Result<Config> {
     Config::load(global, listen).map_err(|mistakes| config_error(&mistakes))

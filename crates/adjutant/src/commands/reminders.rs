@@ -3,16 +3,17 @@
 use std::collections::HashMap;
 
 use api::reminders::{ListReminders, Reminder, ReminderDraft, ReminderPatch, SnoozeRequest};
+use model::words::recurrence_words;
 use uuid::Uuid;
 
-use super::listing::{self, Named, limit_param, local_time, named, or_empty, short_id};
-use super::tasks;
+use super::listing::{self, Named, limit_param, named, or_empty, short_id, time_in_words};
+use super::{joined, tasks};
 use crate::cli::{GlobalOptions, ReminderRepetition, RemindersCommand};
 use crate::client::Client;
 use crate::exit::{ExitError, ExitStatus};
 use crate::output;
 
-const PATH: &str = "/api/reminders";
+pub(super) const PATH: &str = "/api/reminders";
 
 /// Connects and runs one subcommand. Fails if the connection or a request fails, or if a name matches no task or
 /// reminder, or several.
@@ -30,7 +31,7 @@ pub(crate) async fn run(global: &GlobalOptions, command: RemindersCommand) -> an
             let ReminderRepetition { every, recurrence, times } = repetition;
             let draft = ReminderDraft {
                 task_id: String::new(),
-                remind_at: at,
+                remind_at: joined(&at),
                 before_minutes: before,
                 recurrence,
                 repeat_interval_minutes: every,
@@ -49,7 +50,7 @@ pub(crate) async fn run(global: &GlobalOptions, command: RemindersCommand) -> an
             };
             edit(client, &reminder, patch).await
         }
-        RemindersCommand::Snooze { reminder, until } => snooze(client, &reminder, until).await,
+        RemindersCommand::Snooze { reminder, until } => snooze(client, &reminder, until.join(" ")).await,
         RemindersCommand::Rm { reminders } => remove(client, &reminders, global.yes).await,
     }
 }
@@ -72,7 +73,7 @@ fn row(reminder: &Reminder, titles: &HashMap<Uuid, String>) -> Vec<String> {
     vec![
         short_id(reminder.id),
         titles.get(&reminder.task_id).cloned().unwrap_or_else(|| "(deleted)".to_owned()),
-        local_time(reminder.next_at.unwrap_or(reminder.remind_at)),
+        time_in_words(reminder.next_at.unwrap_or(reminder.remind_at)),
         repeats(reminder).unwrap_or_default(),
         or_empty(reminder.before_minutes.map(before)),
         reminder.fired_count.to_string(),
@@ -83,7 +84,7 @@ fn row(reminder: &Reminder, titles: &HashMap<Uuid, String>) -> Vec<String> {
 /// Describes the repetition, or returns none if the reminder does not repeat.
 fn repeats(reminder: &Reminder) -> Option<String> {
     let (rule, end) = match (&reminder.recurrence, reminder.repeat_interval_minutes) {
-        (Some(rule), _) => (rule.clone(), ""),
+        (Some(rule), _) => (recurrence_words(rule), ""),
         (None, Some(minutes)) => (format!("every {minutes} min"), " until done"),
         (None, None) => return None,
     };
@@ -91,6 +92,21 @@ fn repeats(reminder: &Reminder) -> Option<String> {
         Some(count) => format!("{rule}, {count} times"),
         None => format!("{rule}{end}"),
     })
+}
+
+/// Returns a reminder in one line: its next or only time, its repetition and its distance to the due date.
+pub(super) fn summary(reminder: &Reminder) -> String {
+    let time = time_in_words(reminder.next_at.unwrap_or(reminder.remind_at));
+    let repeats = repeats(reminder).map(|repeats| format!(", {repeats}")).unwrap_or_default();
+    let before = reminder.before_minutes.map(|minutes| format!(", {} before the due date", before(minutes)));
+    format!("{time}{repeats}{}", before.unwrap_or_default())
+}
+
+/// Prints a note if no server runs, because nothing rings then.
+pub(super) fn note_without_server(client: &Client) {
+    if !client.has_server() {
+        output::note("no server is running; reminders ring only while one does: start it with `adjutant serve`");
+    }
 }
 
 /// Formats the minutes before a due date: whole days, whole hours, or minutes.
@@ -110,7 +126,9 @@ async fn add(client: &Client, task: &str, draft: ReminderDraft) -> anyhow::Resul
     let task = tasks::resolve(client, task).await?;
     let draft = ReminderDraft { task_id: task.id.to_string(), ..draft };
     client.post(PATH, &draft).await?.show(|reminder: Reminder| {
-        output::print_line(&format!("Added a reminder for '{}' {}", task.title, times(&reminder)))
+        output::print_line(&format!("Added a reminder for '{}' {}", task.title, times(&reminder)))?;
+        note_without_server(client);
+        Ok(())
     })
 }
 
@@ -137,7 +155,7 @@ async fn snooze(client: &Client, name: &str, until: String) -> anyhow::Result<()
     for reminder in resolve(client, &[name.to_owned()]).await? {
         let request = SnoozeRequest { until: until.clone() };
         client.post(&format!("{PATH}/{}/snooze", reminder.id), &request).await?.show(|reminder: Reminder| {
-            output::print_line(&format!("Snoozed the reminder until {}", local_time(reminder.next_at)))
+            output::print_line(&format!("Snoozed the reminder until {}", or_empty(reminder.next_at.map(time_in_words))))
         })?;
     }
     Ok(())
@@ -147,7 +165,8 @@ async fn snooze(client: &Client, name: &str, until: String) -> anyhow::Result<()
 fn times(reminder: &Reminder) -> String {
     let repeats = repeats(reminder).map(|repeats| format!(", {repeats}")).unwrap_or_default();
     let relative = reminder.before_minutes.map(|minutes| format!(", {} before the due date", before(minutes)));
-    format!("at {}{repeats}{}", local_time(reminder.next_at), relative.unwrap_or_default())
+    let next = or_empty(reminder.next_at.map(time_in_words));
+    format!("for {next}{repeats}{}", relative.unwrap_or_default())
 }
 
 /// Returns the reminders of any status that the names select: ids, or the beginning or end of an id. Fails if a name
@@ -159,7 +178,7 @@ async fn resolve(client: &Client, names: &[String]) -> anyhow::Result<Vec<Remind
     listing::resolve_each(names, resolve).await
 }
 
-named!("reminder": Reminder, |it| it.id, format!("{}, {}", local_time(it.remind_at), it.status.as_str()));
+named!("reminder": Reminder, |it| it.id, format!("{}, {}", time_in_words(it.remind_at), it.status.as_str()), short_id(it.id));
 
 /// Removes reminders of any status, selected by id or by the beginning or end of an id, after a confirmation, unless
 /// `yes` is set. Fails and removes none if a name cannot be resolved or the removal is not confirmed. Stops at the

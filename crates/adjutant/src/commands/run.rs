@@ -5,11 +5,12 @@ use std::io::{IsTerminal, Read};
 use anyhow::Context;
 use api::agents::Agent;
 use api::executions::{Execution, ExecutionDraft};
-use model::agent::{ASSISTANT_ID, Seconds};
+use model::agent::{ASSISTANT_ID, InputPattern, Seconds};
 use serde_json::{Map, Value};
 
 use super::listing::{self, split_pair};
 use super::watch::{OutputSelection, RunWatcher, check_result};
+use super::with_words;
 use crate::cli::{GlobalOptions, RunArgs};
 use crate::client::{Client, ClientResponse};
 use crate::exit::{ExitError, ExitStatus};
@@ -56,9 +57,33 @@ async fn submit(args: &RunArgs, body: &ExecutionDraft, client: &Client) -> anyho
         return Err(needs_server("--detach"));
     }
     let agent = listing::agent(client, &args.agent).await?;
+    check_known(&agent, body)?;
     let path = format!("/api/agents/{}/executions", agent.id());
     let request = client.post(&path, body);
     if args.detach { detach(request).await } else { watch(client, &agent, request).await }
+}
+
+/// Fails with a usage error if the command line of the agent does not use a parameter. An agent whose configuration the
+/// user may not see, or that gets all parameters, is not checked.
+fn check_known(agent: &Agent, body: &ExecutionDraft) -> anyhow::Result<()> {
+    let Some(configuration) = agent.configuration() else { return Ok(()) };
+    let given = body.parameters.iter().flat_map(Map::keys);
+    if configuration.input_pattern == InputPattern::JsonRpc || configuration.executable_path.is_empty() {
+        return Ok(());
+    }
+    let text = serde_json::to_string(configuration)?;
+    let mut known: Vec<&str> =
+        text.split("{{").skip(1).filter_map(|rest| Some(rest.split_once("}}")?.0.trim())).collect();
+    known.extend(configuration.parameters.keys().map(String::as_str));
+    known.sort_unstable();
+    known.dedup();
+    for name in given.filter(|name| !known.contains(&name.as_str())) {
+        known.retain(|name| !["input", "input_file", "output_file", "execution_id"].contains(name));
+        let list = if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
+        let message = format!("'{}' has no parameter '{name}'; {list}", agent.id());
+        return Err(ExitError::new(ExitStatus::Usage, message).into());
+    }
+    Ok(())
 }
 
 /// Sends a request that starts an execution, and prints its id, or with `--json` the response of the server. Fails if
@@ -133,7 +158,7 @@ fn body(args: &RunArgs) -> anyhow::Result<ExecutionDraft> {
 /// is larger than [`MAX_INPUT_BYTES`]. Also fails if it cannot be read.
 fn input(args: &RunArgs) -> anyhow::Result<String> {
     let is_terminal = std::io::stdin().is_terminal();
-    match args.input.as_deref() {
+    match with_words(args.input.clone(), &args.words).as_deref() {
         Some("-") => {}
         Some(input) => return Ok(input.to_owned()),
         None if !is_terminal => {}

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::listing::{self, Named, limit_param, local_time, named, or_empty, short_id};
 use super::run::{detach, needs_server, parameters, watch};
+use super::with_words;
 use crate::cli::{GlobalOptions, ScheduleTiming, SchedulesCommand};
 use crate::client::{Client, with_query};
 use crate::exit::{ExitError, ExitStatus};
@@ -40,7 +41,9 @@ async fn execute(global: &GlobalOptions, command: SchedulesCommand) -> anyhow::R
             let enabled = paused.then_some(false);
             list(client, ListSchedules { agent_id, enabled, ..ListSchedules::default() }, quiet).await
         }
-        SchedulesCommand::Add { agent, input, name, timing } => add(client, &agent, input, name, *timing).await,
+        SchedulesCommand::Add { agent, input, words, name, timing } => {
+            add(client, &agent, with_words(input, &words), name, *timing).await
+        }
         SchedulesCommand::Edit { schedule, name, agent, input, mut timing, clear } => {
             let given = std::mem::take(&mut timing.param);
             let agent_id = listing::agent_id(client, agent.as_deref()).await?;
@@ -73,7 +76,7 @@ async fn execute(global: &GlobalOptions, command: SchedulesCommand) -> anyhow::R
 /// Prints all schedules that match `list` as ids (`quiet`) or as a table, or one page as JSON with `--json`. Prints a
 /// note if there are none.
 async fn list(client: &Client, list: ListSchedules, quiet: bool) -> anyhow::Result<()> {
-    let empty = "no schedules; `adjutant schedules add AGENT INPUT --cron \"0 17 * * FRI\"` adds one";
+    let empty = "no schedules; `adjutant schedules add AGENT INPUT --when \"every friday at 5pm\"` adds one";
     let schedules = listing::items_to_show(client, PATH, list, usize::MAX, quiet, empty).await?;
     let Some(schedules) = schedules else { return Ok(()) };
     let rows: Vec<_> = schedules.iter().map(row).collect();
@@ -122,10 +125,10 @@ async fn add(
     name: Option<String>,
     timing: ScheduleTiming,
 ) -> anyhow::Result<()> {
-    if timing.cron.is_none() && timing.every.is_none() && timing.at.is_none() {
+    if timing.when.is_none() && timing.cron.is_none() && timing.every.is_none() && timing.at.is_none() {
         return Err(ExitError::new(
             ExitStatus::Usage,
-            "no timing: give --cron EXPRESSION, --every LENGTH or --at TIME",
+            "no timing: give --when TIMES, --cron EXPRESSION, --every LENGTH or --at TIME",
         )
         .into());
     }
@@ -137,6 +140,7 @@ async fn add(
     let draft = ScheduleDraft {
         name: Some(name),
         agent_id: Some(agent),
+        when: timing.when,
         cron_expression: timing.cron,
         every: timing.every,
         at: timing.at,
@@ -275,14 +279,15 @@ async fn remove(client: &Client, names: &[String], yes: bool) -> anyhow::Result<
     if client.json { Ok(()) } else { output::print_line(&format!("Removed {titles}")) }
 }
 
-named!("schedule": Schedule, |it| it.id, format!("{}, {}", it.settings.name, timing(it)));
+named!("schedule": Schedule, |it| it.id, format!("{}, {}", it.settings.name, timing(it)), it.settings.name);
 
 /// Returns the schedule with this id, name, or part of an id. Fails if no schedule matches or several do.
 async fn resolve(client: &Client, name: &str) -> anyhow::Result<Schedule> {
     let list = ListSchedules { reference: Some(name.trim().to_lowercase()), ..ListSchedules::default() };
     let found = listing::all_items(client, PATH, list, usize::MAX).await?;
     let is_named = |schedule: &Schedule, wanted: &str| schedule.settings.name.to_lowercase() == wanted;
-    listing::select_one(name, &found, &[Named::has_id, is_named, Named::has_part]).cloned()
+    let matchers = [Named::has_id, is_named, Named::has_part];
+    listing::select_or_suggest(client, PATH, name, (&found, &matchers), ListSchedules::default()).await
 }
 
 /// Returns the path of a schedule, or of something below it.
@@ -295,6 +300,7 @@ fn path(schedule: &Schedule, below: &str) -> String {
 /// `end`; any other name resets `pause-after`.
 fn patch(timing: ScheduleTiming, clear: &[String]) -> SchedulePatch {
     let mut patch = SchedulePatch {
+        when: timing.when,
         cron_expression: timing.cron.map(Some),
         every: timing.every.map(Some),
         at: timing.at.map(Some),

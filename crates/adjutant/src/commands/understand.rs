@@ -73,6 +73,7 @@ struct InputLine<'a> {
 fn process_lines(json: bool, parser: UtteranceParser, default: Zoned, zone: TimeZone) -> anyhow::Result<()> {
     let mut times = ReferenceTimes { default, zone, last: None };
     let mut input = BufReader::with_capacity(1 << 16, io::stdin().lock());
+    output::mark_printed();
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let mut line = Vec::new();
     let mut number = 0;

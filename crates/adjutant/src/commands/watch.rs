@@ -33,17 +33,19 @@ pub(crate) struct EventFollower<'a> {
     stream: Option<EventStream>,
     /// The number of failed attempts to connect since the last event.
     failures: u32,
+    /// True if an interruption is reported on standard error.
+    reports: bool,
 }
 
 impl<'a> EventFollower<'a> {
     /// Follows the events of an execution. The last event is `result`.
     pub(crate) fn for_execution(client: &'a Client, id: Uuid) -> Self {
-        Self::new(client, format!("/api/executions/{id}/events"))
+        Self { reports: true, ..Self::new(client, format!("/api/executions/{id}/events")) }
     }
 
     /// Follows the events at `path`.
     pub(crate) fn new(client: &'a Client, path: String) -> Self {
-        Self { client, path, after: None, stream: None, failures: 0 }
+        Self { client, path, after: None, stream: None, failures: 0, reports: false }
     }
 
     /// Returns the next event. Connects first if needed, and reconnects after the stream ends or breaks, without a
@@ -73,6 +75,9 @@ impl<'a> EventFollower<'a> {
                 Ok(stream) => self.stream = Some(stream),
                 Err(error) if self.failures < MAX_RECONNECTS && exit_status(&error) == ExitStatus::Unreachable => {
                     self.failures += 1;
+                    if self.failures == 1 && self.reports {
+                        output::note("the server does not answer; waiting for it");
+                    }
                     tokio::time::sleep(RECONNECT_DELAY).await;
                 }
                 Err(error) => return Err(error),

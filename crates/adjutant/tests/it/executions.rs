@@ -221,7 +221,9 @@ fn overrides_and_parameters_of_a_run_are_checked() {
         assert_eq!(home.run(&["run", "cat", "x", "--cwd", "/usr"]).code(), 9, "the agent does not allow this override");
         assert_eq!(home.run(&["run", "cat", "x", "--param", "novalue"]).code(), 2);
         assert_eq!(home.run(&["run", "cat", "x", "--timeout", "0"]).code(), 2);
-        let ran = home.run(&["run", "cat", "x", "--json", "--param", "n=3", "--param", "s=three"]).json();
+        assert_eq!(home.run(&["run", "cat", "x", "--param", "n=3"]).code(), 2, "the agent does not use it");
+        home.run(&["agents", "add", "--id", "both", "--executable", "echo", "--arg", "{{n}}", "--arg", "{{s}}"]).ok();
+        let ran = home.run(&["run", "both", "x", "--json", "--param", "n=3", "--param", "s=three"]).json();
         let shown = home.run(&["executions", "show", ran["id"].as_str().unwrap(), "--json"]).json();
         assert_eq!(shown["context"]["parameters"], json!({"n": 3, "s": "three"}));
     });

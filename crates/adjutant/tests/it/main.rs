@@ -40,6 +40,7 @@ mod supervisor;
 mod tasks;
 mod turn;
 mod understand;
+mod words;
 
 use testkit::app::Home;
 

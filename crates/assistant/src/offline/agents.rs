@@ -231,6 +231,21 @@ pub(crate) fn requested_run(request: &TurnRequest, agent: &str) -> Option<Reques
     }
 }
 
+/// Returns whether the message asks to stop a run of this agent: it names the agent or all runs, or refers to a run and
+/// there is no other. Pasted text asks for nothing.
+pub(crate) fn requests_stop(request: &TurnRequest, agent: &str, is_only_run: bool) -> bool {
+    if words::is_pasted(&request.message) {
+        return false;
+    }
+    let words = Words::new(&request.message).without_courtesy();
+    let known = [json!({"id": agent, "name": agent})];
+    match runs::find_topic(&known, &words) {
+        Some((runs::RunTopic::Stop, runs::RunReference::Agent(_) | runs::RunReference::All)) => true,
+        Some((runs::RunTopic::Stop, _)) => is_only_run,
+        _ => false,
+    }
+}
+
 /// Splits "every Friday at 5pm, have codex …" into the time and the rest. The time is empty if the words do not begin
 /// with one, or if nothing follows.
 fn split_leading_time<'t>(request: &TurnRequest, words: &Words<'t>) -> (String, Words<'t>) {

@@ -8,7 +8,7 @@ use super::dialogue::LastExchange;
 use super::follow_up::ResolvedCommand;
 use super::framing::{self, Framing};
 use super::matching::mentioned_tasks;
-use super::{OfflinePolicy, PendingCall, continuation, fragment, lookup, titles};
+use super::{OfflinePolicy, PendingCall, anchored, continuation, due_times, fragment, lookup, titles};
 use crate::mentions::TaskMention;
 
 /// Returns the commands of a message in which some clauses are certain, and all others say nothing by themselves. Returns
@@ -24,7 +24,7 @@ pub(super) fn read(
         return Ok(None);
     }
     let request = policy.prompt.request;
-    let mut certain: Vec<Clause> = Vec::new();
+    let mut certain: Vec<CertainClause> = Vec::new();
     let mut reasons: Vec<&str> = Vec::new();
     let mut values: Vec<String> = Vec::new();
     for part in parts {
@@ -39,7 +39,7 @@ pub(super) fn read(
         }
         let commands = request.parser.parse(body, &request.now).commands;
         if commands.iter().all(refers_back) {
-            certain.push(Clause { commands });
+            certain.push(CertainClause { commands });
         } else if commands.iter().all(says_nothing) {
             reasons.push(part);
         } else {
@@ -61,7 +61,7 @@ pub(super) fn read(
     Ok(Some(commands))
 }
 
-struct Clause {
+struct CertainClause {
     commands: Vec<ParsedCommand>,
 }
 
@@ -112,6 +112,10 @@ fn set_focus(policy: &mut OfflinePolicy<'_>, reasons: &[&str]) -> Result<(), Pen
         if mentions.len() > 1 {
             policy.named = mentions;
         } else if mentions.is_empty() {
+            if let Some(mention) = anchored::mentioned(policy, reason)? {
+                policy.last = Some(mention);
+                continue;
+            }
             let request = policy.prompt.request;
             let command = request.parser.parse(reason, &request.now).commands.into_iter().next();
             let Some(TaskTarget::Named(name)) = command.and_then(|command| command.target) else { continue };
@@ -129,11 +133,19 @@ fn set_focus(policy: &mut OfflinePolicy<'_>, reasons: &[&str]) -> Result<(), Pen
 pub(super) fn with_known_day(policy: &OfflinePolicy<'_>) -> Option<ParsedUtterance> {
     let request = policy.prompt.request;
     let lower = request.message.to_lowercase();
-    let phrases =
-        ["on the same day", "for the same day", "the same day", "on that day", "for that day", "that day", "same day"];
+    let phrases = [
+        "on the day itself",
+        "on the same day",
+        "for the same day",
+        "the same day",
+        "on that day",
+        "for that day",
+        "that day",
+        "same day",
+    ];
     let phrase = phrases.iter().find(|phrase| lower.len() == request.message.len() && lower.contains(*phrase))?;
     let due = policy.last.as_ref()?.due.as_deref()?;
-    let (day, _) = continuation::due_parts(due, request.now.time_zone())?;
+    let (day, _) = due_times::due_parts(due, request.now.time_zone())?;
     let at = lower.find(phrase)?;
     let text = format!("{}on {day}{}", &request.message[..at], &request.message[at + phrase.len()..]);
     Some(request.parser.parse(&text, &request.now))

@@ -49,6 +49,11 @@ pub(super) fn commands(prompt: &Prompt<'_>, body: &str) -> Vec<ResolvedCommand> 
             commands = plain;
         }
     }
+    if let [_] = commands.as_slice()
+        && let Some(pair) = explicit_pair(prompt)
+    {
+        commands = pair;
+    }
     if confirm::is_consent(&prompt.request.message) || confirm::is_refusal(&prompt.request.message) {
         commands.truncate(1);
         commands.iter_mut().for_each(|command| command.intent = Intent::Unknown);
@@ -57,27 +62,90 @@ pub(super) fn commands(prompt: &Prompt<'_>, body: &str) -> Vec<ResolvedCommand> 
     commands.map(|command| ResolvedCommand { only_if_found, ..ResolvedCommand::new(command) }).collect()
 }
 
-/// Splits a new task with two activities into two: "assemble the cot and paint the wall". Both parts must be activities of
-/// their own.
+/// Returns the commands of a message with two parts, each of which is an explicit command about an existing task: "mark
+/// the ironing as done, and set the form to high priority".
+fn explicit_pair(prompt: &Prompt<'_>) -> Option<Vec<ParsedCommand>> {
+    let request = prompt.request;
+    let (first, second) = request.message.split_once(", and ").or_else(|| request.message.split_once("; "))?;
+    let explicit = |text: &str| {
+        let [one] = <[ParsedCommand; 1]>::try_from(request.parser.parse(text, &request.now).commands).ok()?;
+        let changes = matches!(one.intent, Intent::CompleteTask | Intent::DeleteTask | Intent::UpdateTask)
+            && one.missing.is_none();
+        let names = matches!(one.target, Some(TaskTarget::Named(_)));
+        (changes && names && !one.implied).then_some(one)
+    };
+    Some(vec![explicit(first)?, explicit(second)?])
+}
+
+/// Splits a new task that consists of several activities: "assemble the cot and paint the wall", "buy stamps, post the
+/// parcel and ring the office", "water the roses at 3, then call Ann". Each part must be an activity of its own.
 fn split_titles(prompt: &Prompt<'_>, command: ParsedCommand) -> Vec<ParsedCommand> {
     let request = prompt.request;
+    let parse = |text: &str| request.parser.parse(text, &request.now).commands;
+    let Some(title) = command.title.clone().filter(|title| command.intent == Intent::CreateTask && !is_quoted(title))
+    else {
+        return vec![command];
+    };
+    if request.utterance.commands.len() == 1
+        && let Some(commands) = split_in_time(prompt, &command)
+    {
+        return commands;
+    }
+    if let Some((first, second)) = title.split_once(", and ")
+        && let [one] = parse(&format!("add {second}")).as_slice()
+        && one.intent == Intent::CreateTask
+        && one.title.is_some()
+        && (one.when.is_some() || one.recurrence.is_some())
+    {
+        return vec![ParsedCommand { title: Some(first.to_owned()), ..command }, one.clone()];
+    }
     let is_activity = |text: &str| {
-        let alone = request.parser.parse(text, &request.now).commands;
+        let alone = parse(text);
         let [one] = alone.as_slice() else { return false };
         one.intent == Intent::CreateTask && one.title.is_some() && text.split_whitespace().count() >= 2
     };
-    let title = command.title.clone().filter(|_| command.intent == Intent::CreateTask && !command.implied);
-    let Some(title) = title else { return vec![command] };
     let plain = title.trim_end_matches(", both").trim_end_matches(" both");
-    match plain.split_once(" and ") {
-        Some((first, second)) if is_activity(first) && is_activity(second) && !second.contains(" and ") => {
-            [first, second]
-                .into_iter()
-                .map(|title| ParsedCommand { title: Some(title.to_owned()), ..command.clone() })
-                .collect()
-        }
-        _ => vec![command],
+    let parts: Vec<&str> = plain.split(", ").flat_map(|part| part.split(" and ")).map(str::trim).collect();
+    if parts.len() >= 2 && parts.len() <= 8 && parts.iter().all(|part| is_activity(part)) {
+        return parts
+            .into_iter()
+            .map(|title| ParsedCommand { title: Some(title.to_owned()), ..command.clone() })
+            .collect();
     }
+    vec![command]
+}
+
+fn is_quoted(title: &str) -> bool {
+    title.starts_with(['"', '“', '‘', '\''])
+}
+
+/// Splits a message that adds two tasks one after the other, each with its own time: "…, then …", "… at 9 to … and at 10
+/// to …".
+fn split_in_time(prompt: &Prompt<'_>, command: &ParsedCommand) -> Option<Vec<ParsedCommand>> {
+    const LINKS: [&str; 5] = [", then ", " n then ", " and then ", " then ", " and at "];
+    let request = prompt.request;
+    let message = request.message.trim();
+    let lower = message.to_lowercase();
+    if lower.len() != message.len() || message.contains('\n') {
+        return None;
+    }
+    let (link, at) = LINKS.iter().find_map(|link| lower.find(link).map(|at| (*link, at)))?;
+    let parse = |text: &str| request.parser.parse(text, &request.now).commands;
+    let only = |commands: Vec<ParsedCommand>| <[ParsedCommand; 1]>::try_from(commands).ok().map(|[one]| one);
+    let is_new = |command: &ParsedCommand| command.intent == Intent::CreateTask && command.title.is_some();
+    let first = only(parse(&message[..at])).filter(is_new)?;
+    let behind = &message[at + link.len()..];
+    let second = if link == " and at " {
+        let same = if command.asks_reminder { "remind me at" } else { "at" };
+        only(parse(&format!("{same} {behind}"))).filter(|second| is_new(second) && second.when.is_some())?
+    } else {
+        let alone = only(parse(behind))?;
+        match alone.intent {
+            Intent::ListTasks | Intent::ListReminders | Intent::Undo => alone,
+            _ => only(parse(&format!("add {behind}"))).filter(is_new)?,
+        }
+    };
+    Some(vec![first, second])
 }
 
 /// Returns the commands of the message, and `true` if they apply only if a matching task exists.
@@ -209,8 +277,11 @@ fn fill_missing_slot(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> 
             ParsedCommand { target: first.target, missing: None, ..change }
         }
         MissingSlot::Time => {
-            let first = earlier()?;
-            let when = read(format!("remind me about it {message}"))?.when?;
+            let asks = |command: &ParsedCommand| command.asks_reminder || command.intent == Intent::ScheduleReminder;
+            let first = earlier().or_else(|| parser.parse(&before.content, now).commands.into_iter().find(asks))?;
+            let found = parser.find_expressions(message, now);
+            let stated = || found.first().and_then(|found| found.due.or(found.start));
+            let when = read(format!("remind me about it {message}")).and_then(|read| read.when).or_else(stated)?;
             ParsedCommand { when: Some(when), missing: None, ..first }
         }
     };

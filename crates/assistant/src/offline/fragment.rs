@@ -63,6 +63,10 @@ const PRIORITIES: &[(&str, Priority)] = &[
     ("important", Priority::High),
     ("critical", Priority::High),
     ("asap", Priority::High),
+    ("isn't that urgent", Priority::Low),
+    ("isnt that urgent", Priority::Low),
+    ("isn't urgent", Priority::Low),
+    ("isn't important", Priority::Low),
     ("not that important", Priority::Low),
     ("not so important", Priority::Low),
     ("not important", Priority::Low),
@@ -176,7 +180,7 @@ const GLUE: &[&str] = &[
     "those", "these", "both", "over", "tag", "tagged", "label", "hm", "hmm", "no", "not", "ok", "again", "pressing",
     "any", "anymore", "longer", "all", "at", "in", "get", "got", "back", "there", "me", "my", "cause", "til", "till",
     "until", "wanted", "same", "hour", "obvs", "yeah", "than", "earliest", "already", "easier", "would", "nicer",
-    "suits",
+    "suits", "they're", "theyre", "til",
 ];
 
 /// Words that state a change or what something is.
@@ -185,7 +189,7 @@ const STATING: &[&str] = &[
     "that's", "should", "be", "must", "give", "mark", "tag", "due",
 ];
 
-struct Word<'t> {
+struct FragmentWord<'t> {
     text: &'t str,
     lower: String,
     span: Range<usize>,
@@ -280,7 +284,7 @@ fn split_negation(text: &str) -> (String, Option<String>) {
     (text.to_owned(), None)
 }
 
-fn split_words(text: &str) -> Vec<Word<'_>> {
+fn split_words(text: &str) -> Vec<FragmentWord<'_>> {
     let mut words = Vec::new();
     let mut start = 0;
     for part in text.split_inclusive(char::is_whitespace) {
@@ -288,7 +292,7 @@ fn split_words(text: &str) -> Vec<Word<'_>> {
         if !word.is_empty() {
             let at = start + part.find(word).unwrap_or_default();
             let lower = word.to_lowercase().replace('’', "'");
-            words.push(Word { text: word, lower, span: at..at + word.len(), used: false });
+            words.push(FragmentWord { text: word, lower, span: at..at + word.len(), used: false });
         }
         start += part.len();
     }
@@ -296,17 +300,18 @@ fn split_words(text: &str) -> Vec<Word<'_>> {
 }
 
 /// Returns the position of a phrase among the unused words.
-fn find_phrase(words: &[Word<'_>], phrase: &str) -> Option<Range<usize>> {
+fn find_phrase(words: &[FragmentWord<'_>], phrase: &str) -> Option<Range<usize>> {
     let parts: Vec<&str> = phrase.split(' ').collect();
-    let matches = |window: &[Word<'_>]| window.iter().zip(&parts).all(|(word, part)| !word.used && word.lower == *part);
+    let matches =
+        |window: &[FragmentWord<'_>]| window.iter().zip(&parts).all(|(word, part)| !word.used && word.lower == *part);
     words.windows(parts.len()).position(matches).map(|at| at..at + parts.len())
 }
 
-fn use_words(words: &mut [Word<'_>], range: Range<usize>) {
+fn use_words(words: &mut [FragmentWord<'_>], range: Range<usize>) {
     words[range].iter_mut().for_each(|word| word.used = true);
 }
 
-fn read_phrases(words: &mut [Word<'_>], fragment: &mut Fragment) {
+fn read_phrases(words: &mut [FragmentWord<'_>], fragment: &mut Fragment) {
     for (phrase, field) in CLEARS {
         if let Some(range) = find_phrase(words, phrase) {
             use_words(words, range);
@@ -325,14 +330,19 @@ fn read_phrases(words: &mut [Word<'_>], fragment: &mut Fragment) {
     phrases.sort_by_key(|(phrase, _)| std::cmp::Reverse(phrase.len()));
     for (phrase, priority) in phrases {
         if let Some(range) = find_phrase(words, phrase) {
+            let names_time =
+                words.get(range.end).is_some_and(|word| matches!(word.lower.as_str(), "until" | "till" | "til"));
             use_words(words, range);
+            if names_time {
+                continue;
+            }
             fragment.command.priority.get_or_insert(*priority);
         }
     }
 }
 
 /// Reads "#work", "tag it work", "drop the work tag".
-fn read_tags(words: &mut [Word<'_>], fragment: &mut Fragment) {
+fn read_tags(words: &mut [FragmentWord<'_>], fragment: &mut Fragment) {
     let mut added = Vec::new();
     let mut removed = Vec::new();
     for at in 0..words.len() {
@@ -342,7 +352,7 @@ fn read_tags(words: &mut [Word<'_>], fragment: &mut Fragment) {
             words[at].used = true;
         }
     }
-    let is = |words: &[Word<'_>], at: usize, known: &[&str]| {
+    let is = |words: &[FragmentWord<'_>], at: usize, known: &[&str]| {
         words.get(at).is_some_and(|word| known.contains(&word.lower.as_str()))
     };
     for at in 0..words.len() {
@@ -359,6 +369,26 @@ fn read_tags(words: &mut [Word<'_>], fragment: &mut Fragment) {
         }
         if is(words, at, &["tag", "label"]) && !added.is_empty() {
             words[at].used = true;
+        }
+        // "with the tag school"
+        if is(words, at, &["tag", "label"])
+            && added.is_empty()
+            && at > 0
+            && is(words, at - 1, &["the", "a"])
+            && at + 2 == words.len()
+        {
+            added.push(words[at + 1].text.to_owned());
+            use_words(words, at..at + 2);
+        }
+        // "tag that one work"
+        if is(words, at, &["tag", "label"])
+            && added.is_empty()
+            && is(words, at + 1, &["that", "this"])
+            && is(words, at + 2, &["one"])
+            && at + 4 == words.len()
+        {
+            added.push(words[at + 3].text.to_owned());
+            use_words(words, at..at + 4);
         }
         // "tag the litter one pets"
         if is(words, at, &["tag", "label"])
@@ -390,7 +420,7 @@ fn read_tags(words: &mut [Word<'_>], fragment: &mut Fragment) {
 }
 
 /// Reads dates, times, repetitions and shifts ("a week earlier") by the language engine.
-fn read_dates(text: &str, words: &mut [Word<'_>], fragment: &mut Fragment, request: &TurnRequest) {
+fn read_dates(text: &str, words: &mut [FragmentWord<'_>], fragment: &mut Fragment, request: &TurnRequest) {
     let parser = request.parser;
     let shift_words = ["earlier", "later", "sooner", "back", "forward"];
     if let Some(at) = words.iter().position(|word| shift_words.contains(&word.lower.as_str())) {
@@ -400,7 +430,7 @@ fn read_dates(text: &str, words: &mut [Word<'_>], fragment: &mut Fragment, reque
         if let Some(command) = reading {
             fragment.command.shift = command.shift;
             let units = ["minute", "min", "hour", "day", "week", "month", "year", "fortnight"];
-            let is_amount = |word: &Word<'_>| {
+            let is_amount = |word: &FragmentWord<'_>| {
                 let lower = word.lower.trim_end_matches('s');
                 units.contains(&lower)
                     || number(&word.lower).is_some()
@@ -473,7 +503,7 @@ pub(super) fn part_of_day(text: &str) -> Option<Time> {
 }
 
 /// Replaces the used words by spaces, so that positions stay.
-fn mask(text: &str, words: &[Word<'_>]) -> String {
+fn mask(text: &str, words: &[FragmentWord<'_>]) -> String {
     let mut masked = text.as_bytes().to_vec();
     for word in words.iter().filter(|word| word.used) {
         masked[word.span.clone()].fill(b' ');
@@ -482,10 +512,11 @@ fn mask(text: &str, words: &[Word<'_>]) -> String {
 }
 
 /// Reads a priority or a number that stands alone: "just normal", "actually 4".
-fn read_bare_words(words: &mut [Word<'_>], fragment: &mut Fragment) {
+fn read_bare_words(words: &mut [FragmentWord<'_>], fragment: &mut Fragment) {
     let mut others: Vec<usize> =
         (0..words.len()).filter(|at| !words[*at].used && !GLUE.contains(&words[*at].lower.as_str())).collect();
-    if fragment.command.priority.is_none()
+    let is_negated = words.iter().any(|word| word.used && matches!(word.lower.as_str(), "not" | "no"));
+    if (fragment.command.priority.is_none() || is_negated)
         && let Some(at) = others.iter().position(|at| BARE_PRIORITIES.iter().any(|(word, _)| *word == words[*at].lower))
         && others.len() == 1
     {

@@ -1,5 +1,7 @@
 //! Separates a message from the words around it: "oh no, sorry: thursday please" is a correction that says "thursday".
 
+use super::matching::normalize;
+
 /// A message without its lead-in and its closing words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Framing {
@@ -248,6 +250,13 @@ impl Framing {
     pub(super) fn replaces(&self) -> bool {
         self.refuses || self.corrects
     }
+}
+
+/// Returns true for the words of a question that expects "yes" or "no". Such a message changes nothing.
+pub(super) fn asks_yes_or_no(body: &str) -> bool {
+    let text = normalize(body);
+    let first = text.split(' ').next().unwrap_or_default();
+    matches!(first, "is" | "are" | "was" | "were" | "does" | "did" | "has" | "am" | "isnt" | "isn" | "doesnt")
 }
 
 /// Removes white space, punctuation and emoji around a text, but no quotes, brackets and signs that belong to a word.

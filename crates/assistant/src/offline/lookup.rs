@@ -378,3 +378,15 @@ fn list_tasks<'a>(policy: &mut OfflinePolicy<'a>, query: Option<&str>) -> Result
         CallResult::Refused(..) | CallResult::Held => None,
     })
 }
+
+/// Returns the task that a text names by all of its words, and no other one.
+pub(super) fn named_task(policy: &mut OfflinePolicy<'_>, text: &str) -> Result<Option<TaskMention>, PendingCall> {
+    if matching::normalize(text).split(' ').all(|word| matching::is_filler(word) || word.is_empty()) {
+        return Ok(None);
+    }
+    let found = find(policy, &TaskTarget::Named(text.to_owned()), StatusPreference::OpenIfTied, None)?;
+    Ok(match found {
+        LookupResult::One(mention) => Some(mention),
+        _ => None,
+    })
+}

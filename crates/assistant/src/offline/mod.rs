@@ -3,10 +3,12 @@
 //! same calls.
 
 mod agents;
+mod anchored;
 mod clauses;
 mod commands;
 mod continuation;
 mod dialogue;
+mod due_times;
 mod follow_up;
 mod fragment;
 mod framing;
@@ -27,7 +29,7 @@ use serde_json::Value;
 use tools::{ToolAnswer, ToolArguments, ToolKind, ToolOutcome, ToolSpec};
 use understand::{Intent, TaskTarget};
 
-pub(crate) use agents::requested_run;
+pub(crate) use agents::{requested_run, requests_stop};
 pub(crate) use matching::normalize as normalize_words;
 pub(crate) use schedules::requests_schedule;
 
@@ -206,6 +208,9 @@ impl<'a> OfflinePolicy<'a> {
             return Ok(Reading::Commands(commands));
         }
         if let Some(commands) = clauses::read(self, &framing, &last)? {
+            return Ok(Reading::Commands(commands));
+        }
+        if let Some(commands) = anchored::read(self, &framing)? {
             return Ok(Reading::Commands(commands));
         }
         let same_day = clauses::with_known_day(self);

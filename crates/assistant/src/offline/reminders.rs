@@ -11,7 +11,7 @@ use understand::{DateShift, DayOrTime, LeadTime, MissingSlot, ParsedCommand, Tas
 use super::commands::{CommandReply, refused, task_of, time_text};
 use super::follow_up::ResolvedCommand;
 use super::lookup::{LookupResult, StatusPreference, find};
-use super::{CallResult, OfflinePolicy, PendingCall, continuation, fragment};
+use super::{CallResult, OfflinePolicy, PendingCall, due_times, fragment};
 use crate::mentions::TaskMention;
 use crate::wording;
 
@@ -226,7 +226,7 @@ fn before_argument(
 ) -> Result<Option<ToolArguments>, PendingCall> {
     let mention = super::lookup::current(policy, mention.clone())?;
     let zone = policy.prompt.request.now.time_zone().clone();
-    let Some((day, _)) = mention.due.as_deref().and_then(|due| continuation::due_parts(due, &zone)) else {
+    let Some((day, _)) = mention.due.as_deref().and_then(|due| due_times::due_parts(due, &zone)) else {
         return Ok(None);
     };
     Ok(Some(match before.time_of_day {
@@ -243,7 +243,7 @@ fn before_argument(
 
 /// Returns the time of a reminder before the due date of another task: "wax the skis two days before the ski trip".
 pub(super) fn time_before(before: &LeadTime, due: &str, now: &Zoned) -> Option<DayOrTime> {
-    let (day, clock) = continuation::due_parts(due, now.time_zone())?;
+    let (day, clock) = due_times::due_parts(due, now.time_zone())?;
     let date = day.checked_sub(before.days.days()).ok()?;
     if let Some(clock) = before.time_of_day {
         return Some(DayOrTime::Time(date.to_datetime(clock)));
@@ -324,6 +324,9 @@ fn last_due(task: &Value, now: Timestamp) -> Option<Timestamp> {
     (due <= now).then_some(due)
 }
 
+/// A snooze of fewer minutes is not rounded to minutes.
+const SHORT_SNOOZE_MINUTES: i64 = 5;
+
 /// Moves a reminder from the time at which it rang, or from its next time if that is in the future.
 pub(super) fn snooze(policy: &mut OfflinePolicy<'_>, resolved: &ResolvedCommand) -> CommandReply {
     let command = &resolved.command;
@@ -340,8 +343,11 @@ pub(super) fn snooze(policy: &mut OfflinePolicy<'_>, resolved: &ResolvedCommand)
     // From its due time when that is in the future, else from when it rang.
     let base = next.filter(future).or(due.filter(future)).or(rang).or(due).unwrap_or(now.timestamp());
     let base_local = base.to_zoned(zone.clone()).datetime();
-    let minute = jiff::civil::DateTimeRound::new().smallest(Unit::Minute).mode(jiff::RoundMode::Trunc);
-    let now_local = now.datetime().round(minute).unwrap_or(now.datetime());
+    // A short snooze keeps the seconds. Otherwise up to a minute of it would be missing.
+    let is_short = |shift: DateShift| shift.months == 0 && shift.days == 0 && shift.minutes < SHORT_SNOOZE_MINUTES;
+    let unit = if command.shift.is_some_and(is_short) { Unit::Second } else { Unit::Minute };
+    let rounding = jiff::civil::DateTimeRound::new().smallest(unit).mode(jiff::RoundMode::Trunc);
+    let now_local = now.datetime().round(rounding).unwrap_or(now.datetime());
     let until = match (command.shift, command.when) {
         (Some(shift), _) => {
             shifted(base_local, &shift).filter(|at| *at > now_local).or_else(|| shifted(now_local, &shift))
@@ -351,12 +357,10 @@ pub(super) fn snooze(policy: &mut OfflinePolicy<'_>, resolved: &ResolvedCommand)
         (None, None) => Some(base_local.max(now_local).saturating_add(10.minutes())),
     };
     let Some(until) = until else { return Ok(Some(wording::missing(MissingSlot::Time))) };
-    let until = until
-        .round(jiff::civil::DateTimeRound::new().smallest(Unit::Minute).mode(jiff::RoundMode::Trunc))
-        .unwrap_or(until);
+    let until = until.round(rounding).unwrap_or(until);
     let until = match command.time_of_day {
         Some(clock) if !fragment::states_half_of_day(&policy.prompt.request.message) && command.shift.is_none() => {
-            let kept = continuation::keep_half_of_day(clock, Some(base_local.time()));
+            let kept = due_times::keep_half_of_day(clock, Some(base_local.time()));
             let same_day = until.date().to_datetime(kept);
             if same_day > now_local { same_day } else { until }
         }
@@ -401,7 +405,7 @@ pub(super) fn change(policy: &mut OfflinePolicy<'_>, resolved: &ResolvedCommand)
             (Some(shift), _, _, Some(old)) => shifted(old, &shift),
             (None, Some(clock), _, Some(old)) => {
                 let is_stated = fragment::states_half_of_day(&policy.prompt.request.message);
-                let clock = if is_stated { clock } else { continuation::keep_half_of_day(clock, Some(old.time())) };
+                let clock = if is_stated { clock } else { due_times::keep_half_of_day(clock, Some(old.time())) };
                 Some(old.date().to_datetime(clock))
             }
             (None, _, Some(DayOrTime::Day(day)), Some(old)) => Some(day.to_datetime(old.time())),
@@ -409,6 +413,11 @@ pub(super) fn change(policy: &mut OfflinePolicy<'_>, resolved: &ResolvedCommand)
             (None, _, Some(DayOrTime::Time(at)), _) => Some(at),
             _ => None,
         };
+        // A time that has passed is in the other half of the day.
+        let at = at.map(|at| match at.checked_add(12.hours()) {
+            Ok(later) if at <= now.datetime() && later > now.datetime() && at.hour() < 12 => later,
+            _ => at,
+        });
         arguments.extend(at.map(|at| ("remind_at".to_owned(), time_text(at, &now).into())));
         arguments.extend(command.recurrence.as_ref().map(|rule| ("recurrence".to_owned(), rule.as_str().into())));
     }

@@ -1,8 +1,10 @@
 //! Cleans the titles of new tasks, and rejects texts that are no titles (TRUST-2).
 
+use model::task::Priority;
 use understand::ParsedCommand;
 
 use super::framing::Framing;
+use super::matching::normalize;
 
 /// Words that begin a statement or a part of a sentence, and no task.
 const NO_TITLE_STARTS: &[&str] = &[
@@ -39,6 +41,9 @@ const LEADS: &[&str] = &[
     "jot down ",
     "pop in ",
     "stick in ",
+    "one more ",
+    "one more: ",
+    "another one ",
     "to ",
     "also ",
     "and ",
@@ -46,6 +51,9 @@ const LEADS: &[&str] = &[
 
 /// Words that end a request for a repeated reminder.
 const TAILS: &[&str] = &[
+    " til it's done",
+    " til its done",
+    " til done",
     " until it's done",
     " until its done",
     " till it's done",
@@ -61,8 +69,14 @@ const TAILS: &[&str] = &[
     " for me",
     ", both",
     ", would you",
+    " w/c",
+    " w/b",
     " asap",
     " lol",
+    " on that day",
+    " that day",
+    " on the same day",
+    " on the day",
 ];
 
 /// First words of a remark after a title.
@@ -75,7 +89,14 @@ const REMARK_STARTS: &[&str] = &[
 /// asking". A quoted title ends with its quotation mark.
 pub(super) fn with_clean_title(mut command: ParsedCommand) -> ParsedCommand {
     let Some(title) = command.title.take() else { return command };
-    if let Some(quoted) = quoted_title(&title) {
+    if let Some((quoted, behind)) = quoted_title(&title) {
+        let words = normalize(behind);
+        let has = |known: &[&str]| words.split(' ').any(|word| known.contains(&word));
+        if command.priority.is_none() && has(&["high", "urgent", "important"]) {
+            command.priority = Some(Priority::High);
+        } else if command.priority.is_none() && has(&["low"]) {
+            command.priority = Some(Priority::Low);
+        }
         command.title = Some(quoted);
         return command;
     }
@@ -89,6 +110,14 @@ pub(super) fn with_clean_title(mut command: ParsedCommand) -> ParsedCommand {
     }
     while let Some(rest) = LEADS.iter().find_map(|lead| strip_prefix(&short, lead)) {
         short = rest.trim_start().to_owned();
+    }
+    for (remark, priority) in
+        [(" it's a high one", Priority::High), (" its a high one", Priority::High), (" it's a low one", Priority::Low)]
+    {
+        if let Some(rest) = strip_suffix(&short, remark) {
+            short = rest.trim_end_matches(',').to_owned();
+            command.priority.get_or_insert(priority);
+        }
     }
     while let Some(rest) = TAILS.iter().find_map(|tail| strip_suffix(&short, tail)) {
         short = rest.to_owned();
@@ -132,17 +161,71 @@ fn strip_suffix<'t>(text: &'t str, suffix: &str) -> Option<&'t str> {
     tail.eq_ignore_ascii_case(suffix).then(|| text[..start].trim_end()).filter(|rest| !rest.is_empty())
 }
 
-/// Returns the text inside of quotation marks at the start of a title, if other words follow it.
-fn quoted_title(title: &str) -> Option<String> {
+/// Returns the text inside of quotation marks at the start of a title, if other words follow it, and these words. An
+/// apostrophe inside of a word does not end the quotation.
+fn quoted_title(title: &str) -> Option<(String, &str)> {
     let open = title.chars().next()?;
     let close = match open {
         '"' => '"',
         '“' => '”',
+        '‘' => '’',
+        '\'' => '\'',
         _ => return None,
     };
     let rest = &title[open.len_utf8()..];
-    let end = rest.find(close)?;
-    Some(rest[..end].to_owned()).filter(|text| !text.trim().is_empty())
+    let ends_word = |at: &usize| {
+        let behind = rest[at + close.len_utf8()..].chars().next();
+        behind.is_none_or(|next| !next.is_alphanumeric()) && !rest[..*at].ends_with(char::is_whitespace)
+    };
+    let end = rest.match_indices(close).map(|(at, _)| at).find(ends_word)?;
+    let inner = rest[..end].to_owned();
+    (!inner.trim().is_empty()).then(|| (inner, &rest[end + close.len_utf8()..]))
+}
+
+/// Returns true if a text is probably no title, but a request in other words: "ring me an hour before", "dave's off
+/// sick", "strike the other one off".
+pub(super) fn is_doubtful(title: &str) -> bool {
+    const LINKS: [&str; 10] =
+        [", and ", ", so ", ", but ", "? ", " and put ", " then ", "could you", "can you", " and at ", "tell me"];
+    const STATES: [&str; 22] = [
+        "off",
+        "out",
+        "not",
+        "been",
+        "gone",
+        "here",
+        "back",
+        "ill",
+        "sick",
+        "on",
+        "in",
+        "at",
+        "a",
+        "going",
+        "coming",
+        "done",
+        "late",
+        "early",
+        "now",
+        "moved",
+        "starting",
+        "cancelled",
+    ];
+    let lower = title.to_lowercase().replace('’', "'");
+    let words: Vec<&str> = lower.split_whitespace().collect();
+    let is_me = |at: usize| {
+        words[at] == "gimme"
+            || matches!(words[at], "me" | "us")
+                && (at == 0 || !matches!(words[at - 1], "for" | "with" | "to" | "about" | "by" | "from"))
+    };
+    let states = words.first().is_some_and(|first| first.ends_with("'s"))
+        && words.get(1).is_some_and(|second| STATES.contains(second));
+    LINKS.iter().any(|link| lower.contains(link))
+        || (0..words.len()).any(is_me)
+        || states
+        || words.contains(&"other") && words.iter().any(|word| matches!(*word, "one" | "ones"))
+        || lower.contains(" a date on ")
+        || lower.starts_with(['\'', '"', '“', '‘'])
 }
 
 #[cfg(test)]
@@ -184,5 +267,11 @@ mod tests {
             assert!(is_no_title(title), "{title}");
         }
         assert!(!is_no_title("buy milk"));
+        for title in ["ring me an hour before my train", "dave's off sick", "strike the other dave one off"] {
+            assert!(is_doubtful(title), "{title}");
+        }
+        for title in ["dave's party", "book a table for me", "ask mum's doctor about the results"] {
+            assert!(!is_doubtful(title), "{title}");
+        }
     }
 }

@@ -52,8 +52,16 @@ impl TurnLoop<'_, '_> {
         }
         if !self.is_built_in {
             self.correct_claims();
+        } else if !self.changed {
+            self.correct_abandoned_text();
         }
         self.end_with_question(held)
+    }
+
+    /// Corrects the text of a provider model that failed before the built-in model answered.
+    fn correct_abandoned_text(&mut self) {
+        let text = self.filter.text().get(self.preface..self.abandoned).unwrap_or_default().to_owned();
+        self.correct_without_changes(&text);
     }
 
     /// Adds the question about new held calls, else the earlier question that is still open. New held calls replace the
@@ -130,6 +138,9 @@ impl TurnLoop<'_, '_> {
     pub(super) fn abort(mut self, failure: TurnFailure) -> AgentResult {
         let rest = self.filter.finish();
         self.emit_delta(rest);
+        if !self.is_built_in && !self.changed {
+            self.correct_claims();
+        }
         let TurnFailure { error_type, text, .. } = &failure;
         let message = match error_type {
             ErrorType::ModelUnavailable => wording::model_unavailable(None),

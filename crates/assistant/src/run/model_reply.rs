@@ -61,6 +61,7 @@ impl TurnLoop<'_, '_> {
         self.emit_delta(rest);
         let line = self.filter.restart();
         self.emit_delta(line);
+        self.abandoned = self.filter.text().len();
         // The built-in model only understands its own calls. Nothing has changed, so it can repeat all lookups.
         if next.is_built_in() {
             steps.clear();

@@ -9,6 +9,8 @@ use serde_json::Value;
 use tools::held::HeldVerb;
 use tools::{HeldCall, HeldCalls, ToolAnswer, ToolKind};
 
+use crate::run::ClaimKind;
+
 use super::{
     agent_started, completed_several, deleted, deleted_several, done, join_with_and, not_found, schedule_deleted,
     schedule_resumed, schedule_started, system_error, undone, with_due_again,
@@ -231,9 +233,37 @@ pub(crate) fn claim_corrected() -> String {
     "To be clear: nothing was changed just now, and no reminder was set.".to_owned()
 }
 
-/// Names the time of a reminder that was set.
-pub(crate) fn reminder_read_back(title: &str, when: &str) -> String {
-    format!("The reminder about '{title}' is set for {when}.")
+/// Contradicts a claim of this kind that no call made, although something else was changed.
+pub(crate) fn kind_corrected(kind: ClaimKind) -> String {
+    let text = match kind {
+        ClaimKind::Addition => "nothing was added",
+        ClaimKind::Completion => "nothing was marked as done",
+        ClaimKind::Deletion => "nothing was deleted",
+        ClaimKind::Reminder => "no reminder was set for that",
+        ClaimKind::Other => "nothing else was changed",
+    };
+    format!("To be clear: {text} just now.")
+}
+
+/// Contradicts a claim about one title. `verb` is the claimed change.
+pub(crate) fn title_corrected(title: &str, verb: &str) -> String {
+    format!("To be clear: '{title}' was not {verb} just now.")
+}
+
+/// Names the time of a reminder that was set, and its repetition.
+pub(crate) fn reminder_read_back(title: &str, when: &str, repeats: Option<&str>) -> String {
+    let repeats = repeats.map(|repeats| format!(", {repeats}")).unwrap_or_default();
+    format!("The reminder about '{title}' is set for {when}{repeats}.")
+}
+
+/// Reports that a reminder before the due date is gone, because the due date was moved or removed.
+pub(crate) fn reminder_dropped(title: &str) -> String {
+    format!("The reminder before '{title}' is gone.")
+}
+
+/// Names the fields of a task that were cleared.
+pub(crate) fn cleared_fields(fields: &[&str]) -> String {
+    format!("It now has {}.", join_with_and(fields))
 }
 
 /// Names the next occurrence of a completed task. `values` is a sentence such as "Due tomorrow.".

@@ -10,15 +10,15 @@ use crate::json::present;
 #[serde(deny_unknown_fields)]
 pub struct ReminderDraft {
     pub task_id: String,
-    /// RFC 3339, or a date and time without offset in the user's time zone. A date without a time of day means this day
-    /// at the configured time.
+    /// RFC 3339, a date and time without offset in the user's time zone, or words such as `tomorrow 9am`. A date without a
+    /// time of day means this day at the configured time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remind_at: Option<String>,
     /// Minutes before the due date of the task, instead of `remind_at`. The reminder moves with the due date.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 527040)]
     pub before_minutes: Option<i64>,
-    /// An RFC 5545 RRULE in the user's time zone. It starts at `remind_at`, by default at its first occurrence.
+    /// An RFC 5545 RRULE in the user's time zone, or words such as `every day at 8am`. It starts at `remind_at`, by default at its first occurrence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(examples("FREQ=DAILY;BYHOUR=8;BYMINUTE=0"))]
     pub recurrence: Option<String>,

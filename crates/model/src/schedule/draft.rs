@@ -24,7 +24,7 @@ const MAX_FAILURES: u32 = 1000;
 
 static SECRETS: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(RedactOptions { secrets: true, emails: false }));
 
-/// A request to create a schedule. It needs exactly one of `cron_expression`, `every` and `at`.
+/// A request to create a schedule. It needs exactly one of `when`, `cron_expression`, `every` and `at`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduleDraft {
@@ -32,12 +32,16 @@ pub struct ScheduleDraft {
     pub name: Option<String>,
     #[schema(examples("codex"))]
     pub agent_id: Option<String>,
+    /// Times in words, which the server replaces by `cron_expression`, `every` or `at`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(examples("every friday at 5pm"))]
+    pub when: Option<String>,
     /// 5 or 6 fields, or a shortcut such as `@daily`.
     #[schema(examples("0 17 * * FRI"))]
     pub cron_expression: Option<String>,
     #[schema(examples("1h30m"))]
     pub every: Option<String>,
-    /// RFC 3339, or a date and time without offset in the time zone of the schedule.
+    /// RFC 3339, or a date and time without offset in the time zone of the schedule, or words such as `tomorrow 9am`.
     pub at: Option<String>,
     /// The time zone of the user by default.
     #[schema(examples("Europe/Berlin"))]
@@ -78,8 +82,13 @@ impl ScheduleDraft {
         }
         let time_zone = self.time_zone.map_or(Ok(zone.clone()), |name| parse_zone(&name));
         let time_zone = checks.take(time_zone).unwrap_or(TimeZone::UTC);
+        if self.when.is_some() {
+            let message = "must be times in words such as 'every friday at 5pm' or 'tomorrow at 9am' that a schedule can \
+                           represent, and not be given together with cron_expression, every or at";
+            checks.fail("when", "words", message);
+        }
         let timings = [self.cron_expression.is_some(), self.every.is_some(), self.at.is_some()];
-        if timings.iter().filter(|given| **given).count() != 1 {
+        if self.when.is_none() && timings.iter().filter(|given| **given).count() != 1 {
             checks.fail(
                 "cron_expression",
                 "one_of",
@@ -151,6 +160,7 @@ impl From<ScheduleSettings> for ScheduleDraft {
         Self {
             name: Some(settings.name),
             agent_id: Some(settings.agent_id),
+            when: None,
             cron_expression: settings.cron_expression,
             every: settings.every.map(|length| length.to_string()),
             at: settings.at.map(|time| time.to_string()),
@@ -179,6 +189,10 @@ pub struct SchedulePatch {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
     pub agent_id: Option<String>,
+    /// New times in words, which the server replaces by `cron_expression`, `every` or `at`.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    pub when: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub cron_expression: Option<Option<String>>,
@@ -237,6 +251,7 @@ impl SchedulePatch {
         }
         draft.name = self.name.or(draft.name);
         draft.agent_id = self.agent_id.or(draft.agent_id);
+        draft.when = self.when;
         draft.cron_expression = self.cron_expression.unwrap_or(draft.cron_expression);
         draft.every = self.every.unwrap_or(draft.every);
         draft.at = self.at.unwrap_or(draft.at);
@@ -271,8 +286,8 @@ fn parse_time(field: &str, text: &str, zone: &TimeZone) -> Result<Timestamp, Inv
         }
         Err(_) => None,
     };
-    let message =
-        "must be a time such as 2026-01-31T15:00:00+01:00; without an offset it is in the time zone of the schedule";
+    let message = "must be a time such as 2026-01-31T15:00:00+01:00 or words such as 'tomorrow 9am'; without an offset it is in the \
+         time zone of the schedule";
     time.ok_or_else(|| Invalid::one(field, "date_time", message))
 }
 

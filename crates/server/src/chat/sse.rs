@@ -85,11 +85,12 @@ fn push_event(text: &mut String, id: usize, event: &TurnEvent, request_id: &str)
         TurnEvent::Thinking { content } => {
             ("thinking", ChatEventData::Thinking(Thinking { content: content.as_str().into() }))
         }
-        TurnEvent::ToolCall { tool_name, arguments, status } => {
+        TurnEvent::ToolCall { tool_name, arguments, status, summary } => {
             let tool_name = tool_name.as_str().into();
             let arguments = Cow::Borrowed(arguments);
             let status = status.as_str().into();
-            ("tool_call", ChatEventData::ToolCall(ToolCallProgress { tool_name, arguments, status }))
+            let summary = summary.as_deref().map(Cow::Borrowed);
+            ("tool_call", ChatEventData::ToolCall(ToolCallProgress { tool_name, arguments, status, summary }))
         }
         TurnEvent::ResponseDelta { delta, accumulated } => {
             let delta = delta.as_str().into();

@@ -31,10 +31,14 @@ use crate::{App, Problem};
 pub(super) async fn list(
     State(app): State<App>,
     CurrentUser(user): CurrentUser,
-    QueryParams(params): QueryParams<ListAudit>,
+    QueryParams(mut params): QueryParams<ListAudit>,
 ) -> Result<Json<AuditRecords>, Problem> {
     require_admin(&user)?;
     let (limit, cursor) = input::page_params(&params)?;
+    // A duration before now is exact: "2h".
+    if params.since.as_deref().is_some_and(|since| TimeSpan::parse("since", since).is_err()) {
+        app.field_reader(&user).resolve_time(&mut params.since);
+    }
     let since = params.since.as_deref().map(|text| parse_since(text, &user, app.clock().now())).transpose()?;
     let filter = AuditFilter { since, action: params.action };
     let mut reader = app.store().owner_reader(user.id).await?;
@@ -47,7 +51,13 @@ fn parse_since(text: &str, user: &User, now: Timestamp) -> Result<Timestamp, Inv
     if let Ok(span) = TimeSpan::parse("since", text) {
         return Ok(now - span.signed_duration());
     }
-    let invalid = || Invalid::one("since", "time", "must be a time, a date, or a duration before now such as 2h or 7d");
+    let invalid = || {
+        Invalid::one(
+            "since",
+            "time",
+            "must be a time, a date, words such as 'yesterday', or a duration before now such as 2h or 7d",
+        )
+    };
     match DueDate::parse("since", text, &user.time_zone).map_err(|_| invalid())? {
         DueDate::Day(date) => {
             let start = date.to_zoned(user.time_zone.clone()).map_err(|_| invalid())?;

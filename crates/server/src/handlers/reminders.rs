@@ -61,7 +61,7 @@ pub(super) async fn list(
 pub(super) async fn create(request: IdempotentRequest<JsonBody<ReminderDraft>>) -> Result<Response, Problem> {
     let app = &request.app;
     let user = &request.user;
-    let draft = request.body.0.clone();
+    let draft = app.field_reader(user).resolve(request.body.0.clone());
     let reminder = draft.check(app.clock(), user, app.active_config().settings.default_reminder_time)?;
     let owner = user.id;
     let now = app.clock().now();
@@ -114,7 +114,7 @@ pub(super) async fn update(
     IdParam(id): IdParam<Uuid>,
     request: IdempotentRequest<JsonBody<ReminderPatch>>,
 ) -> Result<Response, Problem> {
-    let patch = request.body.0.clone();
+    let patch = request.app.field_reader(&request.user).resolve(request.body.0.clone());
     let user = request.user.clone();
     let clock = request.app.clock().clone();
     request
@@ -150,7 +150,8 @@ pub(super) async fn snooze(
 ) -> Result<Response, Problem> {
     let app = &request.app;
     let default_time = app.active_config().settings.default_reminder_time;
-    let until = request.body.0.check(app.clock(), &request.user, default_time)?;
+    let snooze = app.field_reader(&request.user).resolve(request.body.0.clone());
+    let until = snooze.check(app.clock(), &request.user, default_time)?;
     let owner = request.user.id;
     request
         .run_transaction("reminder", async move |tx| {

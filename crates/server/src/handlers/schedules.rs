@@ -18,6 +18,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use jiff::tz::TimeZone;
 use model::audit::AuditAction;
 use model::due::DueDate;
 use model::{Invalid, User};
@@ -80,7 +81,8 @@ pub(super) async fn create(request: IdempotentRequest<JsonBody<ScheduleDraft>>) 
     require_admin(&request.user)?;
     let owner = request.user.id;
     let scheduler = request.app.scheduler().clone();
-    let checked = scheduler.check(&request.user, request.body.0.clone())?;
+    let draft = request.app.field_reader(&request.user).resolve(request.body.0.clone());
+    let checked = scheduler.check(&request.user, draft)?;
     let actor = request.actor.clone();
     let create = async move |tx: &mut Transaction| {
         let schedule = scheduler.create(tx, owner, &checked).await?;
@@ -153,6 +155,7 @@ pub(super) async fn update(
     require_admin(&request.user)?;
     let user = request.user.clone();
     let patch = request.body.0.clone();
+    let reader = request.app.field_reader(&request.user);
     let scheduler = request.app.scheduler().clone();
     let now = request.app.clock().now();
     let actor = request.actor.clone();
@@ -163,6 +166,9 @@ pub(super) async fn update(
         if row.schedule.source == ScheduleSource::File {
             return Err(schedule_problem(store::Error::DefinedInConfig));
         }
+        // Words without a time zone are in that of the schedule.
+        let zone = TimeZone::get(&row.schedule.settings.time_zone).unwrap_or(TimeZone::UTC);
+        let patch = reader.in_zone(zone).resolve(patch);
         let checked = scheduler.check_change(&user, &row.schedule, patch)?;
         let changed = scheduler.change(tx, scope, id, &checked).await.map_err(schedule_problem)?;
         let change = ScheduleChange { before: Some(&row.schedule), after: Some(&changed) };
@@ -411,8 +417,9 @@ pub(super) async fn explain(
     State(app): State<App>,
     CurrentUser(user): CurrentUser,
     IdParam(id): IdParam<Uuid>,
-    QueryParams(params): QueryParams<ExplainParams>,
+    QueryParams(mut params): QueryParams<ExplainParams>,
 ) -> Result<Json<ScheduleExplanation>, Problem> {
+    app.field_reader(&user).resolve_time(&mut params.at);
     let at = match params.at.as_deref() {
         None => app.clock().now(),
         Some(text) => DueDate::parse("at", text, &user.time_zone)?.timestamp().ok_or_else(|| {

@@ -21,7 +21,7 @@ use crate::idempotency::{EmptyBody, IdempotentRequest, JsonBody, Success};
 use crate::input::{self, IdParam, QueryParams};
 use crate::{App, Problem};
 
-/// Lists the tasks of the user, oldest first.
+/// Lists the tasks of the user, oldest first unless `sort` is given.
 #[utoipa::path(
     get,
     path = "/api/tasks",
@@ -32,9 +32,10 @@ use crate::{App, Problem};
 pub(super) async fn list(
     State(app): State<App>,
     CurrentUser(user): CurrentUser,
-    QueryParams(params): QueryParams<ListTasks>,
+    QueryParams(mut params): QueryParams<ListTasks>,
 ) -> Result<Json<Tasks>, Problem> {
     let (limit, cursor) = input::page_params(&params)?;
+    app.field_reader(&user).resolve_period(&mut params.due);
     let draft = TaskFilterDraft {
         status: params.status.as_deref(),
         priority: params.priority.as_deref(),
@@ -42,6 +43,7 @@ pub(super) async fn list(
         tags: params.tag.as_slice(),
         q: params.q.as_deref(),
         reference: params.reference.as_deref(),
+        sort: params.sort.as_deref(),
     };
     let filter = draft.check(app.clock().now(), &user).map_err(|mut invalid| {
         let tag = invalid.violations.iter_mut().find(|violation| violation.field == "tags[0]");
@@ -66,7 +68,7 @@ pub(super) async fn list(
 pub(super) async fn create(request: IdempotentRequest<JsonBody<TaskDraft>>) -> Result<Response, Problem> {
     let app = &request.app;
     let user = &request.user;
-    let draft = request.body.0.clone();
+    let draft = app.field_reader(user).resolve(request.body.0.clone());
     let config = app.active_config();
     let reminder_time = config.settings.default_reminder_time;
     let (task, reminder) = draft.check_with_reminder(config.settings.tasks, app.clock(), user, reminder_time)?;
@@ -120,7 +122,8 @@ pub(super) async fn update(
     IdParam(id): IdParam<Uuid>,
     request: IdempotentRequest<JsonBody<TaskPatch>>,
 ) -> Result<Response, Problem> {
-    let patch = request.body.0.clone().check(request.app.active_config().settings.tasks, &request.user)?;
+    let patch = request.app.field_reader(&request.user).resolve(request.body.0.clone());
+    let patch = patch.check(request.app.active_config().settings.tasks, &request.user)?;
     apply(id, request, patch).await
 }
 

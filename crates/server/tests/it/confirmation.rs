@@ -315,13 +315,68 @@ async fn values_that_a_model_does_not_name_are_added() {
     };
     // The clock of the test is at Sunday, 2025-12-21.
     let sentence = "Due tomorrow (Mon 22 Dec) at 3pm.";
-    assert_eq!(add("2025-12-22T15:00:00", "Added!").await, format!("Added!\n{sentence}"));
-    assert_eq!(add("2025-12-22T15:00:00", "Added for tomorrow.").await, format!("Added for tomorrow.\n{sentence}"));
-    let named = "Added for tomorrow at 3 pm.";
+    assert_eq!(add("2025-12-22T15:00:00", "Added!").await, format!("Added!\n'call mom': {sentence}"));
+    let day = "Call mom is on your list for tomorrow.";
+    assert_eq!(add("2025-12-22T15:00:00", day).await, format!("{day}\n{sentence}"));
+    let named = "Added 'call mom' for tomorrow at 3 pm.";
     assert_eq!(add("2025-12-22T15:00:00", named).await, named);
-    assert_eq!(add("2025-12-22T15:00:00", "Added: Monday 15:00.").await, "Added: Monday 15:00.");
-    // The text names another day than the stored one.
-    let wrong = "Added for tomorrow at 3pm.";
-    assert_eq!(add("2025-12-23T15:00:00", wrong).await, format!("{wrong}\nDue Tue 23 Dec at 3pm."));
-    assert_eq!(add("", "Added!").await, "Added!");
+    let named = "Added the call with mom: Monday 15:00.";
+    assert_eq!(add("2025-12-22T15:00:00", named).await, named);
+    // The text names another day than the stored one, also beside it.
+    for wrong in ["Added 'call mom' for tomorrow at 3pm.", "Added 'call mom' for tomorrow, Tuesday, at 3pm."] {
+        assert_eq!(add("2025-12-23T15:00:00", wrong).await, format!("{wrong}\nDue Tue 23 Dec at 3pm."));
+    }
+    assert_eq!(add("", "Added!").await, "Added!\nDone! I've taken care of 'call mom'.");
+    assert_eq!(add("", "Added 'call mom'.").await, "Added 'call mom'.");
+}
+
+#[tokio::test]
+async fn false_claims_beside_true_ones_are_contradicted() {
+    // TRUST-1, TRUST-2
+    let answer = |call_of: fn(&str) -> ReplyStep, reply: &'static str| async move {
+        let server = TestServer::with_script(move |prompt| {
+            let id = prompt.request.message.split_whitespace().last().unwrap_or_default();
+            if prompt.steps.is_empty() { vec![call_of(id)] } else { vec![say(reply)] }
+        })
+        .await;
+        let task = server.add(UserId::LOCAL, "call mom").await;
+        let answer = server.chat(&format!("about the call with mom {}", task.id)).await;
+        answer["response"].as_str().unwrap().strip_prefix(reply).unwrap().trim().to_owned()
+    };
+    let complete = |id: &str| call("complete_task", json!({"task_id": id}));
+    let remind = |id: &str| call("schedule_reminder", json!({"task_id": id, "remind_at": "2099-01-05T09:00:00Z"}));
+    let update = |id: &str| call("update_task", json!({"task_id": id, "priority": "high", "due_date": ""}));
+    for (call_of, reply, added) in [
+        (complete as fn(&str) -> ReplyStep, "I've completed 'call mom'.", ""),
+        (complete, "All done with the call to mom. Anything else?", ""),
+        (complete, "Done.", "Great! I've marked 'call mom' as complete."),
+        (
+            complete,
+            "I've completed 'call mom' and set a reminder for 5pm.",
+            "To be clear: no reminder was set for that just now.",
+        ),
+        (
+            complete,
+            "I've completed 'call mom' and 'buy bread'.",
+            "To be clear: 'buy bread' was not marked as done just now.",
+        ),
+        (complete, "Call mom is done. I've also deleted the rest.", "To be clear: nothing was deleted just now."),
+        (remind, "I'll remind you to call mom.", "The reminder about 'call mom' is set for Mon 5 Jan 2099 at 9am."),
+        (update, "I've changed 'call mom' to high priority.", "High priority. It now has no due date."),
+        (update, "I've highlighted 'call mom' without a date.", "High priority. It now has no due date."),
+    ] {
+        assert_eq!(answer(call_of, reply).await, added, "{reply}");
+    }
+}
+
+#[tokio::test]
+async fn a_question_about_the_past_is_not_contradicted() {
+    // TRUST-2
+    let server = TestServer::with_script(|_| vec![say("Yes, the reminder is set for 3pm.")]).await;
+    let answer = server.chat("is there a reminder for the milk?").await;
+    assert_eq!(answer["response"], "Yes, the reminder is set for 3pm.");
+    let answer = server.chat("remind me about the milk at 3pm").await;
+    let corrected =
+        "Yes, the reminder is set for 3pm.\nTo be clear: nothing was changed just now, and no reminder was set.";
+    assert_eq!(answer["response"], corrected);
 }

@@ -195,11 +195,11 @@ async fn invalid_calls_are_reported_to_model_and_user() {
     let server = TestServer::with_script(|prompt| match prompt.steps.len() {
         0 => vec![call("add_task", json!({"title": ""}))],
         1 => vec![call("add_task", json!({"title": "milk"}))],
-        _ => vec![say("Added.")],
+        _ => vec![say("Added the milk.")],
     })
     .await;
     let answer = server.chat("add milk").await;
-    assert_eq!((&answer["success"], &answer["response"]), (&json!(true), &json!("Added.")));
+    assert_eq!((&answer["success"], &answer["response"]), (&json!(true), &json!("Added the milk.")));
     assert_eq!(answer["tool_calls"].as_array().unwrap().len(), 2);
 }
 

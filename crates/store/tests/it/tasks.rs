@@ -13,6 +13,7 @@ on_both!(
     searches_find_tasks_before_and_after_they_are_indexed,
     references_are_parts_of_titles_or_ids,
     tasks_are_paged,
+    tasks_are_sorted_across_pages,
     tasks_are_changed_and_deleted,
     tasks_of_other_users_are_not_found,
     a_failed_transaction_leaves_no_task
@@ -168,6 +169,43 @@ async fn tasks_are_paged(bench: Bench) {
     assert_eq!(seen, (0..7).map(|n| format!("task {n}")).collect::<Vec<_>>());
     let whole = tasks::list(&mut reader, bench.alice, &TaskFilter::default(), None, 7).await.unwrap();
     assert_eq!(whole.next, None, "an exactly full page has no next page");
+}
+
+async fn tasks_are_sorted_across_pages(bench: Bench) {
+    // TASK-1
+    let add = async |title: &str, due: Option<&str>, priority: &str| {
+        let due_date = due.map(str::to_owned);
+        let priority = Some(priority.to_owned());
+        let draft = TaskDraft { title: title.to_owned(), due_date, priority, ..TaskDraft::default() };
+        bench.add(bench.alice, bench.draft(draft)).await;
+    };
+    add("undated high", None, "high").await;
+    add("noon", Some("2026-01-31T12:00:00+01:00"), "medium").await;
+    add("day", Some("2026-01-31"), "low").await;
+    add("nine", Some("2026-01-31T09:00:00+01:00"), "high").await;
+    add("before", Some("2025-12-31"), "medium").await;
+    add("undated", None, "medium").await;
+    for (sort, expected) in [
+        ("created", ["undated high", "noon", "day", "nine", "before", "undated"]),
+        ("due", ["before", "day", "nine", "noon", "undated high", "undated"]),
+        ("priority", ["nine", "undated high", "before", "noon", "undated", "day"]),
+    ] {
+        let user = User::local(jiff::tz::TimeZone::UTC);
+        let draft = TaskFilterDraft { sort: Some(sort), ..TaskFilterDraft::default() };
+        let filter = draft.check(bench.now(), &user).unwrap();
+        let mut found = Vec::new();
+        let mut cursor = None;
+        loop {
+            let mut reader = bench.store.reader().await.unwrap();
+            let page = tasks::list(&mut reader, bench.alice, &filter, cursor.as_ref(), 2).await.unwrap();
+            found.extend(page.rows.into_iter().map(|task| task.title));
+            cursor = page.next.map(|next| Cursor::parse(&next.encode()).unwrap());
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(found, expected, "{sort}");
+    }
 }
 
 async fn tasks_are_changed_and_deleted(bench: Bench) {

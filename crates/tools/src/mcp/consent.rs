@@ -225,6 +225,7 @@ mod tests {
             supervisor: None,
             scheduler: None,
             has_worker: true,
+            parser: understand::UtteranceParser::default(),
         };
         McpCaller { user: User::local(TimeZone::UTC), tools, span: tracing::Span::none() }
     }

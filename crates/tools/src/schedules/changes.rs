@@ -22,6 +22,7 @@ struct ScheduleUpdateArguments {
     schedule: String,
     name: Option<String>,
     input: Option<String>,
+    when: Option<String>,
     cron_expression: Option<String>,
     every: Option<String>,
     at: Option<String>,
@@ -38,7 +39,12 @@ pub(crate) async fn update(mut call: BuiltInCall<'_>, tx: &mut Transaction) -> R
     let given = call.arguments.clone();
     let arguments: ScheduleUpdateArguments = call.parse_arguments()?;
     let found = find(&call, tx, &arguments.schedule).await?;
-    let mut patch = SchedulePatch { name: arguments.name, time_zone: arguments.time_zone, ..SchedulePatch::default() };
+    let mut patch = SchedulePatch {
+        name: arguments.name,
+        when: arguments.when,
+        time_zone: arguments.time_zone,
+        ..SchedulePatch::default()
+    };
     if arguments.cron_expression.is_some() || arguments.every.is_some() || arguments.at.is_some() {
         patch.cron_expression = Some(arguments.cron_expression);
         patch.every = Some(arguments.every);

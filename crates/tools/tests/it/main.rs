@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod http_servers;
+mod long_calls;
 mod stdio_servers;
 
 use std::fmt::{self, Write};

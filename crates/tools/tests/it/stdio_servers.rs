@@ -55,7 +55,7 @@ fn double(name: &str, args: &[&str]) -> McpServerSettings {
     settings
 }
 
-async fn ready(args: &[&str]) -> McpServers {
+pub(crate) async fn ready(args: &[&str]) -> McpServers {
     let servers = start([double("double", args)]);
     servers.wait_until_settled(Duration::from_secs(30)).await;
     assert_eq!(state(&servers, "double").phase, McpServerPhase::Ready, "{:?}", state(&servers, "double"));

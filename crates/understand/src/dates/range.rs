@@ -27,7 +27,12 @@ pub(crate) fn parse_times(
     }
     let lead = if i > lead_start { scan.before(i) } else { "" };
     // "at 5 to 6" is five minutes before six.
-    let to_hour = lead == "at" && matches!(scan.at(i + 1), "to" | "till" | "til") && !parts.names_day();
+    let is_reversed = || {
+        let hour = |at: usize| numbers::cardinal(scan.words, at).map(|(n, _)| n);
+        hour(i).zip(hour(i + 2)).is_some_and(|(first, second)| first > second)
+    };
+    let is_end = parts.names_day() && !is_reversed();
+    let to_hour = lead == "at" && matches!(scan.at(i + 1), "to" | "till" | "til") && !is_end;
     let to_hour = to_hour && numbers::cardinal(scan.words, i).is_some_and(|(n, _)| matches!(n, 5 | 10 | 20 | 25));
     if to_hour {
         return None;

@@ -43,12 +43,12 @@ async fn a_retry_does_not_repeat_tool_calls() {
         add_task("buy milk"),
         Reply::failure(LlmFailure::Status(503)),
         Reply::failure(LlmFailure::CutAtStart),
-        Reply::text("Added."),
+        Reply::text("Added the milk."),
     ];
     fixture.llm.script(replies);
     let turn = fixture.send("add buy milk").await;
     assert!(turn.succeeded() && turn.errors().is_empty(), "{turn:?}");
-    assert_eq!((turn.output(), fixture.titles().await), ("Added.", vec!["buy milk".to_owned()]));
+    assert_eq!((turn.output(), fixture.titles().await), ("Added the milk.", vec!["buy milk".to_owned()]));
     assert!(fixture.llm.requests()[1..].iter().all(|request| request.tool_results().len() == 1));
 }
 
@@ -115,7 +115,7 @@ async fn a_partial_reply_is_not_retried() {
 async fn a_repeated_request_gets_the_stored_reply() {
     // CHAT-6
     let fixture = Fixture::new(Provider::OpenAi).await;
-    fixture.llm.script([add_task("buy milk"), Reply::text("Added.")]);
+    fixture.llm.script([add_task("buy milk"), Reply::text("Added the milk.")]);
     let send = async || {
         let request = fixture.server.request(reqwest::Method::POST, "/chat/stream").header("Idempotency-Key", "once");
         let answer = request.json(&json!({"input": "add milk", "conversation_id": "conv_1"})).send().await.unwrap();
@@ -124,6 +124,6 @@ async fn a_repeated_request_gets_the_stored_reply() {
     let first = send().await;
     assert_eq!(send().await, first);
     let id = first.split("\"request_id\":\"").nth(1).unwrap().split('"').next().unwrap();
-    assert_eq!(Turn::read(&first, id).output(), "Added.");
+    assert_eq!(Turn::read(&first, id).output(), "Added the milk.");
     assert_eq!((fixture.request_count(), fixture.titles().await.len()), (2, 1));
 }

@@ -16,9 +16,9 @@ async fn a_rejected_tool_is_omitted_and_reported() {
         // One protocol names the tool in its error, the other two give its index.
         let rejected = "schedule_reminder";
         fixture.llm.reject_tool(rejected);
-        fixture.llm.script([add_task("buy milk"), Reply::text("Added.")]);
+        fixture.llm.script([add_task("buy milk"), Reply::text("Added the milk.")]);
         let turn = fixture.send("add buy milk").await;
-        assert_eq!((turn.output(), turn.errors().len()), ("Added.", 0), "{provider:?} {turn:?}");
+        assert_eq!((turn.output(), turn.errors().len()), ("Added the milk.", 0), "{provider:?} {turn:?}");
         let requests = fixture.llm.requests();
         assert_eq!(requests.len(), 3, "{provider:?}");
         let offered = requests[0].tool_names();

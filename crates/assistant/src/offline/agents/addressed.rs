@@ -240,6 +240,11 @@ impl<'a> RequestFinder<'a, '_, '_> {
         if verb == "set" && !matches!(words.at(at + length), "to" | "on" | "loose") {
             return None;
         }
+        // "set the report to low" changes a task.
+        let is_value = |word: &str| matches!(word, "low" | "high" | "medium" | "normal" | "urgent" | "important");
+        if verb == "set" && matches!(agent, Addressee::Unknown(_)) && (0..rest.len()).any(|at| is_value(rest.at(at))) {
+            return None;
+        }
         let input = match input_of(&rest) {
             // "Run codex now" starts it without an input.
             AgentInput::Previous(text)

@@ -6,9 +6,8 @@ use jiff::{Timestamp, Zoned};
 use model::recurrence::RecurrenceRule;
 use serde_json::Value;
 use tools::ToolArguments;
+use understand::schedule_times::{ScheduleArguments, cron_weekday, format_local, recurring_arguments};
 use understand::{DayOrTime, TimeExpression, UtteranceParser};
-
-use super::{ScheduleArguments, format_local, name, recurring_arguments};
 
 /// The new times in a message.
 #[derive(Debug, PartialEq)]
@@ -130,7 +129,7 @@ impl<'s> OldTimes<'s> {
         if let Some(fields) = &self.cron {
             let clock = clock?;
             let is_weekly = fields[2] == "*" && fields[3] == "*" && is_one_weekday(fields[4]);
-            let weekday = name(day.weekday());
+            let weekday = cron_weekday(day.weekday());
             return is_weekly
                 .then(|| vec![("cron_expression", format!("{} {} * * {weekday}", clock.minute(), clock.hour()))]);
         }

@@ -45,6 +45,7 @@ impl Bench {
             supervisor: None,
             scheduler: None,
             has_worker: true,
+            parser: UtteranceParser::default(),
         };
         let models = ModelChain::from(Arc::new(OfflineModel) as Arc<dyn crate::ChatModel>);
         let request = TurnRequest::new(message.to_owned(), &self.user, UtteranceParser::default(), self.clock.now());

@@ -6,7 +6,7 @@ use jiff::civil::DateTime;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Dialogue {
     pub(super) id: String,
@@ -18,7 +18,7 @@ pub(super) struct Dialogue {
 }
 
 /// The data of the user before the first message.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Setup {
     #[serde(default)]
@@ -31,7 +31,7 @@ pub(super) struct Setup {
     pub(super) schedules: Vec<SetupSchedule>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SetupSchedule {
     pub(super) name: String,
@@ -43,7 +43,7 @@ pub(super) struct SetupSchedule {
     pub(super) paused: bool,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DialogueMessage {
     pub(super) say: String,
@@ -52,7 +52,7 @@ pub(super) struct DialogueMessage {
 }
 
 /// Every change of the stored data that the message must lead to, and parts of the answer.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Expectation {
     #[serde(default)]
@@ -86,7 +86,7 @@ pub(super) struct Expectation {
 }
 
 /// `None` in `description` and `recurrence` means that the field is not compared, `Some(None)` that it is empty.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExpectedTask {
     pub(super) title: String,
@@ -104,21 +104,21 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<S
     Option::deserialize(deserializer).map(Some)
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExpectedRun {
     pub(super) agent: String,
     pub(super) input: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExpectedSchedule {
     pub(super) agent: String,
     pub(super) next: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ScheduleChange {
     pub(super) next: Option<String>,

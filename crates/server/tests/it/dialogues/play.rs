@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use assistant::ChatModel;
 use assistant::offline::OfflineModel;
 use futures::future::BoxFuture;
 use jiff::civil::DateTime;
@@ -19,6 +20,10 @@ use supervisor::{AgentRun, RunRecorder, RunResult, Runner, StreamName};
 
 use super::changes::{Comparison, State, is_part, title};
 use super::format::{Dialogue, DialogueMessage, Setup};
+use super::guarantees::Reply;
+use super::intended_calls::{first, intended, is_phrase};
+use super::language_model::{MessagePlan, ModelControl};
+use super::model_text::TextStyle;
 use crate::TestServer;
 
 /// The result of one message.
@@ -29,6 +34,10 @@ pub(super) struct MessageOutcome {
     /// The message changed something that it must not change, or changed it wrongly, and the answer does not ask
     /// about it.
     pub(super) is_wrong_change: bool,
+    /// The guarantees that the reply of a language model breaks.
+    pub(super) violations: Vec<String>,
+    /// The calls were held, although the expectation has no question.
+    pub(super) is_held: bool,
 }
 
 /// Prints its input. An agent whose id begins with "slow" runs until it is stopped.
@@ -50,21 +59,9 @@ impl Runner for EchoRunner {
     }
 }
 
-/// Plays all messages of a dialogue with a new server.
+/// Plays all messages of a dialogue with a new server and the built-in model.
 pub(super) async fn play(dialogue: &Dialogue) -> Vec<MessageOutcome> {
-    let zone = TimeZone::get("Europe/Berlin").unwrap();
-    let settings = ServerSettings { time_zone: zone.clone(), ..ServerSettings::default() };
-    let clock = Clock::manual(instant(dialogue.now, &zone));
-    let agents = dialogue.setup.agents.iter().map(|id| agent(id)).collect();
-    let server = TestServer::with_agents(settings, clock, Arc::new(OfflineModel), agents).await;
-    let table = Table { server, zone };
-    let times: Vec<_> = dialogue.messages.iter().filter_map(|message| message.now).collect();
-    if !times.is_empty() {
-        let notifier = table.server.app.notifier().clone();
-        let stopping = table.server.app.stopping().clone();
-        tokio::spawn(async move { notifier.run(&stopping).await });
-    }
-    table.set_up(&dialogue.setup).await;
+    let table = Table::open(dialogue, Arc::new(OfflineModel)).await;
     let mut outcomes = Vec::with_capacity(dialogue.messages.len());
     let mut phrase = String::new();
     for message in &dialogue.messages {
@@ -73,8 +70,98 @@ pub(super) async fn play(dialogue: &Dialogue) -> Vec<MessageOutcome> {
         let before = table.state().await;
         let reply = table.server.chat(&say).await;
         phrase = reply["confirmation_phrase"].as_str().unwrap_or_default().to_owned();
-        let after = table.settled_state().await;
+        let mut after = table.settled_state().await;
+        // A run ends some time after it was asked to stop.
+        for _ in 0..500 {
+            let is_cancelled = |run: &Value| run["state"] == "cancelled";
+            let cancelled = |state: &State| state.executions.values().filter(|run| is_cancelled(run)).count();
+            if cancelled(&after) >= cancelled(&before) + message.expect.cancelled_runs.len() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            after = table.settled_state().await;
+        }
         outcomes.push(table.judge(message, &before, &after, reply["response"].as_str().unwrap_or_default()));
+    }
+    outcomes
+}
+
+/// Plays all messages of a dialogue with a new server and the language model of `language_model.rs`. `offset` selects
+/// the style of the first text. If a call is held although the dialogue has no question, confirms it at once.
+pub(super) async fn play_with_language_model(dialogue: &Dialogue, offset: usize) -> Vec<MessageOutcome> {
+    let control = ModelControl::default();
+    let table = Table::open(dialogue, control.model()).await;
+    let mut outcomes = Vec::with_capacity(dialogue.messages.len());
+    let mut phrase = String::new();
+    for (at, message) in dialogue.messages.iter().enumerate() {
+        table.advance(message).await;
+        let before = table.state().await;
+        let style = TextStyle::of(offset + at);
+        let words: Vec<_> = message.expect.answer.iter().map(|text| first(text)).collect();
+        let answer = match message.expect.asks {
+            true => format!("Which one do you mean: {}?", words.join(" or ")),
+            false => format!("This is what I know: {}.", words.join(", ")),
+        };
+        let plan = MessagePlan {
+            intended: intended(dialogue, at, &before),
+            rings: message.expect.rings.clone(),
+            message: message.say.to_lowercase(),
+            answer,
+            must_answer: !words.is_empty() && !message.expect.asks,
+            style,
+            now: table.server.clock.now(),
+            zone: table.zone.clone(),
+        };
+        control.start(plan);
+        let say = message.say.replace("<phrase>", if phrase.is_empty() { "yes" } else { &phrase });
+        let mut reply = table.server.chat(&say).await;
+        let mut after = table.settled_state().await;
+        let mut violations = Vec::new();
+        let mut is_confirmation = is_phrase(&message.say);
+        let mut start = before.clone();
+        let text_of = |reply: &Value| reply["response"].as_str().unwrap_or_default().to_owned();
+        let phrase_of = |reply: &Value| reply["confirmation_phrase"].as_str().unwrap_or_default().to_owned();
+        phrase = phrase_of(&reply);
+        let is_held = !phrase.is_empty() && !message.expect.asks && reply["response"].as_str() != Some("") && {
+            // A question of an earlier message may still be open.
+            !text_of(&reply).contains("Still open: ")
+        };
+        if is_held {
+            let text = control.text();
+            let reply_text = text_of(&reply);
+            let zone = &table.zone;
+            let asked = Reply {
+                before: &before,
+                after: &after,
+                answer: &reply_text,
+                text: text.as_deref(),
+                style,
+                is_confirmation,
+                asks: true,
+                zone,
+            };
+            violations.extend(asked.violations());
+            start = after;
+            reply = table.server.chat(&phrase).await;
+            after = table.settled_state().await;
+            is_confirmation = true;
+            phrase = phrase_of(&reply);
+        }
+        let answer = text_of(&reply);
+        let text = control.text();
+        let checked = Reply {
+            before: &start,
+            after: &after,
+            answer: &answer,
+            text: text.as_deref(),
+            style,
+            is_confirmation,
+            asks: !phrase.is_empty(),
+            zone: &table.zone,
+        };
+        violations.extend(checked.violations());
+        let outcome = table.judge(message, &before, &after, &answer);
+        outcomes.push(MessageOutcome { violations, is_held, ..outcome });
     }
     outcomes
 }
@@ -95,6 +182,23 @@ struct Table {
 }
 
 impl Table {
+    /// Starts a server with the data of the dialogue.
+    async fn open(dialogue: &Dialogue, model: Arc<dyn ChatModel>) -> Self {
+        let zone = TimeZone::get("Europe/Berlin").unwrap();
+        let settings = ServerSettings { time_zone: zone.clone(), ..ServerSettings::default() };
+        let clock = Clock::manual(instant(dialogue.now, &zone));
+        let agents = dialogue.setup.agents.iter().map(|id| agent(id)).collect();
+        let server = TestServer::with_agents(settings, clock, model, agents).await;
+        let table = Self { server, zone };
+        if dialogue.messages.iter().any(|message| message.now.is_some()) {
+            let notifier = table.server.app.notifier().clone();
+            let stopping = table.server.app.stopping().clone();
+            tokio::spawn(async move { notifier.run(&stopping).await });
+        }
+        table.set_up(&dialogue.setup).await;
+        table
+    }
+
     /// Adds the data of the setup over HTTP.
     async fn set_up(&self, setup: &Setup) {
         let mut ids = BTreeMap::new();
@@ -227,7 +331,8 @@ impl Table {
         if expected.asks && !asks {
             mistakes.push("does not ask".to_owned());
         }
-        MessageOutcome { answer: answer.to_owned(), mistakes, is_wrong_change }
+        let answer = answer.to_owned();
+        MessageOutcome { answer, mistakes, is_wrong_change, violations: Vec::new(), is_held: false }
     }
 
     /// Returns a mistake if the next ring times of a task differ from the expected ones.
@@ -258,7 +363,12 @@ const MAX_RINGS: usize = 3;
 
 /// Returns the next three times at which something rings for a task: its due time with the repetitions, and its
 /// scheduled reminders.
-fn ring_times(task: &Value, reminders: &BTreeMap<String, Value>, now: Timestamp, zone: &TimeZone) -> Vec<Timestamp> {
+pub(super) fn ring_times(
+    task: &Value,
+    reminders: &BTreeMap<String, Value>,
+    now: Timestamp,
+    zone: &TimeZone,
+) -> Vec<Timestamp> {
     let task: Task = serde_json::from_value(task.clone()).unwrap();
     let mut times = Vec::new();
     let due = task.due_date.and_then(|due| due.timestamp()).filter(|_| task.status == TaskStatus::Pending);
