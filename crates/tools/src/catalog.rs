@@ -672,6 +672,13 @@ fn filters() -> Vec<Property> {
 
 fn paging() -> Vec<Property> {
     vec![
+        (
+            "sort",
+            choice(
+                "The order: due (earliest first, without a date last), priority or created. Defaults to due.",
+                &["due", "priority", "created"],
+            ),
+        ),
         ("limit", number("The maximum number of tasks. Defaults to 100.", crate::tasks::MAX_LIST_LIMIT)),
         ("cursor", text("next_cursor of the previous answer, to get the following tasks.")),
     ]

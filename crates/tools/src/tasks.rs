@@ -2,7 +2,7 @@
 //! they fail with a message for the caller, or if the database fails.
 
 use model::Invalid;
-use model::task::{ChangedTask, Task, TaskChange, TaskDraft, TaskFilter, TaskFilterDraft, TaskPatch};
+use model::task::{ChangedTask, Task, TaskChange, TaskDraft, TaskFilter, TaskFilterDraft, TaskPatch, TaskSort};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use store::Conn;
@@ -50,11 +50,15 @@ pub(crate) async fn list(mut call: BuiltInCall<'_>, conn: &mut Conn) -> Result<T
         #[serde(default)]
         tags: Vec<String>,
         query: Option<String>,
+        sort: Option<String>,
         limit: Option<i64>,
         cursor: Option<String>,
     }
-    let ListArguments { status, priority, due_date_filter, tags, query, limit, cursor } = call.parse_arguments()?;
-    let filter = FilterArguments { status, priority, due_date_filter, tags, query }.check(&call)?;
+    let ListArguments { status, priority, due_date_filter, tags, query, sort, limit, cursor } =
+        call.parse_arguments()?;
+    let mut filter = FilterArguments { status, priority, due_date_filter, tags, query }.check(&call)?;
+    let sort = sort.filter(|sort| !sort.trim().is_empty());
+    filter.sort = sort.map_or(Ok(TaskSort::Due), |sort| TaskSort::parse("sort", &sort))?;
     let limit = limit.unwrap_or(DEFAULT_LIST_LIMIT);
     if !(1..=MAX_LIST_LIMIT).contains(&limit) {
         let message = format!("must be between 1 and {MAX_LIST_LIMIT}, but is {limit}");

@@ -42,6 +42,9 @@ pub(super) fn answer(prompt: &Prompt<'_>) -> Option<ResolvedCommand> {
 /// `body` is the message without its lead-in, which is read if it is a command of its own.
 pub(super) fn commands(prompt: &Prompt<'_>, body: &str) -> Vec<ResolvedCommand> {
     let (mut commands, only_if_found) = read_commands(prompt);
+    if let Some(command) = without_reason(prompt) {
+        commands = vec![command];
+    }
     if body != prompt.request.message.trim() && !body.is_empty() {
         let plain = prompt.request.parser.parse(body, &prompt.request.now).commands;
         let is_explicit = |command: &ParsedCommand| command.intent != Intent::Unknown && !command.implied;
@@ -62,6 +65,18 @@ pub(super) fn commands(prompt: &Prompt<'_>, body: &str) -> Vec<ResolvedCommand> 
     commands.map(|command| ResolvedCommand { only_if_found, ..ResolvedCommand::new(command) }).collect()
 }
 
+/// Reads a new task without the reason after ", as", ", cos" or ", cause", which becomes its note.
+fn without_reason(prompt: &Prompt<'_>) -> Option<ParsedCommand> {
+    let request = prompt.request;
+    let (head, reason) = [", as ", ", cos ", ", cause "].iter().find_map(|link| request.message.split_once(link))?;
+    let [mut command] = <[ParsedCommand; 1]>::try_from(request.parser.parse(head, &request.now).commands).ok()?;
+    if command.intent != Intent::CreateTask || command.title.is_none() || reason.split_whitespace().count() < 3 {
+        return None;
+    }
+    command.description.get_or_insert_with(|| reason.trim().to_owned());
+    Some(command)
+}
+
 /// Returns the commands of a message with two parts, each of which is an explicit command about an existing task: "mark
 /// the ironing as done, and set the form to high priority".
 fn explicit_pair(prompt: &Prompt<'_>) -> Option<Vec<ParsedCommand>> {
@@ -76,6 +91,12 @@ fn explicit_pair(prompt: &Prompt<'_>) -> Option<Vec<ParsedCommand>> {
     };
     Some(vec![explicit(first)?, explicit(second)?])
 }
+
+/// Frequent first words of tasks. "post the parcel" and "ring the office" are tasks of their own in a list of tasks.
+const ACTIVITY_VERBS: &str = "buy get pay call phone ring text email send post book order collect pick drop return \
+    clean wash iron hoover vacuum mop dust tidy water feed walk fix mend repair replace paint cook bake defrost pack \
+    unpack print sign read write finish submit file renew cancel check charge cut mow weed plant sort visit meet \
+    practise practice revise study empty fill wrap make take sell apply register schedule arrange";
 
 /// Splits a new task that consists of several activities: "assemble the cot and paint the wall", "buy stamps, post the
 /// parcel and ring the office", "water the roses at 3, then call Ann". Each part must be an activity of its own.
@@ -100,9 +121,15 @@ fn split_titles(prompt: &Prompt<'_>, command: ParsedCommand) -> Vec<ParsedComman
         return vec![ParsedCommand { title: Some(first.to_owned()), ..command }, one.clone()];
     }
     let is_activity = |text: &str| {
-        let alone = parse(text);
-        let [one] = alone.as_slice() else { return false };
-        one.intent == Intent::CreateTask && one.title.is_some() && text.split_whitespace().count() >= 2
+        let begins_with_verb = text
+            .split_whitespace()
+            .next()
+            .is_some_and(|first| ACTIVITY_VERBS.split_whitespace().any(|verb| first.eq_ignore_ascii_case(verb)));
+        let is_new = || match parse(text).as_slice() {
+            [one] => one.intent == Intent::CreateTask && one.title.is_some(),
+            _ => false,
+        };
+        text.split_whitespace().count() >= 2 && (begins_with_verb || is_new())
     };
     let plain = title.trim_end_matches(", both").trim_end_matches(" both");
     let parts: Vec<&str> = plain.split(", ").flat_map(|part| part.split(" and ")).map(str::trim).collect();

@@ -343,11 +343,13 @@ pub(super) fn snooze(policy: &mut OfflinePolicy<'_>, resolved: &ResolvedCommand)
     // From its due time when that is in the future, else from when it rang.
     let base = next.filter(future).or(due.filter(future)).or(rang).or(due).unwrap_or(now.timestamp());
     let base_local = base.to_zoned(zone.clone()).datetime();
+    let minute = jiff::civil::DateTimeRound::new().smallest(Unit::Minute).mode(jiff::RoundMode::Trunc);
     // A short snooze keeps the seconds. Otherwise up to a minute of it would be missing.
     let is_short = |shift: DateShift| shift.months == 0 && shift.days == 0 && shift.minutes < SHORT_SNOOZE_MINUTES;
-    let unit = if command.shift.is_some_and(is_short) { Unit::Second } else { Unit::Minute };
-    let rounding = jiff::civil::DateTimeRound::new().smallest(unit).mode(jiff::RoundMode::Trunc);
-    let now_local = now.datetime().round(rounding).unwrap_or(now.datetime());
+    let now_local = match command.shift.is_some_and(is_short) {
+        true => now.datetime(),
+        false => now.datetime().round(minute).unwrap_or(now.datetime()),
+    };
     let until = match (command.shift, command.when) {
         (Some(shift), _) => {
             shifted(base_local, &shift).filter(|at| *at > now_local).or_else(|| shifted(now_local, &shift))
@@ -357,6 +359,8 @@ pub(super) fn snooze(policy: &mut OfflinePolicy<'_>, resolved: &ResolvedCommand)
         (None, None) => Some(base_local.max(now_local).saturating_add(10.minutes())),
     };
     let Some(until) = until else { return Ok(Some(wording::missing(MissingSlot::Time))) };
+    let is_soon = until <= now.datetime().saturating_add(SHORT_SNOOZE_MINUTES.minutes());
+    let rounding = if is_soon { minute.smallest(Unit::Second) } else { minute };
     let until = until.round(rounding).unwrap_or(until);
     let until = match command.time_of_day {
         Some(clock) if !fragment::states_half_of_day(&policy.prompt.request.message) && command.shift.is_none() => {

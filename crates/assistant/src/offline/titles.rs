@@ -138,6 +138,18 @@ pub(super) fn with_clean_title(mut command: ParsedCommand) -> ParsedCommand {
     command
 }
 
+/// Returns the command with "abt" read as "about": "remind me abt the passport".
+pub(super) fn with_subject(mut command: ParsedCommand) -> ParsedCommand {
+    if command.asks_reminder
+        && let Some(subject) = command.title.as_deref().and_then(|title| strip_prefix(title, "abt "))
+    {
+        let subject = strip_prefix(subject, "the ").unwrap_or(subject).to_owned();
+        command.title = Some(subject);
+        command.is_about = true;
+    }
+    command
+}
+
 /// Returns true if a text cannot be the title of a task that was only implied.
 pub(super) fn is_no_title(title: &str) -> bool {
     let first = title.split_whitespace().next().unwrap_or_default().to_lowercase();

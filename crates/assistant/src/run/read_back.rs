@@ -171,7 +171,7 @@ impl ReminderTime {
     }
 }
 
-/// What a call has stored.
+/// One stored change of a call.
 pub(super) struct StoredChange {
     pub(super) title: String,
     task: Task,

@@ -47,6 +47,10 @@ async fn a_long_call_reports_its_progress_and_a_limit_of_the_caller_is_no_failur
     let outcome = toolbox.call("hang", arguments(json!({})), Consent::Given).await.unwrap();
     let ToolOutcome::Done(answer) = outcome else { panic!("{outcome:?}") };
     assert!(answer.error().is_some(), "{answer:?}");
-    assert_eq!(state(&servers, "double").breaker.failure_count, 0, "the limit of the turn says nothing about the server");
+    assert_eq!(
+        state(&servers, "double").breaker.failure_count,
+        0,
+        "the limit of the turn says nothing about the server"
+    );
     servers.stop().await;
 }

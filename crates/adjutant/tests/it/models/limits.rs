@@ -81,10 +81,18 @@ async fn invalid_arguments_are_reported_to_the_model() {
             assert_eq!(results.len(), 1, "{provider:?} {arguments} {results:?}");
         }
         // A corrected mistake does not fail the turn.
-        fixture.llm.script([Reply::call("add_task", "{\"title\""), add_task("buy milk"), Reply::text("Added the milk.")]);
+        fixture.llm.script([
+            Reply::call("add_task", "{\"title\""),
+            add_task("buy milk"),
+            Reply::text("Added the milk."),
+        ]);
         let turn = fixture.send("milk").await;
         assert!(turn.succeeded(), "{provider:?} {turn:?}");
-        assert_eq!((turn.output(), fixture.titles().await), ("Added the milk.", vec!["buy milk".to_owned()]), "{provider:?}");
+        assert_eq!(
+            (turn.output(), fixture.titles().await),
+            ("Added the milk.", vec!["buy milk".to_owned()]),
+            "{provider:?}"
+        );
     }
 }
 

@@ -20,7 +20,7 @@ use crate::wording;
 /// the fields that an external tool does not support. Without a tool to add tasks, the reply is the system error. The
 /// new task becomes "it".
 pub(super) fn create(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) -> CommandReply {
-    let command = &titles::with_clean_title(command.clone());
+    let command = &titles::with_clean_title(titles::with_subject(command.clone()));
     let is_explicit = !command.implied && states_addition(policy);
     let is_no_title = |title: &&str| {
         titles::is_no_title(title) && (command.implied || command.asks_reminder)

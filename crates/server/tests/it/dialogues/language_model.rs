@@ -1,5 +1,5 @@
 //! A language model that knows the expected outcome of each message and calls the tools as a good model would. It takes
-//! all ids from the results of tools. `intended_calls.rs` decides what to change, `model_text.rs` what to say.
+//! all ids from the results of tools. `intended_calls.rs` selects the changes, `model_text.rs` the text.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use super::model_text::{TextStyle, final_text};
 use super::play::ring_times;
 use crate::{ReplyStep, ScriptedModel, call, say};
 
-/// What the model does with the current message.
+/// The behaviour of the model for the current message.
 #[derive(Clone, Debug)]
 pub(super) struct MessagePlan {
     pub(super) intended: Vec<Intended>,
@@ -106,7 +106,7 @@ impl Known {
         known
     }
 
-    /// Returns the open task whose title contains the name, else a completed one.
+    /// Returns the open task with the name in its title, else a completed one.
     fn task(&self, name: &str) -> Option<&Value> {
         let found = |is_open: bool| {
             let mut tasks = self.tasks.iter().rev();
@@ -216,7 +216,7 @@ impl MessagePlan {
         }
     }
 
-    /// Returns the arguments of `add_task`. A task whose expected times repeat gets a recurrence.
+    /// Returns the arguments of `add_task`. A task with expected times that repeat gets a recurrence.
     fn new_task(&self, task: &ExpectedTask) -> Value {
         let name = first(&task.title);
         let rings = self.rings.iter().find(|(part, _)| is_part(&name, part)).map(|(_, times)| times.clone());

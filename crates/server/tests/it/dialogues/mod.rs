@@ -47,19 +47,21 @@ async fn known_dialogues_hold_with_a_language_model() {
         assert_eq!(totals.violations, 0, "broken guarantees");
         assert_eq!(totals.wrong_changes, 0, "wrong changes");
         assert_eq!(totals.right, totals.messages, "messages with another outcome");
-        let unexpected: Vec<_> =
-            totals.held.iter().filter(|held| !HELD.iter().any(|(message, _)| message == held)).collect();
-        assert_eq!(unexpected, Vec::<&String>::new(), "commands in the user's own words are not held");
+        let expected = HELD.map(|(message, _)| message);
+        assert_eq!(totals.held, expected, "commands in the user's own words are not held");
     }
 }
 
-/// The messages whose calls may be held although the dialogue has no question, with the reason. A call of a model is
+/// The messages with calls that are held although the dialogue has no question, with the reason. A call of a model is
 /// held unless the message itself contains the command (SEC-4).
-const HELD: [(&str, &str); 12] = [
+const HELD: [(&str, &str); 15] = [
+    ("correction-009 1", "the input comes from an earlier message"),
     ("question-007 3", "'that one' names no run, and the list of runs is foreign text"),
     ("question-015 1", "'it' names no schedule"),
     ("undo-001 1", "an undo that removes a task for good, in words that the language engine does not know"),
     ("agents-001 2", "the input comes from an earlier message"),
+    ("agents-004 3", "the report of an agent is in the context, and 'it' names no task"),
+    ("agents-006 1", "'it' names no agent"),
     ("agents-008 3", "the input comes from an earlier message"),
     ("agents-009 2", "the report of an agent is in the context, and 'the menu task' is no part of the title"),
     ("schedules-001 3", "'it' names no schedule"),
@@ -88,7 +90,7 @@ struct LanguageModelTotals {
     /// Messages with the right stored outcome and answer.
     right: usize,
     wrong_changes: usize,
-    /// Messages whose calls were held although the dialogue has no question.
+    /// Messages with calls that were held although the dialogue has no question.
     held: Vec<String>,
     violations: usize,
 }

@@ -97,73 +97,32 @@ pub(super) async fn play_with_language_model(dialogue: &Dialogue, offset: usize)
         table.advance(message).await;
         let before = table.state().await;
         let style = TextStyle::of(offset + at);
-        let words: Vec<_> = message.expect.answer.iter().map(|text| first(text)).collect();
-        let answer = match message.expect.asks {
-            true => format!("Which one do you mean: {}?", words.join(" or ")),
-            false => format!("This is what I know: {}.", words.join(", ")),
-        };
-        let plan = MessagePlan {
-            intended: intended(dialogue, at, &before),
-            rings: message.expect.rings.clone(),
-            message: message.say.to_lowercase(),
-            answer,
-            must_answer: !words.is_empty() && !message.expect.asks,
-            style,
-            now: table.server.clock.now(),
-            zone: table.zone.clone(),
-        };
-        control.start(plan);
+        control.start(table.plan(dialogue, at, &before, style));
         let say = message.say.replace("<phrase>", if phrase.is_empty() { "yes" } else { &phrase });
-        let mut reply = table.server.chat(&say).await;
-        let mut after = table.settled_state().await;
-        let mut violations = Vec::new();
-        let mut is_confirmation = is_phrase(&message.say);
-        let mut start = before.clone();
-        let text_of = |reply: &Value| reply["response"].as_str().unwrap_or_default().to_owned();
-        let phrase_of = |reply: &Value| reply["confirmation_phrase"].as_str().unwrap_or_default().to_owned();
-        phrase = phrase_of(&reply);
-        let is_held = !phrase.is_empty() && !message.expect.asks && reply["response"].as_str() != Some("") && {
-            // A question of an earlier message may still be open.
-            !text_of(&reply).contains("Still open: ")
-        };
+        let is_confirmation = is_phrase(&message.say);
+        let mut turn = table.checked_turn(&control, &say, before.clone(), style, is_confirmation).await;
+        // A question of an earlier message may still be open.
+        let is_held = !turn.phrase.is_empty() && !message.expect.asks && !turn.answer.contains("Still open: ");
         if is_held {
-            let text = control.text();
-            let reply_text = text_of(&reply);
-            let zone = &table.zone;
-            let asked = Reply {
-                before: &before,
-                after: &after,
-                answer: &reply_text,
-                text: text.as_deref(),
-                style,
-                is_confirmation,
-                asks: true,
-                zone,
-            };
-            violations.extend(asked.violations());
-            start = after;
-            reply = table.server.chat(&phrase).await;
-            after = table.settled_state().await;
-            is_confirmation = true;
-            phrase = phrase_of(&reply);
+            let asked = turn;
+            turn = table.checked_turn(&control, &asked.phrase, asked.after, style, true).await;
+            turn.violations.extend(asked.violations);
         }
-        let answer = text_of(&reply);
-        let text = control.text();
-        let checked = Reply {
-            before: &start,
-            after: &after,
-            answer: &answer,
-            text: text.as_deref(),
-            style,
-            is_confirmation,
-            asks: !phrase.is_empty(),
-            zone: &table.zone,
-        };
-        violations.extend(checked.violations());
+        let CheckedTurn { answer, phrase: new_phrase, after, violations } = turn;
+        phrase = new_phrase;
         let outcome = table.judge(message, &before, &after, &answer);
         outcomes.push(MessageOutcome { violations, is_held, ..outcome });
     }
     outcomes
+}
+
+/// One turn of a language model.
+struct CheckedTurn {
+    answer: String,
+    /// The confirmation phrase that the answer asks for. Empty if it asks for none.
+    phrase: String,
+    after: State,
+    violations: Vec<String>,
 }
 
 fn agent(id: &str) -> (Agent, Arc<dyn Runner>) {
@@ -197,6 +156,54 @@ impl Table {
         }
         table.set_up(&dialogue.setup).await;
         table
+    }
+
+    /// Returns the plan of a language model for a message.
+    fn plan(&self, dialogue: &Dialogue, at: usize, before: &State, style: TextStyle) -> MessagePlan {
+        let message = &dialogue.messages[at];
+        let words: Vec<_> = message.expect.answer.iter().map(|text| first(text)).collect();
+        let answer = match message.expect.asks {
+            true => format!("Which one do you mean: {}?", words.join(" or ")),
+            false => format!("This is what I know: {}.", words.join(", ")),
+        };
+        MessagePlan {
+            intended: intended(dialogue, at, before),
+            rings: message.expect.rings.clone(),
+            message: message.say.to_lowercase(),
+            answer,
+            must_answer: !words.is_empty() && !message.expect.asks,
+            style,
+            now: self.server.clock.now(),
+            zone: self.zone.clone(),
+        }
+    }
+
+    /// Sends a message and checks the guarantees of the answer.
+    async fn checked_turn(
+        &self,
+        control: &ModelControl,
+        say: &str,
+        before: State,
+        style: TextStyle,
+        is_confirmation: bool,
+    ) -> CheckedTurn {
+        let reply = self.server.chat(say).await;
+        let after = self.reported_state().await;
+        let answer = reply["response"].as_str().unwrap_or_default().to_owned();
+        let phrase = reply["confirmation_phrase"].as_str().unwrap_or_default().to_owned();
+        let text = control.text();
+        let checked = Reply {
+            before: &before,
+            after: &after,
+            answer: &answer,
+            text: text.as_deref(),
+            style,
+            is_confirmation,
+            asks: !phrase.is_empty(),
+            zone: &self.zone,
+        };
+        let violations = checked.violations();
+        CheckedTurn { answer, phrase, after, violations }
     }
 
     /// Adds the data of the setup over HTTP.
@@ -272,6 +279,22 @@ impl Table {
         };
         self.until("executions end", is_settled).await;
         self.state().await
+    }
+
+    /// Like [`Self::settled_state`], and waits until the conversation has the reports of the runs that have ended. Their
+    /// text decides which calls of a language model are held.
+    async fn reported_state(&self) -> State {
+        let state = self.settled_state().await;
+        let has_ended = |execution: &&Value| execution["schedule_id"].is_null() && !execution["end_time"].is_null();
+        let ended = state.executions.values().filter(has_ended).count();
+        let are_reported = async || {
+            let messages = self.server.messages().await;
+            let calls =
+                messages.iter().flat_map(|message| message["tool_calls"].as_array().cloned().unwrap_or_default());
+            calls.filter(|call| call["tool_name"] == "agent_report").count() >= ended
+        };
+        self.until("the ends of runs are reported", are_reported).await;
+        state
     }
 
     async fn until(&self, description: &str, mut condition: impl AsyncFnMut() -> bool) {
