@@ -16,6 +16,7 @@ use crate::{arguments, state};
 fn tools(servers: &McpServers) -> Tools {
     Tools {
         clock: Clock::system(),
+        parser: understand::UtteranceParser::default(),
         limits: model::task::TaskLimits::default(),
         names: ToolNames::default(),
         confirmation: ConfirmationPolicy::default(),
