@@ -83,12 +83,13 @@ async fn carry_reminder(
     clock: &Clock,
     zone: &TimeZone,
 ) -> Result<()> {
-    if reminder.recurrence.is_none() && is_new {
-        if let Some(copy) = task.carry_reminder(reminder, next, clock, zone, conn.reminder_time()) {
-            conn.quotas().add(owner, RowQuota::Reminders, 1);
-            reminders::add_if_new(conn, owner, &copy, next.created_at).await?;
-            return Ok(());
-        }
+    if reminder.recurrence.is_none()
+        && is_new
+        && let Some(copy) = task.carry_reminder(reminder, next, clock, zone, conn.reminder_time())
+    {
+        conn.quotas().add(owner, RowQuota::Reminders, 1);
+        reminders::add_if_new(conn, owner, &copy, next.created_at).await?;
+        return Ok(());
     }
     let moves = reminder.recurrence.is_some() || (is_new && reminder.repeats());
     if moves && reminder.status == ReminderStatus::Scheduled {
