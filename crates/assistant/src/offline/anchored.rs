@@ -14,7 +14,8 @@ use super::fragment::{self, Fragment};
 use super::framing::{self, Framing};
 use super::lookup::{self, LookupResult, StatusPreference, find};
 use super::matching::{is_filler, is_same_word, normalize};
-use super::{OfflinePolicy, PendingCall};
+use super::{OfflinePolicy, PendingCall, follow_up, small_talk, titles};
+use crate::confirm;
 use crate::mentions::TaskMention;
 
 /// The most clauses and words of a message that is read this way.
@@ -124,7 +125,16 @@ pub(super) fn read(
     framing: &Framing,
 ) -> Result<Option<Vec<ResolvedCommand>>, PendingCall> {
     let body = framing.body.as_str();
-    if framing.is_question || body.contains('\n') || body.split_whitespace().count() > MAX_WORDS || adds(policy) {
+    let message = &policy.prompt.request.message;
+    if small_talk::is_no_answer(message) || confirm::is_consent(message) || confirm::is_refusal(message) {
+        return Ok(None);
+    }
+    if framing.is_question
+        || is_plain_addition(policy)
+        || body.contains('\n')
+        || body.split_whitespace().count() > MAX_WORDS
+        || adds(policy)
+    {
         return Ok(None);
     }
     let clauses = split(body);
@@ -163,6 +173,14 @@ pub(super) fn read(
         return Ok(None);
     }
     Ok(Some(commands(policy, anchors, values)))
+}
+
+/// Returns true if the message is one new task that begins with a verb: "buy stamps". It needs no look at the tasks.
+fn is_plain_addition(policy: &OfflinePolicy<'_>) -> bool {
+    let request = policy.prompt.request;
+    let [command] = request.utterance.commands.as_slice() else { return false };
+    let Some(title) = command.title.as_deref().filter(|_| command.intent == Intent::CreateTask) else { return false };
+    command.when.is_none() && !titles::is_doubtful(title) && follow_up::begins_with_activity(title)
 }
 
 /// Returns true if the message asks for a new task or a reminder by its words.

@@ -45,7 +45,10 @@ pub(super) fn commands(prompt: &Prompt<'_>, body: &str) -> Vec<ResolvedCommand> 
     if let Some(command) = without_reason(prompt) {
         commands = vec![command];
     }
-    if body != prompt.request.message.trim() && !body.is_empty() {
+    let message = prompt.request.message.trim();
+    // "can you delete tasks?" asks, and "yes delete" confirms.
+    let is_other = message.ends_with('?') || normalize(message).starts_with("yes ");
+    if body != message && !body.is_empty() && !is_other {
         let plain = prompt.request.parser.parse(body, &prompt.request.now).commands;
         let is_explicit = |command: &ParsedCommand| command.intent != Intent::Unknown && !command.implied;
         if plain.iter().all(is_explicit) && plain.len() <= commands.len() {
@@ -98,6 +101,12 @@ const ACTIVITY_VERBS: &str = "buy get pay call phone ring text email send post b
     unpack print sign read write finish submit file renew cancel check charge cut mow weed plant sort visit meet \
     practise practice revise study empty fill wrap make take sell apply register schedule arrange";
 
+/// Returns true if a text begins with a frequent verb of tasks.
+pub(super) fn begins_with_activity(text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    ACTIVITY_VERBS.split_whitespace().any(|verb| first.eq_ignore_ascii_case(verb))
+}
+
 /// Splits a new task that consists of several activities: "assemble the cot and paint the wall", "buy stamps, post the
 /// parcel and ring the office", "water the roses at 3, then call Ann". Each part must be an activity of its own.
 fn split_titles(prompt: &Prompt<'_>, command: ParsedCommand) -> Vec<ParsedCommand> {
@@ -121,15 +130,11 @@ fn split_titles(prompt: &Prompt<'_>, command: ParsedCommand) -> Vec<ParsedComman
         return vec![ParsedCommand { title: Some(first.to_owned()), ..command }, one.clone()];
     }
     let is_activity = |text: &str| {
-        let begins_with_verb = text
-            .split_whitespace()
-            .next()
-            .is_some_and(|first| ACTIVITY_VERBS.split_whitespace().any(|verb| first.eq_ignore_ascii_case(verb)));
         let is_new = || match parse(text).as_slice() {
             [one] => one.intent == Intent::CreateTask && one.title.is_some(),
             _ => false,
         };
-        text.split_whitespace().count() >= 2 && (begins_with_verb || is_new())
+        text.split_whitespace().count() >= 2 && (begins_with_activity(text) || is_new())
     };
     let plain = title.trim_end_matches(", both").trim_end_matches(" both");
     let parts: Vec<&str> = plain.split(", ").flat_map(|part| part.split(" and ")).map(str::trim).collect();

@@ -186,7 +186,9 @@ pub(super) fn schedule(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand, 
             None if repeats => {}
             None => return Ok(Some(wording::missing(MissingSlot::Time))),
         }
-        arguments.extend(command.recurrence.as_ref().map(|rule| ("recurrence".to_owned(), rule.as_str().into())));
+        // An interval says the same as its rule.
+        let rule = command.recurrence.as_ref().filter(|_| command.repeat_interval_minutes.is_none());
+        arguments.extend(rule.map(|rule| ("recurrence".to_owned(), rule.as_str().into())));
         let numbers =
             [("repeat_interval_minutes", command.repeat_interval_minutes), ("repeat_count", command.repeat_count)];
         for (name, number) in numbers {

@@ -46,14 +46,14 @@ async fn one_turn_is_one_execution() {
     // AGENT-1
     let server = start_server(|prompt| match prompt.steps.len() {
         0 => vec![call("add_task", json!({"title": "buy milk"}))],
-        _ => vec![say("Added it.")],
+        _ => vec![say("Added 'buy milk'.")],
     })
     .await;
     let ran = execute(&server, "milk, please", true).await;
-    assert_eq!((&ran["status"], &ran["output"]), (&json!("success"), &json!("Added it.")), "{ran}");
+    assert_eq!((&ran["status"], &ran["output"]), (&json!("success"), &json!("Added 'buy milk'.")), "{ran}");
     assert_eq!(server.titles(model::UserId::LOCAL).await, ["buy milk"]);
     let messages = server.messages().await;
-    assert_eq!((&messages[0]["content"], &messages[1]["content"]), (&json!("milk, please"), &json!("Added it.")));
+    assert_eq!((&messages[0]["content"], &messages[1]["content"]), (&json!("milk, please"), &json!("Added 'buy milk'.")));
     assert_eq!(messages[1]["tool_calls"][0]["tool_name"], "add_task");
 }
 

@@ -17,7 +17,7 @@ async fn start_waiting() -> (TestServer, Arc<Notify>) {
     let wait = go.clone();
     let server = TestServer::with_script(move |prompt| match prompt.steps.len() {
         0 => vec![call("add_task", json!({"title": prompt.request.message.clone()}))],
-        _ => vec![say(FIRST_SENTENCE), ReplyStep::Wait(wait.clone()), say("There it is.")],
+        _ => vec![say(FIRST_SENTENCE), ReplyStep::Wait(wait.clone()), say("There is the milk.")],
     })
     .await;
     (server, go)
@@ -57,7 +57,7 @@ async fn events_are_streamed_immediately() {
     let names: Vec<_> = events.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names[..3], ["thinking", "tool_call", "tool_call"]);
     assert!(events.iter().all(|(_, data)| data["request_id"] == request_id.as_str()), "{events:?}");
-    assert_eq!(done(&events)["final_output"], format!("{FIRST_SENTENCE}There it is."));
+    assert_eq!(done(&events)["final_output"], format!("{FIRST_SENTENCE}There is the milk."));
     let ids: Vec<_> = read.lines().filter_map(|line| line.strip_prefix("id: ")).collect();
     assert_eq!(ids, (1..=events.len()).map(|n| n.to_string()).collect::<Vec<_>>());
 }
@@ -75,7 +75,7 @@ async fn a_disconnect_does_not_end_the_turn() {
     server.chat("bread").await;
     let messages = server.messages().await;
     assert_eq!(messages.len(), 4);
-    assert_eq!(messages[1]["content"], format!("{FIRST_SENTENCE}There it is."));
+    assert_eq!(messages[1]["content"], format!("{FIRST_SENTENCE}There is the milk."));
     assert_eq!(server.titles(UserId::LOCAL).await, ["milk", "bread"]);
 }
 
