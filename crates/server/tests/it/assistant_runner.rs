@@ -53,7 +53,10 @@ async fn one_turn_is_one_execution() {
     assert_eq!((&ran["status"], &ran["output"]), (&json!("success"), &json!("Added 'buy milk'.")), "{ran}");
     assert_eq!(server.titles(model::UserId::LOCAL).await, ["buy milk"]);
     let messages = server.messages().await;
-    assert_eq!((&messages[0]["content"], &messages[1]["content"]), (&json!("milk, please"), &json!("Added 'buy milk'.")));
+    assert_eq!(
+        (&messages[0]["content"], &messages[1]["content"]),
+        (&json!("milk, please"), &json!("Added 'buy milk'."))
+    );
     assert_eq!(messages[1]["tool_calls"][0]["tool_name"], "add_task");
 }
 
