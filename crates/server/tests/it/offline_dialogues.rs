@@ -355,8 +355,10 @@ async fn several_tasks_can_be_named_and_moves_keep_the_time() {
     let answer = response(&server, "mark the door and the hinges as done").await;
     assert_eq!(
         answer,
-        "Great! I've marked 'sand the door' as complete.\nGreat! I've marked 'oil the hinges' as complete."
+        "That's a big action. It would mark 'sand the door' and 'oil the hinges' as complete. \
+         Confirm with 'yes complete 2 tasks'."
     );
+    assert_eq!(response(&server, "yes complete 2 tasks").await, "Great! I've marked 2 tasks as complete.");
     let (answer, calls) = send(&server, "delete all tasks but the frame").await;
     assert!(!calls.iter().any(is_change), "{answer}");
     response(&server, "add see the dentist tomorrow at 10am").await;
