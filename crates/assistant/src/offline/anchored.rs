@@ -105,7 +105,7 @@ const PARTICIPLES: [&str; 31] = [
 ];
 
 /// The effect of a clause.
-enum Effect {
+enum ClauseEffect {
     Complete,
     Remove,
     Update(Box<Fragment>),
@@ -116,7 +116,7 @@ enum Effect {
 /// A clause about one task.
 struct Anchor {
     mention: TaskMention,
-    effect: Effect,
+    effect: ClauseEffect,
 }
 
 /// Returns the commands of a message that only names tasks and their states, or `None` if another reading is better.
@@ -163,12 +163,15 @@ pub(super) fn read(
     }
     // "mark the sourdough and the dishwasher as done"
     if let [first, .., last] = anchors.as_mut_slice()
-        && matches!((&first.effect, &last.effect), (Effect::Name, Effect::Complete))
+        && matches!((&first.effect, &last.effect), (ClauseEffect::Name, ClauseEffect::Complete))
     {
         std::mem::swap(&mut first.effect, &mut last.effect);
     }
-    let names_only = anchors.iter().all(|anchor| matches!(anchor.effect, Effect::Name));
-    if anchors.is_empty() || names_only || matches!(anchors[0].effect, Effect::Name) || is_resolved && anchors.len() < 2
+    let names_only = anchors.iter().all(|anchor| matches!(anchor.effect, ClauseEffect::Name));
+    if anchors.is_empty()
+        || names_only
+        || matches!(anchors[0].effect, ClauseEffect::Name)
+        || is_resolved && anchors.len() < 2
     {
         return Ok(None);
     }
@@ -274,15 +277,15 @@ fn anchor(policy: &mut OfflinePolicy<'_>, clause: &str) -> Result<Option<Anchor>
     // "the brisket is off" completes "take the brisket off".
     let is_off = text.ends_with(" is off") && title.split(' ').any(|word| word == "off");
     let effect = if is_off {
-        Effect::Complete
+        ClauseEffect::Complete
     } else if removes {
-        Effect::Remove
+        ClauseEffect::Remove
     } else if is_done(&words, &title) {
-        Effect::Complete
+        ClauseEffect::Complete
     } else if fragment.has_values() && !is_past {
-        Effect::Update(Box::new(fragment))
+        ClauseEffect::Update(Box::new(fragment))
     } else if words.len() <= subject.len() + 2 {
-        Effect::Name
+        ClauseEffect::Name
     } else {
         return Ok(None);
     };
@@ -356,9 +359,9 @@ fn commands(policy: &mut OfflinePolicy<'_>, anchors: Vec<Anchor>, values: Vec<Fr
     };
     for Anchor { mention, effect } in anchors {
         match effect {
-            Effect::Remove => removed.push(mention),
-            Effect::Name if last_removes => removed.push(mention),
-            Effect::Name => {
+            ClauseEffect::Remove => removed.push(mention),
+            ClauseEffect::Name if last_removes => removed.push(mention),
+            ClauseEffect::Name => {
                 let Some(last) = commands.pop() else { continue };
                 if last.command.intent == Intent::CompleteTask {
                     together.extend(last.mention);
@@ -370,8 +373,8 @@ fn commands(policy: &mut OfflinePolicy<'_>, anchors: Vec<Anchor>, values: Vec<Fr
                 }
                 continue;
             }
-            Effect::Complete => commands.push(about(mention, ParsedCommand::new(Intent::CompleteTask, 0.9))),
-            Effect::Update(fragment) => commands.push(about(mention, fragment.command)),
+            ClauseEffect::Complete => commands.push(about(mention, ParsedCommand::new(Intent::CompleteTask, 0.9))),
+            ClauseEffect::Update(fragment) => commands.push(about(mention, fragment.command)),
         }
         last_removes = commands.is_empty() && !removed.is_empty();
     }

@@ -51,7 +51,10 @@ pub(super) fn commands(prompt: &Prompt<'_>, body: &str) -> Vec<ResolvedCommand> 
     if body != message && !body.is_empty() && !is_other {
         let plain = prompt.request.parser.parse(body, &prompt.request.now).commands;
         let is_explicit = |command: &ParsedCommand| command.intent != Intent::Unknown && !command.implied;
-        if plain.iter().all(is_explicit) && plain.len() <= commands.len() {
+        // An emoji around a message can be the name of a task.
+        let lacks_more = plain.iter().any(|command| command.missing.is_some())
+            && commands.iter().all(|command| command.missing.is_none());
+        if plain.iter().all(is_explicit) && plain.len() <= commands.len() && !lacks_more {
             commands = plain;
         }
     }

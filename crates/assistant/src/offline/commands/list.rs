@@ -40,8 +40,9 @@ pub(in crate::offline) fn list(policy: &mut OfflinePolicy<'_>, command: &ParsedC
     let lines: Vec<_> = tasks.iter().map(|task| task_words::list_line(task, &policy.prompt.request.now)).collect();
     let total = data["total"].as_u64().and_then(|total| usize::try_from(total).ok()).filter(|_| spec.is_built_in());
     let total = total.unwrap_or(tasks.len());
-    let described = &filter;
-    let list = wording::list(&lines, total, described);
+    // An external list is asked for a status, also if the command names none.
+    let status = if filter.unsupported { filter.status } else { command.filter.status };
+    let list = wording::list(&lines, total, &CommandFilter { status, ..filter.clone() });
     Ok(Some(if filter.unsupported { format!("{}\n{list}", wording::unfiltered()) } else { list }))
 }
 

@@ -40,6 +40,12 @@ pub(super) fn correction(
         && fragment.rest.is_empty()
         && !fragment.has_values()
     {
+        // "do not delete the milk" takes back a deletion and nothing else.
+        let named = policy.prompt.request.parser.parse(negated, &policy.prompt.request.now).commands;
+        let is_command = |command: &ParsedCommand| command.intent != Intent::Unknown && !command.implied;
+        if kind == ToolKind::Undo || named.iter().any(|command| is_command(command) && !does(command.intent, kind)) {
+            return Ok(None);
+        }
         let is_changed = changed.iter().any(|task| shares_word(&task.title, negated));
         return Ok(is_changed.then(|| vec![ResolvedCommand::new(ParsedCommand::new(Intent::Undo, 0.9))]));
     }
@@ -76,6 +82,17 @@ pub(super) fn correction(
         return Ok(Some(vec![renamed(title)]));
     }
     Ok(None)
+}
+
+/// Returns true if a command of this intent calls tools of this kind.
+fn does(intent: Intent, kind: ToolKind) -> bool {
+    match kind {
+        ToolKind::Add => intent == Intent::CreateTask,
+        ToolKind::Complete | ToolKind::CompleteSeveral => intent == Intent::CompleteTask,
+        ToolKind::Delete | ToolKind::DeleteSeveral => intent == Intent::DeleteTask,
+        ToolKind::Update => intent == Intent::UpdateTask,
+        _ => false,
+    }
 }
 
 /// Returns true if a message takes back the last change: "revert that", "put it back on the list".
