@@ -105,6 +105,16 @@ pub(crate) fn last_changed(history: &[Message]) -> Vec<TaskMention> {
     Vec::new()
 }
 
+/// Returns the task that was added last.
+pub(crate) fn last_added(history: &[Message]) -> Option<TaskMention> {
+    let answers = history.iter().rev().filter(|message| message.role == MessageRole::Assistant);
+    let mut calls = answers.flat_map(|message| message.tool_calls.iter().rev());
+    calls.find_map(|call| {
+        let adds = matches!(call.tool_name.as_str(), "add_task" | "create_todo") && call.error.is_none();
+        adds.then(|| TaskMention::from_task(&call.result["task"]))?
+    })
+}
+
 /// Returns true for the answer of a change of several tasks: its entries contain the task.
 fn is_bulk(result: &Value) -> bool {
     result["tasks"].as_array().is_some_and(|tasks| tasks.iter().any(|entry| entry["task"].is_object()))

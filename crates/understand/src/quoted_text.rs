@@ -80,7 +80,7 @@ fn without_quoted_lines(text: &str) -> Option<String> {
     Some(text.lines().filter(|line| !is_quoted(line)).collect::<Vec<_>>().join("\n"))
 }
 
-/// Returns the speaker of a line and the words after the colon: "USER: …", "[10:32] Bob: …". The name is one word with a
+/// Returns the speaker of a line and the words after the colon: "USER: …", `[10:32] Bob: …`. The name is one word with a
 /// capital, or a role in any case. Labels such as "Todo:", days and priorities are no names.
 fn speaker(line: &str) -> Option<(&str, &str)> {
     let line = line.trim_start().trim_start_matches("**");

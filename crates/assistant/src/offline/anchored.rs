@@ -119,6 +119,28 @@ struct Anchor {
     effect: ClauseEffect,
 }
 
+/// Returns the commands of a message whose clauses all are about a task of their own, if the engine finds fewer commands.
+pub(super) fn read_statements(
+    policy: &mut OfflinePolicy<'_>,
+    framing: &Framing,
+) -> Result<Option<Vec<ResolvedCommand>>, PendingCall> {
+    let clauses = split(&framing.body);
+    let found = policy.prompt.request.utterance.commands.len();
+    if clauses.len() < 2 || clauses.len() > MAX_CLAUSES || found >= clauses.len() || framing.is_question || adds(policy)
+    {
+        return Ok(None);
+    }
+    let mut anchors = Vec::with_capacity(clauses.len());
+    for clause in clauses {
+        let anchor = anchor(policy, &Framing::read(clause).body)?;
+        match anchor.filter(|anchor| matches!(anchor.effect, ClauseEffect::Complete | ClauseEffect::Update(_))) {
+            Some(anchor) => anchors.push(anchor),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(commands(policy, anchors, Vec::new())))
+}
+
 /// Returns the commands of a message that only names tasks and their states, or `None` if another reading is better.
 pub(super) fn read(
     policy: &mut OfflinePolicy<'_>,

@@ -100,6 +100,15 @@ fn says_nothing(command: &ParsedCommand) -> bool {
 /// Sets what "it" and "them" refer to, if a reason names tasks by all words of their titles, or by the only ones.
 fn set_focus(policy: &mut OfflinePolicy<'_>, reasons: &[&str]) -> Result<(), PendingCall> {
     for reason in reasons {
+        let position = reason.trim_start_matches("the ").trim_end_matches(" one");
+        if let Some(target) = continuation::position_target(position) {
+            if let lookup::LookupResult::One(mention) =
+                lookup::find(policy, &target, lookup::StatusPreference::Open, None)?
+            {
+                policy.last = Some(mention);
+            }
+            continue;
+        }
         let all = lookup::all_tasks(policy)?;
         let open = || all.iter().filter(|task| task["status"] != "completed");
         let found = mentioned_tasks(open(), reason);

@@ -12,6 +12,7 @@ use tools::ToolKind;
 use understand::{Intent, MissingSlot, ParsedCommand, TaskTarget};
 
 pub(super) use list::last_filter;
+pub(super) use values::position_target;
 
 use super::dialogue::{LastAct, LastExchange};
 use super::follow_up::ResolvedCommand;
@@ -36,6 +37,24 @@ pub(super) fn read(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &Las
     }
     if let Some(commands) = reminder::about_reminder(policy, framing, last)? {
         return Ok(Some(commands));
+    }
+    if let Some(commands) = moved_by_need(policy, &framing.body) {
+        return Ok(Some(commands));
+    }
+    if let Some(commands) = values::tagged_by_name(policy, &framing.body)? {
+        return Ok(Some(commands));
+    }
+    // "could you put the last two down for friday?"
+    let is_undecided = policy.prompt.request.utterance.commands.iter().all(|command| command.intent == Intent::Unknown);
+    if let Some(body) = ["could you ", "can you ", "would you "].iter().find_map(|lead| framing.body.strip_prefix(lead))
+        && is_undecided
+    {
+        let values = fragment::read(body, request);
+        return if values.has_values() && !values.rest.is_empty() {
+            values::values_of_named_task(policy, &values)
+        } else {
+            Ok(None)
+        };
     }
     let fragment = fragment::read(&framing.body, request);
     let is_known = is_explicit_command(policy);
@@ -65,7 +84,8 @@ pub(super) fn read(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &Las
     }
     let is_deletion =
         policy.prompt.request.utterance.commands.iter().any(|command| command.intent == Intent::DeleteTask);
-    let adds_more = matches!(last.act, LastAct::Changed(ToolKind::Add, _)) && framing.continues && is_deletion;
+    let adds_more =
+        matches!(last.act, LastAct::Changed(ToolKind::Add | ToolKind::Update, _)) && framing.continues && is_deletion;
     if framing.continues
         && !framing.is_question
         && (!is_known || adds_more)
@@ -77,6 +97,28 @@ pub(super) fn read(policy: &mut OfflinePolicy<'_>, framing: &Framing, last: &Las
         return values::values_of_named_task(policy, &fragment);
     }
     Ok(None)
+}
+
+/// Reads "everything due today needs to shift to Thursday" as a move.
+fn moved_by_need(policy: &OfflinePolicy<'_>, body: &str) -> Option<Vec<ResolvedCommand>> {
+    const NEEDS: [&str; 8] = [
+        " needs to shift to ",
+        " need to shift to ",
+        " needs to move to ",
+        " need to move to ",
+        " needs moving to ",
+        " need moving to ",
+        " should move to ",
+        " has to move to ",
+    ];
+    let request = policy.prompt.request;
+    let (subject, when) = NEEDS.iter().find_map(|need| body.split_once(need))?;
+    let subject = subject.rsplit(", ").next().unwrap_or(subject);
+    let subject = subject.strip_prefix("so ").unwrap_or(subject);
+    let commands = request.parser.parse(&format!("move {subject} to {when}"), &request.now).commands;
+    let is_move = |command: &ParsedCommand| command.intent == Intent::UpdateTask && command.when.is_some();
+    (!commands.is_empty() && commands.iter().all(is_move))
+        .then(|| commands.into_iter().map(ResolvedCommand::new).collect())
 }
 
 /// Returns true if the engine finds a complete command in the message by itself.
@@ -115,11 +157,17 @@ fn finished_statement(policy: &mut OfflinePolicy<'_>, framing: &Framing) -> Cont
         "all done",
         "done and dusted",
     ];
+    // "first one done"
+    let position = lower.strip_suffix(" done").map(|name| name.trim_start_matches("the ").trim_end_matches(" one"));
+    if let Some(target) = position.and_then(position_target) {
+        let done = ParsedCommand { target: Some(target), ..ParsedCommand::new(Intent::CompleteTask, 0.9) };
+        return Ok(Some(vec![ResolvedCommand::new(done)]));
+    }
     let Some(end) = ends.iter().find(|end| lower.ends_with(&format!(" {end}"))) else { return Ok(None) };
     let name = &framing.body[..framing.body.len() - end.len() - 1];
     let name = name.trim_end_matches(" really").trim_end_matches(" already").trim_end_matches(" now");
     if name.split_whitespace().count() > 8
-        || values::position_target(name.trim_end_matches(" one").trim_start_matches("the ")).is_some()
+        || position_target(name.trim_end_matches(" one").trim_start_matches("the ")).is_some()
     {
         return Ok(None);
     }
@@ -153,7 +201,12 @@ fn continuation(
         LastAct::Held(kind) => (kind, None),
         _ => return Ok(None),
     };
+    let is_deletion =
+        policy.prompt.request.utterance.commands.iter().any(|command| command.intent == Intent::DeleteTask);
     match kind {
+        ToolKind::Update if is_deletion && could_be_task(policy, body)? => {
+            Ok(Some(vec![ResolvedCommand::new(another_task(policy, body, None))]))
+        }
         ToolKind::Add => {
             if fragment.has_values()
                 && let Some(commands) = values::values_of_named_task(policy, fragment)?

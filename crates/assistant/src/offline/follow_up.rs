@@ -5,7 +5,7 @@ use model::conversation::{Message, MessageRole};
 use understand::{Intent, MissingSlot, ParsedCommand, TaskTarget};
 
 use super::matching::{best_matches, normalize};
-use super::small_talk;
+use super::{fragment, small_talk};
 use crate::mentions::TaskMention;
 use crate::{Prompt, confirm, wording};
 
@@ -190,7 +190,13 @@ fn split_in_time(prompt: &Prompt<'_>, command: &ParsedCommand) -> Option<Vec<Par
 /// it has more commands. If none is known, it wins only if it is one command that completes, deletes or updates a named
 /// task. Only then `true` is returned.
 fn read_commands(prompt: &Prompt<'_>) -> (Vec<ParsedCommand>, bool) {
-    let parsed = &prompt.request.utterance.commands;
+    let request = prompt.request;
+    let corrected = request.parser.parse(&fragment::correct_spelling(&request.message), &request.now).commands;
+    let is_understood = |commands: &[ParsedCommand]| commands.iter().any(|command| command.intent != Intent::Unknown);
+    let parsed = match is_understood(&request.utterance.commands) || !is_understood(&corrected) {
+        true => &request.utterance.commands,
+        false => &corrected,
+    };
     // A single understood command needs no second interpretation.
     let joints = [",", ";", ".", "\n", " and ", " then "];
     let is_single = !joints.iter().any(|joint| prompt.request.message.contains(joint));

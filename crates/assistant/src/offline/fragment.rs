@@ -180,7 +180,7 @@ const GLUE: &[&str] = &[
     "those", "these", "both", "over", "tag", "tagged", "label", "hm", "hmm", "no", "not", "ok", "again", "pressing",
     "any", "anymore", "longer", "all", "at", "in", "get", "got", "back", "there", "me", "my", "cause", "til", "till",
     "until", "wanted", "same", "hour", "obvs", "yeah", "than", "earliest", "already", "easier", "would", "nicer",
-    "suits", "they're", "theyre", "til",
+    "suits", "they're", "theyre", "til", "down",
 ];
 
 /// Words that state a change or what something is.
@@ -220,7 +220,7 @@ pub(super) fn read(text: &str, request: &TurnRequest) -> Fragment {
 }
 
 /// Corrects frequent typing mistakes in small words and names of days.
-fn correct_spelling(text: &str) -> String {
+pub(super) fn correct_spelling(text: &str) -> String {
     const TYPOS: [(&str, &str); 22] = [
         ("teh", "the"),
         ("hte", "the"),

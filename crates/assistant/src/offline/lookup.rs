@@ -57,12 +57,22 @@ pub(super) fn find(
     pick: Option<usize>,
 ) -> Result<LookupResult, PendingCall> {
     let found = match target {
-        TaskTarget::Named(words) if names_last_change(words) => match policy.last.clone() {
-            Some(mention) => LookupResult::One(TaskMention { completed: false, current: false, ..mention }),
-            None => LookupResult::NotNamed,
-        },
+        TaskTarget::Named(words) if names_last_change(words) => {
+            let last = policy.last.clone().or_else(|| mentions::last_added(&policy.prompt.context.history));
+            match last {
+                Some(mention) => LookupResult::One(TaskMention { completed: false, current: false, ..mention }),
+                None => LookupResult::NotNamed,
+            }
+        }
         TaskTarget::Them | TaskTarget::Both if !policy.named.is_empty() => {
             return Ok(LookupResult::Several(std::mem::take(&mut policy.named)));
+        }
+        TaskTarget::Named(words)
+            if pick.is_none()
+                && let Some(position) = named_position(words)
+                && !mentions::last_shown(&policy.prompt.context.history).is_empty() =>
+        {
+            return find(policy, &position, prefer, None);
         }
         TaskTarget::Named(words) => match find_by_name(policy, without_status(words), prefer, pick)? {
             // A pronoun is never a search text.
@@ -178,6 +188,13 @@ fn names_last_change(words: &str) -> bool {
     let text = text.trim_end_matches(" to the list").trim_end_matches(" now").to_owned();
     let verbs = ["added", "created", "made", "mentioned", "entered", "changed", "said"];
     text.contains("just") && verbs.iter().any(|verb| text.ends_with(verb)) || text == "last added"
+}
+
+/// Returns the target of a position in words that the engine takes for a name: "top one", "the bottom one".
+fn named_position(words: &str) -> Option<TaskTarget> {
+    let text = matching::normalize(words);
+    let position = text.trim_start_matches("the ").strip_suffix(" one")?;
+    matches!(position, "top" | "bottom").then(|| super::continuation::position_target(position))?
 }
 
 /// Returns true if both mentions are the same task.

@@ -204,6 +204,9 @@ impl<'a> OfflinePolicy<'a> {
         {
             return Ok(Reading::Reply(reply));
         }
+        if let Some(commands) = anchored::read_statements(self, &framing)? {
+            return Ok(Reading::Commands(commands));
+        }
         if let Some(commands) = continuation::read(self, &framing, &last)? {
             return Ok(Reading::Commands(commands));
         }

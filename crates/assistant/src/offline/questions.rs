@@ -44,7 +44,7 @@ pub(super) fn answer(
     if let Some(reply) = about_lists(policy, &words, framing, last)? {
         return Ok(Some(reply));
     }
-    let is_value = !framing.is_question && fragment::read(&framing.body, policy.prompt.request).is_pure();
+    let is_value = fragment::read(&framing.body, policy.prompt.request).is_pure();
     let continues = (framing.continues && framing.is_question) || framing.replaces() && !is_value;
     let has = |known: &[&str]| words.iter().any(|word| known.contains(word));
     let asked = match asked_property(&words) {

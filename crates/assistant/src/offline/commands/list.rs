@@ -18,7 +18,12 @@ pub(in crate::offline) fn list(policy: &mut OfflinePolicy<'_>, command: &ParsedC
         true => command.filter.clone(),
         false => limited_tools::supported_filter(spec, &command.filter, policy.prompt.request.now.date()),
     };
-    let filter = with_known_tag(policy, filter)?;
+    let mut filter = with_known_tag(policy, filter)?;
+    // "my work things, not the home ones"
+    let message = policy.prompt.request.message.to_lowercase();
+    let is_negated =
+        |tag: &str| ["not ", "not the ", "not my "].iter().any(|not| message.contains(&format!("{not}{tag}")));
+    filter.tags.retain(|tag| !is_negated(&tag.to_lowercase()));
     let arguments = filters(spec, &filter);
     let data = match policy.call(spec, arguments)? {
         CallResult::Done(data) => data,

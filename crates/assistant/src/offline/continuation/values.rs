@@ -1,7 +1,7 @@
 //! Reads values without a command: "saturday", "high priority", "the vet one is urgent" (TRUST-3).
 
 use jiff::civil::{Date, Time};
-use understand::{DayOrTime, ParsedCommand, TagOperation, TaskTarget};
+use understand::{DayOrTime, Intent, ParsedCommand, TagOperation, TaskTarget};
 
 use super::ContinuationResult;
 use super::list::refined_list;
@@ -105,8 +105,29 @@ fn replaced_month(body: &str, fragment: &Fragment, focus: Option<&TaskMention>) 
     (due.month() == old).then(|| Date::new(due.year(), new, due.day()).ok()).flatten()
 }
 
+/// Reads "tag the fee boat": the last word is the tag of the task that the other words name.
+pub(super) fn tagged_by_name(policy: &mut OfflinePolicy<'_>, body: &str) -> ContinuationResult {
+    let Some(rest) = ["tag the ", "tag my ", "label the "].iter().find_map(|start| body.strip_prefix(start)) else {
+        return Ok(None);
+    };
+    let Some((name, tag)) = rest.rsplit_once(' ') else { return Ok(None) };
+    let is_word = tag.chars().all(|c| c.is_alphanumeric() || c == '-');
+    let links = ["as", "with", "to", "one", "and", "for"];
+    if !is_word || name.split(' ').any(|word| links.contains(&word)) || name.split(' ').count() > 4 {
+        return Ok(None);
+    }
+    let Some(mention) = named_task(policy, name)? else { return Ok(None) };
+    let values = ParsedCommand {
+        target: Some(TaskTarget::It),
+        tags: vec![tag.to_owned()],
+        tag_operation: TagOperation::Add,
+        ..ParsedCommand::new(Intent::UpdateTask, 0.9)
+    };
+    Ok(Some(vec![ResolvedCommand { mention: Some(mention), ..ResolvedCommand::new(values) }]))
+}
+
 /// Returns the target that a position such as "first" or "other" selects.
-pub(super) fn position_target(text: &str) -> Option<TaskTarget> {
+pub(in crate::offline) fn position_target(text: &str) -> Option<TaskTarget> {
     const ORDINALS: [&str; 8] = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
     let word = normalize(text);
     let at = ORDINALS.iter().position(|ordinal| *ordinal == word);

@@ -56,7 +56,10 @@ pub(super) fn about_lists(
     let asks_next = superlative
         && !is_dated
         && (of_list
-            || has(&["i", "should", "tackle", "do", "start", "up", "thing", "task", "job", "comes"])
+            || has(&[
+                "i", "should", "tackle", "do", "start", "up", "thing", "task", "job", "comes", "due", "one's", "ones",
+                "one",
+            ])
             || words.len() <= 2)
         && !has(&["run", "runs", "schedule", "reminder"]);
     let asks_after = matches!(
@@ -88,6 +91,8 @@ pub(super) fn about_lists(
         sort_by_urgency(&mut open, by_priority, &now);
         let at = match &policy.last {
             Some(last) if asks_after => open.iter().position(|task| task.title == last.title).map_or(0, |at| at + 1),
+            // After a list that began with the first one.
+            None if asks_after => 1,
             _ => 0,
         };
         return Ok(Some(match open.get(at) {

@@ -122,7 +122,19 @@ pub(super) fn asked_property(words: &[&str]) -> Option<AskedProperty> {
         return Some(AskedProperty::Done);
     }
     if matches!(first, "is" | "are" | "was")
-        && has(&["done", "finished", "complete", "completed", "ticked"])
+        && has(&[
+            "done",
+            "finished",
+            "complete",
+            "completed",
+            "ticked",
+            "sorted",
+            "paid",
+            "sent",
+            "booked",
+            "posted",
+            "dealt",
+        ])
         && !has(&["anything", "everything", "all"])
     {
         return Some(AskedProperty::Done);

@@ -33,7 +33,7 @@ pub(super) static PROPERTY_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
 /// Words of a question about a list.
 pub(super) static LIST_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     words(
-        "stuff things jobs job chores todos todo list open all everything left with give remaining total altogether \
+        "another other stuff things jobs job chores todos todo list open all everything left with give remaining total altogether \
          currently just only related regarding work's from",
     )
 });

@@ -246,6 +246,10 @@ impl Finder<'_, '_> {
             "was",
             "is",
             "isnt",
+            "arent",
+            "werent",
+            "switched",
+            "turned",
             "wont",
             "will",
             "when",
@@ -332,7 +336,14 @@ impl Finder<'_, '_> {
             return self.request(ScheduleTopic::Why, &named(), true);
         }
         let asks_time = matches!(first, "when" | "whens")
-            || self.starts(&[&["what", "time"], &["at", "what"], &["how", "often"], &["how", "soon"]]);
+            || self.starts(&[
+                &["what", "time"],
+                &["what", "day"],
+                &["which", "day"],
+                &["at", "what"],
+                &["how", "often"],
+                &["how", "soon"],
+            ]);
         let is_past = self.has(&["did", "last", "was", "has", "ran"]);
         if asks_time && is_past && (has_run || self.has_noun) {
             return self.request(ScheduleTopic::State, &named(), true);
@@ -396,6 +407,9 @@ impl Finder<'_, '_> {
         }
         if plain.starts_with(&["get", "rid", "of"]) || plain.starts_with(&["throw", "away"]) {
             return self.request(ScheduleTopic::Delete, &without(&["rid", "of", "away"]), false);
+        }
+        if matches!(plain, ["do", "one" | "it" | "that", "now"] | ["do", "one", "right", "now"]) {
+            return self.request(ScheduleTopic::Run, &[], false);
         }
         if plain.starts_with(&["stop", "running"]) {
             return self.request(ScheduleTopic::Pause, &without(&["running"]), false);

@@ -17,7 +17,8 @@ pub(super) const NOUNS: [&str; 12] = [
 pub(super) const PAUSE: [&str; 7] = ["pause", "suspend", "hold", "disable", "deactivate", "freeze", "stop"];
 pub(super) const RESUME: [&str; 9] =
     ["resume", "unpause", "continue", "restart", "enable", "reactivate", "activate", "unfreeze", "reenable"];
-pub(super) const DELETE: [&str; 8] = ["delete", "remove", "cancel", "drop", "scrap", "erase", "unschedule", "kill"];
+pub(super) const DELETE: [&str; 12] =
+    ["delete", "remove", "cancel", "drop", "scrap", "erase", "unschedule", "kill", "bin", "ditch", "nix", "axe"];
 pub(super) const RUN: [&str; 7] = ["run", "execute", "trigger", "fire", "start", "launch", "kick"];
 pub(super) const CHANGE: [&str; 13] = [
     "change",
@@ -35,9 +36,9 @@ pub(super) const CHANGE: [&str; 13] = [
     "adjust",
 ];
 /// Verbs that have other meanings without the word "schedule".
-pub(super) const GENERAL_VERBS: [&str; 20] = [
-    "stop", "hold", "continue", "restart", "delete", "remove", "cancel", "drop", "scrap", "erase", "kill", "start",
-    "change", "move", "make", "set", "get", "put", "rename", "switch",
+pub(super) const GENERAL_VERBS: [&str; 24] = [
+    "bin", "ditch", "nix", "axe", "stop", "hold", "continue", "restart", "delete", "remove", "cancel", "drop", "scrap",
+    "erase", "kill", "start", "change", "move", "make", "set", "get", "put", "rename", "switch",
 ];
 /// Words that do not help to find a schedule.
 pub(super) const FILLERS: [&str; 62] = [
