@@ -105,6 +105,16 @@ pub(crate) fn last_changed(history: &[Message]) -> Vec<TaskMention> {
     Vec::new()
 }
 
+/// Returns true if the last message of the assistant set, moved or snoozed a reminder of one task.
+pub(crate) fn is_last_answer_a_change(history: &[Message]) -> bool {
+    let last = history.iter().rev().find(|message| message.role == MessageRole::Assistant);
+    last.is_some_and(|message| {
+        let changed =
+            message.tool_calls.iter().filter(|call| call.error.is_none() && call.result["reminder"].is_object());
+        changed.count() == 1
+    })
+}
+
 /// Returns the task that was added last.
 pub(crate) fn last_added(history: &[Message]) -> Option<TaskMention> {
     let answers = history.iter().rev().filter(|message| message.role == MessageRole::Assistant);

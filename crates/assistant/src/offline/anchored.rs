@@ -177,7 +177,7 @@ pub(super) fn read(
                 let fragment = fragment::read(&clause, policy.prompt.request);
                 if fragment.is_pure() && !anchors.is_empty() {
                     values.push(fragment);
-                } else if is_command(policy, &clause) {
+                } else if is_command(policy, &clause)? {
                     return Ok(None);
                 }
             }
@@ -241,11 +241,21 @@ fn engine_resolves(policy: &mut OfflinePolicy<'_>) -> Result<bool, PendingCall> 
     Ok(!commands.is_empty())
 }
 
-/// Returns true if a clause alone is a command of another kind, or an explicit one.
-fn is_command(policy: &OfflinePolicy<'_>, clause: &str) -> bool {
+/// Returns true if a clause alone is a command of another kind, or an explicit one. A statement about a task that does
+/// not exist is none: "my neighbour helped me".
+fn is_command(policy: &mut OfflinePolicy<'_>, clause: &str) -> Result<bool, PendingCall> {
     let request = policy.prompt.request;
-    let commands = request.parser.parse(clause, &request.now).commands;
-    commands.iter().any(|command| command.intent != Intent::Unknown && !command.implied)
+    for command in request.parser.parse(clause, &request.now).commands {
+        let is_statement = match (command.intent, &command.target) {
+            (Intent::Unknown, _) => true,
+            (Intent::CompleteTask, Some(TaskTarget::Named(name))) => lookup::named_task(policy, name)?.is_none(),
+            _ => command.implied,
+        };
+        if !is_statement {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Splits a message at marks and at links between statements.
@@ -297,7 +307,9 @@ fn anchor(policy: &mut OfflinePolicy<'_>, clause: &str) -> Result<Option<Anchor>
     }
     let Some((mention, title)) = only_task(lookup::all_tasks(policy)?, &subject) else { return Ok(None) };
     // "the brisket is off" completes "take the brisket off".
-    let is_off = text.ends_with(" is off") && title.split(' ').any(|word| word == "off");
+    let is_off = ["off", "out", "in", "up", "down", "over", "away"]
+        .iter()
+        .any(|particle| text.ends_with(&format!(" is {particle}")) && title.split(' ').any(|word| word == *particle));
     let effect = if is_off {
         ClauseEffect::Complete
     } else if removes {

@@ -46,6 +46,13 @@ pub(super) fn read(
             return Ok(None);
         }
     }
+    // "that's tomorrow. can you reopen it" gives a reason and no date.
+    let takes_back = |clause: &CertainClause| {
+        clause.commands.iter().any(|command| command.intent == Intent::Undo || command.status.is_some())
+    };
+    if certain.iter().any(takes_back) {
+        values.clear();
+    }
     if certain.is_empty() && values.is_empty() || reasons.is_empty() && certain.is_empty() && values.len() < 2 {
         return Ok(None);
     }

@@ -42,6 +42,9 @@ pub(super) fn answer(prompt: &Prompt<'_>) -> Option<ResolvedCommand> {
 /// `body` is the message without its lead-in, which is read if it is a command of its own.
 pub(super) fn commands(prompt: &Prompt<'_>, body: &str) -> Vec<ResolvedCommand> {
     let (mut commands, only_if_found) = read_commands(prompt);
+    if let Some(command) = asked_addition(prompt) {
+        commands = vec![command];
+    }
     if let Some(command) = without_reason(prompt) {
         commands = vec![command];
     }
@@ -71,15 +74,36 @@ pub(super) fn commands(prompt: &Prompt<'_>, body: &str) -> Vec<ResolvedCommand> 
     commands.map(|command| ResolvedCommand { only_if_found, ..ResolvedCommand::new(command) }).collect()
 }
 
+/// Reads "can you at least add …" from "add".
+fn asked_addition(prompt: &Prompt<'_>) -> Option<ParsedCommand> {
+    let request = prompt.request;
+    let lower = request.message.to_lowercase();
+    let at = lower.find(" add ").filter(|_| lower.len() == request.message.len())?;
+    let lead = normalize(&lower[..at]);
+    let asks = ["can you", "could you", "would you", "can u"].iter().any(|words| lead.contains(words));
+    if !asks || lead.split(' ').count() > 7 {
+        return None;
+    }
+    let [command] =
+        <[ParsedCommand; 1]>::try_from(request.parser.parse(&request.message[at..], &request.now).commands).ok()?;
+    (command.intent == Intent::CreateTask && command.title.is_some()).then_some(command)
+}
+
 /// Reads a new task without the reason after ", as", ", cos" or ", cause", which becomes its note.
 fn without_reason(prompt: &Prompt<'_>) -> Option<ParsedCommand> {
     let request = prompt.request;
-    let (head, reason) = [", as ", ", cos ", ", cause "].iter().find_map(|link| request.message.split_once(link))?;
+    let (head, reason) = [", as ", ", cos ", ", cause ", ", otherwise ", ", or else "]
+        .iter()
+        .find_map(|link| request.message.split_once(link))?;
     let [mut command] = <[ParsedCommand; 1]>::try_from(request.parser.parse(head, &request.now).commands).ok()?;
-    if command.intent != Intent::CreateTask || command.title.is_none() || reason.split_whitespace().count() < 3 {
+    let is_new = command.intent == Intent::CreateTask && command.title.is_some();
+    let is_reminder = command.intent == Intent::ScheduleReminder && command.missing.is_none();
+    if !(is_new || is_reminder) || reason.split_whitespace().count() < 3 {
         return None;
     }
-    command.description.get_or_insert_with(|| reason.trim().to_owned());
+    if is_new {
+        command.description.get_or_insert_with(|| reason.trim().to_owned());
+    }
     Some(command)
 }
 
@@ -314,7 +338,15 @@ fn fill_missing_slot(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> 
         }
         MissingSlot::Change => {
             let first = earlier()?;
-            let change = read(format!("change it to {message}"))?;
+            let values = fragment::read(message, prompt.request);
+            let change = match values.has_values() {
+                true => values.command,
+                false => read(format!("change it to {message}"))?,
+            };
+            let words = |title: &String| title.split_whitespace().count();
+            if change.title.as_ref().is_some_and(|title| words(title) > 5) {
+                return None;
+            }
             ParsedCommand { target: first.target, missing: None, ..change }
         }
         MissingSlot::Time => {

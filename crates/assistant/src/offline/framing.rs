@@ -40,6 +40,8 @@ const LEADS: &[(&str, Frame)] = &[
     ("oops", Corrects),
     ("ooops", Corrects),
     ("sorry", Corrects),
+    ("sry", Corrects),
+    ("soz", Corrects),
     ("my bad", Corrects),
     ("my mistake", Corrects),
     ("typo", Corrects),

@@ -102,7 +102,12 @@ pub(super) fn find(
         },
         TaskTarget::Both => both(policy)?,
         TaskTarget::Several(targets) => return several(policy, targets, prefer),
-        TaskTarget::Them => return named_before(policy, |list, recent| if recent.len() > 1 { recent } else { list }),
+        TaskTarget::Them => {
+            // After a change of one task, its title may be in the plural: "took them".
+            let is_newest = mentions::is_last_answer_a_change(&policy.prompt.context.history);
+            let uses_recent = move |recent: &[TaskMention]| recent.len() > 1 || is_newest && !recent.is_empty();
+            return named_before(policy, |list, recent| if uses_recent(&recent) { recent } else { list });
+        }
         TaskTarget::LastN(count) => {
             let count = *count;
             return named_before(policy, |mut list, _| list.split_off(list.len().saturating_sub(count)));

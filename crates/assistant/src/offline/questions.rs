@@ -46,6 +46,9 @@ pub(super) fn answer(
     }
     let is_value = fragment::read(&framing.body, policy.prompt.request).is_pure();
     let continues = (framing.continues && framing.is_question) || framing.replaces() && !is_value;
+    if is_value && framing.is_question && asked_property(&words).is_none() {
+        return Ok(None);
+    }
     let has = |known: &[&str]| words.iter().any(|word| known.contains(word));
     let asked = match asked_property(&words) {
         Some(asked) => asked,

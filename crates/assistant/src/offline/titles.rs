@@ -44,6 +44,7 @@ const LEADS: &[&str] = &[
     "one more ",
     "one more: ",
     "another one ",
+    "another one, ",
     "to ",
     "also ",
     "and ",
@@ -69,6 +70,10 @@ const TAILS: &[&str] = &[
     " for me",
     ", both",
     ", would you",
+    " dont let me forget",
+    " don't let me forget",
+    ", dont let me forget",
+    ", don't let me forget",
     " w/c",
     " w/b",
     " asap",
@@ -102,6 +107,10 @@ pub(super) fn with_clean_title(mut command: ParsedCommand) -> ParsedCommand {
     }
     let mut short = Framing::read(&title).body;
     if short.is_empty() || short.len() + 12 < title.len() {
+        short.clone_from(&title);
+    }
+    // "buy 🥑"
+    if short.split_whitespace().count() == 1 && title.chars().any(super::framing::is_emoji) {
         short.clone_from(&title);
     }
     // A lead-in such as "now" can be the verb of a title.

@@ -81,13 +81,14 @@ fn is_remark_after_colon(message: &str) -> bool {
     !normalize(before).split(' ').any(|word| INTRODUCTIONS.contains(&word))
 }
 
-/// Returns the tags that a message adds: those with a number sign if there are any, else those before "instead" and
-/// similar words.
-fn stated_tags(tags: &[String], message: &str) -> Vec<String> {
+/// Returns the tags that a message adds: those with a number sign and those of the task if there are any with it, else
+/// those before "instead" and similar words.
+fn stated_tags(tags: &[String], mention: &TaskMention, message: &str) -> Vec<String> {
     let lower = message.to_lowercase();
     let is_marked = |tag: &&String| lower.contains(&format!("#{}", tag.to_lowercase()));
     if tags.iter().any(|tag| is_marked(&tag)) {
-        return tags.iter().filter(is_marked).cloned().collect();
+        let is_known = |tag: &&String| mention.tags.contains(tag);
+        return tags.iter().filter(|tag| is_marked(tag) || is_known(tag)).cloned().collect();
     }
     let ends = |tag: &&String| matches!(tag.to_lowercase().as_str(), "instead" | "rather" | "not" | "and");
     tags.iter().take_while(|tag| !ends(tag)).cloned().collect()
@@ -190,7 +191,7 @@ fn new_values(
         command.tags.extend(mention.tags.iter().filter(|tag| !is_replaced(tag)).cloned());
         command.tag_operation = TagOperation::Set;
     } else if command.tag_operation != TagOperation::Remove {
-        command.tags = stated_tags(&command.tags, &policy.prompt.request.message);
+        command.tags = stated_tags(&command.tags, mention, &policy.prompt.request.message);
     }
     let command = &ParsedCommand { when, ..amended(&command, mention) };
     let mut arguments = attributes(command, now);

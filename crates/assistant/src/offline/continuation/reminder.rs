@@ -93,7 +93,8 @@ fn further_reminder(
     let words: Vec<&str> = text.split(' ').collect();
     let is_further = framing.continues || words.iter().any(|word| NOUNS.contains(word));
     let is_other_command = policy.prompt.request.utterance.commands.iter().any(|command| {
-        command.asks_reminder
+        let is_distance_only = command.title.as_deref().is_none_or(|title| title == "before");
+        command.asks_reminder && !is_distance_only
             || !matches!(command.intent, Intent::CreateTask | Intent::Unknown | Intent::ScheduleReminder)
     });
     let has_focus = policy.last.is_some()
@@ -102,7 +103,13 @@ fn further_reminder(
             LastAct::Changed(ToolKind::Add | ToolKind::Update | ToolKind::Remind | ToolKind::UpdateReminder, _)
                 | LastAct::Answered
         );
-    if !is_further || is_other_command || words.len() > 12 || !has_focus {
+    // "make that reminder 2 hours before" moves the one that was set.
+    let moves = matches!(words[0], "make" | "change" | "move" | "set")
+        && match last.act {
+            LastAct::Changed(_, call) => call.result["reminder"].is_object(),
+            _ => false,
+        };
+    if moves || !is_further || is_other_command || words.len() > 12 || !has_focus {
         return Ok(None);
     }
     let Some(before) = lead_time(policy, text) else { return Ok(None) };
@@ -120,11 +127,12 @@ fn moved_reminder(
     last: &LastExchange<'_>,
     text: &str,
 ) -> ContinuationResult {
-    let LastAct::Changed(kind @ (ToolKind::Remind | ToolKind::UpdateReminder | ToolKind::SnoozeReminder), call) =
-        last.act
-    else {
+    let LastAct::Changed(kind, call) = last.act else { return Ok(None) };
+    let is_reminder_act = matches!(kind, ToolKind::Remind | ToolKind::UpdateReminder | ToolKind::SnoozeReminder);
+    let names_reminder = text.contains("reminder") && call.result["reminder"].is_object();
+    if !is_reminder_act && !names_reminder {
         return Ok(None);
-    };
+    }
     let request = policy.prompt.request;
     let fragment = fragment::read(&framing.body, request);
     let old = &call.result["reminder"];

@@ -37,7 +37,8 @@ pub(super) fn about_lists(
             | ["what", "are", "they"]
             | ["list", "them"]
             | ["show", "them"]
-    ) && let LastAct::Listed = last.act
+    ) && matches!(last.act, LastAct::Listed)
+        || matches!(words, ["show", "it" | "that" | "them" | "me", "again"] | ["show", "me", "it" | "that", "again"])
     {
         let command = ParsedCommand {
             filter: continuation::last_filter(policy, last),

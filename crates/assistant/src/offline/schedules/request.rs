@@ -2,7 +2,10 @@
 //! is decided later.
 
 use super::super::agents::words::Words;
-use super::vocabulary::{CHANGE, CLAUSES, DELETE, FILLERS, GENERAL_VERBS, NOUNS, ORDINALS, PAUSE, RESUME, RUN};
+use super::vocabulary::{
+    CHANGE, CLAUSES, DELETE, FILLERS, GENERAL_VERBS, LIST_WORDS, NOUNS, ORDINALS, PAUSE, QUESTION_WORDS, RESUME, RUN,
+    RUN_WORDS, is_one_of,
+};
 
 /// What the user wants to know or to change.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,80 +128,7 @@ impl Finder<'_, '_> {
         {
             return self.request(ScheduleTopic::ListPaused, &[], about);
         }
-        let neutral = [
-            "what",
-            "whats",
-            "which",
-            "list",
-            "show",
-            "is",
-            "are",
-            "any",
-            "anything",
-            "do",
-            "i",
-            "have",
-            "how",
-            "many",
-            "me",
-            "my",
-            "the",
-            "all",
-            "schedules",
-            "schedule",
-            "scheduled",
-            "else",
-            "there",
-            "you",
-            "got",
-            "currently",
-            "right",
-            "now",
-            "of",
-            "your",
-            "see",
-            "for",
-            "today",
-            "tomorrow",
-            "this",
-            "week",
-            "next",
-            "tonight",
-            "so",
-            "active",
-            "agents",
-            "agent",
-            "jobs",
-            "something",
-            "up",
-            "in",
-            "automations",
-            "still",
-            "on",
-            "does",
-            "monday",
-            "tuesday",
-            "wednesday",
-            "thursday",
-            "friday",
-            "saturday",
-            "sunday",
-            "morning",
-            "afternoon",
-            "evening",
-            "weekend",
-            "at",
-            "moment",
-            "coming",
-            "and",
-            "tell",
-            "exactly",
-            "month",
-            "existing",
-            "runs",
-            "codex",
-        ];
-        let is_known = self.plain.iter().all(|word| neutral.contains(word));
+        let is_known = self.plain.iter().all(|word| is_one_of(LIST_WORDS, word));
         let is_list =
             is_question && about && is_known && !self.starts(&[&["is", "it"], &["is", "that"], &["schedule"]]);
         is_list.then(|| self.request(ScheduleTopic::List, &[], true)).flatten()
@@ -207,119 +137,14 @@ impl Finder<'_, '_> {
     fn question(&self) -> Option<ScheduleRequest> {
         let plain = self.plain;
         let first = *plain.first()?;
-        let runs = [
-            "run",
-            "runs",
-            "running",
-            "ran",
-            "start",
-            "starts",
-            "started",
-            "fire",
-            "fires",
-            "fired",
-            "happen",
-            "happened",
-            "happening",
-            "due",
-            "go",
-            "scheduled",
-            "trigger",
-            "triggered",
-            "kick",
-            "execute",
-            "executed",
-            "begin",
-            "work",
-        ];
-        let has_run = self.has(&runs);
-        let question_words = [
-            "why",
-            "didnt",
-            "did",
-            "doesnt",
-            "does",
-            "not",
-            "hasnt",
-            "has",
-            "wasnt",
-            "was",
-            "is",
-            "isnt",
-            "arent",
-            "werent",
-            "switched",
-            "turned",
-            "wont",
-            "will",
-            "when",
-            "whens",
-            "what",
-            "whats",
-            "how",
-            "hows",
-            "have",
-            "been",
-            "skipped",
-            "missed",
-            "paused",
-            "active",
-            "enabled",
-            "disabled",
-            "on",
-            "off",
-            "inactive",
-            "doing",
-            "going",
-            "status",
-            "state",
-            "with",
-            "happened",
-            "come",
-            "yesterday",
-            "night",
-            "morning",
-            "evening",
-            "afternoon",
-            "noon",
-            "week",
-            "yet",
-            "ever",
-            "last",
-            "next",
-            "about",
-            "in",
-            "time",
-            "tonight",
-            "tomorrow",
-            "monday",
-            "tuesday",
-            "wednesday",
-            "thursday",
-            "friday",
-            "saturday",
-            "sunday",
-            "late",
-            "failed",
-            "fail",
-            "refused",
-            "exactly",
-            "get",
-            "set",
-            "finish",
-            "finished",
-            "no",
-            "earlier",
-            "day",
-            "hours",
-        ];
+        let has_run = self.plain.iter().any(|word| is_one_of(RUN_WORDS, word));
         let named = || -> Vec<&str> {
             plain
                 .iter()
                 .copied()
                 .filter(|word| {
-                    !question_words.contains(word)
-                        && !runs.contains(word)
+                    !is_one_of(QUESTION_WORDS, word)
+                        && !is_one_of(RUN_WORDS, word)
                         && !word.starts_with(|c: char| c.is_ascii_digit())
                 })
                 .collect()

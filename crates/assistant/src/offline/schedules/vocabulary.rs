@@ -108,3 +108,26 @@ pub(super) const FILLERS: [&str; 62] = [
 pub(super) const ORDINALS: [&str; 8] = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
 /// Words that begin a reason or a clause after a command.
 pub(super) const CLAUSES: [&str; 7] = ["while", "because", "since", "until", "till", "as", "but"];
+/// Words of a question that asks for the list of schedules.
+pub(super) const LIST_WORDS: &str = "\
+    what whats which list show is are any anything do i have how many me my the all schedules schedule scheduled \
+    else there you got currently right now of your see for today tomorrow this week next tonight so active \
+    agents agent jobs something up in automations still on does monday tuesday wednesday thursday friday \
+    saturday sunday morning afternoon evening weekend at moment coming and tell exactly month existing besides \
+    apart from that anything runs codex";
+/// Words for the run of a schedule.
+pub(super) const RUN_WORDS: &str = "\
+    run runs running ran start starts started fire fires fired happen happened happening due go scheduled \
+    trigger triggered kick execute executed begin work";
+/// Words of a question that do not help to find a schedule.
+pub(super) const QUESTION_WORDS: &str = "\
+    why didnt did doesnt does not hasnt has wasnt was is isnt arent werent switched turned wont will when whens \
+    what whats how hows have been skipped missed paused active enabled disabled on off inactive doing going \
+    status state with happened come yesterday night morning evening afternoon noon week yet ever last next about \
+    in time tonight tomorrow monday tuesday wednesday thursday friday saturday sunday late failed fail refused \
+    exactly get set finish finished no earlier day hours";
+
+/// Returns true if the text has this word.
+pub(super) fn is_one_of(words: &str, word: &str) -> bool {
+    words.split_whitespace().any(|one| one == word)
+}
