@@ -25,6 +25,7 @@ pub(super) fn create(policy: &mut OfflinePolicy<'_>, command: &ParsedCommand) ->
     let is_no_title = |title: &&str| {
         titles::is_no_title(title) && (command.implied || command.asks_reminder)
             || titles::is_doubtful(title) && (!is_explicit || command.asks_reminder)
+            || title.starts_with("tell me ")
     };
     if let Some(title) = command.title.as_deref().filter(is_no_title) {
         return Ok(Some(wording::unsure_about_title(title)));

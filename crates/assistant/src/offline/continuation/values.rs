@@ -25,7 +25,7 @@ pub(super) fn values_alone(
         .iter()
         .any(|word| normalize(&framing.body).split(' ').any(|one| one == *word));
     let first = normalize(&framing.body).split(' ').next().unwrap_or_default().to_owned();
-    if first == "only" && !matches!(last.act, LastAct::Listed) {
+    if first == "only" && fragment.command.recurrence.is_none() && !matches!(last.act, LastAct::Listed) {
         return Ok(refined_list(policy, framing, last));
     }
     if framing.is_question && matches!(first.as_str(), "which" | "what" | "whats" | "how" | "any" | "anything") {

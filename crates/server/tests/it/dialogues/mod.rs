@@ -32,6 +32,12 @@ async fn known_dialogues_are_understood() {
     check(Goal { file: "known.jsonl", right_messages: 960, right_dialogues: 900, wrong_changes: 4 }, true).await;
 }
 
+#[tokio::test]
+async fn further_dialogues_are_understood() {
+    // TRUST-1 … TRUST-6, AGENT-6 … AGENT-11
+    check(Goal { file: "further.jsonl", right_messages: 870, right_dialogues: 670, wrong_changes: 24 }, true).await;
+}
+
 /// Prints only the total. The rules must not be fitted to these dialogues, so they are played rarely and not in every
 /// check.
 #[tokio::test]
