@@ -194,6 +194,12 @@ impl<'a> OfflinePolicy<'a> {
     /// Reads the message: as the answer to a question of the assistant, as a question, as the continuation of the last
     /// exchange, or as commands of its own.
     fn read_message(&mut self) -> Result<Reading, PendingCall> {
+        // Only the engine knows which words of such a message are quoted.
+        let utterance = &self.prompt.request.utterance;
+        if utterance.skipped_quoted_text {
+            let commands = utterance.commands.iter().cloned().map(follow_up::ResolvedCommand::new);
+            return Ok(Reading::Commands(commands.collect()));
+        }
         if let Some(answer) = follow_up::answer(&self.prompt) {
             return Ok(Reading::Commands(vec![answer]));
         }
