@@ -101,8 +101,8 @@ async fn a_held_call_is_confirmed_after_a_model_failure() {
 async fn sighup_changes_the_model_for_the_next_turn() {
     // MODEL-2
     let fixture = Fixture::new(Provider::OpenAi).await;
-    fixture.llm.script([add_task("buy milk"), Reply::text("I am the first.")]);
-    assert_eq!(fixture.send_in("conv_1", "milk").await.output(), "I am the first.");
+    fixture.llm.script([add_task("buy milk"), Reply::text("I am the first, and added buy milk.")]);
+    assert_eq!(fixture.send_in("conv_1", "milk").await.output(), "I am the first, and added buy milk.");
     let other = Llm::start().await;
     other.always(Reply::text("I am the second."));
     fixture.home.write_config(&format!("[model]\n{}", Provider::Anthropic.config_lines(&other.url())));

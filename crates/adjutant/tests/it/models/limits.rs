@@ -164,11 +164,12 @@ async fn large_call_indexes_do_not_allocate_memory() {
     // RES-2
     let fixture = Fixture::new(Provider::OpenAi).await;
     for first in [4_000_000_000, u64::MAX - 1] {
+        let both = "Added first of two and second of two.";
         let two = [("add_task", json!({"title": "first of two"})), ("add_task", json!({"title": "second of two"}))];
-        fixture.llm.script([Reply::calls(two).numbered_from(first), Reply::text("Both added.")]);
+        fixture.llm.script([Reply::calls(two).numbered_from(first), Reply::text(both)]);
         let turn = fixture.send("add two things").await;
         assert_eq!(turn.calls(), [("add_task", "completed"), ("add_task", "completed")], "{first} {turn:?}");
-        assert_eq!((turn.output(), turn.errors().len()), ("Both added.", 0), "{first} {turn:?}");
+        assert_eq!((turn.output(), turn.errors().len()), (both, 0), "{first} {turn:?}");
         assert_eq!(fixture.llm.requests().last().unwrap().tool_results().len(), 2, "{first}");
     }
     let peak = peak_memory_kib(fixture.server.pid());

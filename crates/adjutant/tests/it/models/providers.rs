@@ -120,11 +120,12 @@ async fn plain_answer(fixture: &Fixture, provider: Provider) {
 async fn one_tool(fixture: &Fixture, provider: Provider) {
     let before = fixture.request_count();
     let title = "buy 2 l of milk, „fresh“ – at Müller's ☕";
-    fixture.llm.script([add_task(title), Reply::text("Got it! Added it to your list.")]);
+    let text = format!("Got it! Added '{title}' to your list.");
+    fixture.llm.script([add_task(title), Reply::text(&text)]);
     let turn = fixture.send("remember the milk").await;
     assert_eq!(turn.calls(), [("add_task", "completed")], "{provider:?} {turn:?}");
     assert_eq!(turn.done()["tools_called"], json!(["add_task"]));
-    assert_eq!(turn.output(), "Got it! Added it to your list.");
+    assert_eq!(turn.output(), text);
     assert_eq!(fixture.titles().await.last().unwrap(), title);
     let asked = &fixture.llm.requests()[before + 1];
     let results = asked.tool_results();
