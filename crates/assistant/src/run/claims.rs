@@ -270,7 +270,7 @@ fn sentences(line: &str) -> Vec<Sentence> {
 fn without_quotes(line: &str) -> (String, Vec<String>) {
     let mut out = String::new();
     let mut quoted = Vec::new();
-    let mut rest = line.replace(QUOTED, "").replace('’', "'").replace(['“', '”', '„', '«', '»'], "\"");
+    let mut rest = plain_quotes(&line.replace(QUOTED, ""));
     while let Some((at, quote)) = opening_quote(&rest) {
         let Some(end) = closing_quote(&rest, at + 1, quote) else { break };
         out.push_str(&rest[..at]);
@@ -279,6 +279,11 @@ fn without_quotes(line: &str) -> (String, Vec<String>) {
         rest = rest[end + 1..].to_owned();
     }
     (out + &rest, quoted)
+}
+
+/// Replaces typographic quotation marks and apostrophes by plain ones.
+pub(super) fn plain_quotes(text: &str) -> String {
+    text.replace(['’', '‘'], "'").replace(['“', '”', '„', '«', '»'], "\"")
 }
 
 fn opening_quote(text: &str) -> Option<(usize, char)> {

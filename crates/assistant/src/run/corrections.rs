@@ -6,7 +6,7 @@ use tools::ToolKind;
 use understand::Intent;
 
 use super::TurnLoop;
-use super::claims::{Claim, ClaimKind, claims};
+use super::claims::{Claim, ClaimKind, claims, plain_quotes};
 use super::named_values::times_in;
 use super::read_back::StoredChange;
 use crate::wording;
@@ -124,7 +124,7 @@ fn unmade_title(claim: &Claim, known: &[String]) -> Option<String> {
 /// Adds all texts of a value, in lower case.
 fn collect_texts(value: &Value, texts: &mut Vec<String>) {
     match value {
-        Value::String(text) => texts.push(text.to_lowercase()),
+        Value::String(text) => texts.push(plain_quotes(&text.to_lowercase())),
         Value::Array(list) => list.iter().for_each(|value| collect_texts(value, texts)),
         Value::Object(fields) => fields.values().for_each(|value| collect_texts(value, texts)),
         _ => {}

@@ -160,12 +160,16 @@ async fn three_rounds(fixture: &Fixture, provider: Provider) {
             let id = find_uuid(line).or(find_uuid(&list[at..])).unwrap();
             Reply::call("update_task", json!({"task_id": id, "priority": "high"}))
         }
-        [_, updated] => Reply::text(if updated.contains("read the book") { "It is important now." } else { "Hm." }),
+        [_, updated] => Reply::text(if updated.contains("read the book") {
+            "You have to read the book with high priority."
+        } else {
+            "Hm."
+        }),
         more => panic!("{more:?}"),
     });
     let turn = fixture.send("the book is important").await;
     assert_eq!(turn.calls(), [("list_tasks", "completed"), ("update_task", "completed")], "{provider:?} {turn:?}");
-    assert_eq!(turn.output(), "It is important now.");
+    assert_eq!(turn.output(), "You have to read the book with high priority.");
     let tasks = fixture.tasks().await;
     let book = tasks["tasks"].as_array().unwrap().iter().find(|task| task["title"] == "read the book").unwrap();
     assert_eq!(book["priority"], "high");
@@ -213,7 +217,7 @@ async fn history(fixture: &Fixture, provider: Provider) {
 
 /// The response arrives in small chunks.
 async fn small_chunks(fixture: &Fixture, provider: Provider) {
-    let text = "Grüße! 你好 ☕ – that is all there is to say.";
+    let text = "Grüße! 你好 ☕ – 'Äpfel kaufen 🍎' is all there is to say.";
     fixture.llm.script([add_task("Äpfel kaufen 🍎").chunked(3), Reply::text(text).chunked(1)]);
     let turn = fixture.send("äpfel").await;
     assert_eq!(turn.output(), text, "{provider:?}");
