@@ -70,17 +70,8 @@ pub(super) async fn play(dialogue: &Dialogue) -> Vec<MessageOutcome> {
         let before = table.state().await;
         let reply = table.server.chat(&say).await;
         phrase = reply["confirmation_phrase"].as_str().unwrap_or_default().to_owned();
-        let mut after = table.settled_state().await;
-        // A run ends some time after it was asked to stop.
-        for _ in 0..500 {
-            let is_cancelled = |run: &Value| run["state"] == "cancelled";
-            let cancelled = |state: &State| state.executions.values().filter(|run| is_cancelled(run)).count();
-            if cancelled(&after) >= cancelled(&before) + message.expect.cancelled_runs.len() {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-            after = table.settled_state().await;
-        }
+        let after = table.settled_state().await;
+        let after = table.with_cancellations(&before, after, message.expect.cancelled_runs.len()).await;
         outcomes.push(table.judge(message, &before, &after, reply["response"].as_str().unwrap_or_default()));
     }
     outcomes
@@ -110,6 +101,7 @@ pub(super) async fn play_with_language_model(dialogue: &Dialogue, offset: usize)
         }
         let CheckedTurn { answer, phrase: new_phrase, after, violations } = turn;
         phrase = new_phrase;
+        let after = table.with_cancellations(&before, after, message.expect.cancelled_runs.len()).await;
         let outcome = table.judge(message, &before, &after, &answer);
         outcomes.push(MessageOutcome { violations, is_held, ..outcome });
     }
@@ -279,6 +271,22 @@ impl Table {
         };
         self.until("executions end", is_settled).await;
         self.state().await
+    }
+
+    /// Returns the state after `count` runs were cancelled, or the last one after five seconds. A run ends some time after
+    /// it was asked to stop.
+    async fn with_cancellations(&self, before: &State, after: State, count: usize) -> State {
+        let is_cancelled = |run: &Value| run["state"] == "cancelled";
+        let cancelled = |state: &State| state.executions.values().filter(|run| is_cancelled(run)).count();
+        let mut after = after;
+        for _ in 0..500 {
+            if cancelled(&after) >= cancelled(before) + count {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            after = self.settled_state().await;
+        }
+        after
     }
 
     /// Like [`Self::settled_state`], and waits until the conversation has the reports of the runs that have ended. Their
