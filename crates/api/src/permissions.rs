@@ -3,11 +3,11 @@
 pub use model::permission::Permission;
 
 page! {
-    /// Permissions.
-    Permissions { permissions: Permission }
+    /// A page of permissions.
+    PermissionPage { permissions: Permission }
 }
 
 list! {
     /// Selects permissions.
-    ListPermissions -> Permissions {}
+    ListPermissions -> PermissionPage {}
 }

@@ -14,7 +14,7 @@ use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
     ComponentsBuilder, Content, ContentBuilder, InfoBuilder, LicenseBuilder, ObjectBuilder, OpenApi, OpenApiBuilder,
-    Ref, RefOr, Required, ResponseBuilder, Type,
+    Ref, RefOr, Required, ResponseBuilder, Schema, Type,
 };
 use utoipa::{OpenApi as _, PartialSchema, ToSchema};
 use utoipa_swagger_ui::{Config, SwaggerUi};
@@ -75,8 +75,28 @@ fn encode(mut description: OpenApi) -> Bytes {
         }
         item.get.iter_mut().for_each(add_problems);
     }
+    open_extended_schemas(&mut description);
     description.merge(protocols::Protocols::openapi());
     Bytes::from(serde_json::to_vec(&description).unwrap_or_default())
+}
+
+/// Allows further properties in schemas that others extend. A new task is a task with its reminder, so the schema of a task
+/// alone must accept it.
+fn open_extended_schemas(description: &mut OpenApi) {
+    let Some(components) = &mut description.components else { return };
+    let mut extended: Vec<String> = Vec::new();
+    for schema in components.schemas.values() {
+        let RefOr::T(Schema::AllOf(parts)) = schema else { continue };
+        extended.extend(parts.items.iter().filter_map(|part| match part {
+            RefOr::Ref(part) => part.ref_location.rsplit('/').next().map(str::to_owned),
+            RefOr::T(_) => None,
+        }));
+    }
+    for name in extended {
+        if let Some(RefOr::T(Schema::Object(schema))) = components.schemas.get_mut(&name) {
+            schema.additional_properties = None;
+        }
+    }
 }
 
 /// Adds the optional header `Idempotency-Key` and the response 409 for a key in use. A 409 that the handler describes

@@ -1,7 +1,7 @@
 //! `/api/permissions`: the tools of external servers that the assistant uses without asking, because their user has
 //! answered "always allow". Each grant and each removal is an audit record.
 
-use api::permissions::{ListPermissions, Permission, Permissions};
+use api::permissions::{ListPermissions, Permission, PermissionPage};
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
@@ -20,17 +20,17 @@ use crate::{App, Problem};
     path = "/api/permissions",
     tag = "permissions",
     params(ListPermissions),
-    responses((status = 200, description = "A page of permissions", body = Permissions))
+    responses((status = 200, description = "A page of permissions", body = PermissionPage))
 )]
 pub(super) async fn list(
     State(app): State<App>,
     CurrentUser(user): CurrentUser,
     QueryParams(params): QueryParams<ListPermissions>,
-) -> Result<Json<Permissions>, Problem> {
+) -> Result<Json<PermissionPage>, Problem> {
     let (limit, cursor) = input::page_params(&params)?;
     let mut reader = app.store().owner_reader(user.id).await?;
     let found = store::permissions::list(&mut reader, user.id, cursor.as_ref(), limit).await?;
-    Ok(page(found, Permissions::new))
+    Ok(page(found, PermissionPage::new))
 }
 
 /// Returns a permission.
